@@ -1,0 +1,213 @@
+"""From settings to a running engine: device, dtype, weights, cache, profile, policies."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from engine.clock import Clock, SystemClock
+from engine.config import EngineConfig
+from engine.core import EngineCore
+from engine.draft.base import PolicyContext, policy_names
+from engine.draft.costs import CostModel
+from engine.errors import ConfigError, ProfileMismatchError
+from engine.kv.blocks import BlockManager
+from engine.kv.cache import SlabCache, bytes_per_token
+from engine.loop import EngineThread
+from engine.measure import Measurement
+from engine.model.attention import SdpaAttention
+from engine.model.linear import linear_backend
+from engine.model.linear_onednn import native_bf16
+from engine.model.spec import ModelSpec, load_spec
+from engine.model.weights import load_decoder
+from engine.runner import Runner
+from engine.scheduler import Scheduler
+from engine.tokenizer import Tokenizer
+from engine.types import EngineInfo
+from profiles import store
+from profiles.schema import LatencyProfile, ProfileError, ProfileKey
+
+log = logging.getLogger("knapserve.engine")
+
+EMBEDDED = Path(__file__).parent / "embedded"
+DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float32", "float64")}
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSize:
+    """Slabs of address space, blocks of memory."""
+
+    slabs: int
+    blocks_per_slab: int
+    capacity: int
+
+
+def build_engine(config: EngineConfig) -> EngineThread:
+    """The engine that `serve` runs, not started yet. Raises ConfigError, ModelError, ProfileMismatchError."""
+    clock = SystemClock()
+    core = build_core(config, clock)
+    return EngineThread(core, clock, max_live=config.max_num_seqs + config.max_queued)
+
+
+def build_core(
+    config: EngineConfig,
+    clock: Clock | None = None,
+    *,
+    dtype: torch.dtype | None = None,
+    profile: LatencyProfile | None = None,
+) -> EngineCore:
+    """Everything but the thread. `dtype` and `profile` override the settings (float64 and made-up times are for tests)."""
+    clock = clock or SystemClock()
+    device = _device(config.device)
+    if device.type == "cpu":
+        torch.set_num_threads(config.threads or os.cpu_count() or 1)
+    directory = config.model or EMBEDDED
+    spec = load_spec(directory)
+    tokenizer = Tokenizer(directory)
+    dtype = dtype or _dtype(config.dtype, device)
+    length = _context(config, spec)
+    backend, linear = linear_backend(device, dtype)
+    decoder = load_decoder(directory, spec, dtype, device, linear)
+    cache_dtype = torch.float32 if device.type == "cpu" and dtype.itemsize < 4 else dtype
+    size = _cache_size(config, spec, length, cache_dtype, device)
+    attention = SdpaAttention(spec, SlabCache(spec, size.slabs, length, cache_dtype, device))
+    key = ProfileKey(
+        _hardware(device), torch.get_num_threads(), spec.shape_key, str(dtype).removeprefix("torch."), f"{backend}-sdpa"
+    )
+    source = "given"
+    if profile is None:
+        profile, source = _profile(config, key, Measurement(decoder, attention, clock))
+    log.info("latency profile: %s", source)
+    scheduler = Scheduler(
+        BlockManager(size.slabs, size.blocks_per_slab, config.block_size, size.capacity),
+        clock,
+        max_model_len=length,
+        max_num_seqs=min(config.max_num_seqs, size.slabs),
+        max_num_batched_tokens=config.max_num_batched_tokens,
+        eos_token_ids=spec.eos_token_ids,
+    )
+    info = EngineInfo(
+        model="knapserve-embedded" if config.model is None else str(config.model),
+        max_model_len=length,
+        max_num_seqs=min(config.max_num_seqs, size.slabs),
+        vocab_size=spec.vocab,
+        eos_token_ids=spec.eos_token_ids,
+        device=str(device),
+        dtype=key.dtype,
+        default_policy=config.draft_policy,
+        policies=policy_names(),
+        profile_file=source,
+        profile_hardware=key.hardware,
+    )
+    policies = PolicyContext(spec, config, CostModel(spec, profile), clock)
+    if config.draft_policy not in info.policies:
+        raise ConfigError(f"unknown draft policy '{config.draft_policy}'; known: {', '.join(info.policies)}")
+    return EngineCore(info, tokenizer, scheduler, Runner(decoder, attention, clock), policies, clock)
+
+
+def _device(name: str) -> torch.device:
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("--device cuda: this machine or this build of torch has no CUDA device")
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def _dtype(name: str, device: torch.device) -> torch.dtype:
+    if name == "auto":
+        name = "bfloat16" if device.type == "cuda" or native_bf16() else "float32"
+    dtype: torch.dtype = DTYPES[name]
+    return dtype
+
+
+def _context(config: EngineConfig, spec: ModelSpec) -> int:
+    if config.max_model_len is not None and config.max_model_len > spec.max_positions:
+        raise ConfigError(
+            f"--max-model-len {config.max_model_len} is beyond the {spec.max_positions} positions of the model"
+        )
+    return config.max_model_len or spec.max_positions
+
+
+def _cache_size(
+    config: EngineConfig, spec: ModelSpec, length: int, dtype: torch.dtype, device: torch.device
+) -> CacheSize:
+    """How many slabs and blocks `--kv-cache-memory` pays for. On a CPU slabs are address space, paid for when written."""
+    block_bytes = bytes_per_token(spec, dtype) * config.block_size
+    blocks_per_slab = -(-length // config.block_size)
+    budget = config.kv_cache_memory
+    if isinstance(budget, float):
+        budget = int(budget * _free_memory(device))
+    capacity = budget // block_bytes
+    if capacity < blocks_per_slab:
+        raise ConfigError(
+            f"--kv-cache-memory {config.kv_cache_memory} is {budget} bytes, but one context of {length} tokens takes "
+            f"{blocks_per_slab * block_bytes}; raise it or lower --max-model-len"
+        )
+    slabs = 2 * config.max_num_seqs if device.type == "cpu" else capacity // blocks_per_slab
+    slabs = min(slabs, 2 * config.max_num_seqs)
+    return CacheSize(slabs, blocks_per_slab, min(capacity, slabs * blocks_per_slab))
+
+
+def _free_memory(device: torch.device) -> int:
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _hardware(device: torch.device) -> str:
+    """Name of the device that a profile belongs to."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+        facts = dict(line.split(":", 1) for line in lines if ":" in line)
+        facts = {name.strip(): value.strip() for name, value in facts.items()}
+        named = " ".join(facts[k] for k in ("model name", "cpu family", "model") if k in facts)
+    except (OSError, ValueError):
+        named = ""
+    return f"{named or platform.processor() or platform.machine()} {os.cpu_count()} cores"
+
+
+def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) -> tuple[LatencyProfile, str]:
+    """Named → must match; else found by key; else measured now, in a few seconds, and saved."""
+    try:
+        if config.profile is not None:
+            profile = store.load(config.profile)
+            if profile.key != key:
+                raise ProfileMismatchError(
+                    f"profile {config.profile} is for {profile.key.slug}, this machine and model are {key.slug}"
+                )
+            return profile, str(config.profile)
+        directory = config.profile_dir or store.default_directory()
+        found = store.find(key, directory)
+        if found is not None:
+            return found[0], str(found[1])
+    except ProfileError as error:
+        raise ProfileMismatchError(str(error)) from None
+    profile = measurement.run(key, progress=_progress_bar())
+    if profile.residual > 0.15:
+        log.warning("the latency profile fits badly: median error %.0f %%", 100 * profile.residual)
+    try:
+        return profile, str(store.save(profile, directory))
+    except OSError as error:
+        log.warning("cannot save the latency profile: %s", error)
+        return profile, "measured, not saved"
+
+
+def _progress_bar():  # type: ignore[no-untyped-def]
+    from tqdm import tqdm
+
+    bar = tqdm(total=100, desc="measuring this machine", unit="%", leave=False, disable=not sys.stderr.isatty())
+
+    def show(share: float) -> None:
+        bar.update(round(100 * share) - bar.n)
+        if share >= 1:
+            bar.close()
+
+    return show

@@ -1,0 +1,107 @@
+"""Settings of the engine. Loaded from file < environment `KNAPSERVE_*` < flags by `server.config`; imports no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine.errors import ConfigError
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+
+def parse_memory(text: str) -> int | float:
+    """Bytes ("4GiB", "512MB", "1000000") as int, or a share of the memory that is free ("0.4", "40%") as float."""
+    raw = text.strip().lower()
+    try:
+        if raw.endswith("%"):
+            share = float(raw[:-1]) / 100
+        elif "." in raw and raw.replace(".", "", 1).isdigit():
+            share = float(raw)
+        else:
+            digits = raw.rstrip("abcdefghijklmnopqrstuvwxyz ")
+            return int(float(digits) * _UNITS[raw[len(digits) :].strip()])
+    except (ValueError, KeyError):
+        raise ConfigError(f"'{text}' is neither a size (4GiB, 512MB) nor a share of free memory (0.4, 40%)") from None
+    if not 0 < share <= 1:
+        raise ConfigError(f"a share of memory lies in (0, 1], not {text}")
+    return share
+
+
+def _setting(default: Any, help: str, **metadata: Any) -> Any:
+    return field(default=default, metadata={"help": help, **metadata})
+
+
+def _path(text: str) -> Path:
+    return Path(text).expanduser()
+
+
+_int_list: Callable[[str], tuple[int, ...]] = lambda text: tuple(int(part) for part in text.split(","))  # noqa: E731
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """Everything `engine.build.build_engine` needs."""
+
+    model: Path | None = _setting(None, "checkpoint directory; without it the embedded model is served", parse=_path)
+    device: str = _setting("auto", "where to run", choices=("auto", "cpu", "cuda"))
+    dtype: str = _setting(
+        "auto",
+        "weights and activations; auto on a CPU is bfloat16 where that is native, else float32",
+        choices=("auto", "bfloat16", "float16", "float32"),
+    )
+    threads: int = _setting(0, "CPU threads for the model; 0: one per core")
+    max_model_len: int | None = _setting(None, "longest context in tokens; default: the model's own", parse=int)
+    max_num_seqs: int = _setting(16, "most requests running at once")
+    max_num_batched_tokens: int = _setting(512, "most rows of one verify pass, prompt chunks included")
+    kv_cache_memory: int | float = _setting(
+        0.4, "memory for the K/V cache: bytes (4GiB) or a share of what is free (0.4)", parse=parse_memory
+    )
+    block_size: int = _setting(16, "tokens per cache block")
+    max_queued: int = _setting(256, "requests that may wait beyond those that run; more get 429")
+
+    draft_policy: str = _setting("knapspec", "default draft policy; requests may name another")
+    fixed_skip_ratio: float = _setting(0.5, "policy fixed: share of the sublayers skipped")
+    fixed_gamma: int = _setting(4, "policy fixed: most tokens drafted per round")
+    layerskip_exit: int = _setting(0, "policy layerskip: layers run before the exit; 0: a quarter of them")
+    layerskip_gamma: int = _setting(4, "policy layerskip: tokens drafted per round")
+    draft_confidence: float = _setting(0.7, "policies fixed and layerskip: stop drafting below this top-1 probability")
+
+    knapspec_interval: int = _setting(64, "policy knapspec: rounds between searches of one request (T)")
+    knapspec_redecide: int = _setting(12, "policy knapspec: rounds between cheap re-decisions among known plans")
+    knapspec_rows: int = _setting(16, "policy knapspec: rows of verified context a search looks at (r)")
+    knapspec_gamma: int = _setting(10, "policy knapspec: most tokens drafted per round (D)")
+    knapspec_tau: float = _setting(0.5, "policy knapspec: prune states whose mean cosine falls below this")
+    knapspec_max_skip: float = _setting(
+        0.8, "policy knapspec: most of the sublayers' time a plan may skip (paper: 0.5)"
+    )
+    knapspec_resolution: int = _setting(8, "policy knapspec: ticks that the cheaper kind of sublayer weighs")
+    knapspec_beam: int = _setting(12, "policy knapspec: most states kept per sublayer; 0: all")
+    knapspec_protect: tuple[int, ...] = _setting(
+        (), "policy knapspec: layers never skipped, e.g. 0,-1", parse=_int_list
+    )
+    knapspec_budget: float = _setting(0.02, "policy knapspec: most of the time spent searching")
+
+    profile_dir: Path | None = _setting(None, "where measured latency profiles are kept", parse=_path)
+    profile: Path | None = _setting(None, "use this latency profile; it must match this machine and model", parse=_path)
+
+    def __post_init__(self) -> None:
+        for name in ("max_num_seqs", "max_num_batched_tokens", "block_size", "knapspec_interval", "knapspec_redecide",
+                     "knapspec_rows", "knapspec_resolution"):  # fmt: skip
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("threads", "max_queued", "fixed_gamma", "layerskip_exit", "layerskip_gamma", "knapspec_gamma",
+                     "knapspec_beam"):  # fmt: skip
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} must not be negative")
+        for name in ("fixed_skip_ratio", "draft_confidence", "knapspec_max_skip", "knapspec_budget"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} lies in [0, 1], not {getattr(self, name)}")
+        if not -1 <= self.knapspec_tau <= 1:
+            raise ConfigError(f"knapspec_tau is a cosine, not {self.knapspec_tau}")
+        if self.max_model_len is not None and self.max_model_len < 2:
+            raise ConfigError(f"max_model_len must be at least 2, not {self.max_model_len}")
+        if self.max_num_batched_tokens < self.max_num_seqs:
+            raise ConfigError("max_num_batched_tokens must be at least max_num_seqs: every running request needs a row")

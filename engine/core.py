@@ -1,0 +1,165 @@
+"""The engine without a thread: requests in, one `step` a round, reports out. The loop, the benchmark and tests drive it."""
+
+from __future__ import annotations
+
+from engine.clock import Clock
+from engine.detokenize import Detokenizer
+from engine.draft.base import DraftPolicy, Outcome, Plan, PolicyContext, View, make_policy, policy_names
+from engine.draft.costs import CostModel
+from engine.errors import RequestError, UnknownPolicyError
+from engine.runner import Runner
+from engine.scheduler import Scheduler
+from engine.step import StepOutput, StepPlan
+from engine.tokenizer import Tokenizer
+from engine.types import EngineInfo, GenerateRequest, Request, RoundReport
+
+
+class EngineCore:
+    """Scheduler, runner and policies of one model. Used by one thread at a time."""
+
+    def __init__(
+        self,
+        info: EngineInfo,
+        tokenizer: Tokenizer,
+        scheduler: Scheduler,
+        runner: Runner,
+        policies: PolicyContext,
+        clock: Clock,
+    ) -> None:
+        self.info = info
+        self.tokenizer = tokenizer
+        self.scheduler = scheduler
+        self.runner = runner
+        self.costs: CostModel = policies.costs
+        self._policies = policies
+        self._made: dict[str, DraftPolicy] = {}
+        self._clock = clock
+        self._views: dict[str, View] = {}
+        self.policy(info.default_policy)
+
+    def policy(self, name: str) -> DraftPolicy:
+        """The one instance of a policy; made when first asked for. Raises UnknownPolicyError."""
+        if name not in self._made:
+            if name not in policy_names():
+                raise UnknownPolicyError(name, policy_names())
+            self._made[name] = make_policy(name, self._policies)
+        return self._made[name]
+
+    def reset_policies(self) -> None:
+        """Forget what policies have learnt. For benchmarks and tests."""
+        self._made.clear()
+        self.costs.reset()
+
+    def check(self, message: GenerateRequest) -> None:
+        """Refuse a request that can never run. Raises RequestError and its kinds. Thread-safe."""
+        if not message.prompt:
+            raise RequestError("The prompt is empty.", param="prompt")
+        if min(message.prompt) < 0 or max(message.prompt) >= self.info.vocab_size:
+            raise RequestError(f"Token ids lie between 0 and {self.info.vocab_size - 1}.", param="prompt")
+        if message.draft_policy is not None and message.draft_policy not in self.info.policies:
+            raise UnknownPolicyError(message.draft_policy, self.info.policies)
+        self.scheduler.check_length(len(message.prompt), message.sampling.max_tokens)
+
+    def add(self, message: GenerateRequest) -> None:
+        """Queue a request that `check` has passed."""
+        sampling = message.sampling
+        limit = self.info.max_model_len
+        if sampling.max_tokens is not None:
+            limit = min(limit, len(message.prompt) + sampling.max_tokens)
+        self.scheduler.add(
+            Request(
+                id=message.id,
+                prompt=message.prompt,
+                sampling=sampling,
+                policy=self.policy(message.draft_policy or self.info.default_policy),
+                arrival=self._clock.now(),
+                limit=limit,
+                detokenizer=Detokenizer(self.tokenizer.backend, sampling.stop),
+            )
+        )
+
+    def cancel(self, request_id: str) -> None:
+        """Forget a request; unknown ids are ignored."""
+        self.scheduler.cancel(request_id)
+
+    def step(self) -> RoundReport:
+        """One round: schedule, draft, verify, keep."""
+        started = self._clock.now()
+        scheduler = self.scheduler
+        counters = (scheduler.prefix_queries, scheduler.prefix_hits, scheduler.preemptions)
+        scheduler.admit()
+        search = self._propose()
+        plan = scheduler.plan()
+        out = self.runner.run(plan)
+        requests = {r.id: r for r in scheduler.running}
+        events, rounds = scheduler.commit(plan, out)
+        self._observe(plan, out, requests)
+        other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
+        self.costs.observe(plan, out, other)
+        return RoundReport(
+            events=tuple(events),
+            rounds=tuple(rounds),
+            running=len(scheduler.running),
+            waiting=len(scheduler.waiting),
+            kv_usage=scheduler.blocks.usage,
+            batched_tokens=sum(len(w.tokens) + w.gamma for w in plan.work),
+            prompt_tokens=sum(len(w.tokens) for w in plan.work if w.plan is None and len(w.tokens) > 1),
+            draft_seconds=out.draft_seconds,
+            verify_seconds=out.verify_seconds,
+            search_seconds=search,
+            other_seconds=other,
+            prefix_queries=scheduler.prefix_queries - counters[0],
+            prefix_hits=scheduler.prefix_hits - counters[1],
+            preemptions=scheduler.preemptions - counters[2],
+        )
+
+    def idle_report(self) -> RoundReport:
+        """What the engine looks like when nothing runs."""
+        return RoundReport((), (), 0, 0, self.scheduler.blocks.usage, 0, 0, 0.0, 0.0, 0.0, 0.0)
+
+    def _propose(self) -> float:
+        """Ask the policies of all requests that decode for a plan. Returns the seconds they searched."""
+        running = self.scheduler.running
+        decoding = [r for r in running if r.decoding]
+        reading = sum(r.pending for r in running if not r.decoding)
+        seconds = 0.0
+        for request in decoding:
+            view = self._view(request, min(reading, 64))
+            view.others = [(r.computed, r.plan) for r in decoding if r is not request and r.plan]
+            request.plan = request.policy.propose(view)
+            request.draft_state = view.state
+            seconds += view.search_seconds
+            if view.reselected is not None:
+                request.reselected = view.reselected
+                request.reselections += view.reselected == "changed"
+        return seconds
+
+    def _view(self, request: Request, prefilling: int) -> View:
+        slab, sampling = request.slab, request.sampling
+        return View(
+            request_id=request.id,
+            context=request.computed,
+            sampling=sampling,
+            state=request.draft_state,
+            others=(),
+            prefilling=prefilling,
+            candidates=lambda positions: self.runner.candidates(slab, positions, sampling),
+        )
+
+    def _observe(self, plan: StepPlan, out: StepOutput, requests: dict[str, Request]) -> None:
+        """Tell every policy what became of its proposals."""
+        seconds = (out.draft_seconds + out.verify_seconds) / max(len(plan.work), 1)
+        for work, output in zip(plan.work, out.outputs, strict=True):
+            request = requests[work.request_id]
+            view = self._view(request, 0)
+            outcome = Outcome(
+                plan=work.plan or Plan((1,) * self._policies.spec.sublayers, 0),
+                drafted=output.drafted,
+                accepted=output.accepted,
+                confidences=output.confidences,
+                emitted=len(output.tokens),
+                seconds=seconds,
+                references=output.references,
+            )
+            request.policy.observe(view, outcome)
+            request.draft_state = view.state

@@ -1,0 +1,68 @@
+"""Tokens to text as they come, and stop strings. Lives in the engine so that nothing after a stop is computed."""
+
+from __future__ import annotations
+
+from tokenizers import Tokenizer as BackendTokenizer
+from tokenizers.decoders import DecodeStream
+
+
+class StopStrings:
+    """Cuts a growing text before the first stop string; what may become one is held back."""
+
+    def __init__(self, stops: tuple[str, ...]) -> None:
+        self._stops = stops
+        self._held = ""
+        self.stopped = False
+
+    def push(self, text: str) -> str:
+        """Add text, return what is safe to show. After a stop was found, returns ""."""
+        if not self._stops or self.stopped:
+            return "" if self.stopped else text
+        held = self._held + text
+        found = [(where, stop) for stop in self._stops if (where := held.find(stop)) >= 0]
+        if found:
+            self.stopped = True
+            self._held = ""
+            return held[: min(where for where, _ in found)]
+        keep = max(self._overlap(held, stop) for stop in self._stops)
+        self._held = held[len(held) - keep :]
+        return held[: len(held) - keep]
+
+    def flush(self) -> str:
+        """What was held back and turned out not to be a stop."""
+        held, self._held = self._held, ""
+        return held
+
+    @staticmethod
+    def _overlap(text: str, stop: str) -> int:
+        """Length of the longest end of `text` that a stop string begins with."""
+        return next((n for n in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:n])), 0)
+
+
+class Detokenizer:
+    """One request's text. `push` a token, get the text that became certain; bytes of unfinished characters wait."""
+
+    def __init__(self, backend: BackendTokenizer, stops: tuple[str, ...]) -> None:
+        self._backend = backend
+        self._stream = DecodeStream(skip_special_tokens=True)
+        self._unfinished: list[int] = []
+        self._stops = StopStrings(stops)
+
+    @property
+    def stopped(self) -> bool:
+        """A stop string was reached."""
+        return self._stops.stopped
+
+    def push(self, token: int) -> str:
+        text = self._stream.step(self._backend, token)
+        if text is None:
+            self._unfinished.append(token)
+            return ""
+        self._unfinished.clear()
+        return self._stops.push(text)
+
+    def finish(self) -> str:
+        """The rest at the end of the request; bytes that never became a character show as U+FFFD."""
+        rest = self._backend.decode(self._unfinished, skip_special_tokens=True) if self._unfinished else ""
+        self._unfinished.clear()
+        return self._stops.push(rest) + self._stops.flush()

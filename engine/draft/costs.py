@@ -1,0 +1,97 @@
+"""What a pass costs now: the latency profile, corrected by what rounds were seen to take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.model.spec import ModelSpec
+from engine.step import StepOutput, StepPlan
+from profiles.schema import LatencyProfile
+
+_MEMORY = 0.05  # weight of a new observation
+_BOUNDS = (0.4, 2.5)  # of a correction factor
+_WIDTHS = (1, 4, 8, 16)  # verify passes are corrected apart, by rows: up to these, and beyond
+
+
+class CostModel:
+    """Prices in seconds. `observe` is called once a round; corrections are bounded and `reset` forgets them."""
+
+    def __init__(self, spec: ModelSpec, profile: LatencyProfile) -> None:
+        self.spec = spec
+        self.profile = profile
+        self._all = (1,) * spec.sublayers
+        self.reset()
+
+    def reset(self) -> None:
+        """Trust the profile again."""
+        self.draft_factor = 1.0
+        self.verify_factors = [1.0] * (len(_WIDTHS) + 1)
+        self.overhead = 0.0  # seconds per round outside the passes
+
+    def sublayers(self, context: int, rows: int, union: Sequence[int] | None) -> list[float]:
+        """Price of each sublayer for one more request: in full, or, where others run it already, at the margin."""
+        profile = self.profile
+        scan = profile.scan(context, 1)
+        full = (profile.projection(1) + scan, profile.mlp(1))
+        if union is None:
+            return [full[i % 2] for i in range(self.spec.sublayers)]
+        shared = (
+            max(profile.projection(rows) - profile.projection(rows - 1), 0.0) + scan,
+            max(profile.mlp(rows) - profile.mlp(rows - 1), 0.0),
+        )
+        return [(shared if ran else full)[i % 2] for i, ran in enumerate(union)]
+
+    def draft_pass(self, variants: Sequence[int], contexts: Sequence[int]) -> float:
+        """One draft pass of a row for each context through the sub-network."""
+        return self.draft_factor * self._price(variants, len(contexts), contexts, 1)
+
+    def verify_pass(self, rows: float, contexts: Sequence[int]) -> float:
+        """One full pass of `rows` rows in all over requests with these contexts."""
+        width = rows / max(len(contexts), 1)
+        return self.verify_factors[_width(rows)] * self._price(self._all, rows, contexts, width)
+
+    def verify_passes(self, rows: np.ndarray, contexts: Sequence[int]) -> np.ndarray:
+        """`verify_pass` for an array of row counts (expected values, so not whole numbers)."""
+        knots = sorted({*self.profile.rows, *_WIDTHS, int(np.ceil(rows.max()))})
+        priced: np.ndarray = np.interp(rows, knots, [self.verify_pass(knot, contexts) for knot in knots])
+        return priced
+
+    def _price(self, variants: Sequence[int], rows: float, contexts: Sequence[int], width: float) -> float:
+        profile = self.profile
+        attention, mlp = sum(variants[0::2]), sum(variants[1::2])
+        scan = sum(profile.scan(context, width) for context in contexts)
+        return (
+            profile.fixed + profile.head(rows) + attention * (profile.projection(rows) + scan) + mlp * profile.mlp(rows)
+        )
+
+    def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:
+        """Correct the prices by one round; `overhead` is its time outside passes and search."""
+        self.overhead += _MEMORY * (min(overhead, 10 * self.overhead + 1e-3) - self.overhead)
+        contexts = [w.start for w in plan.work]
+        rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
+        if rows and not plan.copies:
+            index = _width(rows)
+            predicted = self._price(self._all, rows, contexts, rows / len(contexts))
+            self.verify_factors[index] = _correct(self.verify_factors[index], out.verify_seconds, predicted)
+        drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted]
+        plans = {w.plan.variants for w, _ in drafting if w.plan}
+        if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
+            variants = next(iter(plans))
+            predicted = sum(
+                self._price(variants, len(live), live, 1)
+                for k in range(out.draft_passes)
+                if (live := [w.start + k for w, drafted in drafting if drafted > k])
+            )
+            self.draft_factor = _correct(self.draft_factor, out.draft_seconds, predicted)
+
+
+def _width(rows: float) -> int:
+    return next((i for i, most in enumerate(_WIDTHS) if rows <= most), len(_WIDTHS))
+
+
+def _correct(factor: float, seen: float, predicted: float) -> float:
+    """Move a factor towards seen/predicted; one slow step counts as at most twice too slow."""
+    ratio = min(max(seen / predicted, 0.5 * factor), 2.0 * factor)
+    return min(max(factor + _MEMORY * (ratio - factor), _BOUNDS[0]), _BOUNDS[1])

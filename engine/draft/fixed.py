@@ -1,0 +1,54 @@
+"""Policies whose plan never changes: none, fixed, layerskip. They run unguarded, to be comparable."""
+
+from __future__ import annotations
+
+from engine.draft.base import FixedPlan, Plan, PolicyContext, register
+from engine.errors import ConfigError
+
+
+@register("none")
+class NoDraft(FixedPlan):
+    """Plain decoding: γ = 0."""
+
+    name = "none"
+
+    def __init__(self, context: PolicyContext) -> None:
+        super().__init__(Plan((1,) * context.spec.sublayers, gamma=0))
+
+
+@register("fixed")
+class UniformSkip(FixedPlan):
+    """A share of the sublayers skipped, spread evenly over depth (attention and MLP of a layer together)."""
+
+    name = "fixed"
+
+    def __init__(self, context: PolicyContext) -> None:
+        config = context.config
+        variants = uniform_variants(context.spec.layers, config.fixed_skip_ratio)
+        super().__init__(Plan(variants, config.fixed_gamma, config.draft_confidence))
+
+
+@register("layerskip")
+class EarlyExit(FixedPlan):
+    """LayerSkip: the first layers, then the head; a static exit and γ."""
+
+    name = "layerskip"
+
+    def __init__(self, context: PolicyContext) -> None:
+        config, layers = context.config, context.spec.layers
+        depth = config.layerskip_exit or max(1, round(layers / 4))
+        if depth > layers:
+            raise ConfigError(f"layerskip_exit is {depth}, but the model has {layers} layers")
+        super().__init__(Plan(exit_variants(layers, depth), config.layerskip_gamma, config.draft_confidence))
+
+
+def exit_variants(layers: int, depth: int) -> tuple[int, ...]:
+    """Run the first `depth` layers only."""
+    return (1, 1) * depth + (0, 0) * (layers - depth)
+
+
+def uniform_variants(layers: int, ratio: float) -> tuple[int, ...]:
+    """Skip round(ratio·layers) layers at even distances, counted from the end; the first layer is skipped last."""
+    skip = round(ratio * layers)
+    skipped = {layers - 1 - (index * layers) // skip for index in range(skip)} if skip else set()
+    return tuple(0 if i // 2 in skipped else 1 for i in range(2 * layers))

@@ -1,0 +1,144 @@
+"""The knapsack over 2L sublayers (KnapSpec, Algorithm 1), transitions injected.
+
+Items are sublayers, weights are integer ticks of latency, the value of a partial choice is the mean cosine between its
+hidden states and the full model's at the same depth. The table is indexed by *skipped* weight j:
+
+    g[i+1, j]        <- f_i(g[i, j])   (run)
+    g[i+1, j + w_i]  <- g[i, j]        (skip)        the larger cosine wins, ties go to run
+
+Where the paper's printed algorithm nests the skip under an accepted run, the two are independent here, and the choice is
+read from back-pointers, never found again by comparing tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+Transition = Callable[[int, Tensor], Tensor]  # (sublayer, [states, rows, hidden]) -> the same after it has run
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sub-network from the last row of the table."""
+
+    variants: tuple[int, ...]
+    skipped: int  # weight, in ticks
+    cosine: float  # mean over rows, at the last sublayer
+    state: Tensor  # [rows, hidden], its residual stream there
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Back-pointer of one entry."""
+
+    source: int  # j in the row before
+    ran: bool
+
+
+def cosines(states: Tensor, reference: Tensor) -> Tensor:
+    """Mean cosine per state, float32 or wider: states [states, rows, hidden], reference [rows, hidden] -> [states]."""
+    wide = torch.promote_types(states.dtype, torch.float32)
+    return torch.cosine_similarity(states.to(wide), reference.to(wide), dim=-1).mean(-1)
+
+
+def ticks(seconds: Sequence[float], unit: float) -> tuple[int, ...]:
+    """Latencies as integer multiples of `unit` seconds, rounded."""
+    return tuple(round(s / unit) for s in seconds)
+
+
+class Knapsack:
+    """The table, filled one sublayer at a time so that a search can be spread over rounds.
+
+    `references` [2L+1, rows, hidden] are the full model's residual streams X^(0) … X^(2L). Entries whose cosine is below
+    `tau`, or whose skipped weight exceeds `capacity`, are dropped; `protected` sublayers always run. `beam` > 0 keeps at
+    most that many entries a row: the best of each of `beam` equal ranges of skipped weight.
+    """
+
+    def __init__(
+        self,
+        references: Tensor,
+        weights: Sequence[int],
+        *,
+        capacity: int,
+        tau: float = -1.0,
+        protected: frozenset[int] = frozenset(),
+        beam: int = 0,
+    ) -> None:
+        assert len(weights) == references.shape[0] - 1
+        self._references = references
+        self._weights = tuple(weights)
+        self._capacity = capacity
+        self._tau = tau
+        self._protected = protected
+        self._beam = beam
+        self._skipped: list[int] = [0]  # j of each live state
+        self._states = references[:1]  # [live, rows, hidden]
+        self._cosines: list[float] = [1.0]
+        self._choices: list[dict[int, _Choice]] = []
+
+    @property
+    def done(self) -> bool:
+        return len(self._choices) == len(self._weights)
+
+    def advance(self, run: Transition) -> None:
+        """Fill the next row: one call of `run` for all live states together."""
+        index = len(self._choices)
+        reference = self._references[index + 1]
+        weight = self._weights[index]
+        ran = run(index, self._states)
+        scores_run = cosines(ran, reference).tolist()
+        best: dict[int, tuple[float, bool, int]] = {}  # j -> cosine, ran, index among the live states
+        for live, j in enumerate(self._skipped):
+            if scores_run[live] >= self._tau or (j == 0 and index + 1 == len(self._weights)):
+                best[j] = (scores_run[live], True, live)
+        if index not in self._protected:
+            scores_skip = cosines(self._states, reference).tolist()
+            for live, j in enumerate(self._skipped):
+                score, target = scores_skip[live], j + weight
+                if score >= self._tau and target <= self._capacity and score > best.get(target, (-2.0,))[0]:
+                    best[target] = (score, False, live)
+        kept = self._prune(best)
+        self._choices.append({j: _Choice(self._skipped[best[j][2]], best[j][1]) for j in kept})
+        picked = [(ran if best[j][1] else self._states)[best[j][2]] for j in kept]
+        self._skipped = kept
+        self._cosines = [best[j][0] for j in kept]
+        self._states = torch.stack(picked) if picked else self._states[:0]
+
+    def _prune(self, best: dict[int, tuple[float, bool, int]]) -> list[int]:
+        if not self._beam or len(best) <= self._beam:
+            return sorted(best)
+        width = (max(best) + 1) / self._beam
+        winners: dict[int, int] = {}
+        for j in sorted(best):
+            cell = int(j / width)
+            if cell not in winners or best[j][0] > best[winners[cell]][0]:
+                winners[cell] = j
+        return sorted(winners.values())
+
+    def candidates(self) -> list[Candidate]:
+        """The last row, least skipped first. Only when `done`."""
+        assert self.done
+        return [
+            Candidate(self._backtrack(j), j, cosine, state)
+            for j, cosine, state in zip(self._skipped, self._cosines, self._states, strict=True)
+        ]
+
+    def _backtrack(self, j: int) -> tuple[int, ...]:
+        variants: list[int] = []
+        for choices in reversed(self._choices):
+            choice = choices[j]
+            variants.append(1 if choice.ran else 0)
+            j = choice.source
+        return tuple(reversed(variants))
+
+
+def solve(references: Tensor, weights: Sequence[int], run: Transition, **options: object) -> list[Candidate]:
+    """The whole search at once; options as for `Knapsack`."""
+    table = Knapsack(references, weights, **options)  # type: ignore[arg-type]
+    while not table.done:
+        table.advance(run)
+    return table.candidates()

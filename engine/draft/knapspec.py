@@ -1,0 +1,311 @@
+"""KnapSpec: the sub-network that drafts is a knapsack, solved again for each request as its context grows.
+
+Three clocks run at different speeds:
+  - every round, what was drafted and accepted is counted, per request and per plan;
+  - every `redecide` rounds, TPT chooses again among the known plans × thresholds × γ, γ = 0 included (cheap);
+  - every T rounds, if the search budget allows, the knapsack proposes new plans from the request's own references.
+
+Known plans form a small library shared by all requests (≤ 8), so a new request starts from what earlier ones learnt. All
+of it decides how fast text comes, never which (METHODS section 0).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.draft.base import CandidatePass, Outcome, Plan, PolicyContext, References, View, register
+from engine.draft.fixed import exit_variants
+from engine.draft.knapsack import Knapsack, ticks
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations
+
+_LIBRARY = 8  # plans kept
+_ADOPTED = 3  # plans a search may add
+_SHARED_ROWS = 24.0  # most weight of what other requests saw, in tested tokens
+_REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows replay with the target's own K/V
+_PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 0.8]])  # two rows that say little
+_GAIN_TO_START = 1.04  # drafting must promise this much over plain decoding to begin,
+_GAIN_TO_STAY = 1.0  # and this much to go on
+_PROBE = (32, 1024)  # rounds of plain decoding between probes of the best plan: at first, at most
+
+
+@dataclass(slots=True)
+class _State:
+    """What one request has seen."""
+
+    plan: Plan | None = None
+    round: int = 0
+    decide_at: int = 0
+    search_at: int = 0
+    counts: dict[tuple[int, ...], AcceptanceCounts] = field(default_factory=dict)
+    references: deque[References] = field(default_factory=deque)
+    search: _Search | None = None
+
+
+@dataclass(slots=True)
+class _Search:
+    """A knapsack being filled."""
+
+    table: Knapsack
+    passes: CandidatePass
+    references: References
+    seconds: float = 0.0
+
+
+@register("knapspec")
+class KnapSpec:
+    """The main method (METHODS sections 1 and 6)."""
+
+    name = "knapspec"
+
+    def __init__(self, context: PolicyContext) -> None:
+        self._config = context.config
+        self._costs = context.costs
+        self._clock = context.clock
+        self._layers = context.spec.layers
+        self._library: dict[tuple[int, ...], AcceptanceCounts] = {}
+        self._busy = 0.0  # seconds of rounds so far, this policy's requests' share
+        self._searched = 0.0  # seconds spent on searches
+        self._search_cost = 0.0  # of the last one
+        self._barren = 0  # searches in a row that changed nothing: the interval doubles with each
+        self._plain_rounds = 0
+        self._probe_every = _PROBE[0]
+        protected = {layer % self._layers for layer in self._config.knapspec_protect if abs(layer) <= self._layers}
+        self._protected = frozenset(i for layer in protected for i in (2 * layer, 2 * layer + 1))
+
+    # -- the rounds of a request -------------------------------------------------------------------------------------
+
+    def propose(self, view: View) -> Plan:
+        if view.state is None:
+            view.state = _State()
+        state: _State = view.state
+        started = self._clock.now()
+        if state.search is not None or self._search_due(state):
+            self._search(view, state)
+        if state.round >= state.decide_at or state.plan is None:
+            self._decide(view, state)
+        plan = state.plan
+        assert plan is not None
+        if plan.gamma == 0:
+            plan = self._probe(plan)
+        state.round += 1
+        view.search_seconds += self._clock.now() - started
+        return plan
+
+    def record(self, state: _State | None, rows_ahead: int) -> int:
+        """Rows are kept from the end of the prompt, and from the rounds before a search is due."""
+        wanted = self._config.knapspec_rows
+        if not self._affordable():
+            return 0
+        if state is None:
+            return wanted
+        return wanted if state.search is None and state.round + wanted >= state.search_at else 0
+
+    def observe(self, view: View, outcome: Outcome) -> None:
+        if view.state is None:
+            view.state = _State()
+        state: _State = view.state
+        self._busy += outcome.seconds
+        if outcome.references is not None:
+            self._keep(state, outcome.references)
+        if not outcome.drafted:
+            return
+        tested = outcome.confidences[: outcome.tested]
+        agreed = [i < outcome.accepted for i in range(len(tested))]
+        variants = outcome.plan.variants
+        for counts in (state.counts.setdefault(variants, AcceptanceCounts(64.0)), self._library.get(variants)):
+            if counts is not None:
+                counts.add(tested, agreed)
+
+    def suspend(self, state: _State | None) -> None:
+        if state is not None:
+            state.search = None
+            state.references.clear()
+
+    # -- choosing among known plans ----------------------------------------------------------------------------------
+
+    def _decide(self, view: View, state: _State) -> None:
+        """argmax of TPT over the library × thresholds × γ (METHODS section 1, stage 2)."""
+        state.decide_at = state.round + self._config.knapspec_redecide
+        before = state.plan
+        plan, gain = self._best(view, state)
+        needed = _GAIN_TO_STAY if before is not None and before.gamma > 0 else _GAIN_TO_START
+        if gain < needed and plan.gamma > 0:
+            plan = Plan(plan.variants, 0, predicted_tpt=(plan.predicted_tpt or 0.0) / gain)
+        state.plan = plan
+        if before is not None:
+            same = (before.variants, before.gamma > 0) == (plan.variants, plan.gamma > 0)
+            view.reselected = "plain" if plan.gamma == 0 else "kept" if same else "changed"
+
+    def _best(self, view: View, state: _State) -> tuple[Plan, float]:
+        """The plan of highest TPT and how many times plain decoding's it is.
+
+        With others in flight the round is shared: the price is that of a batch in which all draft like this, each
+        sublayer run once for all whose plan has it, and the verify pass as wide as all of them.
+        """
+        full = (1,) * (2 * self._layers)
+        plans = list(self._library)
+        contexts = [view.context, *(context for context, _ in view.others)]
+        requests = len(contexts)
+        extra = view.prefilling
+        overhead = self._costs.overhead
+        plain = 1.0 / (self._costs.verify_pass(requests + extra, contexts) + overhead)
+        if not plans or self._config.knapspec_gamma == 0:
+            return Plan(full, 0, predicted_tpt=plain), 1.0
+        counts = np.stack([self._counts(state, variants) for variants in plans])
+        drafted, accepted = expectations(counts, _PRIOR, self._config.knapspec_gamma)
+        running = [other.variants for _, other in view.others if other.gamma]
+        passes = np.array([self._costs.draft_pass(_union([variants, *running]), contexts) for variants in plans])
+        verify = self._costs.verify_passes(requests * (1.0 + drafted) + extra, contexts)
+        tpt = (1.0 + accepted) / (drafted * passes[:, None, None] + verify + overhead)
+        index, threshold, gamma = (int(i) for i in np.unravel_index(tpt[:, :, 1:].argmax(), tpt[:, :, 1:].shape))
+        gamma += 1
+        best = float(tpt[index, threshold, gamma])
+        steps = float(drafted[index, threshold, gamma])
+        acceptance = float(accepted[index, threshold, gamma]) / steps
+        return Plan(plans[index], gamma, THRESHOLDS[threshold], best, min(acceptance, 1.0)), best / plain
+
+    def _counts(self, state: _State, variants: tuple[int, ...]) -> np.ndarray:
+        shared = self._library[variants].weighted(_SHARED_ROWS)
+        own = state.counts.get(variants)
+        return shared if own is None else shared + own.counts
+
+    def _probe(self, plan: Plan) -> Plan:
+        """Plain decoding, but for a short draft of the best plan now and then: acceptance is only seen by drafting."""
+        self._plain_rounds += 1
+        if self._plain_rounds < self._probe_every or plan.variants not in self._library:
+            return plan
+        self._plain_rounds = 0
+        self._probe_every = min(2 * self._probe_every, _PROBE[1])
+        return Plan(plan.variants, 2, THRESHOLDS[-2], plan.predicted_tpt)
+
+    # -- searching for plans -----------------------------------------------------------------------------------------
+
+    def _affordable(self) -> bool:
+        """Whether the next search fits into the budget; the first is free, since nothing is known without it."""
+        if self._config.knapspec_budget == 0:
+            return False
+        return not self._library or self._searched + self._search_cost <= self._config.knapspec_budget * self._busy
+
+    def _search_due(self, state: _State) -> bool:
+        if state.round < state.search_at or not self._affordable():
+            return False
+        return sum(len(r.positions) for r in state.references) >= min(self._config.knapspec_rows, 8)
+
+    def _keep(self, state: _State, references: References) -> None:
+        """Append verified rows, forget the oldest beyond r."""
+        state.references.append(references)
+        rows = sum(len(r.positions) for r in state.references)
+        while rows - len(state.references[0].positions) >= self._config.knapspec_rows:
+            rows -= len(state.references.popleft().positions)
+
+    def _search(self, view: View, state: _State) -> None:
+        """Begin or go on. Alone, a request searches in one go; beside others, a sublayer or a few a round."""
+        started = self._clock.now()
+        search = state.search or self._begin(view, state)
+        state.search = search
+        slice_ = 0.25 * self._costs.verify_pass(1, [view.context]) if view.others else float("inf")
+        while not search.table.done and self._clock.now() - started < slice_:
+            search.table.advance(search.passes.sublayer)
+        done = search.table.done
+        if done:
+            state.search = None
+            self._adopt(view, state, search)
+        spent = self._clock.now() - started
+        search.seconds += spent
+        self._searched += spent
+        if done:
+            self._search_cost = search.seconds
+
+    def _begin(self, view: View, state: _State) -> _Search:
+        kept = state.references
+        references = References(
+            torch.cat([r.states for r in kept], dim=1)[:, -self._config.knapspec_rows :],
+            tuple(p for r in kept for p in r.positions)[-self._config.knapspec_rows :],
+        )
+        state.references = deque()
+        running = [other.variants for _, other in view.others if other.gamma]
+        union = _union(running) if running else None
+        prices = self._costs.sublayers(view.context, 1 + len(running), union)
+        unit = min(self._costs.sublayers(view.context, 1, None)[:2]) / self._config.knapspec_resolution
+        weights = ticks(prices, unit) if unit > 0 else (1,) * len(prices)
+        table = Knapsack(
+            references.states,
+            weights,
+            capacity=int(self._config.knapspec_max_skip * sum(weights)),
+            tau=self._config.knapspec_tau,
+            protected=self._protected,
+            beam=self._config.knapspec_beam,
+        )
+        return _Search(table, view.candidates(references.positions), references)
+
+    def _adopt(self, view: View, state: _State, search: _Search) -> None:
+        """Replay the rows through every candidate, and let the best into the library.
+
+        Candidates are the table's and the early exits, whose final states the full model's own references are.
+        """
+        references = search.references.states
+        found = {c.variants: c.state for c in search.table.candidates() if 0 < sum(c.variants) < len(c.variants)}
+        for depth in range(1, self._layers):
+            exit_ = exit_variants(self._layers, depth)
+            if not any(exit_[i] == 0 for i in self._protected):
+                found.setdefault(exit_, references[2 * depth])
+        known = [variants for variants in self._library if variants in found]
+        states = torch.stack([*found.values(), references[-1]])
+        tokens, confidences = search.passes.draws(states)
+        replayed = {
+            variants: (confidences[i], [a == b for a, b in zip(tokens[i], tokens[-1], strict=True)])
+            for i, variants in enumerate(found)
+        }
+        ranked = self._rank(view, replayed)
+        added = [variants for variants in ranked[:_ADOPTED] if variants not in self._library]
+        for variants in added:
+            self._library[variants] = AcceptanceCounts()
+        for variants in {*added, *known}:
+            self._library[variants].add(*replayed[variants], weight=_REPLAY_WEIGHT)
+        self._shrink(view, state)
+        before = state.plan
+        self._decide(view, state)
+        useful = before is None or (state.plan is not None and state.plan.variants in added and state.plan.gamma > 0)
+        self._barren = 0 if useful else min(self._barren + 1, 4)
+        state.search_at = state.round + self._config.knapspec_interval * 2**self._barren
+
+    def _rank(self, view: View, replayed: dict[tuple[int, ...], tuple[list[float], list[bool]]]) -> list[Any]:
+        """Candidates by the TPT that their replay promises this request alone, best first."""
+        plans = list(replayed)
+        tables = []
+        for variants in plans:
+            counts = AcceptanceCounts()
+            counts.add(*replayed[variants], weight=_REPLAY_WEIGHT)
+            tables.append(counts.counts)
+        drafted, accepted = expectations(np.stack(tables), _PRIOR, self._config.knapspec_gamma)
+        passes = np.array([self._costs.draft_pass(variants, [view.context]) for variants in plans])
+        verify = self._costs.verify_passes(1.0 + drafted, [view.context])
+        tpt = (1.0 + accepted) / (drafted * passes[:, None, None] + verify + self._costs.overhead)
+        order = np.argsort(-tpt.max(axis=(1, 2)), kind="stable")
+        return [plans[i] for i in order]
+
+    def _shrink(self, view: View, state: _State) -> None:
+        """Keep the library small: the plans that promise most, by what is known of them, stay."""
+        if len(self._library) > _LIBRARY:
+            ranked = self._rank_library(view)
+            for variants in ranked[_LIBRARY:]:
+                del self._library[variants]
+
+    def _rank_library(self, view: View) -> list[Any]:
+        plans = list(self._library)
+        counts = np.stack([self._library[v].weighted(_SHARED_ROWS) for v in plans])
+        drafted, accepted = expectations(counts, _PRIOR, self._config.knapspec_gamma)
+        passes = np.array([self._costs.draft_pass(variants, [view.context]) for variants in plans])
+        verify = self._costs.verify_passes(1.0 + drafted, [view.context])
+        tpt = (1.0 + accepted) / (drafted * passes[:, None, None] + verify + self._costs.overhead)
+        return [plans[i] for i in np.argsort(-tpt.max(axis=(1, 2)), kind="stable")]
+
+
+def _union(plans: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(max(column) for column in zip(*plans, strict=True))

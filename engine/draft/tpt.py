@@ -1,0 +1,74 @@
+"""Expected tokens, drafted tokens and time of a round: the objective (METHODS section 1).
+
+A draft token has a confidence c and, if everything before it was accepted, either agrees with the target or not. Counted
+over rows: p_a = P(agrees), p_c = P(c ≥ θ), p_ca = both. A round of at most γ tokens that stops after a token with c < θ
+then drafts and gets accepted, in expectation,
+
+    D(γ) = Σ_{k<γ} p_c^k            A(γ) = p_a · Σ_{k<γ} p_ca^k
+
+which is the replay of the stop rule over the rows, taken as exchangeable. With θ = 0 it is the paper's
+E(α, γ) = 1 + A(γ) = (1 − α^{γ+1}) / (1 − α).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+THRESHOLDS = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)  # lower edges of the confidence bins, and the θ to choose from
+
+
+def expected_tokens(alpha: float, gamma: float) -> float:
+    """E(α, γ): tokens per round when each of γ draft tokens is accepted with probability α."""
+    return gamma + 1 if alpha >= 1 else float((1 - alpha ** (gamma + 1)) / (1 - alpha))
+
+
+class AcceptanceCounts:
+    """Tested draft tokens by confidence bin and outcome; old ones fade once `memory` is exceeded."""
+
+    __slots__ = ("counts", "memory", "total")
+
+    def __init__(self, memory: float = 256.0) -> None:
+        self.counts = np.zeros((len(THRESHOLDS), 2))  # [bin, rejected | agreed]
+        self.total = 0.0
+        self.memory = memory
+
+    def add(self, confidences: Iterable[float], agreed: Iterable[bool], weight: float = 1.0) -> None:
+        for confidence, agrees in zip(confidences, agreed, strict=False):
+            self.counts[_bin(confidence), int(agrees)] += weight
+            self.total += weight
+        if self.total > self.memory:
+            self.counts *= self.memory / self.total
+            self.total = self.memory
+
+    def weighted(self, most: float) -> np.ndarray:
+        """The counts, scaled down to a total of at most `most`."""
+        return self.counts if self.total <= most else self.counts * (most / self.total)
+
+
+def _bin(confidence: float) -> int:
+    index = len(THRESHOLDS) - 1
+    while confidence < THRESHOLDS[index]:
+        index -= 1
+    return index
+
+
+def expectations(counts: np.ndarray, prior: np.ndarray, gammas: int) -> tuple[np.ndarray, np.ndarray]:
+    """D and A for every plan, threshold and γ: counts [plans, bins, 2] -> two arrays [plans, thresholds, gammas + 1].
+
+    `prior` [bins, 2] is added to each plan's counts: few rows prove little, and α̂ = 1 is common.
+    """
+    smoothed = counts + prior
+    total = smoothed.sum(axis=(1, 2))[:, None]
+    confident = smoothed[:, ::-1].cumsum(axis=1)[:, ::-1] / total[:, :, None]  # mass at or above each threshold
+    p_a = confident[:, :1, 1]
+    p_ca, p_c = confident[:, :, 1], confident.sum(axis=2)
+    steps = np.arange(gammas + 1)
+
+    def geometric(p: np.ndarray) -> np.ndarray:
+        powers = p[:, :, None] ** steps[None, None, :-1] if gammas else np.zeros((*p.shape, 0))
+        sums: np.ndarray = np.concatenate([np.zeros((*p.shape, 1)), powers.cumsum(axis=2)], axis=2)
+        return sums
+
+    return geometric(p_c), p_a[:, :, None] * geometric(p_ca)

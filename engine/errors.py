@@ -1,0 +1,89 @@
+"""Every failure the engine reports is one of these.
+
+KnapServeError
+├── ConfigError            a setting cannot be honoured
+├── ModelError             a checkpoint cannot be served (what it is, what is supported)
+├── ProfileMismatchError   a latency profile was named that does not fit this machine or model
+├── RequestError           the client can fix it; `param` names the field
+│   ├── ContextLengthError
+│   └── UnknownPolicyError
+├── QueueFullError         try again after `retry_after` seconds
+└── EngineUnavailableError
+    ├── EngineDrainingError    stopping: no new requests
+    └── EngineDeadError        the loop has failed; `__cause__` says why
+"""
+
+from __future__ import annotations
+
+
+class KnapServeError(Exception):
+    """Base of all errors raised by `engine`."""
+
+
+class ConfigError(KnapServeError):
+    """A setting, or a combination of settings, cannot be honoured."""
+
+
+class ModelError(KnapServeError):
+    """A checkpoint cannot be loaded or is of an unsupported kind."""
+
+
+class ProfileMismatchError(KnapServeError):
+    """A latency profile was named explicitly and does not match this machine or model."""
+
+
+class RequestError(KnapServeError):
+    """The request cannot be served as it is; the client can fix it."""
+
+    def __init__(self, message: str, *, param: str | None = None) -> None:
+        super().__init__(message)
+        self.param = param
+
+
+class ContextLengthError(RequestError):
+    """Prompt and requested tokens do not fit into the model's context."""
+
+    def __init__(self, limit: int, prompt_tokens: int, max_tokens: int | None) -> None:
+        asked = f"{prompt_tokens} in the messages"
+        if max_tokens is not None:
+            asked += f", {max_tokens} in the completion"
+        total = prompt_tokens + (max_tokens or 0)
+        super().__init__(
+            f"This model's maximum context length is {limit} tokens. "
+            f"However, you requested {total} tokens ({asked}). Please reduce the length of the prompt or of the completion.",
+            param="messages",
+        )
+        self.limit = limit
+
+
+class UnknownPolicyError(RequestError):
+    """The request names a draft policy that does not exist."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"Unknown draft policy '{name}'. Known policies: {', '.join(known)}.", param="draft_policy")
+
+
+class QueueFullError(KnapServeError):
+    """As many requests wait as `--max-queued` allows."""
+
+    def __init__(self, waiting: int, retry_after: int = 1) -> None:
+        super().__init__(f"{waiting} requests are waiting already; try again later.")
+        self.retry_after = retry_after
+
+
+class EngineUnavailableError(KnapServeError):
+    """The engine does not take requests now."""
+
+
+class EngineDrainingError(EngineUnavailableError):
+    """The engine is shutting down."""
+
+    def __init__(self) -> None:
+        super().__init__("The server is shutting down.")
+
+
+class EngineDeadError(EngineUnavailableError):
+    """The engine loop has failed; every waiting request gets this."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The engine has failed: {reason}")

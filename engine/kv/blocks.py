@@ -1,0 +1,209 @@
+"""Who owns which cache block; no tensors.
+
+Placement here is by slab: a request owns one slab, and block i of a slab holds positions i·block_size onwards, so a block
+id is (slab, i). Verified full blocks are *sealed* under the tokens that lead to them; when their request ends they stay as
+cached prefixes, unowned, until age or need evicts them. A new request that begins with a sealed prefix gets it by copy, or
+adopts the slab where nothing is lost by it.
+
+Slabs are address space; `capacity` blocks are memory. Blocks in use (owned or cached) never exceed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Allocation(NamedTuple):
+    """A slab for a request, of whose tokens `cached` are there once the first `copied` come from slab `source`."""
+
+    slab: int
+    cached: int
+    source: int
+    copied: int
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    """A sealed block: the prefix ending in `tokens` after `parent`. Slabs that hold it hold all its ancestors."""
+
+    parent: _Node | None
+    tokens: tuple[int, ...]
+    slabs: set[int] = field(default_factory=set)
+    children: dict[tuple[int, ...], _Node] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Slab:
+    owner: str | None = None
+    used: int = 0  # blocks, from the start of the slab
+    sealed: list[_Node] = field(default_factory=list)  # the first len(sealed) of them
+    touched: int = 0  # tick of last use, for eviction by age
+
+
+class BlockManager:
+    """Bookkeeping of `slabs` slabs of `blocks_per_slab` blocks, `capacity` of which may be in use at a time."""
+
+    def __init__(self, slabs: int, blocks_per_slab: int, block_size: int, capacity: int) -> None:
+        assert capacity >= blocks_per_slab, "one request of full length must fit"
+        self.block_size = block_size
+        self.blocks_per_slab = blocks_per_slab
+        self.capacity = min(capacity, slabs * blocks_per_slab)
+        self._slabs = [_Slab() for _ in range(slabs)]
+        self._root = _Node(None, ())
+        self._in_use = 0
+        self._tick = 0
+
+    @property
+    def usage(self) -> float:
+        """Share of the capacity that requests own, 0..1; cached prefixes count as free."""
+        return sum(slab.used for slab in self._slabs if slab.owner is not None) / self.capacity
+
+    @property
+    def cached_blocks(self) -> int:
+        """Blocks that only the prefix cache holds."""
+        return sum(slab.used for slab in self._slabs if slab.owner is None)
+
+    def match(self, tokens: Sequence[int]) -> int:
+        """Leading tokens that a sealed prefix covers; at least the last token is left to compute."""
+        return len(self._walk(tokens)) * self.block_size
+
+    def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None:
+        """A slab with room for `tokens` (all to be computed or copied in), or None while memory or slabs lack."""
+        path = self._walk(tokens)
+        needed = self._blocks(len(tokens))
+        if needed > self.blocks_per_slab:
+            return None
+        source = min(path[-1].slabs) if path else -1
+        for target in self._targets(source, len(path)):
+            keep = len(path) if target == source else 0
+            if self._evictable(needed - keep, {target, source}, target, keep):
+                break
+        else:
+            return None
+        slab = self._slabs[target]
+        self._drop(target, keep)
+        self._make_room(needed - slab.used, {target, source})
+        slab.owner = owner
+        self._in_use += needed - slab.used
+        slab.used = needed
+        self._touch(target)
+        if target != source and source >= 0:
+            self._touch(source)
+            for node in path:
+                node.slabs.add(target)
+            slab.sealed = list(path)
+        cached = len(path) * self.block_size
+        return Allocation(target, cached, source, 0 if target == source else cached)
+
+    def grow(self, slab: int, tokens: int) -> bool:
+        """Make room for `tokens` in all; evicts cached prefixes by age. False, and nothing changed, if memory lacks."""
+        state = self._slabs[slab]
+        extra = self._blocks(tokens) - state.used
+        if extra <= 0:
+            return True
+        if self._blocks(tokens) > self.blocks_per_slab or not self._evictable(
+            extra, spare={slab}, target=slab, keep=state.used
+        ):
+            return False
+        self._make_room(extra, spare={slab})
+        state.used += extra
+        self._in_use += extra
+        return True
+
+    def seal(self, slab: int, tokens: Sequence[int], computed: int) -> None:
+        """Publish the full blocks among the first `computed` (verified) positions of `tokens`."""
+        state = self._slabs[slab]
+        for index in range(len(state.sealed), computed // self.block_size):
+            parent = state.sealed[-1] if state.sealed else self._root
+            key = tuple(tokens[index * self.block_size : (index + 1) * self.block_size])
+            node = parent.children.get(key)
+            if node is None:
+                node = parent.children[key] = _Node(parent, key)
+            node.slabs.add(slab)
+            state.sealed.append(node)
+
+    def release(self, slab: int) -> None:
+        """The owner is gone: sealed blocks stay as cached prefix, the rest is free."""
+        state = self._slabs[slab]
+        state.owner = None
+        self._in_use -= state.used - len(state.sealed)
+        state.used = len(state.sealed)
+        self._touch(slab)
+
+    def check_integrity(self) -> None:
+        """Assert that counts, owners and the prefix tree agree. For tests."""
+        assert self._in_use == sum(s.used for s in self._slabs) <= self.capacity
+        holders: dict[int, set[int]] = {}
+        for index, state in enumerate(self._slabs):
+            assert len(state.sealed) <= state.used <= self.blocks_per_slab
+            assert state.owner is not None or state.used == len(state.sealed)
+            parent = self._root
+            for node in state.sealed:
+                assert node.parent is parent and parent.children[node.tokens] is node and index in node.slabs
+                holders.setdefault(id(node), set()).add(index)
+                parent = node
+        stack = list(self._root.children.values())
+        while stack:
+            node = stack.pop()
+            assert node.slabs and node.slabs == holders.pop(id(node))
+            stack += node.children.values()
+        assert not holders
+
+    def _blocks(self, tokens: int) -> int:
+        return -(-tokens // self.block_size)
+
+    def _touch(self, slab: int) -> None:
+        self._tick += 1
+        self._slabs[slab].touched = self._tick
+
+    def _walk(self, tokens: Sequence[int]) -> list[_Node]:
+        """Sealed blocks that `tokens` begins with, short of its last token."""
+        path: list[_Node] = []
+        node = self._root
+        for start in range(0, len(tokens) - self.block_size, self.block_size):
+            child = node.children.get(tuple(tokens[start : start + self.block_size]))
+            if child is None:
+                break
+            path.append(child)
+            node = child
+        return path
+
+    def _targets(self, source: int, matched: int) -> list[int]:
+        """Slabs to take, in order of preference: the source if nothing is lost by it, an empty one, the oldest, the source."""
+        unowned = [i for i, s in enumerate(self._slabs) if s.owner is None]
+        if source in unowned and self._slabs[source].used == matched:
+            return [source]
+        empty = [i for i in unowned if self._slabs[i].used == 0]
+        oldest = sorted((i for i in unowned if i != source), key=lambda i: self._slabs[i].touched)
+        return (empty or oldest)[:1] + ([source] if source in unowned else [])
+
+    def _evictable(self, extra: int, spare: set[int], target: int, keep: int) -> bool:
+        """Whether `extra` blocks can be had once `target` keeps only its first `keep` and unowned slabs may be evicted."""
+        state = self._slabs[target]
+        free = self.capacity - self._in_use + (state.used - keep if state.owner is None else 0)
+        free += sum(s.used for i, s in enumerate(self._slabs) if s.owner is None and i not in spare)
+        return extra <= free
+
+    def _make_room(self, extra: int, spare: set[int]) -> None:
+        """Evict unowned slabs' blocks, oldest slab first, from their ends, until `extra` blocks are free."""
+        while self.capacity - self._in_use < extra:
+            oldest = min(
+                (i for i, s in enumerate(self._slabs) if s.owner is None and s.used and i not in spare),
+                key=lambda i: self._slabs[i].touched,
+            )
+            excess = extra - (self.capacity - self._in_use)
+            self._drop(oldest, max(self._slabs[oldest].used - excess, 0))
+
+    def _drop(self, slab: int, keep: int) -> None:
+        """Free the blocks of an unowned slab beyond the first `keep`."""
+        state = self._slabs[slab]
+        for node in reversed(state.sealed[keep:]):
+            node.slabs.discard(slab)
+            if not node.slabs:
+                assert node.parent is not None and not node.children
+                del node.parent.children[node.tokens]
+        del state.sealed[keep:]
+        self._in_use -= state.used - min(keep, state.used)
+        state.used = min(keep, state.used)

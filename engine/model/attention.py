@@ -1,0 +1,261 @@
+"""Attention over the live cache. The portable backend: torch's SDPA, on every device.
+
+A pass prepares one `AttentionBatch` from its segments (positions, RoPE factors, masks); every attention sublayer of the
+pass then calls `attend(layer, qkv)`. Requests of similar length share one call; the others get one each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.kv.cache import SlabCache
+from engine.model.spec import ModelSpec
+
+_CALL_BYTES = 400_000  # K/V bytes that may be read in vain to save one SDPA call (measured: about 15 µs each)
+_LONG = 16  # more rows than this in one segment are a prompt chunk, which gets a call of its own
+
+
+class Segment(NamedTuple):
+    """Consecutive positions of one request in a pass."""
+
+    slab: int
+    start: int
+    rows: int
+
+
+class AttentionBatch(Protocol):
+    """What the attention sublayers of one pass share."""
+
+    def attend(self, layer: int, qkv: Tensor) -> Tensor:
+        """qkv [rows, (heads + 2·kv_heads)·head_dim] -> [rows, heads·head_dim], in qkv's dtype."""
+        ...
+
+    def select(self, rows: tuple[int, ...]) -> AttentionBatch:
+        """The batch of a subset of the rows (row indices in ascending order)."""
+        ...
+
+
+class Rope:
+    """Rotary factors e^{i·p·θ} [positions, head_dim/2]; q and k weights are stored interleaved to use them directly."""
+
+    def __init__(self, spec: ModelSpec, positions: int, dtype: torch.dtype, device: torch.device) -> None:
+        exponents = torch.arange(0, spec.head_dim, 2, dtype=torch.float32) / spec.head_dim
+        inverse = 1.0 / (spec.rope_theta**exponents)
+        angles = torch.arange(positions, dtype=torch.float32)[:, None] * inverse[None, :]
+        factors = torch.polar(torch.ones_like(angles), angles)
+        self._factors = factors.to(device=device, dtype=torch.complex128 if dtype == torch.float64 else torch.complex64)
+        self._rotated = spec.heads + spec.kv_heads
+        self._identity = torch.ones(1, spec.kv_heads, spec.head_dim // 2, dtype=self._factors.dtype, device=device)
+
+    def table(self, positions: Tensor) -> Tensor:
+        """Factors for q, k and (the identity) v heads of one pass: [rows, heads + 2·kv_heads, head_dim/2]."""
+        rows = positions.shape[0]
+        factors = self._factors.index_select(0, positions).unsqueeze(1).expand(rows, self._rotated, -1)
+        return torch.cat((factors, self._identity.expand(rows, -1, -1)), dim=1)
+
+
+@dataclass(slots=True)
+class _Call:
+    """One SDPA call: rows `first:last` of the pass, or a padded gather of them, over slabs lo..hi."""
+
+    lo: int
+    hi: int
+    length: int  # positions read
+    width: int  # query rows per slab
+    first: int
+    last: int
+    mask: Tensor | None  # additive, [slabs, 1, width·group or width, length]
+    folded: bool  # query heads of a group folded into rows, so that K/V is read once a group
+    gather: Tensor | None = None  # [slabs·width] rows of the pass, padded
+    scatter: Tensor | None = None  # [rows] back
+
+
+class SdpaAttention:
+    """Backend "sdpa": prepares batches over a `SlabCache`."""
+
+    name = "sdpa"
+
+    def __init__(self, spec: ModelSpec, cache: SlabCache) -> None:
+        self.spec = spec
+        self.cache = cache
+        self.rope = Rope(spec, cache.length, cache.dtype, cache.device)
+        self._token_bytes = 2 * spec.kv_heads * spec.head_dim * cache.dtype.itemsize
+
+    def prepare(self, segments: Sequence[Segment]) -> SdpaBatch:
+        """The batch of a pass whose rows are the segments' positions in order; segments are sorted by slab."""
+        return SdpaBatch(self, tuple(segments))
+
+    def plan_calls(self, segments: tuple[Segment, ...]) -> list[_Call]:
+        """Partition segments into SDPA calls: neighbours in slab order share one while that wastes little reading."""
+        calls: list[_Call] = []
+        group: list[Segment] = []
+        first = row = 0
+        for segment in segments:
+            if group and not self._joins(group, segment):
+                calls.append(self._call(group, first))
+                group, first = [], row
+            group.append(segment)
+            row += segment.rows
+        calls.append(self._call(group, first))
+        return calls
+
+    def _joins(self, group: list[Segment], segment: Segment) -> bool:
+        if segment.rows > _LONG or group[-1].rows > _LONG or segment.slab != group[-1].slab + 1:
+            return False
+        lengths = [s.start + s.rows for s in (*group, segment)]
+        wasted = max(lengths) * len(lengths) - sum(lengths)
+        return wasted * self._token_bytes <= _CALL_BYTES * len(group)
+
+    def _call(self, group: list[Segment], first: int) -> _Call:
+        width = max(s.rows for s in group)
+        length = max(s.start + s.rows for s in group)
+        rows = sum(s.rows for s in group)
+        call = _Call(group[0].slab, group[-1].slab, length, width, first, first + rows, None, width <= _LONG)
+        device = self.cache.device
+        if rows < width * len(group):
+            gather: list[int] = []
+            scatter: list[int] = []
+            row = first
+            for index, segment in enumerate(group):
+                gather += [row + min(i, segment.rows - 1) for i in range(width)]
+                scatter += range(index * width, index * width + segment.rows)
+                row += segment.rows
+            call.gather = torch.tensor(gather, device=device)
+            call.scatter = torch.tensor(scatter, device=device)
+        if width > 1 or any(s.start + s.rows != length for s in group):
+            call.mask = self._mask(group, width, length, call.folded)
+        return call
+
+    def _mask(self, group: list[Segment], width: int, length: int, folded: bool) -> Tensor:
+        """Additive causal mask [slabs, 1, rows, length]; padded rows see what the last real row sees."""
+        device = self.cache.device
+        seen = torch.tensor([[s.start + min(i, s.rows - 1) for i in range(width)] for s in group], device=device)
+        if folded:
+            seen = seen.repeat_interleave(self.spec.heads // self.spec.kv_heads, dim=1)
+        hidden = torch.arange(length, device=device) > seen[:, :, None]
+        mask = torch.zeros(hidden.shape, dtype=self.cache.dtype, device=device)
+        return mask.masked_fill_(hidden, float("-inf"))[:, None]
+
+
+class SdpaBatch:
+    """`AttentionBatch` of the SDPA backend."""
+
+    def __init__(self, backend: SdpaAttention, segments: tuple[Segment, ...]) -> None:
+        self._backend = backend
+        self._segments = segments
+        slots: list[int] = []
+        positions: list[int] = []
+        for slab, start, rows in segments:
+            slot = backend.cache.slot(slab, start)
+            slots += range(slot, slot + rows)
+            positions += range(start, start + rows)
+        self.rows = len(slots)
+        self._slots = torch.tensor(slots, device=backend.cache.device)
+        self._rope = backend.rope.table(torch.tensor(positions, device=backend.cache.device))
+        self._calls = backend.plan_calls(segments)
+        # One row of one request, the most frequent pass of all, needs no padding, mask or transposition.
+        self._single = self._calls[0] if self.rows == 1 else None
+        self._subsets: dict[tuple[int, ...], SdpaBatch] = {}
+
+    def select(self, rows: tuple[int, ...]) -> SdpaBatch:
+        """The sub-batch of these rows; drafting calls it with whole one-row segments, so it stays a list of segments."""
+        subset = self._subsets.get(rows)
+        if subset is None:
+            assert all(s.rows == 1 for s in self._segments), "only draft passes leave rows out"
+            subset = self._subsets[rows] = SdpaBatch(self._backend, tuple(self._segments[r] for r in rows))
+        return subset
+
+    def attend(self, layer: int, qkv: Tensor) -> Tensor:
+        spec, cache = self._backend.spec, self._backend.cache
+        heads = rotate(qkv, self._rope, spec, cache.dtype)
+        q, kv = heads.split((spec.heads, 2 * spec.kv_heads), dim=1)  # [rows, heads, head_dim]
+        cache.write(layer, self._slots, kv)
+        if self._single is not None:
+            k, v = cache.read(layer, self._single.lo, self._single.lo, self._single.length)
+            out = F.scaled_dot_product_attention(q.view(1, spec.kv_heads, -1, spec.head_dim), k, v)
+            return out.view(1, -1).to(qkv.dtype)
+        outs = [self._run(call, layer, q) for call in self._calls]
+        out = outs[0] if len(outs) == 1 else torch.cat(outs)
+        return out.to(qkv.dtype)
+
+    def _run(self, call: _Call, layer: int, q: Tensor) -> Tensor:
+        """One SDPA call -> [rows, heads·head_dim]."""
+        spec = self._backend.spec
+        k, v = self._backend.cache.read(layer, call.lo, call.hi, call.length)
+        rows = q[call.first : call.last] if call.gather is None else q.index_select(0, call.gather)
+        slabs, width, group = call.hi - call.lo + 1, call.width, spec.heads // spec.kv_heads
+        if call.folded:
+            rows = rows.view(slabs, width, spec.kv_heads, group, spec.head_dim).transpose(1, 2)
+            rows = rows.reshape(slabs, spec.kv_heads, width * group, spec.head_dim)
+            out = F.scaled_dot_product_attention(rows, k, v, attn_mask=call.mask)
+            out = out.view(slabs, spec.kv_heads, width, group, spec.head_dim).transpose(1, 2)
+        else:
+            rows = rows.view(slabs, width, spec.heads, spec.head_dim).transpose(1, 2)
+            out = F.scaled_dot_product_attention(rows, k, v, attn_mask=call.mask, enable_gqa=group > 1).transpose(1, 2)
+        out = out.reshape(slabs * width, spec.heads * spec.head_dim)
+        return out if call.scatter is None else out.index_select(0, call.scatter)
+
+
+class CandidateBatch:
+    """Attention for the knapsack's candidate states: c states of the same r verified rows of one request.
+
+    A row at position p sees the target's K/V before p and always its own at p, never the target's there: that would leak
+    the full model's state into the candidate (METHODS section 1). Nothing is written.
+    """
+
+    def __init__(self, backend: SdpaAttention, slab: int, positions: Sequence[int], states: int) -> None:
+        spec, cache = backend.spec, backend.cache
+        self._backend, self._slab, self._states = backend, slab, states
+        self._rows = len(positions)
+        self._length = max(max(positions), 1)
+        self._key = (tuple(positions), self._length)
+        where = torch.tensor(positions, device=cache.device)
+        self._rope = backend.rope.table(where).repeat(states, 1, 1)
+        hidden = torch.arange(self._length, device=cache.device) >= where[:, None]
+        mask = torch.zeros(hidden.shape, dtype=cache.dtype, device=cache.device).masked_fill_(hidden, float("-inf"))
+        group = spec.heads // spec.kv_heads
+        self._mask = mask.repeat_interleave(group, dim=0).repeat(states, 1)  # [states·rows·group, length]
+
+    def select(self, rows: tuple[int, ...]) -> AttentionBatch:
+        raise AssertionError("candidates run whole batches")
+
+    def attend(self, layer: int, qkv: Tensor) -> Tensor:
+        spec, cache = self._backend.spec, self._backend.cache
+        heads = rotate(qkv, self._rope, spec, cache.dtype)
+        total, group = heads.shape[0], spec.heads // spec.kv_heads
+        q = heads[:, : spec.heads].view(total, spec.kv_heads, group, spec.head_dim)
+        own_k, own_v = heads[:, spec.heads : -spec.kv_heads], heads[:, -spec.kv_heads :]  # [rows, kv_heads, head_dim]
+        k, v = (x[0] for x in cache.read(layer, self._slab, self._slab, self._length))  # [kv_heads, length, head_dim]
+        folded = q.transpose(0, 1).reshape(spec.kv_heads, total * group, spec.head_dim)
+        scale = spec.head_dim**-0.5
+        scores = torch.baddbmm(self._mask, folded, k.transpose(1, 2), alpha=scale)
+        own = (q * own_k[:, :, None]).sum(-1).transpose(0, 1).reshape(spec.kv_heads, total * group, 1) * scale
+        weights = torch.cat([scores, own], dim=-1).softmax(-1)
+        out = torch.bmm(weights[..., :-1], v).view(spec.kv_heads, total, group, spec.head_dim)
+        out = out + weights[..., -1].view(spec.kv_heads, total, group, 1) * own_v.transpose(0, 1)[:, :, None]
+        return out.transpose(0, 1).reshape(total, spec.heads * spec.head_dim).to(qkv.dtype)
+
+
+def rotate(qkv: Tensor, rope: Tensor, spec: ModelSpec, dtype: torch.dtype) -> Tensor:
+    """Apply RoPE: qkv [rows, …] -> [rows, heads + 2·kv_heads, head_dim] in the cache's dtype.
+
+    All heads turn in one complex product; the v heads' factor is 1.
+    """
+    wide = torch.float64 if rope.dtype == torch.complex128 else torch.float32
+    pairs = torch.view_as_complex(qkv.to(wide).view(qkv.shape[0], -1, spec.head_dim // 2, 2))
+    heads = torch.view_as_real(pairs * rope).view(qkv.shape[0], -1, spec.head_dim)
+    return heads if heads.dtype == dtype else heads.to(dtype)
+
+
+@cache
+def interleave(head_dim: int) -> tuple[int, ...]:
+    """Row order within a head that turns the rotate-half layout (x_i, x_{i+d/2}) into adjacent pairs."""
+    half = head_dim // 2
+    return tuple(index for pair in zip(range(half), range(half, head_dim), strict=True) for index in pair)

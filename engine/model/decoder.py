@@ -1,0 +1,109 @@
+"""The one decoder: attention and MLP sublayers that run apart, in any sub-network.
+
+`attend(i, x)` and `mlp(i, x)` include their input norm and the residual add, so a layer is
+`mlp(i, attend(i, x))` and skipping a sublayer is the identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.model.attention import AttentionBatch
+from engine.model.linear import Linear
+from engine.model.spec import ModelSpec
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWeights:
+    """One layer. q and k rows are interleaved for `attention.rotate`."""
+
+    attention_norm: Tensor  # [hidden]
+    qkv: Linear  # [(heads + 2·kv_heads)·head_dim, hidden]
+    output: Linear  # [hidden, heads·head_dim]
+    mlp_norm: Tensor  # [hidden]
+    gate_up: Linear  # [2·intermediate, hidden]
+    down: Linear  # [hidden, intermediate]
+
+
+class Decoder:
+    """Weights and the passes over them. `x` is the residual stream, [rows, hidden] in the model's dtype."""
+
+    def __init__(
+        self, spec: ModelSpec, embedding: Tensor, layers: Sequence[LayerWeights], norm: Tensor, head: Linear
+    ) -> None:
+        self.spec = spec
+        self._embedding = embedding
+        self._layers = tuple(layers)
+        self._norm = norm
+        self._head = head
+        self._shape = (spec.hidden,)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._embedding.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self._embedding.device
+
+    def embed(self, tokens: Sequence[int]) -> Tensor:
+        """Token ids -> [rows, hidden]."""
+        return self._embedding.index_select(0, torch.tensor(tokens, device=self._embedding.device))
+
+    def attend(self, layer: int, x: Tensor, batch: AttentionBatch) -> Tensor:
+        """Attention sublayer 2·layer."""
+        weights = self._layers[layer]
+        h = torch.rms_norm(x, self._shape, weights.attention_norm, self.spec.norm_eps)
+        return weights.output.add(batch.attend(layer, weights.qkv(h)), x)
+
+    def mlp(self, layer: int, x: Tensor) -> Tensor:
+        """MLP sublayer 2·layer + 1."""
+        weights = self._layers[layer]
+        h = torch.rms_norm(x, self._shape, weights.mlp_norm, self.spec.norm_eps)
+        gate, up = weights.gate_up(h).chunk(2, dim=-1)
+        return weights.down.add(F.silu(gate).mul_(up), x)
+
+    def sublayer(self, index: int, x: Tensor, batch: AttentionBatch) -> Tensor:
+        """Sublayer `index` of 0 .. 2L-1."""
+        layer, is_mlp = divmod(index, 2)
+        return self.mlp(layer, x) if is_mlp else self.attend(layer, x, batch)
+
+    def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
+        """All sublayers. `record` receives the 2L+1 residual streams, X^(0) first (no copies)."""
+        if record is not None:
+            record.append(x)
+        for index in range(self.spec.sublayers):
+            x = self.sublayer(index, x, batch)
+            if record is not None:
+                record.append(x)
+        return x
+
+    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: tuple[int, ...]) -> Tensor:
+        """The sub-network that `variants` [2L] names (0 = skip, 1 = run), the same for all rows."""
+        for index, variant in enumerate(variants):
+            if variant:
+                x = self.sublayer(index, x, batch)
+        return x
+
+    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[tuple[int, ...]]) -> Tensor:
+        """Row r through the sub-network plans[r]: the union runs, rows whose plan skips a sublayer are left out."""
+        if all(plan == plans[0] for plan in plans):
+            return self.run_plan(x, batch, plans[0])
+        for index in range(self.spec.sublayers):
+            rows = tuple(r for r, plan in enumerate(plans) if plan[index])
+            if len(rows) == len(plans):
+                x = self.sublayer(index, x, batch)
+            elif rows:
+                where = torch.tensor(rows, device=x.device)
+                part = self.sublayer(index, x.index_select(0, where), batch.select(rows))
+                x = x.index_copy(0, where, part)
+        return x
+
+    def head(self, x: Tensor) -> Tensor:
+        """Final norm and output head: [rows, hidden] -> logits [rows, vocab]."""
+        return self._head(torch.rms_norm(x, self._shape, self._norm, self.spec.norm_eps))

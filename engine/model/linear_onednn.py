@@ -1,0 +1,41 @@
+"""bf16 weights packed once for oneDNN: about twice the speed of `F.linear` at one row, and nearly flat to eight."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def onednn_available() -> bool:
+    """Whether this build has oneDNN's packed linear and this CPU computes bf16 natively."""
+    return bool(
+        torch.backends.mkldnn.is_available()
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+        and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+        and native_bf16()
+    )
+
+
+def native_bf16() -> bool:
+    """Whether the CPU has bf16 dot products; without them bf16 is emulated and float32 is faster."""
+    return bool(torch.cpu._is_avx512_bf16_supported())
+
+
+class PackedLinear:
+    """Holds only the packed weight; the original may be freed."""
+
+    name = "onednn"
+
+    def __init__(self, weight: Tensor) -> None:
+        self._packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous())
+        # The overloads are bound once: resolving them on every call costs microseconds at one row.
+        self._linear = torch.ops.mkldnn._linear_pointwise.default
+        self._binary = torch.ops.mkldnn._linear_pointwise.binary
+
+    def __call__(self, x: Tensor) -> Tensor:
+        out: Tensor = self._linear(x, self._packed, None, "none", [], "")
+        return out
+
+    def add(self, x: Tensor, residual: Tensor) -> Tensor:
+        out: Tensor = self._binary(x, residual, self._packed, None, "add")
+        return out

@@ -1,0 +1,66 @@
+"""StepPlan in, StepOutput out: the side of the engine that owns tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from engine.clock import Clock
+from engine.model.attention import CandidateBatch, SdpaAttention
+from engine.model.decoder import Decoder
+from engine.sampling import draw
+from engine.speculate import propose, verify
+from engine.step import StepOutput, StepPlan
+from engine.types import SamplingParams
+
+
+class Runner:
+    """Runs rounds on one device. Used by one thread."""
+
+    def __init__(self, decoder: Decoder, attention: SdpaAttention, clock: Clock) -> None:
+        self.decoder = decoder
+        self.attention = attention
+        self._clock = clock
+
+    @torch.inference_mode()
+    def run(self, plan: StepPlan) -> StepOutput:
+        """One round: copies, draft passes, the verify pass."""
+        started = self._clock.now()
+        for copy in plan.copies:
+            self.attention.cache.copy(copy.source, copy.target, copy.tokens)
+        drafts, passes = propose(self.decoder, self.attention, plan.work)
+        drafted = self._clock.now()
+        outputs = verify(self.decoder, self.attention, plan.work, drafts)
+        return StepOutput(outputs, passes, drafted - started if passes else 0.0, self._clock.now() - drafted)
+
+    def candidates(self, slab: int, positions: Sequence[int], sampling: SamplingParams) -> SearchPass:
+        """Sublayer calls for a search over verified rows of the request in `slab`."""
+        return SearchPass(self, slab, tuple(positions), sampling)
+
+
+class SearchPass:
+    """`draft.base.CandidatePass` over the live cache; reads it, never writes."""
+
+    def __init__(self, runner: Runner, slab: int, positions: tuple[int, ...], sampling: SamplingParams) -> None:
+        self._runner, self._slab, self._positions, self._sampling = runner, slab, positions, sampling
+        self._batches: dict[int, CandidateBatch] = {}
+
+    @torch.inference_mode()
+    def sublayer(self, index: int, states: Tensor) -> Tensor:
+        count = states.shape[0]
+        batch = self._batches.get(count)
+        if batch is None:
+            batch = self._batches[count] = CandidateBatch(self._runner.attention, self._slab, self._positions, count)
+        return self._runner.decoder.sublayer(index, states.flatten(0, 1), batch).view_as(states)
+
+    @torch.inference_mode()
+    def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
+        count, rows = states.shape[:2]
+        logits = self._runner.decoder.head(states.flatten(0, 1))
+        drawn = draw(
+            logits, [self._sampling] * (count * rows), [p + 1 for p in self._positions] * count, confidence=True
+        )
+        split = range(0, count * rows, rows)
+        return [drawn.tokens[i : i + rows] for i in split], [drawn.confidence[i : i + rows] for i in split]

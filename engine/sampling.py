@@ -1,0 +1,108 @@
+"""How a token is drawn: the same code for draft and target.
+
+token = argmax over processed logits + noise, the noise a pure function of (seed, position, token id). That is Gumbel-max
+sampling whose randomness belongs to the position: draft and target draw with the same noise, so they agree as often as
+their distributions do, and what a request says depends on its seed alone (METHODS section 0). Greedy is zero noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from engine.types import SamplingParams
+
+_MASK = (1 << 64) - 1
+
+
+class Draw(NamedTuple):
+    """Tokens [rows] and, where asked for, the top-1 probability [rows] of the processed distribution."""
+
+    tokens: list[int]
+    confidence: list[float]
+
+
+def draw(
+    logits: Tensor, params: Sequence[SamplingParams], positions: Sequence[int], *, confidence: bool = False
+) -> Draw:
+    """Draw one token per row: logits [rows, vocab], the request's parameters and the token's position for each row.
+
+    Exact ties go to the lowest id. Confidence of a greedy row is that of the softmax at temperature 1.
+    """
+    scores = logits if logits.dtype == torch.float64 else logits.float()
+    if all(p.temperature == 0.0 for p in params):
+        tokens = scores.argmax(-1).tolist()
+        return Draw(tokens, top_probability(scores) if confidence else [])
+    scores = process(scores, params)
+    noisy = scores.clone()
+    rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
+    noise = gumbel([params[r].seed for r in rows], [positions[r] for r in rows], scores.shape[-1], scores.device)
+    noisy[rows] += noise.to(scores.dtype)
+    return Draw(noisy.argmax(-1).tolist(), top_probability(scores) if confidence else [])
+
+
+def top_probability(scores: Tensor) -> list[float]:
+    """Largest softmax probability per row of scores [rows, vocab]."""
+    return (scores.amax(-1) - scores.logsumexp(-1)).exp_().tolist()
+
+
+def process(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
+    """Temperature, then top-k, then top-p: scores [rows, vocab] -> the same with excluded ids at -inf."""
+    temperature = torch.tensor([p.temperature or 1.0 for p in params], dtype=scores.dtype, device=scores.device)
+    scores = scores / temperature[:, None]
+    for row, p in enumerate(params):
+        if p.temperature > 0.0 and (p.top_k > 0 or p.top_p < 1.0):
+            scores[row] = _truncate(scores[row], p.top_k, p.top_p)
+    return scores
+
+
+def _truncate(scores: Tensor, top_k: int, top_p: float) -> Tensor:
+    """Keep the top_k highest, then the fewest of these that hold top_p of the mass: scores [vocab]."""
+    ordered, ids = scores.sort(descending=True, stable=True)
+    if 0 < top_k < ordered.shape[0]:
+        ordered, ids = ordered[:top_k], ids[:top_k]
+    if top_p < 1.0:
+        probabilities = ordered.softmax(-1)
+        before = probabilities.cumsum(-1) - probabilities
+        keep = int((before < top_p).sum().clamp_(min=1))
+        ordered, ids = ordered[:keep], ids[:keep]
+    return torch.full_like(scores, float("-inf")).scatter_(0, ids, ordered)
+
+
+def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: torch.device) -> Tensor:
+    """Gumbel noise [rows, vocab] float32, a pure function of (seed, position, token id).
+
+    A counter-based generator: the finaliser of splitmix64 over a key per row and the token id. 31 bits become u in (0, 1);
+    -log(-log(1-u)) keeps full precision where it matters, in the upper tail (u near 0).
+    """
+    keys = torch.tensor([_signed(_row_key(s, p)) for s, p in zip(seeds, positions, strict=True)], device=device)
+    ids = torch.arange(vocab, device=device) * _signed(0x9E3779B97F4A7C15)
+    bits = _mix(keys[:, None] + ids[None, :])
+    u = ((bits >> 33) & 0x7FFFFFFF).float().add_(0.5).mul_(2.0**-31).clamp_(max=1 - 2.0**-24)
+    return torch.log1p(u.neg_()).neg_().log_().neg_()
+
+
+def _mix(x: Tensor) -> Tensor:
+    """splitmix64's finaliser on int64 (multiplication wraps; `>>` is arithmetic, hence the masks)."""
+    x = (x ^ ((x >> 30) & 0x3FFFFFFFF)) * _signed(0xBF58476D1CE4E5B9)
+    x = (x ^ ((x >> 27) & 0x1FFFFFFFFF)) * _signed(0x94D049BB133111EB)
+    return x ^ ((x >> 31) & 0x1FFFFFFFF)
+
+
+def _row_key(seed: int, position: int) -> int:
+    return mix64(mix64(seed) ^ (position * 0xD1342543DE82EF95 & _MASK))
+
+
+def mix64(x: int) -> int:
+    """splitmix64 of an integer, unsigned 64 bits."""
+    x = (x + 0x9E3779B97F4A7C15) & _MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
+    return x ^ (x >> 31)
+
+
+def _signed(x: int) -> int:
+    return x - (1 << 64) if x >= 1 << 63 else x

@@ -1,0 +1,59 @@
+"""Seam 1: what the server sees of the engine. `engine.loop.EngineThread` is the real one; tests use a fake."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Protocol
+
+from engine.types import EngineInfo, EngineStats, GenerateRequest, RoundReport, TokenEvent
+
+
+class PromptTokenizer(Protocol):
+    """The tokenizer as the server uses it. Thread-safe; long inputs are tokenised off the event loop."""
+
+    def encode(self, text: str) -> list[int]: ...
+
+    def render_chat(self, messages: list[dict[str, Any]]) -> str:
+        """Prompt text of a chat, ready to be encoded. Raises RequestError when the model has no chat template."""
+        ...
+
+    @property
+    def longest_token(self) -> int:
+        """Characters of the longest token."""
+        ...
+
+
+class Engine(Protocol):
+    """Tokens for prompts. Methods are called from the event loop's thread."""
+
+    @property
+    def info(self) -> EngineInfo: ...
+
+    @property
+    def tokenizer(self) -> PromptTokenizer: ...
+
+    def submit(self, request: GenerateRequest) -> AsyncIterator[TokenEvent]:
+        """Events of one request, ending after the one with a finish_reason.
+
+        Raises at once (not on first iteration): RequestError, QueueFullError, EngineUnavailableError. While iterating:
+        EngineDeadError. Closing the iterator early cancels the request.
+        """
+        ...
+
+    def cancel(self, request_id: str) -> None:
+        """Forget a request within one round. Unknown or finished ids are ignored."""
+        ...
+
+    def stats(self) -> EngineStats: ...
+
+    def add_listener(self, listener: Callable[[RoundReport], None]) -> None:
+        """Call `listener` on the event loop's thread, once a round."""
+        ...
+
+    async def start(self) -> None:
+        """Begin to serve; events go to the running event loop."""
+        ...
+
+    async def drain(self, timeout: float) -> None:
+        """Refuse new requests, finish what runs within `timeout` seconds, fail the rest, stop the loop."""
+        ...

@@ -1,0 +1,114 @@
+"""The only draft-verify-keep round. Plain decoding and prompt chunks are rounds that draft nothing.
+
+The target speaks for itself: at every verified position it draws its own token with that position's noise; a draft token
+is accepted iff it is that token. Losslessness needs no argument about the drafter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from engine.draft.base import References
+from engine.model.attention import SdpaAttention, Segment
+from engine.model.decoder import Decoder
+from engine.sampling import draw
+from engine.step import Work, WorkOutput
+
+
+@dataclass(slots=True)
+class Draft:
+    """Tokens one request drafted, and how sure the sub-network was of each."""
+
+    work: Work
+    tokens: list[int] = field(default_factory=list)
+    confidences: list[float] = field(default_factory=list)
+
+    @property
+    def alive(self) -> bool:
+        plan = self.work.plan
+        assert plan is not None
+        return len(self.tokens) < plan.gamma and (not self.confidences or self.confidences[-1] >= plan.min_confidence)
+
+
+def propose(decoder: Decoder, attention: SdpaAttention, work: Sequence[Work]) -> tuple[list[Draft], int]:
+    """Lock-step draft passes, which rows leave as they stop. Returns the drafts and the number of passes.
+
+    The first row is the pending token, which has no K/V yet; K/V is written only for the sublayers that run.
+    """
+    drafts = [Draft(w) for w in work if w.gamma > 0]
+    passes = 0
+    while live := [d for d in drafts if d.alive]:
+        ends = [d.work.start + len(d.tokens) for d in live]
+        batch = attention.prepare([Segment(d.work.slab, end, 1) for d, end in zip(live, ends, strict=True)])
+        x = decoder.embed([d.tokens[-1] if d.tokens else d.work.tokens[-1] for d in live])
+        x = decoder.run_plans(x, batch, [d.work.plan.variants for d in live if d.work.plan])
+        drawn = draw(decoder.head(x), [d.work.sampling for d in live], [e + 1 for e in ends], confidence=True)
+        for d, token, confidence in zip(live, drawn.tokens, drawn.confidence, strict=True):
+            d.tokens.append(token)
+            d.confidences.append(confidence)
+        passes += 1
+    return drafts, passes
+
+
+def verify(
+    decoder: Decoder, attention: SdpaAttention, work: Sequence[Work], drafts: Sequence[Draft]
+) -> tuple[WorkOutput, ...]:
+    """One full pass over every request's rows, drafts included; each keeps its accepted prefix and one token more."""
+    drafted = {d.work.request_id: d for d in drafts}
+    rows = [(*w.tokens, *drafted[w.request_id].tokens) if w.request_id in drafted else w.tokens for w in work]
+    batch = attention.prepare([Segment(w.slab, w.start, len(r)) for w, r in zip(work, rows, strict=True)])
+    states: list[Tensor] | None = [] if any(w.record for w in work) else None
+    x = decoder.run(decoder.embed([token for r in rows for token in r]), batch, states)
+    targets = iter(_draw_targets(decoder, x, work, rows))
+    outputs: list[WorkOutput] = []
+    first = 0
+    for w, r in zip(work, rows, strict=True):
+        said = next(targets) if w.samples else []
+        draft = drafted.get(w.request_id)
+        guesses = draft.tokens if draft else []
+        accepted = next((i for i, g in enumerate(guesses) if g != said[i]), len(guesses))
+        verified = len(w.tokens) + accepted
+        outputs.append(
+            WorkOutput(
+                tokens=tuple(said[: accepted + 1]),
+                drafted=len(guesses),
+                confidences=tuple(draft.confidences) if draft else (),
+                references=_references(states, w, first, verified) if states and w.record else None,
+            )
+        )
+        first += len(r)
+    return tuple(outputs)
+
+
+def _draw_targets(
+    decoder: Decoder, x: Tensor, work: Sequence[Work], rows: Sequence[tuple[int, ...]]
+) -> list[list[int]]:
+    """The target's token after every row from the last known token on, for each request that samples."""
+    picked: list[int] = []
+    params, positions, counts = [], [], []
+    first = 0
+    for w, r in zip(work, rows, strict=True):
+        if w.samples:
+            skip = len(w.tokens) - 1
+            picked += range(first + skip, first + len(r))
+            params += [w.sampling] * (len(r) - skip)
+            positions += range(w.start + skip + 1, w.start + len(r) + 1)
+            counts.append(len(r) - skip)
+        first += len(r)
+    if not picked:
+        return []
+    if len(picked) < first:
+        x = x.index_select(0, torch.tensor(picked, device=x.device))
+    tokens = iter(draw(decoder.head(x), params, positions).tokens)
+    return [[next(tokens) for _ in range(count)] for count in counts]
+
+
+def _references(states: list[Tensor], work: Work, first: int, verified: int) -> References:
+    """The last `record` verified rows of one request out of the pass's residual streams."""
+    begin = max(verified - work.record, 0)
+    picked = torch.stack([x[first + begin : first + verified] for x in states])
+    return References(picked, tuple(range(work.start + begin, work.start + verified)))

@@ -1,0 +1,67 @@
+"""Seam 2: one round for all running requests, from scheduler to runner and back. Plain values, no model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.draft.base import Plan, References
+from engine.types import SamplingParams
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One request's share of a round: positions start, start+1, … get verified K/V."""
+
+    request_id: str
+    slab: int
+    start: int
+    tokens: tuple[int, ...]  # without verified K/V; the last may be followed by a draft
+    samples: bool  # whether the request catches up here, so that the target draws
+    sampling: SamplingParams
+    plan: Plan | None = None  # with gamma > 0: draft before verification
+    record: int = 0  # verified rows to keep as references, at most
+
+    @property
+    def gamma(self) -> int:
+        return self.plan.gamma if self.plan else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Bring the first `tokens` positions of one slab to another before anything runs."""
+
+    source: int
+    target: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """A round: copies, lock-step draft passes, one verify pass. `work` is ordered by slab."""
+
+    work: tuple[Work, ...]
+    copies: tuple[Copy, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkOutput:
+    """What the target said: `tokens` = the accepted drafts and one of its own; empty for a chunk that does not sample."""
+
+    tokens: tuple[int, ...]
+    drafted: int = 0
+    confidences: tuple[float, ...] = ()
+    references: References | None = None
+
+    @property
+    def accepted(self) -> int:
+        return len(self.tokens) - 1 if self.tokens else 0
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutput:
+    """Outputs in the order of the work; seconds by the runner's clock."""
+
+    outputs: tuple[WorkOutput, ...]
+    draft_passes: int
+    draft_seconds: float
+    verify_seconds: float

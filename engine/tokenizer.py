@@ -1,0 +1,65 @@
+"""Text to token ids and chats to prompt text, from the checkpoint's own files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer as BackendTokenizer
+
+from engine.errors import ModelError, RequestError
+
+
+class Tokenizer:
+    """tokenizer.json through the `tokenizers` library; chat templates through transformers' sandboxed renderer."""
+
+    def __init__(self, directory: Path) -> None:
+        path = directory / "tokenizer.json"
+        if not path.exists():
+            raise ModelError(f"{directory} has no tokenizer.json; other tokenizer formats are not supported")
+        try:
+            self.backend = BackendTokenizer.from_file(str(path))
+        except Exception as error:  # the library raises bare Exception
+            raise ModelError(f"cannot read {path}: {error}") from None
+        self._longest = max((len(token) for token in self.backend.get_vocab()), default=1)
+        config_path = directory / "tokenizer_config.json"
+        try:
+            self._config: dict[str, Any] = json.loads(config_path.read_text("utf-8")) if config_path.exists() else {}
+        except ValueError as error:
+            raise ModelError(f"cannot read {config_path}: {error}") from None
+        template = directory / "chat_template.jinja"
+        self.chat_template: str | None = (
+            template.read_text("utf-8") if template.exists() else self._config.get("chat_template")
+        )
+
+    @property
+    def longest_token(self) -> int:
+        """Characters of the longest token."""
+        return self._longest
+
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        """Token ids of `text`; `add_special_tokens` puts what the model expects around a bare prompt (BOS)."""
+        return list(self.backend.encode(text, add_special_tokens=add_special_tokens).ids)
+
+    def render_chat(self, messages: list[dict[str, Any]]) -> str:
+        """Prompt text of a chat, the assistant's turn opened. Raises RequestError for what the template refuses."""
+        if not self.chat_template:
+            raise RequestError("This model has no chat template; use /v1/completions.", param="messages")
+        from jinja2 import TemplateError
+        from transformers.utils.chat_template_utils import render_jinja_template
+
+        special = {key: self._text(value) for key, value in self._config.items() if key.endswith("_token") and value}
+        try:
+            texts, _ = render_jinja_template(
+                conversations=[messages], chat_template=self.chat_template, add_generation_prompt=True, **special
+            )
+        except (TemplateError, TypeError, KeyError, ValueError) as error:
+            raise RequestError(f"The chat template refuses these messages: {error}", param="messages") from None
+        text: str = texts[0]
+        return text
+
+    @staticmethod
+    def _text(token: Any) -> str:
+        """Special tokens are stored as text or as {"content": text}."""
+        return str(token.get("content", "")) if isinstance(token, dict) else str(token)

@@ -1,0 +1,243 @@
+"""Messages between server and engine, and the state of a request.
+
+Everything that crosses seam 1 (`GenerateRequest` in, `TokenEvent` and `RoundReport` out) is frozen and picklable.
+`Request` never leaves the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from engine.detokenize import Detokenizer
+    from engine.draft.base import DraftPolicy, Plan
+
+
+class FinishReason(str, Enum):
+    """Why a request ended, in OpenAI's words; `CANCELLED` never reaches a client."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingParams:
+    """How tokens are drawn and when to end. `max_tokens=None` means: as many as the context allows."""
+
+    max_tokens: int | None = None
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = -1  # -1 or 0: off
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+    ignore_eos: bool = False
+
+    @property
+    def greedy(self) -> bool:
+        return self.temperature == 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateRequest:
+    """One choice to generate. `draft_policy=None` takes the server's default policy."""
+
+    id: str
+    prompt: tuple[int, ...]
+    sampling: SamplingParams = SamplingParams()
+    draft_policy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpeculationStats:
+    """What drafting did for one request (API.md, `metrics.speculative_decoding`)."""
+
+    policy: str
+    num_rounds: int  # rounds that emitted tokens
+    num_draft_tokens: int
+    num_accepted_draft_tokens: int
+    mean_acceptance_length: float  # tokens emitted per round, the target's own included
+    draft_acceptance_rate: float | None  # accepted / drafted; None when nothing was drafted
+    skipped_attention: float  # mean sublayers skipped per draft pass
+    skipped_mlp: float
+    reselections: int
+    tokens_per_second: float | None  # decode rate after the first token
+    predicted_tpt: float | None  # tokens per second that the plan in use promised
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEvent:
+    """What one engine round adds to one request. `text` is complete UTF-8, already cut at stop strings."""
+
+    request_id: str
+    text: str
+    token_ids: tuple[int, ...]
+    finish_reason: FinishReason | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0  # so far
+    cached_tokens: int = 0  # of the prompt, taken from the prefix cache
+    speculation: SpeculationStats | None = None  # with the last event
+    timing: RequestTiming | None = None  # with the last event
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorEvent:
+    """The request failed inside the engine; no further event follows."""
+
+    request_id: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTiming:
+    """Seconds, by the engine's clock."""
+
+    queue: float
+    prefill: float  # from scheduling to the first token
+    decode: float  # from the first token to the last
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRound:
+    """One request's part in one round that emitted tokens for it."""
+
+    request_id: str
+    policy: str
+    emitted: int
+    drafted: int
+    accepted: int
+    draft_passes: int
+    context_length: int
+    skipped_attention: int  # of the plan drafted with
+    skipped_mlp: int
+    predicted_tpt: float | None  # tokens per second
+    predicted_acceptance: float | None
+    reselected: str | None = None  # outcome of a re-decision made before this round: "changed", "kept", "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class RoundReport:
+    """One batched hand-off per engine round: the events, and what the round cost in seconds."""
+
+    events: tuple[TokenEvent | ErrorEvent, ...]
+    rounds: tuple[RequestRound, ...]
+    running: int
+    waiting: int
+    kv_usage: float  # share of blocks in use, 0..1
+    batched_tokens: int  # rows of the verify pass
+    prompt_tokens: int  # of these, prompt rows
+    draft_seconds: float
+    verify_seconds: float
+    search_seconds: float
+    other_seconds: float
+    prefix_queries: int = 0  # prompt tokens looked up by requests admitted in this round
+    prefix_hits: int = 0
+    preemptions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """What does not change while the engine runs."""
+
+    model: str
+    max_model_len: int
+    max_num_seqs: int
+    vocab_size: int
+    eos_token_ids: tuple[int, ...]
+    device: str
+    dtype: str
+    default_policy: str
+    policies: tuple[str, ...]
+    profile_file: str
+    profile_hardware: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """A snapshot; `heartbeat_age` is seconds since the loop last showed life."""
+
+    ready: bool
+    draining: bool
+    failure: str | None
+    running: int
+    waiting: int
+    kv_usage: float
+    heartbeat_age: float
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """All state of a request inside the engine."""
+
+    # set on arrival
+    id: str
+    prompt: tuple[int, ...]
+    sampling: SamplingParams
+    policy: DraftPolicy
+    arrival: float
+    limit: int  # most tokens prompt + completion may reach
+    detokenizer: Detokenizer
+
+    # grows with every round
+    tokens: list[int] = field(default_factory=list)  # prompt and completion
+    computed: int = 0  # positions with verified K/V
+    slab: int = -1  # the cache slab, -1 while waiting
+    cached_tokens: int = 0
+    preempted: int = 0
+
+    # drafting
+    plan: Plan | None = None
+    draft_state: Any = None  # belongs to the policy
+    rounds: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    draft_passes: int = 0
+    skipped_attention: int = 0  # summed over draft passes
+    skipped_mlp: int = 0
+    reselections: int = 0
+    reselected: str | None = None  # since the last round
+
+    # times, by the engine's clock
+    admitted: float | None = None
+    first_token: float | None = None
+    last_token: float | None = None
+    finish_reason: FinishReason | None = None
+
+    @property
+    def completion_tokens(self) -> int:
+        return len(self.tokens) - len(self.prompt)
+
+    @property
+    def pending(self) -> int:
+        """Tokens without verified K/V; 1 when the request is ready to decode."""
+        return len(self.tokens) - self.computed
+
+    @property
+    def decoding(self) -> bool:
+        """Ready to draft: everything but the last emitted token has K/V."""
+        return self.pending == 1 and self.completion_tokens > 0
+
+    @property
+    def room(self) -> int:
+        """Tokens that may still be emitted."""
+        return self.limit - len(self.tokens)
+
+    def speculation(self) -> SpeculationStats:
+        """The figures of API.md for this request so far."""
+        decode = (self.last_token or 0.0) - (self.first_token or 0.0)
+        passes = self.draft_passes
+        return SpeculationStats(
+            policy=self.policy.name,
+            num_rounds=self.rounds,
+            num_draft_tokens=self.drafted,
+            num_accepted_draft_tokens=self.accepted,
+            mean_acceptance_length=self.completion_tokens / self.rounds if self.rounds else 0.0,
+            draft_acceptance_rate=self.accepted / self.drafted if self.drafted else None,
+            skipped_attention=self.skipped_attention / passes if passes else 0.0,
+            skipped_mlp=self.skipped_mlp / passes if passes else 0.0,
+            reselections=self.reselections,
+            tokens_per_second=(self.completion_tokens - 1) / decode if decode > 0 else None,
+            predicted_tpt=self.plan.predicted_tpt if self.plan else None,
+        )

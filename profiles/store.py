@@ -1,0 +1,47 @@
+"""Profiles on disk: the shipped ones beside this file, the measured ones in the user's directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from profiles.schema import LatencyProfile, ProfileError, ProfileKey
+
+SHIPPED = Path(__file__).parent / "data"
+
+
+def default_directory() -> Path:
+    """Where measured profiles are kept unless `--profile-dir` says otherwise."""
+    return user_data_path("knapserve") / "profiles"
+
+
+def load(path: Path) -> LatencyProfile:
+    """Read one file. Raises ProfileError naming it."""
+    try:
+        return LatencyProfile.from_json(path.read_text("utf-8"))
+    except OSError as error:
+        raise ProfileError(f"cannot read profile {path}: {error.strerror or error}") from None
+    except (ProfileError, UnicodeDecodeError) as error:
+        raise ProfileError(f"profile {path}: {error}") from None
+
+
+def find(key: ProfileKey, directory: Path) -> tuple[LatencyProfile, Path] | None:
+    """The profile that matches, the user's own before a shipped one. Raises ProfileError for a damaged match."""
+    for folder in (directory, SHIPPED):
+        path = folder / f"{key.slug}.json"
+        if path.exists():
+            profile = load(path)
+            if profile.key == key:
+                return profile, path
+    return None
+
+
+def save(profile: LatencyProfile, directory: Path) -> Path:
+    """Write under the profile's key, whole or not at all. Returns the path."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{profile.key.slug}.json"
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(profile.to_json(), "utf-8")
+    temporary.replace(path)
+    return path
