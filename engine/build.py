@@ -6,6 +6,7 @@ import logging
 import os
 import platform
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,60 +56,83 @@ def build_engine(config: EngineConfig) -> EngineThread:
     return EngineThread(core, clock, max_live=config.max_num_seqs + config.max_queued)
 
 
-def build_core(
-    config: EngineConfig,
-    clock: Clock | None = None,
-    *,
-    dtype: torch.dtype | None = None,
-    profile: LatencyProfile | None = None,
-) -> EngineCore:
-    """Everything but the thread. `dtype` and `profile` override the settings (float64 and made-up times are for tests)."""
-    clock = clock or SystemClock()
-    device = _device(config.device)
-    if device.type == "cpu":
-        torch.set_num_threads(config.threads or os.cpu_count() or 1)
-    directory = config.model or EMBEDDED
-    spec = load_spec(directory)
-    tokenizer = Tokenizer(directory)
-    dtype = dtype or _dtype(config.dtype, device)
-    length = _context(config, spec)
-    backend, linear = linear_backend(device, dtype)
-    decoder = load_decoder(directory, spec, dtype, device, linear)
-    cache_dtype = torch.float32 if device.type == "cpu" and dtype.itemsize < 4 else dtype
-    size = _cache_size(config, spec, length, cache_dtype, device)
-    attention = SdpaAttention(spec, SlabCache(spec, size.slabs, length, cache_dtype, device))
-    key = ProfileKey(
-        _hardware(device), torch.get_num_threads(), spec.shape_key, str(dtype).removeprefix("torch."), f"{backend}-sdpa"
-    )
-    source = "given"
-    if profile is None:
-        profile, source = _profile(config, key, Measurement(decoder, attention, clock))
-    log.info("latency profile: %s", source)
-    scheduler = Scheduler(
-        BlockManager(size.slabs, size.blocks_per_slab, config.block_size, size.capacity),
-        clock,
-        max_model_len=length,
-        max_num_seqs=min(config.max_num_seqs, size.slabs),
-        max_num_batched_tokens=config.max_num_batched_tokens,
-        eos_token_ids=spec.eos_token_ids,
-    )
-    info = EngineInfo(
-        model="knapserve-embedded" if config.model is None else str(config.model),
-        max_model_len=length,
-        max_num_seqs=min(config.max_num_seqs, size.slabs),
-        vocab_size=spec.vocab,
-        eos_token_ids=spec.eos_token_ids,
-        device=str(device),
-        dtype=key.dtype,
-        default_policy=config.draft_policy,
-        policies=policy_names(),
-        profile_file=source,
-        profile_hardware=key.hardware,
-    )
-    policies = PolicyContext(spec, config, CostModel(spec, profile), clock)
-    if config.draft_policy not in info.policies:
-        raise ConfigError(f"unknown draft policy '{config.draft_policy}'; known: {', '.join(info.policies)}")
-    return EngineCore(info, tokenizer, scheduler, Runner(decoder, attention, clock), policies, clock)
+def build_core(config: EngineConfig, clock: Clock | None = None) -> EngineCore:
+    """Everything but the thread."""
+    return LoadedModel(config, clock).core(config)
+
+
+class LoadedModel:
+    """A checkpoint on its device, with cache and latency profile: what several cores may share, one running at a time.
+
+    `dtype` and `profile` override the settings: float64 and made-up times are for tests.
+    """
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        clock: Clock | None = None,
+        *,
+        dtype: torch.dtype | None = None,
+        profile: LatencyProfile | None = None,
+    ) -> None:
+        self.clock = clock or SystemClock()
+        device = _device(config.device)
+        if device.type == "cpu":
+            torch.set_num_threads(config.threads or os.cpu_count() or 1)
+        directory = config.model or EMBEDDED
+        self.spec = load_spec(directory)
+        self.tokenizer = Tokenizer(directory)
+        dtype = dtype or _dtype(config.dtype, device)
+        self.length = _context(config, self.spec)
+        backend, linear = linear_backend(device, dtype)
+        self.decoder = load_decoder(directory, self.spec, dtype, device, linear)
+        cache_dtype = torch.float32 if device.type == "cpu" and dtype.itemsize < 4 else dtype
+        self.size = _cache_size(config, self.spec, self.length, cache_dtype, device)
+        cache = SlabCache(self.spec, self.size.slabs, self.length, cache_dtype, device)
+        self.attention = SdpaAttention(self.spec, cache)
+        self.key = ProfileKey(
+            hardware=_hardware(device),
+            threads=torch.get_num_threads(),
+            shape=self.spec.shape_key,
+            dtype=str(dtype).removeprefix("torch."),
+            backend=f"{backend}-{self.attention.name}",
+        )
+        self.profile, self.profile_source = profile, "given"
+        if self.profile is None:
+            measurement = Measurement(self.decoder, self.attention, self.clock)
+            self.profile, self.profile_source = _profile(config, self.key, measurement)
+        log.info("latency profile: %s", self.profile_source)
+
+    def core(self, config: EngineConfig) -> EngineCore:
+        """A core of its own: scheduler, bookkeeping, policies and what they learn."""
+        if config.draft_policy not in policy_names():
+            raise ConfigError(f"unknown draft policy '{config.draft_policy}'; known: {', '.join(policy_names())}")
+        assert self.profile is not None
+        sequences = min(config.max_num_seqs, self.size.slabs)
+        scheduler = Scheduler(
+            BlockManager(self.size.slabs, self.size.blocks_per_slab, config.block_size, self.size.capacity),
+            self.clock,
+            max_model_len=self.length,
+            max_num_seqs=sequences,
+            max_num_batched_tokens=config.max_num_batched_tokens,
+            eos_token_ids=self.spec.eos_token_ids,
+        )
+        info = EngineInfo(
+            model="knapserve-embedded" if config.model is None else config.model.resolve().name,
+            max_model_len=self.length,
+            max_num_seqs=sequences,
+            vocab_size=self.spec.vocab,
+            eos_token_ids=self.spec.eos_token_ids,
+            device=str(self.decoder.device),
+            dtype=self.key.dtype,
+            default_policy=config.draft_policy,
+            policies=policy_names(),
+            profile_file=self.profile_source,
+            profile_hardware=self.key.hardware,
+        )
+        policies = PolicyContext(self.spec, config, CostModel(self.spec, self.profile), self.clock)
+        runner = Runner(self.decoder, self.attention, self.clock)
+        return EngineCore(info, self.tokenizer, scheduler, runner, policies, self.clock)
 
 
 def _device(name: str) -> torch.device:
@@ -137,7 +161,7 @@ def _context(config: EngineConfig, spec: ModelSpec) -> int:
 def _cache_size(
     config: EngineConfig, spec: ModelSpec, length: int, dtype: torch.dtype, device: torch.device
 ) -> CacheSize:
-    """How many slabs and blocks `--kv-cache-memory` pays for. On a CPU slabs are address space, paid for when written."""
+    """Slabs and blocks that `--kv-cache-memory` pays for. On a CPU slabs are address space, paid for when written."""
     block_bytes = bytes_per_token(spec, dtype) * config.block_size
     blocks_per_slab = -(-length // config.block_size)
     budget = config.kv_cache_memory
@@ -200,7 +224,7 @@ def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) ->
         return profile, "measured, not saved"
 
 
-def _progress_bar():  # type: ignore[no-untyped-def]
+def _progress_bar() -> Callable[[float], None]:
     from tqdm import tqdm
 
     bar = tqdm(total=100, desc="measuring this machine", unit="%", leave=False, disable=not sys.stderr.isatty())

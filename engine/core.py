@@ -1,4 +1,4 @@
-"""The engine without a thread: requests in, one `step` a round, reports out. The loop, the benchmark and tests drive it."""
+"""The engine without a thread: requests in, one `step` a round, reports out. Loop, benchmark and tests drive it."""
 
 from __future__ import annotations
 
@@ -44,11 +44,6 @@ class EngineCore:
                 raise UnknownPolicyError(name, policy_names())
             self._made[name] = make_policy(name, self._policies)
         return self._made[name]
-
-    def reset_policies(self) -> None:
-        """Forget what policies have learnt. For benchmarks and tests."""
-        self._made.clear()
-        self.costs.reset()
 
     def check(self, message: GenerateRequest) -> None:
         """Refuse a request that can never run. Raises RequestError and its kinds. Thread-safe."""

@@ -50,7 +50,8 @@ class ContextLengthError(RequestError):
         total = prompt_tokens + (max_tokens or 0)
         super().__init__(
             f"This model's maximum context length is {limit} tokens. "
-            f"However, you requested {total} tokens ({asked}). Please reduce the length of the prompt or of the completion.",
+            f"However, you requested {total} tokens ({asked}). "
+            "Please reduce the length of the prompt or of the completion.",
             param="messages",
         )
         self.limit = limit

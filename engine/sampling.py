@@ -1,8 +1,9 @@
 """How a token is drawn: the same code for draft and target.
 
-token = argmax over processed logits + noise, the noise a pure function of (seed, position, token id). That is Gumbel-max
-sampling whose randomness belongs to the position: draft and target draw with the same noise, so they agree as often as
-their distributions do, and what a request says depends on its seed alone (METHODS section 0). Greedy is zero noise.
+token = argmax over processed logits + noise, the noise a pure function of (seed, position, token id). That is
+Gumbel-max sampling whose randomness belongs to the position: draft and target draw with the same noise, so they agree
+about as often as their distributions do, and what a request says depends on its seed alone (METHODS section 0). Greedy
+is zero noise.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ def _truncate(scores: Tensor, top_k: int, top_p: float) -> Tensor:
 def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: torch.device) -> Tensor:
     """Gumbel noise [rows, vocab] float32, a pure function of (seed, position, token id).
 
-    A counter-based generator: the finaliser of splitmix64 over a key per row and the token id. 31 bits become u in (0, 1);
-    -log(-log(1-u)) keeps full precision where it matters, in the upper tail (u near 0).
+    A counter-based generator: the finaliser of splitmix64 over a key per row and the token id. 31 bits become u in
+    (0, 1); -log(-log(1-u)) keeps full precision where it matters, in the upper tail (u near 0).
     """
     keys = torch.tensor([_signed(_row_key(s, p)) for s, p in zip(seeds, positions, strict=True)], device=device)
     ids = torch.arange(vocab, device=device) * _signed(0x9E3779B97F4A7C15)

@@ -1,7 +1,7 @@
 """Who runs, with how many rows: pure bookkeeping from state to StepPlan and back to events.
 
-There are no prefill and decode phases. Every request has tokens and a count of computed positions; a round lets the count
-catch up, and a request that has caught up may draft.
+There are no prefill and decode phases. Every request has tokens and a count of computed positions; a round lets the
+count catch up, and a request that has caught up may draft.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Scheduler:
         return True
 
     def _preempt(self, request: Request) -> None:
-        """Back to the head of the queue; its tokens stay, its K/V is computed again (what stays cached is found again)."""
+        """Back to the head of the queue: tokens stay, K/V is computed again (what stays cached is found again)."""
         self.running.remove(request)
         self.blocks.release(request.slab)
         request.slab, request.computed = -1, 0

@@ -11,7 +11,9 @@ from engine.types import EngineInfo, EngineStats, GenerateRequest, RoundReport, 
 class PromptTokenizer(Protocol):
     """The tokenizer as the server uses it. Thread-safe; long inputs are tokenised off the event loop."""
 
-    def encode(self, text: str) -> list[int]: ...
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        """Token ids; `add_special_tokens` puts what the model expects around a bare prompt (a chat's template does)."""
+        ...
 
     def render_chat(self, messages: list[dict[str, Any]]) -> str:
         """Prompt text of a chat, ready to be encoded. Raises RequestError when the model has no chat template."""

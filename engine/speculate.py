@@ -1,7 +1,7 @@
 """The only draft-verify-keep round. Plain decoding and prompt chunks are rounds that draft nothing.
 
-The target speaks for itself: at every verified position it draws its own token with that position's noise; a draft token
-is accepted iff it is that token. Losslessness needs no argument about the drafter.
+The target speaks for itself: at every verified position it draws its own token with that position's noise; a draft
+token is accepted iff it is that token. Losslessness needs no argument about the drafter.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from engine.model.attention import SdpaAttention, Segment
 from engine.model.decoder import Decoder
 from engine.sampling import draw
 from engine.step import Work, WorkOutput
+from engine.types import SamplingParams
 
 
 @dataclass(slots=True)
@@ -89,7 +90,9 @@ def _draw_targets(
 ) -> list[list[int]]:
     """The target's token after every row from the last known token on, for each request that samples."""
     picked: list[int] = []
-    params, positions, counts = [], [], []
+    params: list[SamplingParams] = []
+    positions: list[int] = []
+    counts: list[int] = []
     first = 0
     for w, r in zip(work, rows, strict=True):
         if w.samples:

@@ -45,7 +45,7 @@ class StepPlan:
 
 @dataclass(frozen=True, slots=True)
 class WorkOutput:
-    """What the target said: `tokens` = the accepted drafts and one of its own; empty for a chunk that does not sample."""
+    """What the target said: `tokens` = accepted drafts and one of its own; empty for a chunk that does not sample."""
 
     tokens: tuple[int, ...]
     drafted: int = 0

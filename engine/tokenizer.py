@@ -49,15 +49,16 @@ class Tokenizer:
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
 
-        special = {key: self._text(value) for key, value in self._config.items() if key.endswith("_token") and value}
+        special: dict[str, Any] = {
+            key: self._text(value) for key, value in self._config.items() if key.endswith("_token") and value
+        }
         try:
-            texts, _ = render_jinja_template(
+            rendered = render_jinja_template(
                 conversations=[messages], chat_template=self.chat_template, add_generation_prompt=True, **special
             )
         except (TemplateError, TypeError, KeyError, ValueError) as error:
             raise RequestError(f"The chat template refuses these messages: {error}", param="messages") from None
-        text: str = texts[0]
-        return text
+        return str(rendered[0][0])
 
     @staticmethod
     def _text(token: Any) -> str:

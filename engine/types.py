@@ -7,7 +7,7 @@ Everything that crosses seam 1 (`GenerateRequest` in, `TokenEvent` and `RoundRep
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from engine.draft.base import DraftPolicy, Plan
 
 
-class FinishReason(str, Enum):
+class FinishReason(StrEnum):
     """Why a request ended, in OpenAI's words; `CANCELLED` never reaches a client."""
 
     STOP = "stop"
@@ -69,7 +69,10 @@ class SpeculationStats:
 
 @dataclass(frozen=True, slots=True)
 class TokenEvent:
-    """What one engine round adds to one request. `text` is complete UTF-8, already cut at stop strings."""
+    """What one engine round adds to one request. `text` is complete UTF-8, already cut at stop strings.
+
+    The counts are set on every event, `speculation` and `timing` on the last.
+    """
 
     request_id: str
     text: str
@@ -78,8 +81,8 @@ class TokenEvent:
     prompt_tokens: int = 0
     completion_tokens: int = 0  # so far
     cached_tokens: int = 0  # of the prompt, taken from the prefix cache
-    speculation: SpeculationStats | None = None  # with the last event
-    timing: RequestTiming | None = None  # with the last event
+    speculation: SpeculationStats | None = None
+    timing: RequestTiming | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from profiles.schema import LatencyProfile, ProfileKey
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A timed pass of one request: `rows` rows at context n through `attention` and `mlp` sublayers, with head or not."""
+    """A timed pass of one request: `rows` rows at a context through some sublayers, with head and draw or not."""
 
     rows: int
     context: int
-    attention: int
+    attention: int  # sublayers run
     mlp: int
     head: bool
     seconds: float

@@ -86,7 +86,9 @@ class LatencyProfile:
         try:
             raw: dict[str, Any] = json.loads(text)
             key = ProfileKey(**raw.pop("key"))
-            lists = {name: tuple(raw.pop(name)) for name in ("rows", "projection_at", "mlp_at", "head_at", "scan_at")}
+            lists: dict[str, Any] = {
+                name: tuple(raw.pop(name)) for name in ("rows", "projection_at", "mlp_at", "head_at", "scan_at")
+            }
             profile = cls(key=key, **lists, **raw)
             numbers = [profile.fixed, *profile.projection_at, *profile.mlp_at, *profile.head_at, *profile.scan_at]
             if not profile.rows or any(len(v) != len(profile.rows) for v in lists.values()):

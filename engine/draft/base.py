@@ -79,7 +79,7 @@ class CandidatePass(Protocol):
         ...
 
     def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
-        """Final states [candidates, rows, hidden] -> the tokens this request would draw there, and top-1 probabilities."""
+        """Final states [candidates, rows, hidden] -> tokens this request would draw there, and top-1 probabilities."""
         ...
 
 

@@ -6,8 +6,8 @@ hidden states and the full model's at the same depth. The table is indexed by *s
     g[i+1, j]        <- f_i(g[i, j])   (run)
     g[i+1, j + w_i]  <- g[i, j]        (skip)        the larger cosine wins, ties go to run
 
-Where the paper's printed algorithm nests the skip under an accepted run, the two are independent here, and the choice is
-read from back-pointers, never found again by comparing tensors.
+Where the paper's printed algorithm nests the skip under an accepted run, the two are independent here, and the choice
+is read from back-pointers, never found again by comparing tensors.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def ticks(seconds: Sequence[float], unit: float) -> tuple[int, ...]:
 class Knapsack:
     """The table, filled one sublayer at a time so that a search can be spread over rounds.
 
-    `references` [2L+1, rows, hidden] are the full model's residual streams X^(0) … X^(2L). Entries whose cosine is below
-    `tau`, or whose skipped weight exceeds `capacity`, are dropped; `protected` sublayers always run. `beam` > 0 keeps at
-    most that many entries a row: the best of each of `beam` equal ranges of skipped weight.
+    `references` [2L+1, rows, hidden] are the full model's residual streams X^(0) … X^(2L). Entries whose cosine is
+    below `tau`, or whose skipped weight exceeds `capacity`, are dropped; `protected` sublayers always run. `beam` > 0
+    keeps at most that many entries a row: the best of each of `beam` equal ranges of skipped weight.
     """
 
     def __init__(

@@ -5,8 +5,8 @@ Three clocks run at different speeds:
   - every `redecide` rounds, TPT chooses again among the known plans × thresholds × γ, γ = 0 included (cheap);
   - every T rounds, if the search budget allows, the knapsack proposes new plans from the request's own references.
 
-Known plans form a small library shared by all requests (≤ 8), so a new request starts from what earlier ones learnt. All
-of it decides how fast text comes, never which (METHODS section 0).
+Known plans form a small library shared by all requests (≤ 8), so a new request starts from what earlier ones learnt.
+All of it decides how fast text comes, never which (METHODS section 0).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
@@ -157,17 +156,13 @@ class KnapSpec:
         plain = 1.0 / (self._costs.verify_pass(requests + extra, contexts) + overhead)
         if not plans or self._config.knapspec_gamma == 0:
             return Plan(full, 0, predicted_tpt=plain), 1.0
-        counts = np.stack([self._counts(state, variants) for variants in plans])
-        drafted, accepted = expectations(counts, _PRIOR, self._config.knapspec_gamma)
         running = [other.variants for _, other in view.others if other.gamma]
-        passes = np.array([self._costs.draft_pass(_union([variants, *running]), contexts) for variants in plans])
-        verify = self._costs.verify_passes(requests * (1.0 + drafted) + extra, contexts)
-        tpt = (1.0 + accepted) / (drafted * passes[:, None, None] + verify + overhead)
-        index, threshold, gamma = (int(i) for i in np.unravel_index(tpt[:, :, 1:].argmax(), tpt[:, :, 1:].shape))
-        gamma += 1
-        best = float(tpt[index, threshold, gamma])
-        steps = float(drafted[index, threshold, gamma])
-        acceptance = float(accepted[index, threshold, gamma]) / steps
+        counts = np.stack([self._counts(state, variants) for variants in plans])
+        unions = [_union([variants, *running]) for variants in plans]
+        objective = self._tpt(plans, counts, unions, contexts, extra)
+        choice = index, threshold, gamma = objective.argmax()
+        best = float(objective.tpt[choice])
+        acceptance = float(objective.accepted[choice] / objective.drafted[choice])
         return Plan(plans[index], gamma, THRESHOLDS[threshold], best, min(acceptance, 1.0)), best / plain
 
     def _counts(self, state: _State, variants: tuple[int, ...]) -> np.ndarray:
@@ -258,53 +253,77 @@ class KnapSpec:
         known = [variants for variants in self._library if variants in found]
         states = torch.stack([*found.values(), references[-1]])
         tokens, confidences = search.passes.draws(states)
-        replayed = {
-            variants: (confidences[i], [a == b for a, b in zip(tokens[i], tokens[-1], strict=True)])
-            for i, variants in enumerate(found)
-        }
-        ranked = self._rank(view, replayed)
+        replayed: dict[tuple[int, ...], AcceptanceCounts] = {}
+        for i, variants in enumerate(found):
+            replayed[variants] = AcceptanceCounts()
+            agreed = [a == b for a, b in zip(tokens[i], tokens[-1], strict=True)]
+            replayed[variants].add(confidences[i], agreed, weight=_REPLAY_WEIGHT)
+        ranked = self._rank({variants: counts.counts for variants, counts in replayed.items()}, view.context)
         added = [variants for variants in ranked[:_ADOPTED] if variants not in self._library]
         for variants in added:
-            self._library[variants] = AcceptanceCounts()
-        for variants in {*added, *known}:
-            self._library[variants].add(*replayed[variants], weight=_REPLAY_WEIGHT)
-        self._shrink(view, state)
+            self._library[variants] = replayed[variants]
+        for variants in known:
+            self._library[variants].merge(replayed[variants])
+        self._shrink(view.context)
         before = state.plan
         self._decide(view, state)
         useful = before is None or (state.plan is not None and state.plan.variants in added and state.plan.gamma > 0)
         self._barren = 0 if useful else min(self._barren + 1, 4)
         state.search_at = state.round + self._config.knapspec_interval * 2**self._barren
 
-    def _rank(self, view: View, replayed: dict[tuple[int, ...], tuple[list[float], list[bool]]]) -> list[Any]:
-        """Candidates by the TPT that their replay promises this request alone, best first."""
-        plans = list(replayed)
-        tables = []
-        for variants in plans:
-            counts = AcceptanceCounts()
-            counts.add(*replayed[variants], weight=_REPLAY_WEIGHT)
-            tables.append(counts.counts)
-        drafted, accepted = expectations(np.stack(tables), _PRIOR, self._config.knapspec_gamma)
-        passes = np.array([self._costs.draft_pass(variants, [view.context]) for variants in plans])
-        verify = self._costs.verify_passes(1.0 + drafted, [view.context])
-        tpt = (1.0 + accepted) / (drafted * passes[:, None, None] + verify + self._costs.overhead)
-        order = np.argsort(-tpt.max(axis=(1, 2)), kind="stable")
-        return [plans[i] for i in order]
-
-    def _shrink(self, view: View, state: _State) -> None:
+    def _shrink(self, context: int) -> None:
         """Keep the library small: the plans that promise most, by what is known of them, stay."""
         if len(self._library) > _LIBRARY:
-            ranked = self._rank_library(view)
-            for variants in ranked[_LIBRARY:]:
+            known = {variants: counts.weighted(_SHARED_ROWS) for variants, counts in self._library.items()}
+            for variants in self._rank(known, context)[_LIBRARY:]:
                 del self._library[variants]
 
-    def _rank_library(self, view: View) -> list[Any]:
-        plans = list(self._library)
-        counts = np.stack([self._library[v].weighted(_SHARED_ROWS) for v in plans])
+    def _rank(self, known: dict[tuple[int, ...], np.ndarray], context: int) -> list[tuple[int, ...]]:
+        """Plans by the TPT that their counts promise a request alone, best first."""
+        plans = list(known)
+        tpt = self._tpt(plans, np.stack(list(known.values())), plans, [context], 0).best
+        return [plans[i] for i in np.argsort(-tpt, kind="stable")]
+
+    # -- the objective -----------------------------------------------------------------------------------------------
+
+    def _tpt(
+        self,
+        plans: Sequence[tuple[int, ...]],
+        counts: np.ndarray,
+        drafting: Sequence[tuple[int, ...]],
+        contexts: Sequence[int],
+        extra: int,
+    ) -> _Objective:
+        """TPT of every plan, threshold and γ for one of len(contexts) requests that all draft alike.
+
+        `counts` [plans, bins, 2]; `drafting[i]` is what a draft pass runs when plans[i] is chosen; `extra` prompt rows
+        share the verify pass.
+        """
         drafted, accepted = expectations(counts, _PRIOR, self._config.knapspec_gamma)
-        passes = np.array([self._costs.draft_pass(variants, [view.context]) for variants in plans])
-        verify = self._costs.verify_passes(1.0 + drafted, [view.context])
-        tpt = (1.0 + accepted) / (drafted * passes[:, None, None] + verify + self._costs.overhead)
-        return [plans[i] for i in np.argsort(-tpt.max(axis=(1, 2)), kind="stable")]
+        passes = np.array([self._costs.draft_pass(variants, contexts) for variants in drafting])
+        verify = self._costs.verify_passes(len(contexts) * (1.0 + drafted) + extra, contexts)
+        seconds = drafted * passes[:, None, None] + verify + self._costs.overhead
+        return _Objective(drafted, accepted, (1.0 + accepted) / seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Objective:
+    """Arrays [plans, thresholds, γ + 1]: expected drafted and accepted tokens, and tokens per second."""
+
+    drafted: np.ndarray
+    accepted: np.ndarray
+    tpt: np.ndarray
+
+    @property
+    def best(self) -> np.ndarray:
+        """Highest TPT of each plan."""
+        highest: np.ndarray = self.tpt.max(axis=(1, 2))
+        return highest
+
+    def argmax(self) -> tuple[int, int, int]:
+        """Plan, threshold and γ ≥ 1 of the highest TPT (γ = 0 is every plan's plain decoding)."""
+        index, threshold, gamma = np.unravel_index(int(self.tpt[:, :, 1:].argmax()), self.tpt[:, :, 1:].shape)
+        return int(index), int(threshold), int(gamma) + 1
 
 
 def _union(plans: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

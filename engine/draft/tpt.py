@@ -1,8 +1,8 @@
 """Expected tokens, drafted tokens and time of a round: the objective (METHODS section 1).
 
-A draft token has a confidence c and, if everything before it was accepted, either agrees with the target or not. Counted
-over rows: p_a = P(agrees), p_c = P(c ≥ θ), p_ca = both. A round of at most γ tokens that stops after a token with c < θ
-then drafts and gets accepted, in expectation,
+A draft token has a confidence c and, if everything before it was accepted, either agrees with the target or not.
+Counted over rows: p_a = P(agrees), p_c = P(c ≥ θ), p_ca = both. A round of at most γ tokens that stops after a token
+with c < θ then drafts and gets accepted, in expectation,
 
     D(γ) = Σ_{k<γ} p_c^k            A(γ) = p_a · Σ_{k<γ} p_ca^k
 
@@ -38,8 +38,17 @@ class AcceptanceCounts:
         for confidence, agrees in zip(confidences, agreed, strict=False):
             self.counts[_bin(confidence), int(agrees)] += weight
             self.total += weight
+        self._fade()
+
+    def merge(self, other: AcceptanceCounts) -> None:
+        """Take over another's counts."""
+        self.counts = self.counts + other.counts
+        self.total += other.total
+        self._fade()
+
+    def _fade(self) -> None:
         if self.total > self.memory:
-            self.counts *= self.memory / self.total
+            self.counts = self.counts * (self.memory / self.total)
             self.total = self.memory
 
     def weighted(self, most: float) -> np.ndarray:

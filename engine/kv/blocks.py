@@ -1,9 +1,9 @@
 """Who owns which cache block; no tensors.
 
-Placement here is by slab: a request owns one slab, and block i of a slab holds positions i·block_size onwards, so a block
-id is (slab, i). Verified full blocks are *sealed* under the tokens that lead to them; when their request ends they stay as
-cached prefixes, unowned, until age or need evicts them. A new request that begins with a sealed prefix gets it by copy, or
-adopts the slab where nothing is lost by it.
+Placement here is by slab: a request owns one slab, and block i of a slab holds positions i·block_size onwards, so a
+block id is (slab, i). Verified full blocks are *sealed* under the tokens that lead to them; when their request ends
+they stay as cached prefixes, unowned, until age or need evicts them. A new request that begins with a sealed prefix
+gets it by copy, or adopts the slab where nothing is lost by it.
 
 Slabs are address space; `capacity` blocks are memory. Blocks in use (owned or cached) never exceed it.
 """
@@ -132,6 +132,12 @@ class BlockManager:
         state.used = len(state.sealed)
         self._touch(slab)
 
+    def clear(self) -> None:
+        """Forget all cached prefixes."""
+        for index, slab in enumerate(self._slabs):
+            if slab.owner is None:
+                self._drop(index, 0)
+
     def check_integrity(self) -> None:
         """Assert that counts, owners and the prefix tree agree. For tests."""
         assert self._in_use == sum(s.used for s in self._slabs) <= self.capacity
@@ -141,13 +147,16 @@ class BlockManager:
             assert state.owner is not None or state.used == len(state.sealed)
             parent = self._root
             for node in state.sealed:
-                assert node.parent is parent and parent.children[node.tokens] is node and index in node.slabs
+                assert node.parent is parent
+                assert parent.children[node.tokens] is node
+                assert index in node.slabs
                 holders.setdefault(id(node), set()).add(index)
                 parent = node
         stack = list(self._root.children.values())
         while stack:
             node = stack.pop()
-            assert node.slabs and node.slabs == holders.pop(id(node))
+            assert node.slabs
+            assert node.slabs == holders.pop(id(node))
             stack += node.children.values()
         assert not holders
 
@@ -171,7 +180,7 @@ class BlockManager:
         return path
 
     def _targets(self, source: int, matched: int) -> list[int]:
-        """Slabs to take, in order of preference: the source if nothing is lost by it, an empty one, the oldest, the source."""
+        """Slabs to take, best first: the source if nothing is lost by it; an empty one, else the oldest; the source."""
         unowned = [i for i, s in enumerate(self._slabs) if s.owner is None]
         if source in unowned and self._slabs[source].used == matched:
             return [source]
@@ -180,7 +189,7 @@ class BlockManager:
         return (empty or oldest)[:1] + ([source] if source in unowned else [])
 
     def _evictable(self, extra: int, spare: set[int], target: int, keep: int) -> bool:
-        """Whether `extra` blocks can be had once `target` keeps only its first `keep` and unowned slabs may be evicted."""
+        """Whether `extra` blocks can be had if `target` keeps its first `keep` and unowned slabs may be evicted."""
         state = self._slabs[target]
         free = self.capacity - self._in_use + (state.used - keep if state.owner is None else 0)
         free += sum(s.used for i, s in enumerate(self._slabs) if s.owner is None and i not in spare)
@@ -202,7 +211,8 @@ class BlockManager:
         for node in reversed(state.sealed[keep:]):
             node.slabs.discard(slab)
             if not node.slabs:
-                assert node.parent is not None and not node.children
+                assert node.parent is not None
+                assert not node.children
                 del node.parent.children[node.tokens]
         del state.sealed[keep:]
         self._in_use -= state.used - min(keep, state.used)

@@ -13,48 +13,49 @@ from engine.model.spec import ModelSpec
 
 
 class SlabCache:
-    """Per layer one tensor [slabs, length, 2·kv_heads, head_dim]: the K heads, then the V heads."""
+    """One tensor [layers, slabs, length, 2, kv_heads, head_dim]; K is 0 and V is 1 of the fourth dimension."""
 
     def __init__(self, spec: ModelSpec, slabs: int, length: int, dtype: torch.dtype, device: torch.device) -> None:
         self.slabs = slabs
         self.length = length
-        self._kv_heads = spec.kv_heads
-        shape = (slabs, length, 2 * spec.kv_heads, spec.head_dim)
         # Zeros rather than uninitialised memory: masked slots are read, and NaN survives a mask. On a CPU the pages
         # stay untouched, and take no memory, until they are written.
-        self._layers = [torch.zeros(shape, dtype=dtype, device=device) for _ in range(spec.layers)]
-        self._flat = [layer.view(slabs * length, 2 * spec.kv_heads, spec.head_dim) for layer in self._layers]
-        self._views: dict[tuple[int, int, int], tuple[Tensor, Tensor]] = {}
+        shape = (spec.layers, slabs, length, 2, spec.kv_heads, spec.head_dim)
+        self._all = torch.zeros(shape, dtype=dtype, device=device)
+        self._by_slot = self._all.view(spec.layers, slabs * length, 2 * spec.kv_heads, spec.head_dim).unbind(0)
 
     @property
     def dtype(self) -> torch.dtype:
-        return self._layers[0].dtype
+        return self._all.dtype
 
     @property
     def device(self) -> torch.device:
-        return self._layers[0].device
+        return self._all.device
 
     def slot(self, slab: int, position: int) -> int:
         """Flat index of a position, for `write`."""
         return slab * self.length + position
 
     def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
-        """kv [rows, 2·kv_heads, head_dim] to flat slots [rows]."""
-        self._flat[layer].index_copy_(0, slots, kv)
+        """kv [rows, 2·kv_heads, head_dim], K heads first, to flat slots [rows]."""
+        self._by_slot[layer].index_copy_(0, slots, kv)
 
-    def read(self, layer: int, first: int, last: int, length: int) -> tuple[Tensor, Tensor]:
-        """K and V of slabs first..last and positions < length, each [slabs, kv_heads, length, head_dim], no copy."""
-        views = self._views.get((layer, first, last))
-        if views is None:  # kept, since making them takes as long as the attention of a short context
-            kv = self._layers[layer][first : last + 1].transpose(1, 2)
-            views = self._views[layer, first, last] = (kv[:, : self._kv_heads], kv[:, self._kv_heads :])
-        k, v = views
-        return k.narrow(2, 0, length), v.narrow(2, 0, length)
+    def rows(self, slab: int, start: int, rows: int) -> tuple[Tensor, ...]:
+        """Per layer the slots of consecutive positions, [rows, 2·kv_heads, head_dim], to be written in place.
+
+        Views for all layers are made in one call, since making them one by one takes as long as a short context's
+        attention.
+        """
+        return self._all[:, slab, start : start + rows].flatten(2, 3).unbind(0)
+
+    def read(self, first: int, last: int, length: int) -> tuple[tuple[Tensor, Tensor], ...]:
+        """Per layer K and V of slabs first..last and positions < length, each [slabs, kv_heads, length, head_dim]."""
+        k, v = self._all[:, first : last + 1, :length].permute(3, 0, 1, 4, 2, 5).unbind(0)
+        return tuple(zip(k.unbind(0), v.unbind(0), strict=True))
 
     def copy(self, source: int, target: int, tokens: int) -> None:
         """Copy the first `tokens` positions of one slab to another, all layers."""
-        for layer in self._layers:
-            layer[target, :tokens] = layer[source, :tokens]
+        self._all[:, target, :tokens] = self._all[:, source, :tokens]
 
 
 def bytes_per_token(spec: ModelSpec, dtype: torch.dtype) -> int:

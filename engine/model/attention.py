@@ -65,9 +65,8 @@ class Rope:
 class _Call:
     """One SDPA call: rows `first:last` of the pass, or a padded gather of them, over slabs lo..hi."""
 
-    lo: int
-    hi: int
-    length: int  # positions read
+    live: tuple[tuple[Tensor, Tensor], ...]  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
+    slabs: int
     width: int  # query rows per slab
     first: int
     last: int
@@ -117,8 +116,9 @@ class SdpaAttention:
         width = max(s.rows for s in group)
         length = max(s.start + s.rows for s in group)
         rows = sum(s.rows for s in group)
-        call = _Call(group[0].slab, group[-1].slab, length, width, first, first + rows, None, width <= _LONG)
         device = self.cache.device
+        live = self.cache.read(group[0].slab, group[-1].slab, length)
+        call = _Call(live, len(group), width, first, first + rows, None, width <= _LONG)
         if rows < width * len(group):
             gather: list[int] = []
             scatter: list[int] = []
@@ -150,22 +150,23 @@ class SdpaBatch:
     def __init__(self, backend: SdpaAttention, segments: tuple[Segment, ...]) -> None:
         self._backend = backend
         self._segments = segments
-        slots: list[int] = []
-        positions: list[int] = []
-        for slab, start, rows in segments:
-            slot = backend.cache.slot(slab, start)
-            slots += range(slot, slot + rows)
-            positions += range(start, start + rows)
-        self.rows = len(slots)
-        self._slots = torch.tensor(slots, device=backend.cache.device)
-        self._rope = backend.rope.table(torch.tensor(positions, device=backend.cache.device))
+        cache = backend.cache
+        positions = [p for _, start, rows in segments for p in range(start, start + rows)]
+        self._rope = backend.rope.table(torch.tensor(positions, device=cache.device))
         self._calls = backend.plan_calls(segments)
         # One row of one request, the most frequent pass of all, needs no padding, mask or transposition.
-        self._single = self._calls[0] if self.rows == 1 else None
+        self._single = self._calls[0].live if len(positions) == 1 else None
+        self._slots: Tensor | None = None
+        self._targets: tuple[Tensor, ...] = ()
+        if len(segments) == 1:
+            self._targets = cache.rows(*segments[0])
+        else:
+            slots = [cache.slot(slab, p) for slab, start, rows in segments for p in range(start, start + rows)]
+            self._slots = torch.tensor(slots, device=cache.device)
         self._subsets: dict[tuple[int, ...], SdpaBatch] = {}
 
     def select(self, rows: tuple[int, ...]) -> SdpaBatch:
-        """The sub-batch of these rows; drafting calls it with whole one-row segments, so it stays a list of segments."""
+        """The sub-batch of these rows; segments have one row each here, so it stays a list of segments."""
         subset = self._subsets.get(rows)
         if subset is None:
             assert all(s.rows == 1 for s in self._segments), "only draft passes leave rows out"
@@ -175,10 +176,13 @@ class SdpaBatch:
     def attend(self, layer: int, qkv: Tensor) -> Tensor:
         spec, cache = self._backend.spec, self._backend.cache
         heads = rotate(qkv, self._rope, spec, cache.dtype)
-        q, kv = heads.split((spec.heads, 2 * spec.kv_heads), dim=1)  # [rows, heads, head_dim]
-        cache.write(layer, self._slots, kv)
+        q, kv = heads[:, : spec.heads], heads[:, spec.heads :]  # [rows, heads, head_dim]
+        if self._slots is None:
+            self._targets[layer].copy_(kv)
+        else:
+            cache.write(layer, self._slots, kv)
         if self._single is not None:
-            k, v = cache.read(layer, self._single.lo, self._single.lo, self._single.length)
+            k, v = self._single[layer]
             out = F.scaled_dot_product_attention(q.view(1, spec.kv_heads, -1, spec.head_dim), k, v)
             return out.view(1, -1).to(qkv.dtype)
         outs = [self._run(call, layer, q) for call in self._calls]
@@ -188,9 +192,9 @@ class SdpaBatch:
     def _run(self, call: _Call, layer: int, q: Tensor) -> Tensor:
         """One SDPA call -> [rows, heads·head_dim]."""
         spec = self._backend.spec
-        k, v = self._backend.cache.read(layer, call.lo, call.hi, call.length)
+        k, v = call.live[layer]
         rows = q[call.first : call.last] if call.gather is None else q.index_select(0, call.gather)
-        slabs, width, group = call.hi - call.lo + 1, call.width, spec.heads // spec.kv_heads
+        slabs, width, group = call.slabs, call.width, spec.heads // spec.kv_heads
         if call.folded:
             rows = rows.view(slabs, width, spec.kv_heads, group, spec.head_dim).transpose(1, 2)
             rows = rows.reshape(slabs, spec.kv_heads, width * group, spec.head_dim)
@@ -206,16 +210,15 @@ class SdpaBatch:
 class CandidateBatch:
     """Attention for the knapsack's candidate states: c states of the same r verified rows of one request.
 
-    A row at position p sees the target's K/V before p and always its own at p, never the target's there: that would leak
-    the full model's state into the candidate (METHODS section 1). Nothing is written.
+    A row at position p sees the target's K/V before p and always its own at p, never the target's there: that would
+    leak the full model's state into the candidate (METHODS section 1). Nothing is written.
     """
 
     def __init__(self, backend: SdpaAttention, slab: int, positions: Sequence[int], states: int) -> None:
         spec, cache = backend.spec, backend.cache
-        self._backend, self._slab, self._states = backend, slab, states
-        self._rows = len(positions)
+        self._backend = backend
         self._length = max(max(positions), 1)
-        self._key = (tuple(positions), self._length)
+        self._live = cache.read(slab, slab, self._length)
         where = torch.tensor(positions, device=cache.device)
         self._rope = backend.rope.table(where).repeat(states, 1, 1)
         hidden = torch.arange(self._length, device=cache.device) >= where[:, None]
@@ -232,7 +235,7 @@ class CandidateBatch:
         total, group = heads.shape[0], spec.heads // spec.kv_heads
         q = heads[:, : spec.heads].view(total, spec.kv_heads, group, spec.head_dim)
         own_k, own_v = heads[:, spec.heads : -spec.kv_heads], heads[:, -spec.kv_heads :]  # [rows, kv_heads, head_dim]
-        k, v = (x[0] for x in cache.read(layer, self._slab, self._slab, self._length))  # [kv_heads, length, head_dim]
+        k, v = (x[0] for x in self._live[layer])  # [kv_heads, length, head_dim]
         folded = q.transpose(0, 1).reshape(spec.kv_heads, total * group, spec.head_dim)
         scale = spec.head_dim**-0.5
         scores = torch.baddbmm(self._mask, folded, k.transpose(1, 2), alpha=scale)

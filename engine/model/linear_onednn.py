@@ -9,7 +9,7 @@ from torch import Tensor
 def onednn_available() -> bool:
     """Whether this build has oneDNN's packed linear and this CPU computes bf16 natively."""
     return bool(
-        torch.backends.mkldnn.is_available()
+        torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")
         and torch.ops.mkldnn._is_mkldnn_bf16_supported()
         and native_bf16()

@@ -22,14 +22,16 @@ _INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
 def load_decoder(
     directory: Path, spec: ModelSpec, dtype: torch.dtype, device: torch.device, linear: LinearFactory
 ) -> Decoder:
-    """Read the weights, cast to `dtype`, and build. Raises ModelError naming missing, unexpected or misshapen tensors."""
+    """Read the weights, cast to `dtype`, build. Raises ModelError naming missing, unexpected or misshapen tensors."""
     reader = _Reader(directory, _expected(spec))
-    take = lambda name: reader.take(name).to(device=device, dtype=dtype)  # noqa: E731
-    order = torch.tensor(interleave(spec.head_dim))
+    order = torch.tensor(interleave(spec.head_dim), device=device)
+
+    def take(name: str) -> Tensor:
+        return reader.take(name).to(device=device, dtype=dtype)
 
     def rotated(name: str) -> Tensor:
         weight = take(name).view(-1, spec.head_dim, spec.hidden)
-        return weight.index_select(1, order.to(device)).reshape(-1, spec.hidden)
+        return weight.index_select(1, order).reshape(-1, spec.hidden)
 
     layers = []
     for i in range(spec.layers):

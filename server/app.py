@@ -1,0 +1,91 @@
+"""The ASGI application over an engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from pydantic.json_schema import models_json_schema
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+
+from engine.errors import KnapServeError
+from engine.seam import Engine
+from server.asgi import BodyLimitMiddleware, EdgeMiddleware
+from server.auth import AuthMiddleware
+from server.config import ServerConfig
+from server.errors import APIError, any_api_error, from_http_exception
+from server.lifecycle import version
+from server.routes import Services, build_router
+from server.schemas import ChatCompletionRequest, CompletionRequest
+
+
+class _App(FastAPI):
+    """FastAPI, with the request models in its OpenAPI document: `server.translate` parses bodies, not FastAPI."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            document = super().openapi()
+            _, requests = models_json_schema(
+                [(ChatCompletionRequest, "validation"), (CompletionRequest, "validation")],
+                ref_template="#/components/schemas/{model}",
+            )
+            document["components"]["schemas"].update(requests["$defs"])
+            for name in ("HTTPValidationError", "ValidationError"):
+                document["components"]["schemas"].pop(name, None)
+            for operations in document["paths"].values():
+                for operation in operations.values():
+                    operation["responses"].pop("422", None)  # no endpoint answers with FastAPI's own 422
+        return super().openapi()
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    return any_api_error(error).response()
+
+
+async def _http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return from_http_exception(request, error).response()
+
+
+def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
+    """An application that serves `engine`: started with the app, drained at its end. All state hangs off the app."""
+    services = Services(engine, config)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await engine.start()
+        try:
+            yield
+        finally:
+            await services.drain()
+
+    app = _App(
+        title="KnapServe",
+        version=version(),
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        exception_handlers={APIError: _failed, KnapServeError: _failed, HTTPException: _http_exception},
+    )
+    app.state.services = services
+    app.include_router(build_router(config))
+    # The last one added sees a request first.
+    app.add_middleware(BodyLimitMiddleware, limit=config.max_body_size)
+    if config.api_key:
+        app.add_middleware(AuthMiddleware, keys=config.api_key, metrics=config.metrics_auth)
+    if config.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=config.cors_origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["x-request-id"],
+        )
+    app.add_middleware(EdgeMiddleware)
+    return app

@@ -1,0 +1,109 @@
+"""What happens around every request, as plain ASGI: request ids, last-resort errors, the body limit, disconnects."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from server.errors import APIError, internal_error
+
+log = logging.getLogger("knapserve.server")
+
+_SANE_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
+
+
+@asynccontextmanager
+async def cancelled_on_disconnect(receive: Receive) -> AsyncIterator[None]:
+    """Cancel the block when the client leaves, and raise ClientDisconnect then. The body must have been read."""
+    task = asyncio.current_task()
+    assert task is not None
+    gone = False
+
+    async def watch() -> None:
+        nonlocal gone
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        gone = True
+        task.cancel()
+
+    watcher = asyncio.create_task(watch())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if gone and task.uncancel() == 0:
+            raise ClientDisconnect from None
+        raise
+    finally:
+        watcher.cancel()
+
+
+class EdgeMiddleware:
+    """Outermost: gives every response an `x-request-id`, and logs what nothing else caught, as a 500."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get("x-request-id", "")
+        request_id = given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+        started = False
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                MutableHeaders(scope=message)["x-request-id"] = request_id
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        except ClientDisconnect:
+            log.debug("request %s: the client left", request_id)
+        except Exception:
+            log.exception("request %s: unexpected error", request_id)
+            if started:
+                raise  # the server closes the connection: the reply cannot be completed
+            await internal_error().response()(scope, receive, send_with_id)
+
+
+class BodyLimitMiddleware:
+    """Refuses bodies over `limit` bytes with a 413: at once by their declared length, else while they are read."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        declared = Headers(scope=scope).get("content-length", "0")
+        if declared.isdecimal() and int(declared) > self._limit:
+            await self._too_large().response()(scope, receive, send)
+            return
+        size = 0
+
+        async def limited() -> Message:
+            nonlocal size
+            message = await receive()
+            if message["type"] == "http.request":
+                size += len(message.get("body", b""))
+                if size > self._limit:
+                    raise self._too_large()
+            return message
+
+        await self._app(scope, limited, send)
+
+    def _too_large(self) -> APIError:
+        return APIError(413, f"The request body is larger than {self._limit} bytes.", code="request_too_large")

@@ -1,0 +1,83 @@
+"""The command line. Nothing heavy is imported before a subcommand needs it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from engine.config import EngineConfig
+from engine.errors import KnapServeError
+from server.config import ServerConfig
+from server.lifecycle import version
+from server.settings import Settings, add_arguments
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `knapserve`; the exit code. 2: the arguments or settings do not fit; 1: it failed while running."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    args = _parser(arguments[:2]).parse_args(arguments)
+    try:
+        if args.command == "serve":
+            return _serve(args)
+        return _bench(args)
+    except KnapServeError as error:
+        print(f"knapserve: error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser(command: list[str]) -> argparse.ArgumentParser:
+    """The parser. Only the subcommand in use gets its arguments, for some ask the engine for them."""
+    parser = argparse.ArgumentParser(prog="knapserve", description="Serve a language model that drafts for itself.")
+    parser.add_argument("--version", action="version", version=f"knapserve {version()}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="serve a model over HTTP, with OpenAI's API", allow_abbrev=False)
+    bench = commands.add_parser("bench", help="measure")
+    if command[:1] == ["serve"]:
+        _add_settings(serve, ServerConfig, EngineConfig)
+    measures = bench.add_subparsers(dest="measure", required=True, metavar="WHAT")
+    decode = measures.add_parser("decode", help="decoding speed, draft policies side by side", allow_abbrev=False)
+    if command == ["bench", "decode"]:
+        from engine.bench import add_arguments as add_bench_arguments
+
+        add_bench_arguments(decode)
+        _add_settings(decode, EngineConfig)
+    return parser
+
+
+def _add_settings(parser: argparse.ArgumentParser, *kinds: type) -> None:
+    parser.add_argument("--config", metavar="FILE", help="TOML file of settings; environment and flags win")
+    for kind in kinds:
+        add_arguments(parser, kind)
+
+
+def _read_settings(args: argparse.Namespace) -> Settings:
+    # One file may serve all subcommands: each takes what concerns it, and all know every key.
+    return Settings.read((ServerConfig, EngineConfig), args, os.environ)
+
+
+def _serve(args: argparse.Namespace) -> int:
+    settings = _read_settings(args)
+    config, engine_config = settings.build(ServerConfig), settings.build(EngineConfig)
+
+    from server.serve import bind, configure_logging, run
+
+    configure_logging(config.log_level)
+    try:
+        listener = bind(config.host, config.port)
+    except OSError as error:
+        print(f"knapserve: error: cannot listen on {config.host}:{config.port}: {error.strerror}", file=sys.stderr)
+        return 1
+    with listener:
+        from engine.build import build_engine
+
+        return run(build_engine(engine_config), config, listener)
+
+
+def _bench(args: argparse.Namespace) -> int:
+    from engine.bench import run
+
+    return run(args, _read_settings(args).build(EngineConfig))

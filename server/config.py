@@ -1,0 +1,46 @@
+"""The server's own settings; `server.settings` fills them from file, environment and flags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.errors import ConfigError
+from server.settings import parse_size, setting
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """How the HTTP side behaves. Times are in seconds, sizes in bytes."""
+
+    host: str = setting("127.0.0.1", "address to listen on")
+    port: int = setting(8000, "port to listen on; 0 takes a free one")
+    api_key: tuple[str, ...] = setting((), "bearer keys, any of which opens /v1/*; none: open to all")
+    served_model_name: tuple[str, ...] = setting((), "names the model answers to, the first of which replies carry")
+    max_body_size: int = setting(16 * 2**20, "largest request body, in bytes or as 16MiB", parse=parse_size)
+    max_n: int = setting(128, "most choices a request may ask for per prompt")
+    shutdown_timeout: float = setting(30.0, "seconds that running requests get to finish after SIGTERM")
+    cors_origins: tuple[str, ...] = setting((), "origins that browsers may call from ('*' for all); none: closed")
+    metrics_auth: bool = setting(False, "require an API key on /metrics too")
+    keepalive_seconds: float = setting(15.0, "seconds of silence after which a stream gets a keep-alive comment")
+    heartbeat_timeout: float = setting(30.0, "seconds without a sign of life from the engine until /health is 503")
+    log_level: str = setting("info", "least severe messages that are logged", choices=LOG_LEVELS)
+
+    def __post_init__(self) -> None:
+        limits: dict[str, tuple[float, float]] = {
+            "port": (0, 65535),
+            "max_body_size": (1, 2**40),
+            "max_n": (1, 128),
+            "shutdown_timeout": (0, 86400),
+            "keepalive_seconds": (0.01, 86400),
+            "heartbeat_timeout": (0.1, 86400),
+        }
+        for name, (low, high) in limits.items():
+            if not low <= getattr(self, name) <= high:
+                raise ConfigError(f"{name} must be between {low:g} and {high:g}, not {getattr(self, name)}")
+        for name in ("api_key", "served_model_name", "cors_origins"):
+            if not all(getattr(self, name)):
+                raise ConfigError(f"{name}: an empty value is not allowed")
+        if self.metrics_auth and not self.api_key:
+            raise ConfigError("metrics_auth needs at least one api_key")

@@ -1,0 +1,237 @@
+"""Prometheus metrics, under vLLM's names where it has one.
+
+Two sources feed them: the engine's `RoundReport`s (what rounds cost and what drafting did) and the events of each HTTP
+request (`RequestMeter`: what clients saw). Every app has a registry of its own. Prompt tokens and latencies count per
+choice, each being a request to the engine, as in vLLM.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from engine.seam import Engine
+from engine.types import RequestRound, RequestTiming, RoundReport, TokenEvent
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_FIRST_TOKEN = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0,
+                80.0, 160.0, 640.0, 2560.0)  # fmt: skip
+_PER_TOKEN = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75,
+              1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0)  # fmt: skip
+_REQUEST = (0.01, 0.05, 0.1, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0,
+            240.0, 480.0, 960.0, 1920.0, 7680.0)  # fmt: skip
+_ROUND = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+_ITERATION = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+_RATE = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 2000, 5000)
+_SHARE = tuple(tenth / 10 for tenth in range(1, 11))
+_DRAFT = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
+_SUBLAYERS = (0, 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80)
+
+
+def _token_bounds(limit: int) -> list[int]:
+    """1, 2, 5, 10, … up to the context length `limit` in tokens."""
+    bounds = [digit * 10**power for power in range(12) for digit in (1, 2, 5)]
+    return [bound for bound in bounds if bound < limit] + [limit]
+
+
+class Metrics:
+    """All metrics of one app. Label children are resolved once, not per token."""
+
+    def __init__(self, engine: Engine, model_name: str) -> None:
+        self.registry = CollectorRegistry()
+        self._names = ("model_name", "engine")
+        self._values = (model_name, "0")
+        tokens = _token_bounds(engine.info.max_model_len)
+
+        self._gauge("num_requests_running", "Requests that run.").set_function(lambda: engine.stats().running)
+        self._gauge("num_requests_waiting", "Requests that wait.").set_function(lambda: engine.stats().waiting)
+        self._gauge("kv_cache_usage_perc", "Share of the K/V cache in use; 1 is all of it.").set_function(
+            lambda: engine.stats().kv_usage
+        )
+        self.prefix_queries = self._counter("prefix_cache_queries", "Prompt tokens looked up in the prefix cache.")
+        self.prefix_hits = self._counter("prefix_cache_hits", "Prompt tokens found in the prefix cache.")
+        self.preemptions = self._counter("num_preemptions", "Requests preempted.")
+        self.prompt_tokens = self._counter("prompt_tokens", "Prompt tokens of requests that began to generate.")
+        self.prompt_tokens_cached = self._counter("prompt_tokens_cached", "Of these, taken from the prefix cache.")
+        self.generation_tokens = self._counter("generation_tokens", "Tokens generated.")
+        self.iteration_tokens = self._histogram(
+            "iteration_tokens_total", "Prompt and generated tokens per engine round.", _ITERATION
+        )
+        self.drafts = self._counter("spec_decode_num_drafts", "Drafts verified.")
+        self.draft_tokens = self._counter("spec_decode_num_draft_tokens", "Tokens drafted.")
+        self.accepted_tokens = self._counter("spec_decode_num_accepted_tokens", "Drafted tokens accepted.")
+
+        self.success = self._labelled("request_success", "Requests that ended, by reason.", "finished_reason")
+        self.rejections = self._labelled("admission_rejections", "Requests not admitted, by reason.", "reason")
+
+        self.ttft = self._histogram("time_to_first_token_seconds", "From arrival to the first token.", _FIRST_TOKEN)
+        self.inter_token = self._histogram(
+            "inter_token_latency_seconds", "Between a request's rounds that bring tokens.", _PER_TOKEN
+        )
+        self.per_token = self._histogram(
+            "request_time_per_output_token_seconds", "A request's decode time per token after the first.", _PER_TOKEN
+        )
+        self.e2e = self._histogram("e2e_request_latency_seconds", "From arrival to the last token.", _REQUEST)
+        self.queue_time = self._histogram("request_queue_time_seconds", "Waiting to be scheduled.", _REQUEST)
+        self.prefill_time = self._histogram("request_prefill_time_seconds", "From scheduling to first token.", _REQUEST)
+        self.decode_time = self._histogram("request_decode_time_seconds", "From first to last token.", _REQUEST)
+        self.request_prompt = self._histogram("request_prompt_tokens", "Prompt tokens per request.", tokens)
+        self.request_generation = self._histogram("request_generation_tokens", "Tokens generated per request.", tokens)
+
+        self._policies = _PolicyMetrics(self.registry, tokens)
+        self._policy_children: dict[str, _PolicyChildren] = {}
+        phases = Histogram(
+            "knapserve_round_seconds", "Seconds of a round.", ["phase"], buckets=_ROUND, registry=self.registry
+        )
+        self._phases = [phases.labels(phase) for phase in ("draft", "verify", "search", "other")]
+        labels = ("file", "hardware", "dtype")
+        profile = Gauge("knapserve_profile_info", "The latency profile in use.", labels, registry=self.registry)
+        profile.labels(engine.info.profile_file, engine.info.profile_hardware, engine.info.dtype).set(1)
+        engine.add_listener(self.round)
+
+    def _gauge(self, name: str, text: str) -> Gauge:
+        return Gauge(f"vllm:{name}", text, self._names, registry=self.registry).labels(*self._values)
+
+    def _counter(self, name: str, text: str) -> Counter:
+        return Counter(f"vllm:{name}", text, self._names, registry=self.registry).labels(*self._values)
+
+    def _histogram(self, name: str, text: str, bounds: Sequence[float]) -> Histogram:
+        metric = Histogram(f"vllm:{name}", text, self._names, buckets=bounds, registry=self.registry)
+        return metric.labels(*self._values)
+
+    def _labelled(self, name: str, text: str, label: str) -> Counter:
+        return Counter(f"vllm:{name}", text, (*self._names, label), registry=self.registry)
+
+    def finished(self, reason: str) -> None:
+        self.success.labels(*self._values, reason).inc()
+
+    def rejected(self, reason: str) -> None:
+        self.rejections.labels(*self._values, reason).inc()
+
+    def round(self, report: RoundReport) -> None:
+        """Listener of the engine: one call per round, on the event loop's thread."""
+        emitted = sum(part.emitted for part in report.rounds)
+        self.generation_tokens.inc(emitted)
+        self.iteration_tokens.observe(report.prompt_tokens + emitted)
+        if report.prefix_queries:
+            self.prefix_queries.inc(report.prefix_queries)
+            self.prefix_hits.inc(report.prefix_hits)
+        if report.preemptions:
+            self.preemptions.inc(report.preemptions)
+        seconds = (report.draft_seconds, report.verify_seconds, report.search_seconds, report.other_seconds)
+        for phase, spent in zip(self._phases, seconds, strict=True):
+            phase.observe(spent)
+        total = sum(seconds)
+        for part in report.rounds:
+            if part.drafted:
+                self.drafts.inc()
+                self.draft_tokens.inc(part.drafted)
+                self.accepted_tokens.inc(part.accepted)
+            # A round that also reads prompts is slower than any plan's prediction: it says nothing of the plan.
+            pure = report.prompt_tokens == 0 and total > 0
+            self._children(part.policy).observe(part, part.emitted / total if pure else None)
+
+    def _children(self, policy: str) -> _PolicyChildren:
+        children = self._policy_children.get(policy)
+        if children is None:
+            children = self._policy_children[policy] = _PolicyChildren(self._policies, policy)
+        return children
+
+    def exposition(self) -> bytes:
+        """All metrics in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+
+class _PolicyMetrics:
+    """The families of metrics that tell what drafting did, label `policy`."""
+
+    def __init__(self, registry: CollectorRegistry, tokens: Sequence[float]) -> None:
+        def histogram(name: str, text: str, bounds: Sequence[float], *labels: str) -> Histogram:
+            return Histogram(f"knapserve_{name}", text, ["policy", *labels], buckets=bounds, registry=registry)
+
+        self.rounds = Counter("knapserve_rounds", "A request's rounds with tokens.", ["policy"], registry=registry)
+        self.predicted = histogram("tpt_predicted", "Tokens per second that the plan in use promised.", _RATE)
+        self.measured = histogram("tpt_measured", "Tokens per second of rounds without prompt tokens.", _RATE)
+        self.acceptance = histogram("acceptance_predicted", "Acceptance rate that the plan in use promised.", _SHARE)
+        self.draft_length = histogram("draft_length", "Tokens drafted per round.", _DRAFT)
+        self.skipped = histogram("skipped_sublayers", "Sublayers the draft skipped.", _SUBLAYERS, "kind")
+        self.context = histogram("context_length", "Tokens of context, per round.", tokens)
+        self.reselections = Counter(
+            "knapserve_reselections", "Plans decided anew, by outcome.", ["policy", "outcome"], registry=registry
+        )
+
+
+class _PolicyChildren:
+    """The metrics of one policy."""
+
+    def __init__(self, families: _PolicyMetrics, policy: str) -> None:
+        self._policy = policy
+        self._rounds = families.rounds.labels(policy)
+        self._predicted = families.predicted.labels(policy)
+        self._measured = families.measured.labels(policy)
+        self._acceptance = families.acceptance.labels(policy)
+        self._draft_length = families.draft_length.labels(policy)
+        self._skipped_attention = families.skipped.labels(policy, "attention")
+        self._skipped_mlp = families.skipped.labels(policy, "mlp")
+        self._context = families.context.labels(policy)
+        self._reselections = families.reselections
+
+    def observe(self, part: RequestRound, measured: float | None) -> None:
+        """Count one request's round; `measured` is its rate in tokens per second, where that means something."""
+        self._rounds.inc()
+        self._draft_length.observe(part.drafted)
+        self._context.observe(part.context_length)
+        if part.drafted:
+            self._skipped_attention.observe(part.skipped_attention)
+            self._skipped_mlp.observe(part.skipped_mlp)
+        if measured is not None:
+            self._measured.observe(measured)
+            # Only beside a measurement, so that the means of both cover the same rounds.
+            if part.predicted_tpt is not None:
+                self._predicted.observe(part.predicted_tpt)
+        if part.predicted_acceptance is not None:
+            self._acceptance.observe(part.predicted_acceptance)
+        if part.reselected is not None:
+            self._reselections.labels(self._policy, part.reselected).inc()
+
+
+class RequestMeter:
+    """Times one HTTP request as its client sees it. `arrival` is by `time.perf_counter`."""
+
+    def __init__(self, metrics: Metrics, arrival: float) -> None:
+        self._metrics = metrics
+        self._arrival = arrival
+        self._last: dict[int, float] = {}  # time of each choice's last event
+
+    def event(self, index: int, event: TokenEvent) -> None:
+        metrics, now = self._metrics, time.perf_counter()
+        last = self._last.get(index)
+        self._last[index] = now
+        if last is None:
+            metrics.ttft.observe(now - self._arrival)
+            metrics.prompt_tokens.inc(event.prompt_tokens)
+            metrics.prompt_tokens_cached.inc(event.cached_tokens)
+        elif event.token_ids:
+            metrics.inter_token.observe(now - last)
+        if event.finish_reason is not None:
+            metrics.finished(event.finish_reason.value)
+            metrics.e2e.observe(now - self._arrival)
+            metrics.request_prompt.observe(event.prompt_tokens)
+            metrics.request_generation.observe(event.completion_tokens)
+            if event.timing is not None:
+                self._timing(event.timing, event.completion_tokens)
+
+    def _timing(self, timing: RequestTiming, completion_tokens: int) -> None:
+        metrics = self._metrics
+        metrics.queue_time.observe(timing.queue)
+        metrics.prefill_time.observe(timing.prefill)
+        metrics.decode_time.observe(timing.decode)
+        if completion_tokens > 1:
+            metrics.per_token.observe(timing.decode / (completion_tokens - 1))
+
+    def unfinished(self, reason: str) -> None:
+        """A choice ended without a finish reason: `abort` (the client left) or `error`."""
+        self._metrics.finished(reason)

@@ -1,0 +1,133 @@
+"""Which fields of a request are honoured, refused or ignored: one table.
+
+A documented field that would change the output and is not honoured is a 400 that names it, unless it asks for what
+happens anyway. What cannot change the output is ignored, and so are unknown fields, those with one warning per name.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from server.errors import invalid
+from server.schemas import ChatCompletionRequest, GenerationRequest
+
+log = logging.getLogger("knapserve.server")
+
+Neutral = tuple[Any, ...] | Callable[[Mapping[str, Any]], bool]
+_NEVER: Neutral = ()
+_MAX_WARNED = 100  # names come from clients: neither the set nor the log may grow without bound
+
+
+def _best_of_n(body: Mapping[str, Any]) -> bool:
+    return _same(body["best_of"], body.get("n") or 1)
+
+
+# Field → the values that ask for nothing special; null always does.
+_REFUSED: dict[str, Neutral] = {
+    "min_p": (0,),
+    "min_tokens": (0,),
+    "stop_token_ids": ([],),
+    "presence_penalty": (0,),
+    "frequency_penalty": (0,),
+    "repetition_penalty": (1,),
+    "length_penalty": (1,),
+    "logit_bias": ({},),
+    "prompt_logprobs": _NEVER,
+    "echo": (False,),
+    "use_beam_search": (False,),
+    "response_format": ({"type": "text"},),
+    "structured_outputs": _NEVER,
+    "guided_json": _NEVER,
+    "guided_regex": _NEVER,
+    "guided_choice": _NEVER,
+    "guided_grammar": _NEVER,
+    "bad_words": ([],),
+    "allowed_token_ids": _NEVER,
+    "logits_processors": ([],),
+    "skip_special_tokens": (True,),
+    "spaces_between_special_tokens": (True,),
+    "include_stop_str_in_output": (False,),
+    "truncate_prompt_tokens": _NEVER,
+    "return_token_ids": (False,),
+    "return_tokens_as_token_ids": (False,),
+    "prediction": _NEVER,
+}
+_REFUSED_CHAT: dict[str, Neutral] = {
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "tools": ([],),
+    "tool_choice": ("none", "auto"),
+    "parallel_tool_calls": (True, False),
+    "functions": ([],),
+    "function_call": ("none", "auto"),
+    "chat_template": _NEVER,
+    "chat_template_kwargs": ({},),
+    "documents": ([],),
+    "add_generation_prompt": (True,),
+    "continue_final_message": (False,),
+    "add_special_tokens": (False,),
+    "reasoning_effort": _NEVER,
+    "thinking_token_budget": _NEVER,
+    "verbosity": ("medium",),
+    "modalities": (["text"],),
+    "audio": _NEVER,
+    "web_search_options": _NEVER,
+}
+_REFUSED_COMPLETIONS: dict[str, Neutral] = {
+    "logprobs": _NEVER,
+    "suffix": ("",),
+    "best_of": _best_of_n,
+    "add_special_tokens": (True,),
+    "max_completion_tokens": _NEVER,
+}
+_IGNORED = frozenset(
+    {
+        "user",
+        "metadata",
+        "store",
+        "service_tier",
+        "safety_identifier",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "request_id",
+        "priority",
+        "include_reasoning",
+        "cache_salt",
+    }
+)
+
+
+def _same(value: Any, neutral: Any) -> bool:
+    """Equality that tells true from 1."""
+    return isinstance(value, bool) == isinstance(neutral, bool) and bool(value == neutral)
+
+
+class ParameterCheck:
+    """Checks the fields of requests of one kind; remembers the names it has warned of."""
+
+    def __init__(self, kind: type[GenerationRequest]) -> None:
+        chat = issubclass(kind, ChatCompletionRequest)
+        self._refused = _REFUSED | (_REFUSED_CHAT if chat else _REFUSED_COMPLETIONS)
+        self._known = frozenset(kind.model_fields) | _IGNORED
+        self._warned: set[str] = set()
+
+    def __call__(self, body: Mapping[str, Any]) -> None:
+        """Raise a 400 that names the first field of `body` (nulls removed) that is documented but not supported."""
+        for name, value in body.items():
+            if name in self._known:
+                continue
+            neutral = self._refused.get(name)
+            if neutral is None:
+                self._warn(name)
+            elif not (neutral(body) if callable(neutral) else any(_same(value, item) for item in neutral)):
+                raise invalid(f"'{name}' is not supported yet, except where it asks for the default.", name)
+        options = body.get("stream_options")
+        if isinstance(options, dict) and options.get("continuous_usage_stats"):
+            raise invalid("'continuous_usage_stats' is not supported.", "stream_options.continuous_usage_stats")
+
+    def _warn(self, name: str) -> None:
+        if name not in self._warned and len(self._warned) < _MAX_WARNED:
+            self._warned.add(name)
+            log.warning("ignoring the unknown request field %.80r", name)

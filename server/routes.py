@@ -1,0 +1,221 @@
+"""The endpoints, and the path of a generation request through the server."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
+from engine.seam import Engine
+from engine.types import EngineStats, TokenEvent
+from server import schemas
+from server.asgi import cancelled_on_disconnect
+from server.config import ServerConfig
+from server.errors import APIError, any_api_error, as_api_error, invalid, unavailable
+from server.generation import Generation
+from server.lifecycle import Drain, version
+from server.metrics import CONTENT_TYPE, Metrics, RequestMeter
+from server.replies import Chunker, Fold
+from server.sse import EventStream, Framer
+from server.translate import ChatTranslator, CompletionTranslator, Job, Translator
+
+# Longer bodies are parsed, rendered and tokenised in a thread: a hop costs about what 2,000 characters do.
+INLINE_BYTES = 2000
+
+
+class Services:
+    """What the endpoints share. One per app."""
+
+    def __init__(self, engine: Engine, config: ServerConfig) -> None:
+        self.engine = engine
+        self.config = config
+        self.started = int(time.time())
+        self.names = config.served_model_name or (engine.info.model,)
+        self.metrics = Metrics(engine, self.names[0])
+        self.chat = ChatTranslator(engine.info, engine.tokenizer, self.names, config.max_n)
+        self.completions = CompletionTranslator(engine.info, engine.tokenizer, self.names, config.max_n)
+        self.drain = Drain(engine, config.shutdown_timeout)
+
+    def submit(self, job: Job, meter: RequestMeter) -> Generation:
+        """Hand a job to the engine. Raises APIError when it is not admitted."""
+        try:
+            return Generation(self.engine, job.requests(), meter)
+        except KnapServeError as error:
+            self.metrics.rejected(_rejection(error))
+            raise as_api_error(error, job.dialect.prompt_param) from error
+
+    def unhealthy(self, stats: EngineStats) -> APIError | None:
+        """Why the server cannot take requests now, if so."""
+        if stats.failure is not None:
+            return unavailable("The engine has failed.", "engine_dead")
+        if stats.draining:
+            return unavailable("The server is shutting down.", "draining")
+        if not stats.ready:
+            return unavailable("The model is loading.", "loading")
+        if stats.heartbeat_age > self.config.heartbeat_timeout:
+            return unavailable("The engine does not respond.", "engine_stalled")
+        return None
+
+    def card(self, name: str) -> schemas.ModelCard:
+        info = self.engine.info
+        return schemas.ModelCard(id=name, created=self.started, root=info.model, max_model_len=info.max_model_len)
+
+
+def _rejection(error: KnapServeError) -> str:
+    if isinstance(error, QueueFullError):
+        return "queue_full"
+    if isinstance(error, EngineDrainingError):
+        return "draining"
+    return "unavailable" if isinstance(error, EngineUnavailableError) else "invalid"
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+async def _generate(request: Request, translator: Translator[Any]) -> Response:
+    """Body → job → engine → reply. Whatever can fail before the engine works fails here, with its status code."""
+    services = _services(request)
+    meter = RequestMeter(services.metrics, arrival=time.perf_counter())
+    raw = await request.body()
+    media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        raise invalid("The Content-Type must be application/json.")
+    job = translator.prepare(raw) if len(raw) <= INLINE_BYTES else await asyncio.to_thread(translator.prepare, raw)
+    generation = services.submit(job, meter)
+    if job.stream:
+        param = job.dialect.prompt_param
+        return EventStream(
+            generation,
+            _frames(generation, job),
+            keep_alive=services.config.keepalive_seconds,
+            as_error=lambda error: any_api_error(error, param),
+        )
+    async with cancelled_on_disconnect(request.receive), generation:
+        return JSONResponse(await _whole(generation.events(), job))
+
+
+async def _frames(generation: Generation, job: Job) -> AsyncGenerator[bytes, None]:
+    framer = Framer(job.id, job.dialect.chunk_object, job.created, job.model, job.include_usage)
+    chunker = Chunker(job.dialect, [len(prompt) for prompt in job.prompts], job.n, job.include_usage)
+    async with aclosing(generation.events()) as events:
+        async for index, event in events:
+            yield framer.frames(chunker.step(index, event))
+    yield framer.frames(chunker.end())
+
+
+async def _whole(events: AsyncGenerator[tuple[int, TokenEvent], None], job: Job) -> dict[str, Any]:
+    chunker = Chunker(job.dialect, [len(prompt) for prompt in job.prompts], job.n, include_usage=True)
+    fold = Fold(job.dialect, job.choices)
+    async with aclosing(events):
+        async for index, event in events:
+            for chunk in chunker.step(index, event):
+                fold.add(chunk)
+    for chunk in chunker.end():
+        fold.add(chunk)
+    return fold.reply(job.id, job.created, job.model)
+
+
+async def chat_completions(request: Request) -> Response:
+    return await _generate(request, _services(request).chat)
+
+
+async def completions(request: Request) -> Response:
+    return await _generate(request, _services(request).completions)
+
+
+async def list_models(request: Request) -> schemas.ModelList:
+    services = _services(request)
+    return schemas.ModelList(data=[services.card(name) for name in services.names])
+
+
+async def retrieve_model(request: Request, model_id: str) -> schemas.ModelCard:
+    services = _services(request)
+    if model_id not in services.names:
+        raise APIError(404, f"The model '{model_id}' does not exist.", param="model", code="model_not_found")
+    return services.card(model_id)
+
+
+async def health(request: Request) -> schemas.Status:
+    """Readiness: 200 only while requests can be served."""
+    services = _services(request)
+    error = services.unhealthy(services.engine.stats())
+    if error is not None:
+        raise error
+    return schemas.Status()
+
+
+async def live() -> schemas.Status:
+    """Liveness: the process answers."""
+    return schemas.Status()
+
+
+async def show_version() -> schemas.Version:
+    return schemas.Version(version=version())
+
+
+async def metrics(request: Request) -> Response:
+    return Response(_services(request).metrics.exposition(), media_type=CONTENT_TYPE)
+
+
+_DESCRIPTIONS = {
+    400: "The request is malformed, out of range, asks for what is not supported, or does not fit the context.",
+    401: "The API key is missing or wrong.",
+    404: "There is no such model.",
+    413: "The body is larger than the server allows.",
+    429: "The queue is full; try again after `Retry-After` seconds.",
+    500: "The server failed.",
+    503: "The server is loading, shutting down, or its engine has failed.",
+}
+
+
+def build_router(config: ServerConfig) -> APIRouter:
+    """All routes; where keys are set, 401 is documented on those that ask for one."""
+    router = APIRouter()
+    key = [401] if config.api_key else []
+
+    def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+        return {
+            status: {"model": schemas.ErrorReply, "description": _DESCRIPTIONS[status]} for status in sorted(statuses)
+        }
+
+    def generation(path: str, handler: Callable[..., Any], kind: type, reply: type, name: str) -> None:
+        body = {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
+        stream = {"text/event-stream": {"schema": {"type": "string"}}}
+        router.add_api_route(
+            path,
+            handler,
+            methods=["POST"],
+            operation_id=name,
+            responses={
+                200: {"model": reply, "description": "The reply; chunks where `stream` is true.", "content": stream},
+                **errors(400, *key, 404, 413, 429, 500, 503),
+            },
+            openapi_extra={"requestBody": {"required": True, "content": body}},
+            response_model=None,
+        )
+
+    generation("/v1/chat/completions", chat_completions, schemas.ChatCompletionRequest, schemas.ChatCompletion, "chat")
+    generation("/v1/completions", completions, schemas.CompletionRequest, schemas.Completion, "complete")
+    router.add_api_route("/v1/models", list_models, responses=errors(*key))
+    router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=errors(*key, 404))
+    router.add_api_route("/health", health, responses=errors(503))
+    router.add_api_route("/live", live)
+    router.add_api_route("/version", show_version)
+    content = {"text/plain": {"schema": {"type": "string"}}}
+    text: dict[int | str, dict[str, Any]] = {200: {"description": "Prometheus' text format.", "content": content}}
+    router.add_api_route(
+        "/metrics",
+        metrics,
+        response_class=Response,
+        responses={**text, **errors(*(key if config.metrics_auth else []))},
+    )
+    return router

@@ -1,0 +1,85 @@
+"""Two ways to an app: in process, and behind a real server on a loopback port."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import threading
+from typing import Any
+
+import httpx
+from fake import FakeEngine
+
+from server.app import create_app
+from server.config import ServerConfig
+from server.serve import GracefulServer, bind, build_server
+
+CHAT = {"model": "fake/model", "messages": [{"role": "user", "content": "Hi"}]}
+TEXT = {"model": "fake/model", "prompt": "Hi"}
+CHAT_PATH, TEXT_PATH = "/v1/chat/completions", "/v1/completions"
+
+
+def ask(
+    engine: FakeEngine, method: str, path: str, *, config: ServerConfig | None = None, **options: Any
+) -> httpx.Response:
+    """One request to a fresh app over `engine`."""
+    return asks(engine, (method, path, options), config=config)[0]
+
+
+def asks(
+    engine: FakeEngine, *requests: tuple[str, str, dict[str, Any]], config: ServerConfig | None = None
+) -> list[httpx.Response]:
+    """Requests, one after the other, to one app over `engine`."""
+
+    async def run() -> list[httpx.Response]:
+        await engine.start()
+        transport = httpx.ASGITransport(create_app(engine, config or ServerConfig()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return [await client.request(method, path, **options) for method, path, options in requests]
+
+    return asyncio.run(run())
+
+
+def sse(raw: bytes) -> list[Any]:
+    """The payloads of a stream, checked byte for byte: only `data:` events, each ended by a blank line."""
+    *events, rest = raw.split(b"\n\n")
+    assert rest == b""
+    assert all(event.startswith(b"data: ") and b"\n" not in event for event in events)
+    return [event[6:].decode() if event == b"data: [DONE]" else json.loads(event[6:]) for event in events]
+
+
+class Live:
+    """A server in a thread, and a client of it."""
+
+    def __init__(self, engine: FakeEngine, config: ServerConfig) -> None:
+        self.engine = engine
+        self._listener: socket.socket = bind("127.0.0.1", 0)
+        self.port = self._listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.server: GracefulServer = build_server(engine, config, self.port)
+        started = threading.Event()
+        startup = self.server.startup
+
+        async def announced(sockets: list[socket.socket] | None = None) -> None:
+            await startup(sockets)
+            started.set()
+
+        self.server.startup = announced  # type: ignore[method-assign]
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self._listener]}, daemon=True)
+        self.thread.start()
+        assert started.wait(20)
+        self.client = httpx.Client(base_url=self.url, timeout=20)
+
+    def terminate(self) -> None:
+        self.server.handle_exit(signal.SIGTERM, None)
+
+    def close(self) -> None:
+        self.client.close()
+        if self.thread.is_alive():
+            if self.engine.gate is not None:
+                self.engine.release(len(self.engine.running), RuntimeError("the test is over"))
+            self.terminate()
+        self.thread.join(20)
+        assert not self.thread.is_alive()

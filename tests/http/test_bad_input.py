@@ -1,0 +1,285 @@
+"""What the client can fix is a 400 (or 404) that names the field, before the engine hears of it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from fake import FakeEngine
+from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
+
+from server.config import ServerConfig
+
+KEYS = {"message", "type", "param", "code"}
+
+
+def refused(path: str, status: int = 400, **options: Any) -> dict[str, Any]:
+    engine = FakeEngine()
+    reply = ask(engine, "POST", path, **options)
+    assert reply.status_code == status, reply.text
+    assert engine.submitted == []
+    error: dict[str, Any] = reply.json()["error"]
+    assert reply.json().keys() == {"error"}
+    assert error.keys() == KEYS
+    assert error["type"] == "invalid_request_error"
+    assert len(reply.content) < 2048
+    return error
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"{", b"[1]", b'"x"', b"null", b'{"model": NaN}', b'{"a": "\xff"}', b'{"a": "\\ud800"}', b"[" * 5000],
+)
+@pytest.mark.parametrize("path", [CHAT_PATH, TEXT_PATH])
+def test_malformed_bodies(path: str, raw: bytes) -> None:
+    assert refused(path, content=raw)["param"] is None
+
+
+def test_other_content_types() -> None:
+    refused(CHAT_PATH, content=b"model=x", headers={"content-type": "application/x-www-form-urlencoded"})
+
+
+COMMON = [
+    ({"max_tokens": -1}, "max_tokens"),
+    ({"max_tokens": 0}, "max_tokens"),
+    ({"max_tokens": "5"}, "max_tokens"),
+    ({"max_tokens": True}, "max_tokens"),
+    ({"max_tokens": 1.5}, "max_tokens"),
+    ({"temperature": -0.1}, "temperature"),
+    ({"temperature": 2.1}, "temperature"),
+    ({"temperature": True}, "temperature"),
+    ({"temperature": "1"}, "temperature"),
+    ({"top_p": 0}, "top_p"),
+    ({"top_p": 1.01}, "top_p"),
+    ({"top_k": -2}, "top_k"),
+    ({"top_k": 1.0}, "top_k"),
+    ({"n": 0}, "n"),
+    ({"n": 129}, "n"),
+    ({"seed": 2**63}, "seed"),
+    ({"seed": -(2**63) - 1}, "seed"),
+    ({"seed": False}, "seed"),
+    ({"stop": ""}, "stop"),
+    ({"stop": ["a", ""]}, "stop[1]"),
+    ({"stop": ["a", 1]}, "stop[1]"),
+    ({"stop": ["a"] * 5}, "stop"),
+    ({"stop": 1}, "stop"),
+    ({"stream": 1}, "stream"),
+    ({"stream": "true"}, "stream"),
+    ({"stream_options": {"include_usage": True}}, "stream_options"),
+    ({"stream": True, "stream_options": {"include_usage": 1}}, "stream_options.include_usage"),
+    ({"stream": True, "stream_options": {"continuous_usage_stats": True}}, "stream_options.continuous_usage_stats"),
+    ({"stream": True, "stream_options": 1}, "stream_options"),
+    ({"ignore_eos": 0}, "ignore_eos"),
+    ({"draft_policy": "swift"}, "draft_policy"),
+    ({"draft_policy": 1}, "draft_policy"),
+    ({"model": 1}, "model"),
+]
+CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
+    ({"messages": None}, "messages"),
+    ({"messages": []}, "messages"),
+    ({"messages": "Hi"}, "messages"),
+    ({"messages": ["Hi"]}, "messages[0]"),
+    ({"messages": [{"content": "Hi"}]}, "messages[0].role"),
+    ({"messages": [{"role": "robot", "content": "Hi"}]}, "messages[0].role"),
+    ({"messages": [{"role": "user"}]}, "messages[0].content"),
+    ({"messages": [{"role": "user", "content": None}]}, "messages[0].content"),
+    ({"messages": [{"role": "assistant", "content": None}]}, "messages[0].content"),
+    ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
+    ({"messages": [{"role": "user", "content": []}]}, "messages[0].content"),
+    ({"messages": [*CHAT["messages"], {"role": "user", "content": [{"type": "text"}]}]}, "messages[1].content[0].text"),
+    (
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
+        "messages[0].content[0].type",
+    ),
+    ({"messages": [{"role": "tool", "content": "Hi"}]}, "messages"),
+    ({"max_completion_tokens": 0}, "max_completion_tokens"),
+]
+TEXT_ONLY: list[tuple[dict[str, Any], str]] = [
+    ({"prompt": None}, "prompt"),
+    ({"prompt": ""}, "prompt"),
+    ({"prompt": []}, "prompt"),
+    ({"prompt": [[]]}, "prompt[0]"),
+    ({"prompt": ["a", ""]}, "prompt[1]"),
+    ({"prompt": 5}, "prompt"),
+    ({"prompt": {"a": 1}}, "prompt"),
+    ({"prompt": [1, True]}, "prompt[0]"),
+    ({"prompt": [1, 256]}, "prompt[1]"),
+    ({"prompt": [-1]}, "prompt[0]"),
+    ({"prompt": [[1], [1, 2, 999]]}, "prompt[1][2]"),
+    ({"prompt": [[1], "a", 1.5]}, "prompt[2]"),
+    ({"prompt": ["a"] * 2049}, "prompt"),
+]
+
+
+@pytest.mark.parametrize(("change", "param"), [*COMMON, *CHAT_ONLY])
+def test_chat_names_the_field(change: dict[str, Any], param: str) -> None:
+    assert refused(CHAT_PATH, json=CHAT | change)["param"] == param
+
+
+@pytest.mark.parametrize(("change", "param"), [*COMMON, *TEXT_ONLY])
+def test_completions_name_the_field(change: dict[str, Any], param: str) -> None:
+    assert refused(TEXT_PATH, json=TEXT | change)["param"] == param
+
+
+UNSUPPORTED: list[tuple[str, Any]] = [
+    ("min_p", 0.1),
+    ("min_tokens", 1),
+    ("stop_token_ids", [1]),
+    ("presence_penalty", 0.5),
+    ("presence_penalty", False),
+    ("frequency_penalty", -0.5),
+    ("repetition_penalty", 1.1),
+    ("logit_bias", {"1": 1}),
+    ("echo", True),
+    ("response_format", {"type": "json_object"}),
+    ("prediction", {"type": "content", "content": "x"}),
+    ("skip_special_tokens", False),
+    ("include_stop_str_in_output", True),
+    ("truncate_prompt_tokens", 5),
+    ("bad_words", ["x"]),
+    ("guided_json", {}),
+]
+UNSUPPORTED_CHAT: list[tuple[str, Any]] = [
+    ("logprobs", True),
+    ("logprobs", 0),
+    ("top_logprobs", 2),
+    ("tools", [{"type": "function", "function": {"name": "f"}}]),
+    ("tool_choice", "required"),
+    ("functions", [{"name": "f"}]),
+    ("function_call", {"name": "f"}),
+    ("chat_template_kwargs", {"a": 1}),
+    ("add_generation_prompt", False),
+    ("continue_final_message", True),
+    ("reasoning_effort", "low"),
+    ("modalities", ["text", "audio"]),
+    ("audio", {"voice": "x"}),
+    ("web_search_options", {}),
+    ("verbosity", "low"),
+]
+UNSUPPORTED_TEXT: list[tuple[str, Any]] = [
+    ("logprobs", 0),
+    ("suffix", "x"),
+    ("best_of", 2),
+    ("max_completion_tokens", 5),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), [*UNSUPPORTED, *UNSUPPORTED_CHAT])
+def test_chat_refuses_what_it_would_ignore(name: str, value: object) -> None:
+    error = refused(CHAT_PATH, json=CHAT | {name: value})
+    assert error["param"] == name
+    assert name in error["message"]
+
+
+@pytest.mark.parametrize(("name", "value"), [*UNSUPPORTED, *UNSUPPORTED_TEXT])
+def test_completions_refuse_what_they_would_ignore(name: str, value: object) -> None:
+    error = refused(TEXT_PATH, json=TEXT | {name: value})
+    assert error["param"] == name
+    assert name in error["message"]
+
+
+NEUTRAL: dict[str, Any] = {
+    "min_p": 0.0,
+    "min_tokens": 0,
+    "stop_token_ids": [],
+    "presence_penalty": 0,
+    "frequency_penalty": 0.0,
+    "repetition_penalty": 1.0,
+    "logit_bias": {},
+    "echo": False,
+    "response_format": {"type": "text"},
+    "prediction": None,
+    "skip_special_tokens": True,
+    "bad_words": [],
+    "stop": [],
+    "store": True,
+    "service_tier": "auto",
+    "user": "me",
+    "metadata": {"a": "b"},
+}
+NEUTRAL_CHAT = {
+    "logprobs": False,
+    "top_logprobs": 0,
+    "tools": [],
+    "tool_choice": "auto",
+    "parallel_tool_calls": True,
+    "add_generation_prompt": True,
+    "modalities": ["text"],
+}
+
+
+def test_neutral_values_pass() -> None:
+    assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | NEUTRAL | NEUTRAL_CHAT).status_code == 200
+    body = TEXT | NEUTRAL | {"suffix": "", "best_of": 2, "n": 2, "logprobs": None}
+    assert ask(FakeEngine(), "POST", TEXT_PATH, json=body).status_code == 200
+
+
+def test_unknown_fields_are_ignored_with_one_warning_each(caplog: pytest.LogCaptureFixture) -> None:
+    request = ("POST", CHAT_PATH, {"json": CHAT | {"flavour": 1, "colour": 2}})
+    with caplog.at_level(logging.WARNING):
+        assert [reply.status_code for reply in asks(FakeEngine(), request, request)] == [200, 200]
+    assert len([record for record in caplog.records if "flavour" in record.getMessage()]) == 1
+    assert len([record for record in caplog.records if "colour" in record.getMessage()]) == 1
+
+
+@pytest.mark.parametrize(("path", "body"), [(CHAT_PATH, CHAT), (TEXT_PATH, TEXT)])
+def test_unknown_model(path: str, body: dict[str, Any]) -> None:
+    error = refused(path, 404, json=body | {"model": "gpt-" + "x" * 5000})
+    assert (error["code"], error["param"]) == ("model_not_found", "model")
+
+
+def test_an_absent_model_is_the_served_one() -> None:
+    reply = ask(FakeEngine(), "POST", CHAT_PATH, json={"messages": CHAT["messages"]})
+    assert reply.json()["model"] == "fake/model"
+
+
+def test_n_is_bounded_by_the_setting() -> None:
+    reply = ask(FakeEngine(), "POST", TEXT_PATH, json=TEXT | {"n": 3}, config=ServerConfig(max_n=2))
+    assert reply.status_code == 400
+    assert reply.json()["error"]["param"] == "n"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        (TEXT_PATH, TEXT | {"prompt": "x" * 64}, "prompt"),
+        (TEXT_PATH, TEXT | {"prompt": "x" * 49}, "prompt"),  # 16 tokens by default
+        (TEXT_PATH, TEXT | {"prompt": ["x", [1] * 60], "max_tokens": 5}, "prompt"),
+        (TEXT_PATH, TEXT | {"prompt": "x" * 1000}, "prompt"),
+        (CHAT_PATH, CHAT | {"max_tokens": 60}, "messages"),
+        (CHAT_PATH, CHAT | {"messages": [{"role": "user", "content": "x" * 61}]}, "messages"),
+        (CHAT_PATH, CHAT | {"messages": [{"role": "user", "content": "x" * 1000}]}, "messages"),
+    ],
+)
+def test_what_does_not_fit_the_context(path: str, body: dict[str, Any], param: str) -> None:
+    error = refused(path, json=body)
+    assert (error["code"], error["param"]) == ("context_length_exceeded", param)
+    assert error["message"].startswith("This model's maximum context length is 64 tokens")
+
+
+def test_the_last_token_of_the_context_can_be_used() -> None:
+    assert ask(FakeEngine(), "POST", TEXT_PATH, json=TEXT | {"prompt": "x" * 48}).status_code == 200
+    long = CHAT | {"messages": [{"role": "user", "content": "x" * 60}]}
+    assert ask(FakeEngine(), "POST", CHAT_PATH, json=long).status_code == 200
+
+
+class Untouched:
+    """A tokenizer that must not be used."""
+
+    longest_token = 4
+
+
+def test_hopeless_prompts_are_never_tokenised() -> None:
+    engine = FakeEngine()
+    engine.tokenizer = Untouched()  # type: ignore[assignment]
+    for path, body in (
+        (TEXT_PATH, TEXT | {"prompt": "x" * 257}),
+        (CHAT_PATH, CHAT | {"messages": [{"role": "user", "content": "x" * 257}]}),
+    ):
+        assert ask(engine, "POST", path, json=body).json()["error"]["code"] == "context_length_exceeded"
+
+
+def test_little_of_the_request_is_echoed() -> None:
+    refused(CHAT_PATH, json=CHAT | {"draft_policy": "é" * 3000})
+    refused(CHAT_PATH, json=CHAT | {"messages": [{"role": "user", "content": [{"type": "x" * 9000}]}]})

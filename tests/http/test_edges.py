@@ -1,0 +1,197 @@
+"""What surrounds the two generation endpoints: keys, paths, ids, limits, health, models, the OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from fake import FakeEngine
+from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask
+
+from server.config import ServerConfig
+
+KEYED = ServerConfig(api_key=("one", "two"))
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        (None, 401),
+        ("Bearer three", 401),
+        ("Bearer ", 401),
+        ("Basic one", 401),
+        ("one", 401),
+        ("Bearer one two", 401),
+        ("Bearer one", 200),
+        ("bearer two", 200),
+    ],
+)
+def test_keys(header: str | None, status: int) -> None:
+    headers = {} if header is None else {"authorization": header}
+    reply = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT, headers=headers, config=KEYED)
+    assert reply.status_code == status
+    if status == 401:
+        assert reply.json()["error"]["code"] == "invalid_api_key"
+        assert reply.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/v1/models", 401), ("/v1/nothing", 401), ("/health", 200), ("/live", 200), ("/version", 200), ("/metrics", 200)],
+)
+def test_keys_guard_v1_only(path: str, status: int) -> None:
+    assert ask(FakeEngine(), "GET", path, config=KEYED).status_code == status
+
+
+def test_metrics_ask_for_a_key_by_setting() -> None:
+    config = ServerConfig(api_key=("one",), metrics_auth=True)
+    assert ask(FakeEngine(), "GET", "/metrics", config=config).status_code == 401
+    headers = {"authorization": "Bearer one"}
+    assert ask(FakeEngine(), "GET", "/metrics", config=config, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/docs", 404),
+        ("GET", "/redoc", 404),
+        ("POST", "/v1/nothing", 404),
+        ("GET", CHAT_PATH, 405),
+        ("DELETE", "/v1/models", 405),
+        ("POST", "/health", 405),
+        ("GET", "/" + "x" * 5000, 404),
+    ],
+)
+def test_wrong_paths_and_methods(method: str, path: str, status: int) -> None:
+    reply = ask(FakeEngine(), method, path)
+    assert reply.status_code == status
+    assert reply.json()["error"].keys() == {"message", "type", "param", "code"}
+    assert len(reply.content) < 2048
+    assert ("allow" in reply.headers) == (status == 405)
+
+
+@pytest.mark.parametrize("sane", ["abc-1", "a" * 128, "7f:0/x=y+z@h"])
+def test_sane_request_ids_come_back(sane: str) -> None:
+    for path in ("/live", "/nothing", "/v1/models"):
+        reply = ask(FakeEngine(), "GET", path, headers={"x-request-id": sane}, config=KEYED)
+        assert reply.headers["x-request-id"] == sane
+
+
+@pytest.mark.parametrize("odd", ["", "a" * 129, "a b", 'a"b', "<x>"])
+def test_other_requests_get_an_id(odd: str) -> None:
+    first, second = (ask(FakeEngine(), "GET", "/live", headers={"x-request-id": odd}) for _ in range(2))
+    ids = {first.headers["x-request-id"], second.headers["x-request-id"]}
+    assert len(ids) == 2
+    assert odd not in ids
+
+
+def test_streams_carry_the_request_id() -> None:
+    reply = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | {"stream": True}, headers={"x-request-id": "mine"})
+    assert reply.headers.get_list("x-request-id") == ["mine"]
+
+
+def test_a_declared_length_over_the_limit_is_refused_unread() -> None:
+    reply = ask(FakeEngine(), "POST", CHAT_PATH, content=b"x" * 101, config=ServerConfig(max_body_size=100))
+    assert reply.status_code == 413
+    assert reply.json()["error"].keys() == {"message", "type", "param", "code"}
+
+
+def test_a_body_without_length_is_cut_off_while_it_is_read() -> None:
+    sent = []
+
+    async def long() -> AsyncIterator[bytes]:
+        for _ in range(50):
+            sent.append(40)
+            yield b"x" * 40
+
+    reply = ask(FakeEngine(), "POST", CHAT_PATH, content=long(), config=ServerConfig(max_body_size=100))
+    assert reply.status_code == 413
+    assert len(sent) == 3
+
+
+def test_a_body_of_just_the_limit_passes() -> None:
+    body = b'{"prompt":"Hi"}'
+    config = ServerConfig(max_body_size=len(body))
+    headers = {"content-type": "application/json"}
+    assert ask(FakeEngine(), "POST", TEXT_PATH, content=body, headers=headers, config=config).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        ({}, None),
+        ({"ready": False}, "loading"),
+        ({"draining": True}, "draining"),
+        ({"failure": "boom"}, "engine_dead"),
+        ({"heartbeat_age": 31.0}, "engine_stalled"),
+        ({"heartbeat_age": 29.0}, None),
+    ],
+)
+def test_health_follows_the_engine(state: dict[str, Any], code: str | None) -> None:
+    engine = FakeEngine()
+    vars(engine).update(state)
+    reply = ask(engine, "GET", "/health")
+    assert reply.status_code == (503 if code else 200)
+    assert code is None or reply.json()["error"]["code"] == code
+    assert ask(engine, "GET", "/live").status_code == 200
+
+
+def test_models_by_their_served_names() -> None:
+    config = ServerConfig(served_model_name=("a/b", "c"))
+    listed = ask(FakeEngine(), "GET", "/v1/models", config=config).json()
+    assert listed["object"] == "list"
+    assert [card["id"] for card in listed["data"]] == ["a/b", "c"]
+    assert ask(FakeEngine(), "GET", "/v1/models/a/b", config=config).json() == listed["data"][0]
+    missing = ask(FakeEngine(), "GET", "/v1/models/fake/model", config=config)
+    assert missing.status_code == 404
+    assert missing.json()["error"]["code"] == "model_not_found"
+    assert ask(FakeEngine(), "POST", TEXT_PATH, json=TEXT | {"model": "c"}, config=config).json()["model"] == "c"
+    assert ask(FakeEngine(), "POST", TEXT_PATH, json=TEXT, config=config).status_code == 404
+
+
+def test_browsers_may_call_only_by_setting() -> None:
+    headers = {"origin": "https://a.example", "access-control-request-method": "POST"}
+    closed = ask(FakeEngine(), "OPTIONS", CHAT_PATH, headers=headers)
+    assert closed.status_code == 405
+    assert "access-control-allow-origin" not in closed.headers
+    config = ServerConfig(cors_origins=("https://a.example",), api_key=("one",))
+    opened = ask(FakeEngine(), "OPTIONS", CHAT_PATH, headers=headers, config=config)
+    assert opened.status_code == 200
+    assert opened.headers["access-control-allow-origin"] == "https://a.example"
+    other = ask(FakeEngine(), "GET", "/live", headers={"origin": "https://b.example"}, config=config)
+    assert "access-control-allow-origin" not in other.headers
+
+
+def test_openapi_documents_what_is_answered() -> None:
+    document = ask(FakeEngine(), "GET", "/openapi.json").json()
+    paths = document["paths"]
+    assert set(paths) == {CHAT_PATH, TEXT_PATH, "/v1/models", "/v1/models/{model_id}", "/health", "/live", "/version",
+                          "/metrics"}  # fmt: skip
+    for path in (CHAT_PATH, TEXT_PATH):
+        assert set(paths[path]["post"]["responses"]) == {"200", "400", "404", "413", "429", "500", "503"}
+    assert set(paths["/v1/models/{model_id}"]["get"]["responses"]) == {"200", "404"}
+    schemas = document["components"]["schemas"]
+    reference = paths[CHAT_PATH]["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+    assert "messages" in schemas[reference.rsplit("/", 1)[1]]["required"]
+    assert {"type": "null"} in schemas["ChatCompletionRequest"]["properties"]["temperature"]["anyOf"]
+    assert set(schemas["ErrorObject"]["required"]) == {"message", "type", "param", "code"}
+    assert "HTTPValidationError" not in schemas
+
+    keyed = ask(FakeEngine(), "GET", "/openapi.json", config=KEYED).json()["paths"]
+    assert "401" in keyed[CHAT_PATH]["post"]["responses"]
+    assert "401" in keyed["/v1/models"]["get"]["responses"]
+    assert "401" not in keyed["/metrics"]["get"]["responses"]
+
+
+def test_every_reference_in_the_document_resolves() -> None:
+    document = ask(FakeEngine(), "GET", "/openapi.json").json()
+
+    def references(node: Any) -> list[str]:
+        if isinstance(node, dict):
+            own = [node["$ref"]] if isinstance(node.get("$ref"), str) else []
+            return own + [found for value in node.values() for found in references(value)]
+        return [found for value in node for found in references(value)] if isinstance(node, list) else []
+
+    assert {name.rsplit("/", 1)[1] for name in references(document)} <= set(document["components"]["schemas"])

@@ -1,0 +1,126 @@
+"""Failures of the engine, before and after the first byte, in process."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from fake import FakeEngine
+from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
+
+from engine.errors import (
+    ContextLengthError,
+    EngineDeadError,
+    EngineDrainingError,
+    KnapServeError,
+    ModelError,
+    QueueFullError,
+    RequestError,
+    UnknownPolicyError,
+)
+from server.errors import as_api_error
+
+REFUSALS: list[tuple[Exception, int, str, str | None, str | None]] = [
+    (RequestError("no", param="top_k"), 400, "invalid_request_error", "top_k", None),
+    (UnknownPolicyError("x", ("y",)), 400, "invalid_request_error", "draft_policy", None),
+    (ContextLengthError(8, 9, None), 400, "invalid_request_error", "prompt", "context_length_exceeded"),
+    (QueueFullError(4, retry_after=3), 429, "rate_limit_error", None, "queue_full"),
+    (EngineDrainingError(), 503, "service_unavailable_error", None, "draining"),
+    (EngineDeadError("secret"), 503, "service_unavailable_error", None, "engine_unavailable"),
+    (ModelError("secret"), 500, "server_error", None, "internal"),
+    (ZeroDivisionError("secret"), 500, "server_error", None, "internal"),
+]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("error", "status", "type", "param", "code"), REFUSALS)
+def test_refusals_have_their_status(
+    error: Exception, status: int, type: str, param: str | None, code: str | None, streamed: bool
+) -> None:
+    engine = FakeEngine()
+    engine.refuse = error
+    reply = ask(engine, "POST", TEXT_PATH, json=TEXT | {"stream": streamed})
+    assert reply.status_code == status
+    body = reply.json()["error"]
+    assert (body["type"], body["param"], body["code"]) == (type, param, code)
+    assert "secret" not in reply.text
+    assert reply.headers.get("retry-after") == {429: "3", 503: "5"}.get(status)
+
+
+def test_every_engine_error_has_a_mapping(caplog: pytest.LogCaptureFixture) -> None:
+    """An error class added to the engine that nobody mapped would be a logged 500."""
+    pending, unmapped = [KnapServeError], set()
+    with caplog.at_level(logging.CRITICAL):
+        while pending:
+            kind = pending.pop()
+            pending += kind.__subclasses__()
+            error = kind.__new__(kind)
+            Exception.__init__(error, "x")
+            error.__dict__ |= {"param": None, "retry_after": 1}
+            if as_api_error(error).status == 500:
+                unmapped.add(kind.__name__)
+    # Those that are left end the process before it serves.
+    assert unmapped == {"KnapServeError", "ConfigError", "ModelError", "ProfileMismatchError"}
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("error", [EngineDeadError("secret"), ZeroDivisionError("secret")])
+@pytest.mark.parametrize(("path", "body"), [(CHAT_PATH, CHAT), (TEXT_PATH, TEXT)])
+def test_death_after_the_first_token_is_an_error_chunk(
+    path: str, body: dict[str, Any], error: Exception, n: int
+) -> None:
+    engine = FakeEngine()
+    engine.fail_at = (1, error)
+    reply = ask(engine, "POST", path, json=body | {"stream": True, "n": n, "stream_options": {"include_usage": True}})
+    assert reply.status_code == 200
+    *chunks, failure, done = sse(reply.content)
+    assert done == "[DONE]"
+    assert failure.keys() == {"error"}
+    assert failure["error"].keys() == {"message", "type", "param", "code"}
+    assert all(chunk["choices"][0]["finish_reason"] is None for chunk in chunks)
+    assert "secret" not in reply.text
+    assert engine.running == set()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_death_before_the_first_token_is_a_status(streamed: bool) -> None:
+    engine = FakeEngine()
+    engine.fail_at = (0, EngineDeadError("secret"))
+    reply = ask(engine, "POST", CHAT_PATH, json=CHAT | {"stream": streamed, "n": 3})
+    assert reply.status_code == 503
+    assert reply.json()["error"]["code"] == "engine_unavailable"
+    assert len(engine.cancelled) == 3
+
+
+def test_a_whole_reply_that_fails_midway_is_an_error() -> None:
+    engine = FakeEngine()
+    engine.fail_at = (1, EngineDeadError("secret"))
+    assert ask(engine, "POST", CHAT_PATH, json=CHAT).status_code == 503
+
+
+def test_events_that_end_without_a_reason_are_an_error() -> None:
+    engine = FakeEngine(())
+    assert ask(engine, "POST", CHAT_PATH, json=CHAT).status_code == 503
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_queue_that_fills_midway_cancels_what_was_submitted(streamed: bool) -> None:
+    engine = FakeEngine(capacity=2)
+    reply = ask(engine, "POST", CHAT_PATH, json=CHAT | {"n": 3, "stream": streamed})
+    assert reply.status_code == 429
+    assert int(reply.headers["retry-after"]) == 3
+    assert [request.id for request in engine.submitted] == engine.cancelled
+    assert len(engine.cancelled) == 2
+
+
+def test_unexpected_errors_are_logged_but_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    engine = FakeEngine()
+    engine.refuse = ZeroDivisionError("secret")
+    reply = ask(engine, "POST", CHAT_PATH, json=CHAT, headers={"x-request-id": "mine"})
+    assert "secret" not in json.dumps(reply.json())
+    assert reply.headers["x-request-id"] == "mine"
+    (record,) = [record for record in caplog.records if record.exc_info]
+    assert "mine" in record.getMessage()
+    assert "secret" in str(record.exc_info)

@@ -1,0 +1,159 @@
+"""What only shows over a socket: disconnects, draining, the engine's death, keep-alive comments, bodies in chunks."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import httpx
+import pytest
+from fake import FakeEngine
+from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, Live, sse
+
+Start = Callable[..., Live]
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_client_that_leaves_a_stream_cancels_all_choices(live: Start, n: int) -> None:
+    engine = FakeEngine(("x",) * 10, gated=True)
+    server = live(engine)
+    engine.release()  # a stream begins with its first token
+    with server.client.stream("POST", CHAT_PATH, json=CHAT | {"stream": True, "n": n}) as reply:
+        assert reply.status_code == 200
+        assert next(reply.iter_lines()).startswith("data: ")
+    assert engine.left.wait(10)
+    assert server.client.get("/live").status_code == 200  # the loop has gone round: all cancellations are in
+    assert sorted(engine.cancelled) == sorted(request.id for request in engine.submitted)
+    assert len(engine.submitted) == n
+    assert engine.running == set()
+
+
+@pytest.mark.parametrize("body", [CHAT, CHAT | {"stream": True}, CHAT | {"n": 2}])
+def test_a_client_that_leaves_before_the_first_token(live: Start, body: dict[str, Any]) -> None:
+    engine = FakeEngine(gated=True)
+    server = live(engine)
+    with closing(socket.create_connection(("127.0.0.1", server.port))) as connection:
+        content = httpx.Request("POST", server.url, json=body).content
+        head = (
+            f"POST {CHAT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
+        )
+        connection.sendall(head.encode() + b"\r\n\r\n" + content)
+        assert engine.arrived.wait(10)
+    assert engine.left.wait(10)
+    assert server.client.get("/live").status_code == 200
+    assert sorted(engine.cancelled) == sorted(request.id for request in engine.submitted)
+
+
+def test_a_stream_comes_token_by_token(live: Start) -> None:
+    engine = FakeEngine(("a", "b"), gated=True)
+    server = live(engine)
+    engine.release()  # a stream begins with its first token
+    with server.client.stream("POST", TEXT_PATH, json=TEXT | {"stream": True}) as reply:
+        lines = reply.iter_lines()
+        assert '"text":"a"' in next(lines)  # the second token does not exist yet
+        engine.release()
+        rest = list(lines)
+    assert any('"text":"b"' in line for line in rest)
+    assert rest[-2:] == ["data: [DONE]", ""]
+
+
+def test_idle_streams_get_comments(live: Start) -> None:
+    engine = FakeEngine(gated=True)
+    server = live(engine, keepalive_seconds=0.01)
+    with server.client.stream("POST", TEXT_PATH, json=TEXT | {"stream": True}) as reply:
+        raw = reply.iter_raw()
+        assert next(raw).startswith(b": keep-alive\n\n")
+        engine.release(2)
+        rest = b"".join(raw)
+    data = b"\n\n".join(part for part in rest.split(b"\n\n") if not part.startswith(b":"))
+    assert [chunk["choices"][0]["text"] for chunk in sse(data)[:-1]] == ["Hel", "lo", ""]
+
+
+def test_failure_after_a_comment_is_an_error_chunk(live: Start) -> None:
+    engine = FakeEngine(gated=True)
+    server = live(engine, keepalive_seconds=0.01)
+    with server.client.stream("POST", TEXT_PATH, json=TEXT | {"stream": True}) as reply:
+        raw = reply.iter_raw()
+        next(raw)
+        engine.release(error=RuntimeError("secret"))
+        rest = b"".join(raw)
+    assert rest.endswith(b"data: [DONE]\n\n")
+    assert b'data: {"error":{' in rest
+    assert b"secret" not in rest
+
+
+def test_a_chunked_body_over_the_limit_is_refused_while_reading(live: Start) -> None:
+    engine = FakeEngine()
+    server = live(engine, max_body_size=1000)
+    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
+        head = f"POST {CHAT_PATH} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(head.encode() + b"400\r\n" + b"x" * 1024 + b"\r\n")
+        # The body has not ended, and never does.
+        assert connection.recv(4096).startswith(b"HTTP/1.1 413 ")
+    assert engine.submitted == []
+
+
+def test_a_large_body_over_the_limit_still_gets_its_answer(live: Start) -> None:
+    server = live(FakeEngine(), max_body_size=1000)
+    assert server.client.post(CHAT_PATH, content=b"x" * 5_000_000).status_code == 413
+    assert server.client.get("/live").status_code == 200
+
+
+def test_draining_keeps_the_socket_open_and_refuses(live: Start) -> None:
+    engine = FakeEngine(("a", "b"), gated=True)
+    server = live(engine)
+    engine.release()  # a stream begins with its first token
+    with server.client.stream("POST", TEXT_PATH, json=TEXT | {"stream": True}) as reply:
+        lines = reply.iter_lines()
+        next(lines)
+        server.terminate()
+        with httpx.Client(base_url=server.url) as other:
+            while (health := other.get("/health")).status_code == 200:  # until the signal has been taken in
+                pass
+            assert health.json()["error"]["code"] == "draining"
+            refused = other.post(TEXT_PATH, json=TEXT)
+            assert refused.status_code == 503
+            assert refused.json()["error"]["code"] == "draining"
+        engine.release()
+        assert list(lines)[-2] == "data: [DONE]"
+    server.thread.join(20)
+    assert not server.thread.is_alive()
+    assert server.server.exit_code == 0
+    assert engine.cancelled == []
+
+
+def test_what_outlasts_the_drain_ends_with_an_error(live: Start) -> None:
+    engine = FakeEngine(("a", "b"), gated=True)
+    server = live(engine, shutdown_timeout=0.0)
+    engine.release()  # a stream begins with its first token
+    with server.client.stream("POST", TEXT_PATH, json=TEXT | {"stream": True}) as reply:
+        lines = reply.iter_lines()
+        next(lines)
+        server.terminate()
+        rest = [line for line in lines if line]
+    assert '"code":"draining"' in rest[-2]
+    assert rest[-1] == "data: [DONE]"
+    server.thread.join(20)
+    assert not server.thread.is_alive()
+    assert server.server.exit_code == 0
+
+
+def test_death_of_the_engine_reaches_all_and_ends_the_process(live: Start) -> None:
+    engine = FakeEngine(("a", "b"), gated=True)
+    server = live(engine)
+    engine.release()  # a stream begins with its first token
+    with server.client.stream("POST", TEXT_PATH, json=TEXT | {"stream": True, "n": 2}) as reply:
+        lines = reply.iter_lines()
+        next(lines)
+        engine.die("boom")
+        with httpx.Client(base_url=server.url) as other:
+            assert other.get("/health").json()["error"]["code"] == "engine_dead"
+            assert other.post(TEXT_PATH, json=TEXT).status_code == 503
+        rest = [line for line in lines if line]
+    assert '{"error":{' in rest[-2]
+    assert rest[-1] == "data: [DONE]"
+    server.thread.join(20)
+    assert not server.thread.is_alive()
+    assert server.server.exit_code == 1

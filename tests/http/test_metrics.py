@@ -1,0 +1,127 @@
+"""Metrics agree with what clients saw."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fake import FakeEngine
+from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
+from prometheus_client.parser import text_string_to_metric_families
+
+from engine.errors import EngineDeadError
+from server.config import ServerConfig
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def samples(text: str) -> Samples:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def scrape(engine: FakeEngine, *bodies: tuple[str, dict[str, Any]]) -> tuple[list[Any], Samples]:
+    requests = [("POST", path, {"json": body}) for path, body in bodies]
+    *replies, last = asks(engine, *requests, ("GET", "/metrics", {}))
+    assert last.headers["content-type"].startswith("text/plain; version=0.0.4")
+    return replies, samples(last.text)
+
+
+def vllm(found: Samples, name: str, **labels: str) -> float:
+    labels |= {"model_name": "fake/model", "engine": "0"}
+    return found[f"vllm:{name}", tuple(sorted(labels.items()))]
+
+
+def test_counters_match_usage() -> None:
+    engine = FakeEngine()
+    replies, found = scrape(
+        engine, (CHAT_PATH, CHAT), (TEXT_PATH, TEXT | {"n": 3}), (TEXT_PATH, TEXT | {"stream": True, "max_tokens": 1})
+    )
+    usages = [reply.json()["usage"] for reply in replies[:2]]
+    streamed = 1
+    generated = sum(usage["completion_tokens"] for usage in usages) + streamed
+    assert vllm(found, "generation_tokens_total") == generated == 9
+    assert vllm(found, "prompt_tokens_total") == 5 + 3 * 2 + 2
+    assert vllm(found, "prompt_tokens_cached_total") == 5 * 2
+    assert vllm(found, "request_success_total", finished_reason="stop") == 4
+    assert vllm(found, "request_success_total", finished_reason="length") == 1
+    for histogram in (
+        "time_to_first_token_seconds",
+        "e2e_request_latency_seconds",
+        "request_queue_time_seconds",
+        "request_prefill_time_seconds",
+        "request_decode_time_seconds",
+        "request_prompt_tokens",
+        "request_generation_tokens",
+    ):
+        assert vllm(found, f"{histogram}_count") == 5, histogram
+    assert vllm(found, "request_generation_tokens_sum") == generated
+    assert vllm(found, "request_queue_time_seconds_sum") == 5 * 0.25
+    assert vllm(found, "request_time_per_output_token_seconds_count") == 4  # one had no second token
+    assert vllm(found, "request_time_per_output_token_seconds_sum") == 4 * 2.0
+    assert vllm(found, "inter_token_latency_seconds_count") == generated - 5
+    assert vllm(found, "iteration_tokens_total_sum") == generated
+
+
+def test_drafting_is_counted_by_policy() -> None:
+    _, found = scrape(FakeEngine(), (CHAT_PATH, CHAT))
+    assert vllm(found, "spec_decode_num_drafts_total") == 2
+    assert vllm(found, "spec_decode_num_draft_tokens_total") == 6
+    assert vllm(found, "spec_decode_num_accepted_tokens_total") == 2
+    assert vllm(found, "prefix_cache_queries_total") == 16
+    assert vllm(found, "prefix_cache_hits_total") == 4
+    policy = ("policy", "knapspec")
+    expected: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {
+        ("knapserve_rounds_total", (policy,)): 2,
+        ("knapserve_tpt_predicted_sum", (policy,)): 120,
+        ("knapserve_tpt_measured_sum", (policy,)): 4,  # one token in half a second, twice
+        ("knapserve_acceptance_predicted_sum", (policy,)): 1.5,
+        ("knapserve_draft_length_sum", (policy,)): 6,
+        ("knapserve_context_length_sum", (policy,)): 18,
+        ("knapserve_skipped_sublayers_sum", (("kind", "attention"), policy)): 10,
+        ("knapserve_skipped_sublayers_sum", (("kind", "mlp"), policy)): 8,
+        ("knapserve_reselections_total", (("outcome", "changed"), policy)): 1,
+        ("knapserve_round_seconds_sum", (("phase", "draft"),)): 0.5,
+        ("knapserve_profile_info", (("dtype", "float32"), ("file", "fake.json"), ("hardware", "abacus"))): 1,
+    }
+    assert {key: found[key] for key in expected} == expected
+
+
+def test_gauges_show_the_present() -> None:
+    engine = FakeEngine()
+    engine.running = {"a", "b"}
+    _, found = scrape(engine)
+    assert vllm(found, "num_requests_running") == 2
+    assert vllm(found, "num_requests_waiting") == 0
+    assert vllm(found, "kv_cache_usage_perc") == 0.5
+
+
+def test_refusals_and_failures_are_counted() -> None:
+    _, found = scrape(FakeEngine(capacity=1), (CHAT_PATH, CHAT | {"n": 2}))
+    assert vllm(found, "admission_rejections_total", reason="queue_full") == 1
+    engine = FakeEngine()
+    engine.fail_at = (1, EngineDeadError("x"))
+    _, found = scrape(engine, (CHAT_PATH, CHAT | {"n": 2}))
+    assert vllm(found, "request_success_total", finished_reason="error") == 2
+
+
+def test_inter_token_bounds_resolve_fast_rounds() -> None:
+    _, found = scrape(FakeEngine())
+    name = "vllm:inter_token_latency_seconds_bucket"
+    bounds = [float(dict(labels)["le"]) for found_name, labels in found if found_name == name]
+    assert len([bound for bound in bounds if bound < 0.01]) >= 5
+
+
+def test_apps_do_not_share_metrics() -> None:
+    asks(FakeEngine(), ("POST", CHAT_PATH, {"json": CHAT}))
+    _, found = scrape(FakeEngine())
+    assert vllm(found, "generation_tokens_total") == 0
+
+
+def test_the_label_is_the_served_name() -> None:
+    text = ask(FakeEngine(), "GET", "/metrics", config=ServerConfig(served_model_name=("mine",))).text
+    assert 'vllm:generation_tokens_total{engine="0",model_name="mine"} 0.0' in text
+    assert json.dumps("fake/model") not in text

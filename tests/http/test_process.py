@@ -1,0 +1,135 @@
+"""`knapserve serve` as a process: the ready line, signals, exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+HERE = Path(__file__).parent
+# The real command line over the fake engine. `boom` as a prompt kills the engine.
+PROGRAM = """
+import sys, types
+from fake import FakeEngine
+from engine.errors import ModelError
+
+class Engine(FakeEngine):
+    def submit(self, request):
+        if request.prompt == tuple(b"boom"):
+            self.failure = "boom"
+        return super().submit(request)
+
+def build_engine(config):
+    if str(config.model) == "/missing":
+        raise ModelError("no model in /missing")
+    return Engine(gated=config.max_num_seqs == 1)
+
+sys.modules["engine.build"] = types.SimpleNamespace(build_engine=build_engine)
+from server.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def start(*flags: str) -> subprocess.Popen[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("KNAPSERVE_")}
+    environ["PYTHONPATH"] = os.pathsep.join([str(HERE), str(HERE.parent.parent)])
+    command = [sys.executable, "-c", PROGRAM, "serve", *flags]
+    return subprocess.Popen(command, env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@contextmanager
+def serving(*flags: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """A process, its ready line and its address; killed if the test leaves it running."""
+    process = start("--port", "0", *flags)
+    assert process.stdout is not None
+    try:
+        ready = process.stdout.readline()
+        yield process, ready, ready.partition(" on ")[2].partition(" ")[0]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_ready_line_and_sigterm() -> None:
+    with serving("--served-model-name", "mine") as (process, ready, url):
+        assert ready.startswith("knapserve: serving mine on http://127.0.0.1:")
+        assert ready.endswith("(policy knapspec, device cpu, dtype float32, profile fake.json)\n")
+        assert httpx.get(f"{url}/health").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=20)
+    assert (process.returncode, output) == (0, "")
+    assert "Traceback" not in errors
+
+
+def test_a_second_interrupt_does_not_wait() -> None:
+    with serving("--max-num-seqs", "1") as (process, _, url):
+        # A request that never ends; the comment says that it runs.
+        body = {"prompt": "x", "stream": True}
+        with httpx.stream("GET", f"{url}/live"), httpx.Client(base_url=url) as client:
+            request = client.build_request("POST", "/v1/completions", json=body)
+            with socket.create_connection((request.url.host, request.url.port or 0)) as connection:
+                head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(request.content)}\r\n\r\n"
+                connection.sendall(head.encode() + request.content)
+                while (
+                    'vllm:num_requests_running{engine="0",model_name="fake/model"} 1.0'
+                    not in client.get("/metrics").text
+                ):
+                    pass
+                process.send_signal(signal.SIGINT)
+                while client.get("/health").status_code == 200:
+                    pass
+                process.send_signal(signal.SIGINT)
+                process.communicate(timeout=20)
+    assert process.returncode == 130
+
+
+def test_death_of_the_engine_exits_1() -> None:
+    with serving() as (process, _, url):
+        httpx.post(f"{url}/v1/completions", json={"prompt": "boom"})
+        assert httpx.get(f"{url}/health").status_code == 503
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "the engine has failed, the process ends: boom" in errors
+
+
+def test_a_taken_port_exits_1() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        process = start("--port", str(taken.getsockname()[1]))
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert errors.startswith("knapserve: error: cannot listen on 127.0.0.1:")
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("flags", "error"),
+    [
+        (["--model", "/missing"], "knapserve: error: no model in /missing\n"),
+        (["--max-num-seqs", "0"], "knapserve: error: max_num_seqs must be at least 1, not 0\n"),
+    ],
+)
+def test_what_cannot_be_served_exits_2(flags: list[str], error: str) -> None:
+    process = start("--port", "0", *flags)
+    assert process.communicate(timeout=20) == ("", error)
+    assert process.returncode == 2
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom server.cli import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        "print([name for name in ('torch', 'fastapi', 'pydantic', 'uvicorn') if name in sys.modules])"
+    )
+    for flags in (["--help"], ["serve", "--help"], ["bench", "--help"], ["--version"]):
+        shown = subprocess.run(
+            [sys.executable, "-c", code, *flags], cwd=HERE.parent.parent, capture_output=True, text=True
+        )
+        assert shown.stdout.splitlines()[-1] == "[]", shown.stderr

@@ -1,0 +1,266 @@
+"""Replies, streamed and whole: shapes, roles, usage, indices."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from fake import SPECULATION, FakeEngine
+from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
+
+from server.schemas import ChatCompletion, Completion
+from server.translate import choice_seed
+
+FIGURES = {
+    "policy": "knapspec",
+    "num_rounds": 2,
+    "num_draft_tokens": 6,
+    "num_accepted_draft_tokens": 4,
+    "mean_acceptance_length": 2.5,
+    "draft_acceptance_rate": 4 / 6,
+    "skipped_attention": 3.0,
+    "skipped_mlp": 2.0,
+    "reselections": 1,
+    "tokens_per_second": 50.0,
+    "predicted_tpt": 60.0,
+}
+
+
+def stream(engine: FakeEngine, path: str, body: dict[str, Any]) -> list[Any]:
+    reply = ask(engine, "POST", path, json=body | {"stream": True})
+    assert reply.status_code == 200
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    assert "content-length" not in reply.headers
+    return sse(reply.content)
+
+
+def test_chat_reply_has_every_required_key() -> None:
+    reply = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT).json()
+    assert reply.pop("id").startswith("chatcmpl-")
+    assert isinstance(reply.pop("created"), int)
+    assert reply == {
+        "object": "chat.completion",
+        "model": "fake/model",
+        "system_fingerprint": None,
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "Hello", "refusal": None},
+                "logprobs": None,
+                "finish_reason": "stop",
+            }
+        ],
+        "usage": {
+            "prompt_tokens": 5,
+            "completion_tokens": 2,
+            "total_tokens": 7,
+            "prompt_tokens_details": {"cached_tokens": 2},
+            "completion_tokens_details": {
+                "accepted_prediction_tokens": 0,
+                "rejected_prediction_tokens": 0,
+                "reasoning_tokens": 0,
+            },
+        },
+        "metrics": {"speculative_decoding": FIGURES},
+    }
+
+
+def test_completion_reply_has_every_required_key() -> None:
+    reply = ask(FakeEngine(), "POST", TEXT_PATH, json=TEXT | {"max_tokens": 1}).json()
+    assert reply["id"].startswith("cmpl-")
+    assert reply["object"] == "text_completion"
+    assert reply["choices"] == [{"index": 0, "text": "Hel", "logprobs": None, "finish_reason": "length"}]
+    assert reply["usage"]["prompt_tokens"] == 2
+
+
+@pytest.mark.parametrize(("path", "body", "model"), [(CHAT_PATH, CHAT, ChatCompletion), (TEXT_PATH, TEXT, Completion)])
+@pytest.mark.parametrize("n", [1, 3])
+def test_replies_fit_the_documented_schema(
+    path: str, body: dict[str, Any], model: type[ChatCompletion], n: int
+) -> None:
+    reply = ask(FakeEngine(), "POST", path, json=body | {"n": n})
+    assert model.model_validate_json(reply.content, strict=True).choices[-1].index == n - 1
+
+
+def test_chat_stream_in_raw_bytes() -> None:
+    raw = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | {"stream": True}).content
+    first = json.loads(raw.split(b"\n\n")[0].removeprefix(b"data: "))
+    head = (
+        f'data: {{"id":"{first["id"]}","object":"chat.completion.chunk","created":{first["created"]},'
+        f'"model":"fake/model","system_fingerprint":null,"choices":[{{"index":0,"delta":'
+    )
+    rest = '},"logprobs":null,"finish_reason":null}]}\n\n'
+    figures = json.dumps({"speculative_decoding": FIGURES}, separators=(",", ":"))
+    assert raw.decode() == (
+        f'{head}{{"role":"assistant","content":"","refusal":null{rest}'
+        f'{head}{{"content":"Hel"{rest}'
+        f'{head}{{"content":"lo"{rest}'
+        f'{head}{{}},"logprobs":null,"finish_reason":"stop"}}],"metrics":{figures}}}\n\n'
+        "data: [DONE]\n\n"
+    )
+
+
+def test_completion_stream_has_no_role_and_ends_with_a_reason() -> None:
+    *chunks, done = stream(FakeEngine(), TEXT_PATH, TEXT)
+    assert done == "[DONE]"
+    assert [chunk["choices"][0]["text"] for chunk in chunks] == ["Hel", "lo", ""]
+    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None, None, "stop"]
+    assert all(chunk["object"] == "text_completion" for chunk in chunks)
+
+
+@pytest.mark.parametrize(("path", "body"), [(CHAT_PATH, CHAT), (TEXT_PATH, TEXT)])
+def test_usage_chunk_only_where_asked_for(path: str, body: dict[str, Any]) -> None:
+    *plain, _ = stream(FakeEngine(), path, body)
+    assert all("usage" not in chunk for chunk in plain)
+    assert "metrics" in plain[-1]
+    assert all("metrics" not in chunk for chunk in plain[:-1])
+
+    *chunks, last, _ = stream(FakeEngine(), path, body | {"stream_options": {"include_usage": True}})
+    assert all(chunk["usage"] is None and "metrics" not in chunk for chunk in chunks)
+    assert last["choices"] == []
+    assert last["usage"]["completion_tokens"] == 2
+    assert last["metrics"]["speculative_decoding"] == FIGURES
+
+
+@pytest.mark.parametrize(("path", "body"), [(CHAT_PATH, CHAT), (TEXT_PATH, TEXT)])
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_whole_reply_is_the_sum_of_the_stream(path: str, body: dict[str, Any], n: int) -> None:
+    whole = ask(FakeEngine(), "POST", path, json=body | {"n": n}).json()
+    *chunks, usage, _ = stream(FakeEngine(), path, body | {"n": n, "stream_options": {"include_usage": True}})
+    assert usage["usage"] == whole["usage"]
+    for choice in whole["choices"]:
+        parts = [part for chunk in chunks for part in chunk["choices"] if part["index"] == choice["index"]]
+        texts = [part["delta"].get("content", "") if "delta" in part else part["text"] for part in parts]
+        assert "".join(texts) == (choice["message"]["content"] if "message" in choice else choice["text"])
+        assert parts[-1]["finish_reason"] == choice["finish_reason"]
+        assert parts[-1].get("metrics") == choice.get("metrics")
+
+
+def test_each_choice_has_its_index_role_metrics_seed_and_id() -> None:
+    engine = FakeEngine()
+    reply = ask(engine, "POST", CHAT_PATH, json=CHAT | {"n": 3, "seed": 7}).json()
+    assert [choice["index"] for choice in reply["choices"]] == [0, 1, 2]
+    assert reply["usage"]["completion_tokens"] == 6
+    assert reply["usage"]["prompt_tokens"] == 5
+    assert "metrics" not in reply
+    assert all(choice["metrics"]["speculative_decoding"]["num_rounds"] == 2 for choice in reply["choices"])
+    assert [request.id for request in engine.submitted] == [f"{reply['id']}-{index}" for index in range(3)]
+    assert [request.sampling.seed for request in engine.submitted] == [choice_seed(7, index) for index in range(3)]
+
+    *chunks, _ = stream(FakeEngine(), CHAT_PATH, CHAT | {"n": 3})
+    roles = [chunk["choices"][0]["index"] for chunk in chunks if "role" in chunk["choices"][0]["delta"]]
+    assert sorted(roles) == [0, 1, 2]
+
+
+def test_choices_of_several_prompts_are_numbered_prompt_by_prompt() -> None:
+    engine = FakeEngine()
+    body = TEXT | {"prompt": ["a", "bcd"], "n": 2, "seed": 5}
+    reply = ask(engine, "POST", TEXT_PATH, json=body).json()
+    assert [request.prompt for request in engine.submitted] == [(97,), (97,), (98, 99, 100), (98, 99, 100)]
+    assert [choice["index"] for choice in reply["choices"]] == [0, 1, 2, 3]
+    assert reply["usage"]["prompt_tokens"] == 4
+    assert reply["usage"]["prompt_tokens_details"]["cached_tokens"] == 4
+    seeds = [request.sampling.seed for request in engine.submitted]
+    assert seeds[:2] == seeds[2:]
+    assert seeds[0] == 5 != seeds[1]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("ab", [(97, 98)]),
+        (["ab", "c"], [(97, 98), (99,)]),
+        ([1, 2, 255], [(1, 2, 255)]),
+        ([[1, 2], [3]], [(1, 2), (3,)]),
+    ],
+)
+def test_prompt_forms(prompt: object, expected: list[tuple[int, ...]]) -> None:
+    engine = FakeEngine()
+    assert ask(engine, "POST", TEXT_PATH, json=TEXT | {"prompt": prompt}).status_code == 200
+    assert [request.prompt for request in engine.submitted] == expected
+
+
+def test_special_tokens_surround_bare_prompts_only() -> None:
+    engine = FakeEngine()
+    engine.tokenizer.bos = (1,)
+    ask(engine, "POST", TEXT_PATH, json=TEXT)
+    ask(engine, "POST", CHAT_PATH, json=CHAT)  # the template has put them where they belong
+    ask(engine, "POST", TEXT_PATH, json=TEXT | {"prompt": [7]})
+    assert [request.prompt for request in engine.submitted] == [(1, *b"Hi"), tuple(b"u:Hi\n"), (7,)]
+
+
+def test_parameters_reach_the_engine() -> None:
+    engine = FakeEngine()
+    body = TEXT | {"max_tokens": 9, "temperature": 0, "top_p": 0.5, "top_k": 4, "seed": -1, "stop": "x"}
+    assert ask(engine, "POST", TEXT_PATH, json=body | {"ignore_eos": True, "draft_policy": "none"}).status_code == 200
+    (request,) = engine.submitted
+    assert request.draft_policy == "none"
+    sampling = request.sampling
+    assert (sampling.max_tokens, sampling.temperature, sampling.top_p, sampling.top_k) == (9, 0.0, 0.5, 4)
+    assert (sampling.seed, sampling.stop, sampling.ignore_eos) == (2**63 - 1, ("x",), True)
+
+
+def test_defaults_and_null_mean_the_same() -> None:
+    nulls = dict.fromkeys(
+        ["max_tokens", "temperature", "top_p", "top_k", "stop", "n", "stream", "stream_options", "logprobs", "tools",
+         "response_format", "draft_policy", "min_p", "user", "ignore_eos"]
+    )  # fmt: skip
+    engine = FakeEngine()
+    assert ask(engine, "POST", CHAT_PATH, json=CHAT | nulls | {"seed": 1}).status_code == 200
+    assert ask(engine, "POST", CHAT_PATH, json=CHAT | {"seed": 1}).status_code == 200
+    given, absent = engine.submitted
+    assert given.sampling == absent.sampling
+    assert given.sampling.max_tokens is None
+    assert ask(engine, "POST", TEXT_PATH, json=TEXT).status_code == 200
+    assert engine.submitted[-1].sampling.max_tokens == 16
+
+
+def test_absent_seeds_differ() -> None:
+    engine = FakeEngine()
+    for _ in range(2):
+        ask(engine, "POST", TEXT_PATH, json=TEXT)
+    first, second = (request.sampling.seed for request in engine.submitted)
+    assert first != second
+    assert min(first, second) >= 0
+    assert max(first, second) < 2**63
+
+
+def test_seeds_of_choices_stay_in_range_and_apart() -> None:
+    seeds = {choice_seed(seed, choice) for seed in (0, 1, -1, 2**63 - 1, -(2**63)) for choice in range(1, 128)}
+    assert len(seeds) == 5 * 127
+    assert all(0 <= seed < 2**63 for seed in seeds)
+    # The first output of the reference splitmix64 started at 0, less its top bit.
+    assert choice_seed(0, 1) == 0xE220A8397B1DCDAF & (2**63 - 1)
+
+
+def test_text_parts_join_and_max_completion_tokens_wins() -> None:
+    engine = FakeEngine()
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    messages = [{"role": "developer", "content": "s"}, {"role": "user", "content": parts}]
+    body = CHAT | {"messages": messages, "max_tokens": 3, "max_completion_tokens": 1}
+    assert ask(engine, "POST", CHAT_PATH, json=body).json()["choices"][0]["finish_reason"] == "length"
+    assert engine.submitted[0].prompt == tuple(b"d:s\nu:a\nb\n")
+
+
+def test_an_assistant_message_may_call_tools_instead_of_speaking() -> None:
+    engine = FakeEngine()
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    assert ask(engine, "POST", CHAT_PATH, json=CHAT | {"messages": messages}).status_code == 200
+    assert engine.submitted[0].prompt == tuple(b"u:x\na:\n")
+
+
+def test_held_back_text_makes_no_chunk() -> None:
+    *chunks, _ = stream(FakeEngine(("", "", "é\u2028", "")), TEXT_PATH, TEXT)
+    assert [chunk["choices"][0]["text"] for chunk in chunks] == ["é\u2028", ""]
+
+
+def test_long_bodies_are_answered_alike() -> None:
+    engine = FakeEngine()
+    body = CHAT | {"metadata": {"note": "x" * 5000}}
+    assert ask(engine, "POST", CHAT_PATH, json=body).json()["choices"][0]["message"]["content"] == "Hello"
+
+
+def test_figures_cover_the_contract() -> None:
+    assert set(FIGURES) == set(SPECULATION.__dataclass_fields__)

@@ -1,0 +1,178 @@
+"""Settings: file < environment < flags, unknown keys fail, and every error says where."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pytest
+
+from engine.config import EngineConfig
+from engine.errors import ConfigError
+from server.cli import main
+from server.config import ServerConfig
+from server.settings import Settings, add_arguments, parse_size, setting
+
+
+@dataclass(frozen=True)
+class Sample:
+    number: int = setting(1, "a number")
+    rate: float | None = setting(None, "a rate")
+    names: tuple[str, ...] = setting((), "names")
+    where: Path | None = setting(None, "a path")
+    on: bool = setting(True, "a switch")
+    mode: str = setting("a", "100% of modes", choices=("a", "b"))
+    size: int = setting(0, "bytes", parse=parse_size)
+    pair: tuple[int, ...] = setting((), "numbers", parse=lambda text: tuple(map(int, text.split(","))))
+    renamed: str = setting("", "another flag", flag="--other-name")
+
+
+def load(*flags: str, file: Path | None = None, **environ: str) -> Sample:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config")
+    add_arguments(parser, Sample)
+    args = parser.parse_args([*flags, *(["--config", str(file)] if file else [])])
+    return Settings.read((Sample,), args, {f"KNAPSERVE_{name}": value for name, value in environ.items()}).build(Sample)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_defaults() -> None:
+    assert load() == Sample()
+
+
+def test_later_sources_win(tmp_path: Path) -> None:
+    file = write(tmp_path / "c.toml", "number = 2\nrate = 2\nmode = 'b'\n")
+    assert load(file=file) == Sample(number=2, rate=2.0, mode="b")
+    assert load(file=file, NUMBER="3", RATE="3.5") == Sample(number=3, rate=3.5, mode="b")
+    assert load("--number", "4", file=file, NUMBER="3", RATE="3.5") == Sample(number=4, rate=3.5, mode="b")
+
+
+def test_each_source_sets_each_type(tmp_path: Path) -> None:
+    expected = Sample(5, 0.5, ("x", "y"), Path("/p"), False, "b", 2048, (0, -1), "r")
+    flags = "--number 5 --rate 0.5 --names x y --where /p --no-on --mode b --size 2KiB --pair 0,-1 --other-name r"
+    assert load(*flags.split()) == expected
+    environ = {"NUMBER": "5", "RATE": "0.5", "NAMES": "x, y", "WHERE": "/p", "ON": "false", "MODE": "b", "SIZE": "2KiB"}
+    assert load(**environ, PAIR="0,-1", RENAMED="r") == expected
+    text = 'number=5\nrate=0.5\nnames=["x","y"]\nwhere="/p"\non=false\nmode="b"\nsize=2048\npair=[0,-1]\nother-name="r"'
+    assert load(file=write(tmp_path / "c.toml", text)) == expected
+
+
+def test_lists_gather_repeated_flags() -> None:
+    assert load("--names", "x", "--names", "y", "z").names == ("x", "y", "z")
+
+
+def test_empty_variables_are_unset() -> None:
+    assert load(NUMBER="", NAMES="") == Sample()
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({"NUMBERS": "1"}, "KNAPSERVE_NUMBERS; did you mean 'number'?"),
+        ({"SERVICE_HOST": "10.0.0.1"}, "enableServiceLinks"),
+        ({"PORT": "tcp://10.0.0.1:8000"}, "enableServiceLinks"),
+        ({"NUMBER": "x"}, "KNAPSERVE_NUMBER: expected an integer, got 'x'"),
+        ({"RATE": "nan"}, "KNAPSERVE_RATE: expected a number"),
+        ({"ON": "maybe"}, "KNAPSERVE_ON: expected true or false"),
+        ({"MODE": "c"}, "KNAPSERVE_MODE: expected one of a, b"),
+        ({"SIZE": "12 parsecs"}, "KNAPSERVE_SIZE: expected a size"),
+    ],
+)
+def test_bad_variables(environ: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load(**environ)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("numbr = 1", "unknown setting 'numbr'; did you mean 'number'?"),
+        ("number = true", "number: expected int"),
+        ("number = 1.5", "number: expected an integer"),
+        ("number = [1]", "number: expected a single value"),
+        ("names = 5", "names: expected a list"),
+        ("mode = 5", "mode: expected text"),
+        ("[number]\nx = 1", "number: expected a single value"),
+        ("number = ", "not valid TOML"),
+    ],
+)
+def test_bad_files(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load(file=write(tmp_path / "c.toml", text))
+    assert said in str(error.value)
+    assert "c.toml" in str(error.value)
+
+
+def test_missing_files(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot read"):
+        load(file=tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("16MiB", 16 * 2**20), ("1kB", 1000), ("5", 5), ("1.5 KiB", 1536), ("2GB", 2 * 10**9)]
+)
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "MiB", "-", "1TiB", "inf", "ten"])
+def test_no_sizes(text: str) -> None:
+    with pytest.raises(ValueError, match="size"):
+        parse_size(text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"port": 65536}, {"port": -1}, {"max_body_size": 0}, {"max_n": 0}, {"shutdown_timeout": -1.0}, {"api_key": ("",)},
+     {"metrics_auth": True}],
+)  # fmt: skip
+def test_settings_that_make_no_sense(change: dict[str, object]) -> None:
+    with pytest.raises(ConfigError):
+        ServerConfig(**change)  # type: ignore[arg-type]
+
+
+def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(["serve", "--help"])
+    assert exit.value.code == 0
+    text = "".join(capsys.readouterr().out.split())  # without the line breaks
+    for kind in (ServerConfig, EngineConfig):
+        for spec in fields(kind):
+            assert f"KNAPSERVE_{spec.name.upper()}" in text
+            assert "".join(spec.metadata["help"].split()) in text
+
+
+def test_the_engines_settings_load() -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, EngineConfig)
+    args = parser.parse_args(["--kv-cache-memory", "4GiB", "--knapspec-protect=0,-1", "--max-num-seqs", "3"])
+    config = Settings.read((EngineConfig,), args, {"KNAPSERVE_DTYPE": "float32"}).build(EngineConfig)
+    assert (config.kv_cache_memory, config.knapspec_protect, config.max_num_seqs) == (4 * 2**30, (0, -1), 3)
+    assert config.dtype == "float32"
+
+
+@pytest.mark.parametrize("argv", [[], ["nothing"], ["serve", "--nothing"], ["serve", "--por", "1"], ["bench"]])
+def test_wrong_usage_exits_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(argv)
+    assert exit.value.code == 2
+    assert "usage: knapserve" in capsys.readouterr().err
+
+
+def test_wrong_settings_exit_2_without_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--port", "http"]) == 2
+    error = capsys.readouterr().err
+    assert error == "knapserve: error: --port: expected an integer, got 'http'\n"
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(["--version"])
+    assert exit.value.code == 0
+    assert capsys.readouterr().out.startswith("knapserve ")

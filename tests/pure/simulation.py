@@ -1,0 +1,363 @@
+"""A scheduler with everything around it made up: the model, the cache, the text, the policy, the clock.
+
+The model's next token is a pure function of the tokens before it, which it reads from the cache and nowhere else; so a
+prefix that is not where the scheduler says it is shows as a failed assertion, or as wrong text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from engine.draft.base import Outcome, Plan, View
+from engine.kv.blocks import Allocation, BlockManager
+from engine.scheduler import Scheduler
+from engine.step import StepOutput, StepPlan, Work, WorkOutput
+from engine.types import FinishReason, Request, RequestRound, SamplingParams, TokenEvent
+
+EOS = 0
+VOCABULARY = 4
+VARIANTS = (0, 1, 1, 0, 0, 1)  # of every draft: two attention sublayers skipped, one MLP
+
+Slot = tuple[int, ...] | None  # the K/V of a position depends on all tokens up to it
+
+
+def next_token(prefix: Sequence[int], seed: int) -> int:
+    """What the model says after `prefix`; the end of the sequence one time in eight."""
+    noise = hash((seed, *prefix)) >> 8
+    return EOS if noise % 8 == 0 else 1 + (noise >> 3) % (VOCABULARY - 1)
+
+
+class LateText:
+    """A detokenizer that shows every token's letter one token late, and stops where the letters of a stop string end."""
+
+    def __init__(self, stops: tuple[str, ...]) -> None:
+        self._stops = stops
+        self._seen = ""
+        self._held = ""
+        self.stopped = False
+
+    def push(self, token: int) -> str:
+        assert not self.stopped, "a token after the stop"
+        shown, self._held = self._held, "_abcdefgh"[token]
+        self._seen += self._held
+        self.stopped = any(self._seen.endswith(stop) for stop in self._stops)
+        return shown
+
+    def finish(self) -> str:
+        shown, self._held = self._held, ""
+        return shown
+
+
+def plain_decoding(prompt: Sequence[int], sampling: SamplingParams, limit: int) -> tuple[list[int], str, FinishReason]:
+    """Completion, text and reason of a request served alone, token by token."""
+    tokens, text, reason = list(prompt), LateText(sampling.stop), None
+    shown = ""
+    while reason is None:
+        tokens.append(next_token(tokens, sampling.seed))
+        shown += text.push(tokens[-1])
+        if text.stopped or (tokens[-1] == EOS and not sampling.ignore_eos):
+            reason = FinishReason.STOP
+        elif len(tokens) >= limit:
+            reason = FinishReason.LENGTH
+    return tokens[len(prompt) :], shown + text.finish(), reason
+
+
+class StepClock:
+    """Every look at the clock takes a second; a stopped clock gives all requests the same arrival."""
+
+    def __init__(self, stopped: bool = False) -> None:
+        self.time, self._stopped = 0.0, stopped
+
+    def now(self) -> float:
+        self.time += not self._stopped
+        return self.time
+
+
+class FakePolicy:
+    """Drafts of any length up to `gamma`, and a count of how often each request was suspended."""
+
+    name = "fake"
+
+    def __init__(self, gamma: int, random: Random) -> None:
+        self.gamma, self._random = gamma, random
+        self.suspended: list[object] = []
+
+    def propose(self, view: View | None = None) -> Plan:
+        return Plan(VARIANTS, self._random.randint(0, self.gamma), predicted_tpt=1.0)
+
+    def record(self, state: object, rows_ahead: int) -> int:
+        assert rows_ahead >= 1
+        return 0
+
+    def observe(self, view: View, outcome: Outcome) -> None:
+        pass
+
+    def suspend(self, state: object) -> None:
+        self.suspended.append(state)
+
+
+class FakeRunner:
+    """The model and its cache. A draft token is right with probability `skill`; a draft may stop early."""
+
+    def __init__(self, slabs: int, positions: int, skill: float, random: Random) -> None:
+        self.cache: list[list[Slot]] = [[None] * positions for _ in range(slabs)]
+        self._skill, self._random = skill, random
+
+    def run(self, plan: StepPlan) -> StepOutput:
+        for copy in plan.copies:
+            self.cache[copy.target][: copy.tokens] = self.cache[copy.source][: copy.tokens]
+        outputs = tuple(self._round(work) for work in plan.work)
+        return StepOutput(outputs, max((o.drafted for o in outputs), default=0), 0.5, 1.0)
+
+    def _round(self, work: Work) -> WorkOutput:
+        slab, start = self.cache[work.slab], work.start
+        known = slab[start - 1] if start else ()
+        assert known is not None, "the cache is empty where it should end"
+        assert slab[:start] == [known[: i + 1] for i in range(start)], "the cache holds something else"
+        draft: list[int] = []
+        while len(draft) < work.gamma and (not draft or self._random.random() < 0.8):
+            draft.append(self._guess([*known, *work.tokens, *draft], work.sampling.seed))
+        tokens = [*known, *work.tokens, *draft]
+        for position in range(start, len(tokens)):
+            slab[position] = tuple(tokens[: position + 1])
+        if not work.samples:
+            return WorkOutput(())
+        said: list[int] = []
+        for guess in [*draft, None]:
+            said.append(next_token([*known, *work.tokens, *said], work.sampling.seed))
+            if said[-1] != guess:
+                break
+        return WorkOutput(tuple(said), len(draft), (0.5,) * len(draft))
+
+    def _guess(self, prefix: list[int], seed: int) -> int:
+        right = next_token(prefix, seed)
+        return right if self._random.random() < self._skill else (right + 1) % VOCABULARY
+
+
+class WatchedBlocks(BlockManager):
+    """The manager, and what it has promised each slab's owner."""
+
+    def __init__(self, slabs: int, blocks_per_slab: int, block_size: int, capacity: int) -> None:
+        super().__init__(slabs, blocks_per_slab, block_size, capacity)
+        self.promised: dict[int, int] = {}  # slab -> blocks
+
+    def blocks(self, tokens: int) -> int:
+        return -(-tokens // self.block_size)
+
+    def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None:
+        allocation = super().allocate(owner, tokens)
+        if allocation is not None:
+            assert allocation.slab not in self.promised
+            self.promised[allocation.slab] = self.blocks(len(tokens))
+        return allocation
+
+    def grow(self, slab: int, tokens: int) -> bool:
+        grown = super().grow(slab, tokens)
+        if grown:
+            self.promised[slab] = max(self.promised[slab], self.blocks(tokens))
+        return grown
+
+    def release(self, slab: int) -> None:
+        super().release(slab)
+        del self.promised[slab]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A tiny engine."""
+
+    block_size: int = 2
+    blocks_per_slab: int = 4
+    slabs: int = 4
+    spare: int = 4  # blocks of memory beyond one full slab
+    max_num_seqs: int = 3
+    max_rows: int = 6
+    gamma: int = 3
+    skill: float = 0.7
+    stopped_clock: bool = False
+
+    @property
+    def max_model_len(self) -> int:
+        return self.block_size * self.blocks_per_slab
+
+
+@dataclass(eq=False)
+class Expected:
+    """A request, what it must say, and what it has said."""
+
+    request: Request
+    tokens: list[int]
+    text: str
+    reason: FinishReason
+    events: list[TokenEvent] = field(default_factory=list)
+    rounds: list[RequestRound] = field(default_factory=list)
+    cancelled: bool = False
+
+
+class World:
+    """The round of `EngineCore.step` around a real scheduler, with every plan and every commit checked."""
+
+    def __init__(self, setting: Setting, seed: int = 0) -> None:
+        self.setting = setting
+        random = Random(seed)
+        capacity = setting.blocks_per_slab + setting.spare
+        self.blocks = WatchedBlocks(setting.slabs, setting.blocks_per_slab, setting.block_size, capacity)
+        self.clock = StepClock(setting.stopped_clock)
+        self.scheduler = Scheduler(
+            self.blocks,
+            self.clock,
+            max_model_len=setting.max_model_len,
+            max_num_seqs=min(setting.max_num_seqs, setting.slabs, setting.max_rows),
+            max_num_batched_tokens=setting.max_rows,
+            eos_token_ids=(EOS,),
+        )
+        self.policy = FakePolicy(setting.gamma, random)
+        self.runner = FakeRunner(setting.slabs, setting.max_model_len, setting.skill, random)
+        self.requests: dict[str, Expected] = {}
+        self.steps = 0
+        self.needless_preemptions = 0  # with room for every token but the drafted ones
+
+    def add(self, prompt: Sequence[int], sampling: SamplingParams | None = None) -> Expected:
+        """A request, its prompt cut so that it fits."""
+        sampling = sampling or SamplingParams()
+        prompt = tuple(prompt)[: self.setting.max_model_len - 1]
+        limit = min(self.setting.max_model_len, len(prompt) + (sampling.max_tokens or self.setting.max_model_len))
+        name = f"r{len(self.requests)}"
+        request = Request(
+            id=name,
+            prompt=prompt,
+            sampling=sampling,
+            policy=self.policy,
+            arrival=self.clock.now(),
+            limit=limit,
+            detokenizer=LateText(sampling.stop),  # type: ignore[arg-type]
+            draft_state=name,
+        )
+        expected = self.requests[name] = Expected(request, *plain_decoding(prompt, sampling, limit))
+        self.scheduler.add(request)
+        return expected
+
+    def cancel(self, name: str) -> None:
+        """Cancel, and see that its slab is free at once."""
+        expected = self.requests.get(name)
+        slab = expected.request.slab if expected else -1
+        self.scheduler.cancel(name)
+        assert slab < 0 or slab not in self.blocks.promised
+        assert name not in [r.id for r in (*self.scheduler.running, *self.scheduler.waiting)]
+        if expected and expected.request.finish_reason is FinishReason.CANCELLED:
+            expected.cancelled = True
+        self.blocks.check_integrity()
+
+    def step(self) -> StepPlan:
+        """One round."""
+        scheduler = self.scheduler
+        self.admit()
+        for request in scheduler.running:
+            if request.decoding:
+                request.plan = self.policy.propose()
+        idle, preemptions = scheduler.idle, scheduler.preemptions
+        needed = sum(self.blocks.blocks(len(r.tokens)) for r in scheduler.running)
+        plan = scheduler.plan()
+        if needed <= self.blocks.capacity:  # every pending token had room
+            self.needless_preemptions += scheduler.preemptions - preemptions
+        self._check_plan(plan)
+        assert idle or plan.work, "a round in which nothing moves"
+        out = self.runner.run(plan)
+        events, rounds = scheduler.commit(plan, out)
+        self._take(events, rounds)
+        self.blocks.check_integrity()
+        self.steps += 1
+        return plan
+
+    def admit(self) -> None:
+        """Oldest first, but for those who wait for a common prefix that is being read."""
+        scheduler, size = self.scheduler, self.setting.block_size
+        queue = list(scheduler.waiting)
+        scheduler.admit()
+        left = list(scheduler.waiting)
+        assert [r for r in queue if r in left] == left, "the queue keeps its order"
+        assert [r for r in queue if r not in left] == scheduler.running[
+            len(scheduler.running) - len(queue) + len(left) :
+        ]
+        for position, request in enumerate(queue):
+            passed = any(later not in left for later in queue[position + 1 :])
+            if request in left and passed:
+                readers = [r for r in scheduler.running if r.tokens[:size] == request.tokens[:size]]
+                assert any(r.computed < size for r in readers), "passed by a younger one for no reason"
+
+    def _check_plan(self, plan: StepPlan) -> None:
+        setting = self.setting
+        running = {r.id: r for r in self.scheduler.running}
+        assert sum(len(w.tokens) + w.gamma for w in plan.work) <= setting.max_rows
+        slabs = [w.slab for w in plan.work]
+        assert slabs == sorted(set(slabs)), "one share of the round a slab, in the order of slabs"
+        assert {r.slab for r in running.values()} == set(self.blocks.promised)
+        for work in plan.work:
+            request = running[work.request_id]
+            end = work.start + len(work.tokens)
+            assert (work.slab, work.start) == (request.slab, request.computed)
+            assert work.tokens
+            assert list(work.tokens) == request.tokens[work.start : end]
+            assert work.samples == (end == len(request.tokens))
+            assert work.sampling is request.sampling
+            assert 0 <= work.gamma <= max(request.room - 1, 0)
+            assert work.plan is None or (work.samples and 0 < work.gamma <= setting.gamma)
+            assert end + work.gamma <= self.blocks.promised[work.slab] * setting.block_size
+
+    def _take(self, events: list[TokenEvent], rounds: list[RequestRound]) -> None:
+        for event, part in zip(events, rounds, strict=True):
+            expected = self.requests[event.request_id]
+            request = expected.request
+            assert part.request_id == event.request_id
+            assert not expected.cancelled
+            assert not any(e.finish_reason for e in expected.events), "an event after the last"
+            expected.events.append(event)
+            expected.rounds.append(part)
+            said = [t for e in expected.events for t in e.token_ids]
+            assert said == expected.tokens[: len(said)]
+            assert event.prompt_tokens == len(request.prompt)
+            assert event.completion_tokens == len(said) == request.completion_tokens
+            assert event.cached_tokens < len(request.prompt)
+            if event.finish_reason is not None:
+                self._check_finished(expected)
+            else:
+                assert event.speculation is event.timing is None
+
+    def _check_finished(self, expected: Expected) -> None:
+        """The text is plain decoding's, and the figures add up."""
+        request, last = expected.request, expected.events[-1]
+        assert [t for e in expected.events for t in e.token_ids] == expected.tokens
+        assert "".join(e.text for e in expected.events) == expected.text
+        assert last.finish_reason == expected.reason
+        assert request not in self.scheduler.running
+        assert request.slab < 0
+        assert request.preempted == self.policy.suspended.count(request.draft_state)
+        figures, timing = last.speculation, last.timing
+        assert figures is not None
+        assert timing is not None
+        assert min(timing.queue, timing.prefill, timing.decode) >= 0
+        assert figures.num_rounds == len(expected.rounds)
+        assert sum(r.emitted for r in expected.rounds) == len(expected.tokens)
+        assert figures.num_draft_tokens == sum(r.drafted for r in expected.rounds)
+        assert figures.num_rounds + figures.num_accepted_draft_tokens == len(expected.tokens)
+        assert figures.mean_acceptance_length == len(expected.tokens) / figures.num_rounds
+        if figures.num_draft_tokens:
+            assert figures.draft_acceptance_rate == figures.num_accepted_draft_tokens / figures.num_draft_tokens
+            assert (figures.skipped_attention, figures.skipped_mlp) == (2.0, 1.0)
+        else:
+            assert figures.draft_acceptance_rate is None
+
+    def drain(self) -> None:
+        """Run until all is said. Every request is served in a number of rounds that its length and the others' bound."""
+        bound = self.steps + 10 + 4 * sum(len(e.request.prompt) + len(e.tokens) for e in self.requests.values())
+        while not self.scheduler.idle:
+            assert self.steps < bound, "somebody starves"
+            self.step()
+        self.blocks.check_integrity()
+        assert self.blocks.usage == 0
+        assert not self.blocks.promised
+        for expected in self.requests.values():
+            assert expected.cancelled or expected.events[-1].finish_reason == expected.reason
+        assert self.scheduler.preemptions == len(self.policy.suspended)

@@ -1,0 +1,147 @@
+"""Settings of the engine: what cannot be honoured is refused, by name."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config import EngineConfig, parse_memory
+from engine.errors import ConfigError
+
+COUNTS = (
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "block_size",
+    "knapspec_interval",
+    "knapspec_redecide",
+    "knapspec_rows",
+    "knapspec_resolution",
+)
+AMOUNTS = (
+    "threads",
+    "max_queued",
+    "fixed_gamma",
+    "layerskip_exit",
+    "layerskip_gamma",
+    "knapspec_gamma",
+    "knapspec_beam",
+)
+SHARES = ("fixed_skip_ratio", "draft_confidence", "knapspec_max_skip", "knapspec_budget")
+
+
+def config(**settings: Any) -> EngineConfig:
+    return EngineConfig(**settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, value) for name in COUNTS for value in (0, -1)),
+        *((name, -1) for name in AMOUNTS),
+        *((name, value) for name in SHARES for value in (-0.01, 1.01, math.nan)),
+        *(("knapspec_tau", value) for value in (-1.01, 1.01, math.nan)),
+        *(("max_model_len", value) for value in (1, 0, -5)),
+    ],
+)
+def test_impossible_values_are_refused_by_name(name: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=name):
+        config(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_num_seqs", 1),
+        *((name, 1) for name in COUNTS if name != "max_num_batched_tokens"),
+        *((name, 0) for name in AMOUNTS),
+        *((name, value) for name in SHARES for value in (0, 1)),
+        *(("knapspec_tau", value) for value in (-1, 1)),
+        *(("max_model_len", value) for value in (2, None)),
+    ],
+)
+def test_values_at_the_edge_are_taken(name: str, value: float) -> None:
+    assert getattr(config(**{name: value}), name) == value
+
+
+def test_every_running_request_needs_a_row() -> None:
+    config(max_num_seqs=8, max_num_batched_tokens=8)
+    with pytest.raises(ConfigError, match="max_num_batched_tokens"):
+        config(max_num_seqs=9, max_num_batched_tokens=8)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1000000", 1_000_000),
+        ("512b", 512),
+        ("3kB", 3_000),
+        ("3KiB", 3_072),
+        ("512MB", 512_000_000),
+        ("1.5 GiB", 1_610_612_736),
+        ("4gib", 4 * 2**30),
+        (" 2 GB ", 2_000_000_000),
+        ("0.4", 0.4),
+        (".5", 0.5),
+        ("1.0", 1.0),
+        ("40%", 0.4),
+        ("100%", 1.0),
+        ("12.5 %", 0.125),
+    ],
+)
+def test_memory(text: str, value: float) -> None:
+    parsed = parse_memory(text)
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+@pytest.mark.parametrize("text", ["0.0", "1.5", "0%", "101%", "-1%", "nan%", "inf%"])
+def test_shares_of_memory_lie_between_nothing_and_all(text: str) -> None:
+    with pytest.raises(ConfigError, match="share"):
+        parse_memory(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        ".",
+        "%",
+        "GiB",
+        "much",
+        "4 gigs",
+        "4x",
+        "1,5GiB",
+        "0.4.1",
+        "4GiB 2",
+        "nan",
+        "inf",
+        "infGiB",
+        "--4",
+        "0x10",
+    ],
+)
+def test_garbage_is_no_memory(text: str) -> None:
+    with pytest.raises(ConfigError, match="neither a size"):
+        parse_memory(text)
+
+
+@pytest.mark.parametrize("text", ["0", "0GiB", "-1", "-4GiB", "-0.5", "1e999", "1e999GiB", "0.4b"])
+def test_sizes_of_memory_are_positive_and_finite(text: str) -> None:
+    with pytest.raises(ConfigError):
+        parse_memory(text)
+
+
+@examples(300)
+@given(st.text("019.-+e%_ kKmMgGiIbB", max_size=8) | st.text(max_size=6))
+def test_any_text_is_memory_or_an_error(text: str) -> None:
+    try:
+        parsed = parse_memory(text)
+    except ConfigError:
+        return
+    assert (isinstance(parsed, int) and parsed > 0) or (isinstance(parsed, float) and 0 < parsed <= 1)

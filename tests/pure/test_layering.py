@@ -1,0 +1,80 @@
+"""server → engine → profiles: imports point one way, and what is pure stays without torch."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WEB = {"fastapi", "pydantic", "starlette", "uvicorn", "prometheus_client"}
+FORBIDDEN = {
+    "engine": {"server", *WEB},
+    "profiles": {"engine", "server", "torch"},
+    "server": {"tests"},
+}
+WITHOUT_TORCH = (
+    "engine.scheduler",
+    "engine.kv.blocks",
+    "engine.config",
+    "engine.types",
+    "engine.step",
+    "engine.seam",
+    "engine.detokenize",
+    "engine.draft.base",
+    "engine.draft.costs",
+    "engine.draft.fixed",
+    "engine.draft.tpt",
+    "profiles.fit",
+    "profiles.schema",
+    "profiles.store",
+)
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Absolute names of all that a file imports, in functions and under TYPE_CHECKING too."""
+    package = path.relative_to(ROOT).parent.parts
+    for node in ast.walk(ast.parse(path.read_text("utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) + 1 - node.level]) if node.level else ""
+            module = ".".join(part for part in (base, node.module or "") if part)
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_imports_point_one_way(package: str) -> None:
+    files = sorted((ROOT / package).rglob("*.py"))
+    assert files
+    wrong = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files
+        for name in imported(path)
+        if name.partition(".")[0] in FORBIDDEN[package]
+    ]
+    assert not wrong
+
+
+def test_relative_and_nested_imports_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    path = tmp_path / "engine" / "kv" / "file.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("from .. import types\nfrom . import blocks\ndef f():\n    import server.app as app\n", "utf-8")
+    assert list(imported(path)) == ["engine.types", "engine.kv.blocks", "server.app"]
+
+
+def test_what_is_pure_runs_without_torch() -> None:
+    """An import of torch fails in the child, and so does a name that was imported by way of something else."""
+    code = (
+        "import sys\n"
+        "sys.modules['torch'] = None\n"
+        f"for name in {WITHOUT_TORCH!r}: __import__(name)\n"
+        "assert not [name for name in sys.modules if name.startswith('torch.')]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

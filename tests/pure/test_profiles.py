@@ -1,0 +1,379 @@
+"""Latency profiles: the fit finds what is there, files are whole or refused, and only the right one is found."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profiles import store
+from profiles.fit import Observation, fit
+from profiles.schema import LatencyProfile, ProfileError, ProfileKey
+
+KEY = ProfileKey("Some CPU @ 2.0 GHz 4 cores", 4, "L4-d64-f128-h4x16-kv2-v512", "float32", "torch-sdpa")
+LAYERS = 4
+PROFILE = LatencyProfile(
+    key=KEY,
+    rows=(1, 2, 4),
+    fixed=1e-3,
+    projection_at=(1e-4, 2e-4, 3e-4),
+    mlp_at=(2e-4, 3e-4, 6e-4),
+    head_at=(5e-4, 6e-4, 7e-4),
+    scan_at=(1e-7, 1e-7, 2e-7),
+    residual=0.01,
+    worst=0.05,
+)
+
+
+def price(profile: LatencyProfile, rows: int, context: int, attention: int, mlp: int, head: bool) -> float:
+    """A pass of one request, by the formula at the head of `profiles.schema`."""
+    knot = profile.rows.index(rows)
+    return (
+        profile.fixed
+        + attention * (profile.projection_at[knot] + context * profile.scan_at[knot])
+        + mlp * profile.mlp_at[knot]
+        + head * profile.head_at[knot]
+    )
+
+
+def observe(profile: LatencyProfile, noise: Callable[[], float] = lambda: 1.0) -> list[Observation]:
+    """Passes that tell the parts apart: sub-networks, contexts and widths."""
+    return [
+        Observation(rows, context, attention, mlp, head, price(profile, rows, context, attention, mlp, head) * noise())
+        for rows in profile.rows
+        for context in (64, 512, 2048)
+        for attention, mlp in ((0, 0), (LAYERS, LAYERS), (LAYERS, 0), (0, LAYERS), (LAYERS // 2, 1))
+        for head in (False, True)
+    ]
+
+
+def seconds(most: float, least: float = 0.0) -> st.SearchStrategy[float]:
+    return st.floats(least, most, allow_subnormal=False)
+
+
+@st.composite
+def latency_profiles(draw: st.DrawFn) -> LatencyProfile:
+    rows = tuple(sorted(draw(st.sets(st.integers(1, 64), min_size=1, max_size=4))))
+
+    def column(most: float, least: float) -> tuple[float, ...]:
+        return tuple(draw(st.lists(seconds(most, least), min_size=len(rows), max_size=len(rows))))
+
+    return replace(
+        PROFILE,
+        rows=rows,
+        fixed=draw(seconds(1e-2, 1e-4)),
+        projection_at=column(1e-3, 1e-4),
+        mlp_at=column(1e-3, 1e-4),
+        head_at=column(1e-3, 1e-4),
+        scan_at=column(1e-6, 1e-7),
+    )
+
+
+COLUMNS = ("projection_at", "mlp_at", "head_at", "scan_at")
+
+
+@examples(40)
+@given(latency_profiles())
+def test_the_fit_finds_the_model_that_made_the_times(made: LatencyProfile) -> None:
+    found = fit(KEY, observe(made))
+    assert found.rows == made.rows
+    assert found.fixed == pytest.approx(made.fixed, rel=1e-6)
+    for name in COLUMNS:
+        assert getattr(found, name) == pytest.approx(getattr(made, name), rel=1e-6)
+    assert found.worst < 1e-8
+    assert found.key == KEY
+
+
+@pytest.mark.parametrize("name", ["fixed", *COLUMNS])
+def test_the_fit_finds_parts_that_cost_nothing(name: str) -> None:
+    nothing = 0.0 if name == "fixed" else (0.0, 0.0, 0.0)
+    made = replace(PROFILE, **{name: nothing})
+    passes = [o for o in observe(made) if o.seconds > 0]
+    found = fit(KEY, passes)
+    assert getattr(found, name) == pytest.approx(nothing, abs=1e-12)
+    assert found.worst < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_fit_bears_noise(seed: int) -> None:
+    """Times off by up to 2 %: passes are priced within that, and so is what weighs in them."""
+    random = Random(seed)
+    found = fit(KEY, observe(PROFILE, lambda: 1 + random.uniform(-0.02, 0.02)))
+    for o in observe(PROFILE):
+        assert price(found, o.rows, o.context, o.attention, o.mlp, o.head) == pytest.approx(o.seconds, rel=0.02)
+    assert found.fixed == pytest.approx(PROFILE.fixed, rel=0.02)
+    assert found.mlp_at == pytest.approx(PROFILE.mlp_at, rel=0.1)
+    assert 0 < found.residual <= found.worst < 0.04
+
+
+@examples(60)
+@given(
+    st.lists(
+        st.builds(
+            Observation,
+            rows=st.sampled_from([1, 2, 8]),
+            context=st.integers(0, 4096),
+            attention=st.integers(0, 8),
+            mlp=st.integers(0, 8),
+            head=st.booleans(),
+            seconds=seconds(1.0, 1e-6),
+        ),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_coefficients_are_never_negative(observations: list[Observation]) -> None:
+    """Whatever was timed, the profile is one that can be saved and loaded."""
+    found = fit(KEY, observations)
+    numbers = [found.fixed, *(x for name in COLUMNS for x in getattr(found, name))]
+    assert min(numbers) >= 0
+    assert all(map(math.isfinite, [*numbers, found.residual, found.worst]))
+    assert found.residual <= found.worst
+    assert LatencyProfile.from_json(found.to_json()) == found
+
+
+@examples(60)
+@given(latency_profiles())
+def test_json_keeps_everything(profile: LatencyProfile) -> None:
+    assert LatencyProfile.from_json(profile.to_json()) == profile
+
+
+def test_between_knots_lines_and_beyond_them_the_last_slope() -> None:
+    assert [PROFILE.mlp(rows) for rows in (1, 1.5, 2, 3, 4)] == pytest.approx([2e-4, 2.5e-4, 3e-4, 4.5e-4, 6e-4])
+    assert PROFILE.mlp(10) == pytest.approx(6e-4 + 6 * 1.5e-4)
+    assert PROFILE.head(8) == pytest.approx(7e-4 + 4 * 0.5e-4)
+    assert PROFILE.projection(0.5) == pytest.approx(0.5e-4)  # below the first, the first line goes on
+    assert PROFILE.scan(1000, 3) == pytest.approx(1000 * 1.5e-7)
+
+
+def test_no_rows_cost_nothing() -> None:
+    assert PROFILE.projection(0) == PROFILE.mlp(0) == PROFILE.head(0) == PROFILE.scan(100, 0) == PROFILE.scan(0, 4) == 0
+
+
+def test_one_knot_is_a_constant() -> None:
+    profile = replace(PROFILE, rows=(4,), projection_at=(1.0,), mlp_at=(2.0,), head_at=(3.0,), scan_at=(4.0,))
+    assert [profile.mlp(rows) for rows in (1, 4, 100)] == [2.0] * 3
+
+
+@examples(100)
+@given(latency_profiles(), st.floats(0, 1000))
+def test_no_price_is_negative(profile: LatencyProfile, rows: float) -> None:
+    """A last slope that falls stops at nothing."""
+    assert min(profile.projection(rows), profile.mlp(rows), profile.head(rows), profile.scan(10, rows)) >= 0
+
+
+@examples(60)
+@given(latency_profiles())
+def test_the_knots_are_met(profile: LatencyProfile) -> None:
+    assert [profile.head(rows) for rows in profile.rows] == pytest.approx(profile.head_at)
+
+
+DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "not an object": lambda raw: [raw],
+    "null": lambda raw: None,
+    "a list too short": lambda raw: raw | {"mlp_at": raw["mlp_at"][:-1]},
+    "a list too long": lambda raw: raw | {"scan_at": [*raw["scan_at"], 0.0]},
+    "rows too few": lambda raw: raw | {"rows": raw["rows"][:-1]},
+    "no rows": lambda raw: raw | dict.fromkeys(("rows", *COLUMNS), []),
+    "rows descend": lambda raw: raw | {"rows": raw["rows"][::-1]},
+    "rows repeat": lambda raw: raw | {"rows": [1, 2, 2]},
+    "rows of zero": lambda raw: raw | {"rows": [0, 2, 4]},
+    "rows in text": lambda raw: raw | {"rows": ["1", "2", "4"]},
+    "rows not whole": lambda raw: raw | {"rows": [1, 2.5, 4]},
+    "rows not a number": lambda raw: raw | {"rows": [1, math.nan, 4]},
+    "rows without end": lambda raw: raw | {"rows": [1, 2, math.inf]},
+    "rows true": lambda raw: raw | {"rows": [True, 2, 4]},
+    "negative": lambda raw: raw | {"head_at": [1.0, -1e-9, 1.0]},
+    "not a number": lambda raw: raw | {"fixed": math.nan},
+    "infinite": lambda raw: raw | {"fixed": math.inf},
+    "text for a number": lambda raw: raw | {"fixed": "1e-3"},
+    "null for a number": lambda raw: raw | {"projection_at": [None, 1.0, 1.0]},
+    "true for a number": lambda raw: raw | {"fixed": True},
+    "a number for a list": lambda raw: raw | {"mlp_at": 1.0},
+    "text for a list": lambda raw: raw | {"mlp_at": "abc"},
+    "a list in a list": lambda raw: raw | {"mlp_at": [[1.0], [1.0], [1.0]]},
+    "residual in text": lambda raw: raw | {"residual": "small"},
+    "residual null": lambda raw: raw | {"residual": None},
+    "worst not a number": lambda raw: raw | {"worst": math.nan},
+    "an unknown key": lambda raw: raw | {"surprise": 1},
+    "key in text": lambda raw: raw | {"key": "mine"},
+    "key null": lambda raw: raw | {"key": None},
+    "key too large": lambda raw: raw | {"key": raw["key"] | {"surprise": 1}},
+    "threads in text": lambda raw: raw | {"key": raw["key"] | {"threads": "4"}},
+    "hardware a list": lambda raw: raw | {"key": raw["key"] | {"hardware": ["CPU"]}},
+}
+
+
+def written(directory: Path, text: str | bytes) -> Path:
+    path = directory / f"{KEY.slug}.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def refused(path: Path) -> None:
+    with pytest.raises(ProfileError) as caught:
+        store.load(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_files_are_refused_by_name(damage: str, tmp_path: Path) -> None:
+    refused(written(tmp_path, json.dumps(DAMAGE[damage](json.loads(PROFILE.to_json())))))
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(LatencyProfile)])
+def test_nothing_may_be_missing(name: str, tmp_path: Path) -> None:
+    raw = json.loads(PROFILE.to_json())
+    del raw[name]
+    refused(written(tmp_path, json.dumps(raw)))
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey) if f.name != "version"])
+def test_nothing_of_the_key_may_be_missing(name: str, tmp_path: Path) -> None:
+    raw = json.loads(PROFILE.to_json())
+    del raw["key"][name]
+    refused(written(tmp_path, json.dumps(raw)))
+
+
+def test_truncated_files_are_refused(tmp_path: Path) -> None:
+    text = PROFILE.to_json()
+    for length in range(0, len(text), 7):
+        refused(written(tmp_path, text[:length]))
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe{}", b"[" * 100_000, b'{"fixed": ' + b"9" * 5000 + b"}"])
+def test_strange_bytes_are_refused(text: bytes, tmp_path: Path) -> None:
+    refused(written(tmp_path, text))
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    refused(tmp_path / "nothing.json")
+    refused(tmp_path)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 5) | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=6,
+)
+
+
+@examples(400)
+@given(st.data())
+def test_a_changed_file_is_refused_or_whole(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """One value anywhere replaced by anything: a ProfileError, or a profile whose every price is a time."""
+    raw = json.loads(PROFILE.to_json())
+    inside: Any = raw
+    while True:
+        place = data.draw(st.sampled_from(list(inside) if isinstance(inside, dict) else range(len(inside))))
+        if not isinstance(inside[place], dict | list) or data.draw(st.booleans()):
+            break
+        inside = inside[place]
+    inside[place] = data.draw(VALUES)
+    path = written(tmp_path_factory.getbasetemp(), json.dumps(raw))
+    try:
+        profile = store.load(path)
+    except ProfileError as error:
+        assert str(path) in str(error)
+        return
+    assert LatencyProfile.from_json(profile.to_json()) == profile
+    for rows in (1, 3, 100):
+        parts = profile.projection(rows), profile.mlp(rows), profile.head(rows), profile.scan(10, rows)
+        assert all(0 <= part < math.inf for part in (profile.fixed, *parts))
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory that stands for the files shipped with the package."""
+    directory = tmp_path / "shipped"
+    monkeypatch.setattr(store, "SHIPPED", directory)
+    return directory
+
+
+def test_what_was_saved_is_found(shipped: Path, tmp_path: Path) -> None:
+    assert store.find(KEY, tmp_path / "mine") is None
+    path = store.save(PROFILE, tmp_path / "deep" / "mine")
+    assert store.find(KEY, tmp_path / "deep" / "mine") == (PROFILE, path)
+
+
+def test_the_users_own_comes_first(shipped: Path, tmp_path: Path) -> None:
+    there = store.save(replace(PROFILE, fixed=2.0), shipped)
+    assert store.find(KEY, tmp_path / "mine") == (replace(PROFILE, fixed=2.0), there)
+    own = store.save(PROFILE, tmp_path / "mine")
+    assert store.find(KEY, tmp_path / "mine") == (PROFILE, own)
+
+
+def test_a_file_of_another_key_is_passed_over(shipped: Path, tmp_path: Path) -> None:
+    """Hardware names differ in what file names cannot show: such a file is not taken, and hides none that fits."""
+    other = replace(KEY, hardware=KEY.hardware.replace("@", "#"))
+    assert other.slug == KEY.slug
+    store.save(replace(PROFILE, key=other), tmp_path / "mine")
+    assert store.find(KEY, tmp_path / "mine") is None
+    there = store.save(PROFILE, shipped)
+    assert store.find(KEY, tmp_path / "mine") == (PROFILE, there)
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey)])
+def test_a_key_that_differs_anywhere_does_not_match(name: str, shipped: Path, tmp_path: Path) -> None:
+    value = getattr(KEY, name)
+    other = replace(KEY, **{name: value + 1 if isinstance(value, int) else f"{value}x"})
+    store.save(PROFILE, tmp_path)
+    assert other != KEY
+    assert store.find(other, tmp_path) is None
+    assert store.find(KEY, tmp_path) is not None
+
+
+def test_a_damaged_match_is_an_error_not_a_miss(shipped: Path, tmp_path: Path) -> None:
+    store.save(PROFILE, shipped)
+    path = written(tmp_path, "{}")
+    with pytest.raises(ProfileError, match="profile"):
+        store.find(KEY, tmp_path)
+    path.unlink()
+    assert store.find(KEY, tmp_path) is not None
+
+
+def test_saving_replaces_whole_files_and_leaves_nothing_else(tmp_path: Path) -> None:
+    store.save(PROFILE, tmp_path)
+    path = store.save(replace(PROFILE, fixed=2.0), tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert store.load(path).fixed == 2.0
+
+
+def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = store.save(PROFILE, tmp_path)
+    write = Path.write_text
+
+    def fails_half_way(self: Path, data: str, *rest: Any) -> int:
+        write(self, data[: len(data) // 2], *rest)
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "write_text", fails_half_way)
+    with pytest.raises(OSError, match="disk full"):
+        store.save(replace(PROFILE, fixed=2.0), tmp_path)
+    monkeypatch.undo()
+    assert store.load(path) == PROFILE
+
+
+@examples(60)
+@given(st.text(max_size=12), st.text(max_size=12))
+def test_a_key_names_a_plain_file(hardware: str, backend: str) -> None:
+    slug = replace(KEY, hardware=hardware, backend=backend).slug
+    assert Path(slug).name == slug
+    assert not {"/", "\\", "\0"} & set(slug)
+
+
+def test_profiles_that_are_shipped_can_be_found() -> None:
+    """Each lies under its own key's name."""
+    for path in store.SHIPPED.glob("*.json"):
+        profile = store.load(path)
+        assert store.find(profile.key, path.parent / "none") == (profile, path)
+        assert asdict(profile.key)["version"] == KEY.version

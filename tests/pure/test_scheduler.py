@@ -1,0 +1,248 @@
+"""Any interleaving of arrivals, cancellations and rounds, in any memory, says what plain decoding says."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from simulation import EOS, Setting, World, plain_decoding
+
+from engine.errors import ContextLengthError
+from engine.types import FinishReason, SamplingParams
+
+SETTINGS = st.builds(
+    Setting,
+    block_size=st.integers(1, 3),
+    blocks_per_slab=st.integers(4, 8),
+    slabs=st.integers(1, 5),
+    spare=st.integers(0, 4),
+    max_num_seqs=st.integers(1, 5),
+    max_rows=st.integers(1, 12),
+    gamma=st.integers(0, 6),
+    skill=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
+)
+PROMPTS = st.lists(st.integers(1, 2), min_size=1, max_size=8)
+SAMPLING = st.builds(
+    SamplingParams,
+    max_tokens=st.sampled_from([None, None, 1, 5, 9, 16]),
+    seed=st.integers(0, 3),
+    stop=st.sampled_from([(), (), ("a",), ("bc",), ("aab", "ccb")]),
+    ignore_eos=st.sampled_from([True, True, False]),
+)
+ACTIONS = st.one_of(
+    st.tuples(st.just("add"), PROMPTS, SAMPLING),
+    st.tuples(st.just("add"), PROMPTS, SAMPLING),
+    st.tuples(st.just("step"), st.integers(1, 4)),
+    st.tuples(st.just("cancel"), st.integers(0, 9)),
+    st.tuples(st.just("admit")),
+)
+
+
+def play(world: World, actions: list[tuple[object, ...]]) -> None:
+    for name, *arguments in actions:
+        match name, arguments:
+            case "add", [list(prompt), SamplingParams() as sampling]:
+                world.add(prompt, sampling)
+            case "step", [int(rounds)]:
+                for _ in range(rounds):
+                    world.step()
+            case "admit", []:
+                world.admit()
+            case "cancel", [int(which)]:
+                world.cancel(f"r{which}")
+    world.drain()
+
+
+@examples(400)
+@given(SETTINGS, st.integers(0, 99), st.lists(ACTIONS, min_size=6, max_size=30))
+def test_any_interleaving_says_what_plain_decoding_says(
+    setting: Setting, seed: int, actions: list[tuple[object, ...]]
+) -> None:
+    play(World(setting, seed), actions)
+
+
+@examples(200)
+@given(SETTINGS, st.integers(0, 99), st.lists(st.tuples(PROMPTS, SAMPLING), min_size=3, max_size=6))
+def test_drafting_never_preempts(setting: Setting, seed: int, asked: list[tuple[list[int], SamplingParams]]) -> None:
+    world = World(setting, seed)
+    for prompt, sampling in asked:
+        world.add(prompt, sampling)
+    world.drain()
+    assert world.needless_preemptions == 0
+
+
+@examples(100)
+@given(SETTINGS, st.integers(0, 99), st.lists(st.tuples(PROMPTS, SAMPLING), min_size=3, max_size=6))
+def test_requests_that_arrive_together_all_finish(
+    setting: Setting, seed: int, asked: list[tuple[list[int], SamplingParams]]
+) -> None:
+    """Choices of one request share its arrival: who is the youngest is then not decided by time."""
+    world = World(Setting(**{**vars(setting), "stopped_clock": True}), seed)
+    for prompt, sampling in asked:
+        world.add(prompt, sampling)
+    world.drain()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_long_runs_under_pressure(seed: int) -> None:
+    """As above, longer and fuller than examples that must be found one by one."""
+    random = Random(seed)
+    setting = Setting(
+        block_size=random.randint(1, 4),
+        blocks_per_slab=random.randint(4, 8),
+        slabs=random.randint(2, 6),
+        spare=random.randint(0, 8),
+        max_num_seqs=random.randint(2, 6),
+        max_rows=random.randint(2, 14),
+        gamma=random.randint(0, 6),
+        skill=random.random(),
+    )
+    actions: list[tuple[object, ...]] = []
+    for _ in range(60):
+        prompt = [random.randint(1, 2) for _ in range(random.randint(1, 12))]
+        stop = random.choice([(), (), ("bc",), ("aab", "ccb")])
+        most = random.choice([None, None, random.randint(1, 20)])
+        sampling = SamplingParams(most, seed=random.randint(0, 3), stop=stop, ignore_eos=random.random() < 0.7)
+        name = random.choice(["add", "add", "step", "step", "step", "admit", "cancel"])
+        arguments = {"add": (prompt, sampling), "step": (random.randint(1, 4),), "cancel": (random.randint(0, 40),)}
+        actions.append((name, *arguments.get(name, ())))
+    play(World(setting, seed), actions)
+
+
+LONG = SamplingParams(ignore_eos=True)
+
+
+def crowded(gamma: int, skill: float = 1.0) -> World:
+    """Four requests that each want all the memory there is."""
+    world = World(Setting(block_size=2, blocks_per_slab=8, slabs=4, spare=2, max_num_seqs=4, gamma=gamma, skill=skill))
+    for seed in range(4):
+        world.add([1, 2, seed % 3 + 1], SamplingParams(ignore_eos=True, seed=seed))
+    return world
+
+
+@pytest.mark.parametrize("gamma", [0, 3])
+def test_preempted_requests_say_the_same(gamma: int) -> None:
+    world = crowded(gamma)
+    world.drain()
+    assert world.scheduler.preemptions > 0
+    assert {e.request.finish_reason for e in world.requests.values()} == {FinishReason.LENGTH}
+
+
+def test_the_oldest_is_never_preempted() -> None:
+    world = crowded(gamma=3)
+    world.drain()
+    assert world.requests["r0"].request.preempted == 0
+
+
+def test_a_request_alone_is_never_preempted() -> None:
+    world = World(Setting(spare=0, slabs=1, gamma=4))
+    world.add([1, 2, 1], LONG)
+    world.drain()
+    assert world.scheduler.preemptions == 0
+
+
+def test_a_common_prefix_is_read_once() -> None:
+    """Those that begin alike wait for the one that reads, and find its blocks."""
+    world = World(Setting(block_size=2, blocks_per_slab=6, slabs=4, spare=18, max_num_seqs=4, max_rows=8))
+    prompt = [1, 2, 2, 1, 1]
+    for seed in range(3):
+        world.add(prompt, SamplingParams(seed=seed))
+    rows = 0
+    while not world.scheduler.idle:
+        rows += sum(len(w.tokens) for w in world.step().work if w.start < len(prompt))
+    assert rows == len(prompt) + 2
+    assert [e.request.cached_tokens for e in world.requests.values()] == [0, 4, 4]
+    assert (world.scheduler.prefix_queries, world.scheduler.prefix_hits) == (15, 8)
+
+
+def test_a_held_request_does_not_hold_up_others() -> None:
+    world = World(Setting(block_size=3, blocks_per_slab=4, spare=12, max_rows=2, max_num_seqs=2))
+    for prompt in ([1, 1, 1, 1, 1], [1, 1, 1, 2], [2, 1]):
+        world.add(prompt)
+    world.step()
+    assert [r.id for r in world.scheduler.running] == ["r0", "r2"]
+    world.drain()
+
+
+@pytest.mark.parametrize("ready", [0, 3])
+def test_cancelling_frees_the_slab_for_the_same_round(ready: int) -> None:
+    world = World(Setting(slabs=1, spare=0))
+    first, second = world.add([1, 2], LONG), world.add([2, 1], LONG)
+    for _ in range(ready):
+        world.step()
+    world.cancel(first.request.id)
+    world.step()
+    assert [r.id for r in world.scheduler.running] == [second.request.id]
+    world.drain()
+    assert first.request.finish_reason is FinishReason.CANCELLED
+
+
+def test_cancelling_what_is_not_there_changes_nothing() -> None:
+    world = World(Setting())
+    done = world.add([1, 2], SamplingParams(max_tokens=1))
+    world.drain()
+    world.cancel(done.request.id)
+    world.cancel("nobody")
+    assert done.request.finish_reason is done.reason
+
+
+def test_drafts_leave_half_of_the_rows_to_prompts() -> None:
+    world = World(Setting(block_size=1, blocks_per_slab=40, spare=80, max_rows=8, gamma=8, max_num_seqs=2))
+    world.policy.propose = lambda view=None: _drafting(8)  # type: ignore[method-assign]
+    world.add([1], LONG)
+    world.step()
+    world.add([2] * 30, LONG)
+    first = world.step().work
+    assert sorted((len(w.tokens), w.gamma) for w in first) == [(1, 3), (4, 0)]
+    world.drain()
+
+
+def test_a_draft_may_take_all_rows_that_no_prompt_wants() -> None:
+    world = World(Setting(block_size=1, blocks_per_slab=40, spare=0, max_rows=8, gamma=9))
+    world.policy.propose = lambda view=None: _drafting(9)  # type: ignore[method-assign]
+    world.add([1], LONG)
+    world.step()
+    assert [w.gamma for w in world.step().work] == [7]
+
+
+def _drafting(gamma: int):  # noqa: ANN202
+    from engine.draft.base import Plan
+
+    return Plan((0, 1, 1, 0, 0, 1), gamma)
+
+
+def test_rounds_count_what_the_client_got() -> None:
+    """A draft accepted beyond the end of the request is nobody's: sums over rounds are the request's own figures."""
+    world = World(Setting(block_size=4, blocks_per_slab=6, gamma=5, skill=1.0))
+    for seed in range(8):
+        world.add([1, 2], SamplingParams(seed=seed))
+    world.drain()
+    for expected in world.requests.values():
+        assert sum(r.accepted for r in expected.rounds) == expected.request.accepted
+
+
+def test_the_end_of_sequence_ends_a_request_unless_ignored() -> None:
+    ends = next(s for s in range(99) if plain_decoding([1], SamplingParams(seed=s), 9)[0][-1] == EOS)
+    world = World(Setting(block_size=3))
+    stops = world.add([1], SamplingParams(seed=ends))
+    goes_on = world.add([1], SamplingParams(seed=ends, ignore_eos=True))
+    world.drain()
+    assert stops.request.finish_reason is FinishReason.STOP
+    assert goes_on.request.tokens[: len(stops.request.tokens)] == stops.request.tokens
+    assert len(goes_on.request.tokens) == world.setting.max_model_len
+
+
+@pytest.mark.parametrize(
+    ("prompt", "most", "fits"),
+    [(7, 1, True), (8, 1, False), (7, None, True), (8, None, False), (4, 4, True), (4, 5, False)],
+)
+def test_what_can_never_run_is_refused(prompt: int, most: int | None, fits: bool) -> None:
+    scheduler = World(Setting(block_size=2, blocks_per_slab=4)).scheduler
+    if fits:
+        scheduler.check_length(prompt, most)
+    else:
+        with pytest.raises(ContextLengthError):
+            scheduler.check_length(prompt, most)

@@ -1,0 +1,93 @@
+"""Stop strings in a text that comes in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from examples import examples
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from engine.detokenize import StopStrings
+
+LETTERS = "aab"  # few, so that stop strings overlap themselves, each other and the cuts
+TEXTS = st.text(LETTERS, max_size=16)
+STOPS = st.lists(st.text(LETTERS, min_size=1, max_size=5), max_size=4).map(tuple)
+CUTS = st.lists(st.integers(0, 16), max_size=16)
+
+
+def pieces(text: str, cuts: Sequence[int]) -> list[str]:
+    edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    return [text[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+
+
+def cut_text(text: str, stops: Sequence[str]) -> str:
+    """The text before the earliest stop string."""
+    return text[: min((where for stop in stops if (where := text.find(stop)) >= 0), default=len(text))]
+
+
+def shown(parts: Sequence[str], stops: tuple[str, ...]) -> str:
+    """All that is shown of a text; never more than may stay, whatever comes after."""
+    watch, so_far, said = StopStrings(stops), "", ""
+    for part in parts:
+        said += part
+        so_far += watch.push(part)
+        assert said.startswith(so_far)
+        assert not any(stop in so_far for stop in stops)
+        assert watch.stopped == any(stop in said for stop in stops)
+    return so_far + watch.flush()
+
+
+@examples(500)
+@given(TEXTS, CUTS, STOPS)
+def test_text_ends_before_the_earliest_stop_string(text: str, cuts: list[int], stops: tuple[str, ...]) -> None:
+    assert shown(pieces(text, cuts), stops) == cut_text(text, stops)
+
+
+@examples(500)
+@given(TEXTS, CUTS, STOPS)
+def test_it_does_not_matter_how_a_text_is_cut(text: str, cuts: list[int], stops: tuple[str, ...]) -> None:
+    assert shown(pieces(text, cuts), stops) == shown(list(text), stops)
+
+
+@examples(500)
+@given(TEXTS, CUTS, STOPS)
+def test_the_same_while_no_stop_string_lies_inside_another(text: str, cuts: list[int], stops: tuple[str, ...]) -> None:
+    assume(not any(inner in outer[1:] for inner in stops for outer in stops))
+    assert shown(pieces(text, cuts), stops) == cut_text(text, stops)
+
+
+@examples(300)
+@given(TEXTS, CUTS, STOPS)
+def test_no_more_is_held_back_than_may_become_a_stop_string(text: str, cuts: list[int], stops: tuple[str, ...]) -> None:
+    watch, said, so_far = StopStrings(stops), "", ""
+    for part in pieces(text, cuts):
+        said += part
+        so_far += watch.push(part)
+        if not watch.stopped:
+            held = said[len(so_far) :]
+            assert held == "" or any(stop.startswith(held) for stop in stops)
+
+
+@pytest.mark.parametrize(
+    ("parts", "stops", "text"),
+    [
+        (["a", "b", "c"], (), "abc"),
+        (["ab", "cd"], ("bc",), "a"),
+        (["ab", "x"], ("bc",), "abx"),
+        (["aa", "ab"], ("aab",), "a"),
+        (["a" * 9, "b"], ("a" * 10,), "a" * 9 + "b"),
+        (["x", "yz"], ("y", "x"), ""),
+        (["é", "\N{GRINNING FACE}!"], ("!",), "é\N{GRINNING FACE}"),
+        (["ab"], ("abc",), "ab"),
+    ],
+)
+def test_examples(parts: list[str], stops: tuple[str, ...], text: str) -> None:
+    assert shown(parts, stops) == text
+
+
+def test_nothing_is_shown_after_a_stop() -> None:
+    watch = StopStrings(("b",))
+    assert [watch.push(part) for part in ("a", "bc", "d")] == ["a", "", ""]
+    assert (watch.stopped, watch.flush()) == (True, "")
