@@ -37,6 +37,7 @@ from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 log = logging.getLogger("knapserve.engine")
 
 EMBEDDED = Path(__file__).parent / "embedded"
+_SMALL_LAYER = 8 << 20  # bytes
 DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float32", "float64")}
 
 
@@ -77,12 +78,12 @@ class LoadedModel:
     ) -> None:
         self.clock = clock or SystemClock()
         device = _device(config.device)
-        if device.type == "cpu":
-            torch.set_num_threads(config.threads or os.cpu_count() or 1)
         directory = config.model or EMBEDDED
         self.spec = load_spec(directory)
         self.tokenizer = Tokenizer(directory)
         dtype = dtype or _dtype(config.dtype, device)
+        if device.type == "cpu":
+            torch.set_num_threads(config.threads or _threads(self.spec, dtype))
         self.length = _context(config, self.spec)
         backend, linear = linear_backend(device, dtype)
         self.decoder = load_decoder(directory, self.spec, dtype, device, linear)
@@ -148,6 +149,16 @@ def _dtype(name: str, device: torch.device) -> torch.dtype:
         name = "bfloat16" if device.type == "cuda" or native_bf16() else "float32"
     dtype: torch.dtype = DTYPES[name]
     return dtype
+
+
+def _threads(spec: ModelSpec, dtype: torch.dtype) -> int:
+    """One per core, unless a layer is so small that threads would wait for each other longer than they read.
+
+    A second thread gains nothing then, and where anything else wants its core (the HTTP side, a client), waiting for it
+    costs a time slice at every operation.
+    """
+    layer_bytes = spec.layer_parameters * dtype.itemsize
+    return 1 if layer_bytes < _SMALL_LAYER else os.cpu_count() or 1
 
 
 def _context(config: EngineConfig, spec: ModelSpec) -> int:

@@ -52,7 +52,7 @@ class EngineConfig:
         "weights and activations; auto on a CPU is bfloat16 where that is native, else float32",
         choices=("auto", "bfloat16", "float16", "float32"),
     )
-    threads: int = _setting(0, "CPU threads for the model; 0: one per core")
+    threads: int = _setting(0, "CPU threads for the model; 0: one per core, but a single one for tiny models")
     max_model_len: int | None = _setting(None, "longest context in tokens; default: the model's own", parse=int)
     max_num_seqs: int = _setting(16, "most requests running at once")
     max_num_batched_tokens: int = _setting(512, "most rows of one verify pass, prompt chunks included")

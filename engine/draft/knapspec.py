@@ -71,6 +71,8 @@ class KnapSpec:
         self._busy = 0.0  # seconds of rounds so far, this policy's requests' share
         self._searched = 0.0  # seconds spent on searches
         self._search_cost = 0.0  # of the last one
+        self._first_search = 0.0  # which is not charged to the budget
+        self._searches = self._slices = 0
         self._barren = 0  # searches in a row that changed nothing: the interval doubles with each
         self._plain_rounds = 0
         self._probe_every = _PROBE[0]
@@ -185,7 +187,8 @@ class KnapSpec:
         """Whether the next search fits into the budget; the first is free, since nothing is known without it."""
         if self._config.knapspec_budget == 0:
             return False
-        return not self._library or self._searched + self._search_cost <= self._config.knapspec_budget * self._busy
+        charged = self._searched - self._first_search + self._search_cost
+        return not self._library or charged <= self._config.knapspec_budget * self._busy
 
     def _search_due(self, state: _State) -> bool:
         if state.round < state.search_at or not self._affordable():
@@ -214,8 +217,11 @@ class KnapSpec:
         spent = self._clock.now() - started
         search.seconds += spent
         self._searched += spent
+        self._slices += 1
         if done:
+            self._searches += 1
             self._search_cost = search.seconds
+            self._first_search = self._first_search or search.seconds
 
     def _begin(self, view: View, state: _State) -> _Search:
         kept = state.references

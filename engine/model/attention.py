@@ -51,14 +51,38 @@ class Rope:
         angles = torch.arange(positions, dtype=torch.float32)[:, None] * inverse[None, :]
         factors = torch.polar(torch.ones_like(angles), angles)
         self._factors = factors.to(device=device, dtype=torch.complex128 if dtype == torch.float64 else torch.complex64)
-        self._rotated = spec.heads + spec.kv_heads
-        self._identity = torch.ones(1, spec.kv_heads, spec.head_dim // 2, dtype=self._factors.dtype, device=device)
 
-    def table(self, positions: Tensor) -> Tensor:
-        """Factors for q, k and (the identity) v heads of one pass: [rows, heads + 2·kv_heads, head_dim/2]."""
-        rows = positions.shape[0]
-        factors = self._factors.index_select(0, positions).unsqueeze(1).expand(rows, self._rotated, -1)
-        return torch.cat((factors, self._identity.expand(rows, -1, -1)), dim=1)
+    def factors(self, positions: Tensor) -> Tensor:
+        """One factor per row and pair, the same for all heads: [rows, 1, head_dim/2]."""
+        return self._factors.index_select(0, positions).unsqueeze(1)
+
+
+class Workspace:
+    """Buffers for the heads of a pass of `rows` rows, with every view of them that a layer needs.
+
+    They are reused by all layers and passes: at one row, making the views anew costs as much as the attention itself.
+    """
+
+    def __init__(self, spec: ModelSpec, rows: int, dtype: torch.dtype, cache_dtype: torch.dtype, device: torch.device):
+        wide = torch.float64 if cache_dtype == torch.float64 else torch.float32
+        heads, turned = spec.heads + 2 * spec.kv_heads, spec.heads + spec.kv_heads
+        self._flat = torch.empty(rows, heads * spec.head_dim, dtype=wide, device=device)
+        self._pairs = torch.view_as_complex(self._flat.view(rows, heads, spec.head_dim // 2, 2)[:, :turned])
+        by_head = self._flat.view(rows, heads, spec.head_dim)
+        self._narrow = None if wide == cache_dtype else torch.empty_like(by_head, dtype=cache_dtype)
+        out = by_head if self._narrow is None else self._narrow
+        self.q = out[:, : spec.heads]  # [rows, heads, head_dim]
+        self.kv = out[:, spec.heads :]  # [rows, 2·kv_heads, head_dim]
+        self.single = self.q[:1].view(1, spec.kv_heads, -1, spec.head_dim)
+        self.out = torch.empty(rows, spec.heads * spec.head_dim, dtype=dtype, device=device)
+        self.single_out = self.out[:1].view_as(self.single)
+
+    def load(self, qkv: Tensor, factors: Tensor) -> None:
+        """qkv [rows, …] with RoPE applied to its q and k heads (not to v), in the cache's dtype."""
+        self._flat.copy_(qkv)
+        self._pairs.mul_(factors)
+        if self._narrow is not None:
+            self._narrow.copy_(self._flat.view_as(self._narrow))
 
 
 @dataclass(slots=True)
@@ -85,11 +109,21 @@ class SdpaAttention:
         self.spec = spec
         self.cache = cache
         self.rope = Rope(spec, cache.length, cache.dtype, cache.device)
+        self._workspaces: dict[tuple[int, torch.dtype], Workspace] = {}
         self._token_bytes = 2 * spec.kv_heads * spec.head_dim * cache.dtype.itemsize
 
     def prepare(self, segments: Sequence[Segment]) -> SdpaBatch:
         """The batch of a pass whose rows are the segments' positions in order; segments are sorted by slab."""
         return SdpaBatch(self, tuple(segments))
+
+    def workspace(self, rows: int, dtype: torch.dtype) -> Workspace:
+        """Buffers for a pass of this many rows; kept for the small passes that recur."""
+        space = self._workspaces.get((rows, dtype))
+        if space is None:
+            space = Workspace(self.spec, rows, dtype, self.cache.dtype, self.cache.device)
+            if rows <= 4 * _LONG:
+                self._workspaces[rows, dtype] = space
+        return space
 
     def plan_calls(self, segments: tuple[Segment, ...]) -> list[_Call]:
         """Partition segments into SDPA calls: neighbours in slab order share one while that wastes little reading."""
@@ -152,7 +186,9 @@ class SdpaBatch:
         self._segments = segments
         cache = backend.cache
         positions = [p for _, start, rows in segments for p in range(start, start + rows)]
-        self._rope = backend.rope.table(torch.tensor(positions, device=cache.device))
+        self._rope = backend.rope.factors(torch.tensor(positions, device=cache.device))
+        self._rows = len(positions)
+        self._space: Workspace | None = None
         self._calls = backend.plan_calls(segments)
         # One row of one request, the most frequent pass of all, needs no padding, mask or transposition.
         self._single = self._calls[0].live if len(positions) == 1 else None
@@ -174,18 +210,19 @@ class SdpaBatch:
         return subset
 
     def attend(self, layer: int, qkv: Tensor) -> Tensor:
-        spec, cache = self._backend.spec, self._backend.cache
-        heads = rotate(qkv, self._rope, spec, cache.dtype)
-        q, kv = heads[:, : spec.heads], heads[:, spec.heads :]  # [rows, heads, head_dim]
+        space = self._space
+        if space is None:
+            space = self._space = self._backend.workspace(self._rows, qkv.dtype)
+        space.load(qkv, self._rope)
         if self._slots is None:
-            self._targets[layer].copy_(kv)
+            self._targets[layer].copy_(space.kv)
         else:
-            cache.write(layer, self._slots, kv)
+            self._backend.cache.write(layer, self._slots, space.kv)
         if self._single is not None:
             k, v = self._single[layer]
-            out = F.scaled_dot_product_attention(q.view(1, spec.kv_heads, -1, spec.head_dim), k, v)
-            return out.view(1, -1).to(qkv.dtype)
-        outs = [self._run(call, layer, q) for call in self._calls]
+            space.single_out.copy_(F.scaled_dot_product_attention(space.single, k, v))
+            return space.out
+        outs = [self._run(call, layer, space.q) for call in self._calls]
         out = outs[0] if len(outs) == 1 else torch.cat(outs)
         return out.to(qkv.dtype)
 
@@ -196,12 +233,12 @@ class SdpaBatch:
         rows = q[call.first : call.last] if call.gather is None else q.index_select(0, call.gather)
         slabs, width, group = call.slabs, call.width, spec.heads // spec.kv_heads
         if call.folded:
-            rows = rows.view(slabs, width, spec.kv_heads, group, spec.head_dim).transpose(1, 2)
+            rows = rows.reshape(slabs, width, spec.kv_heads, group, spec.head_dim).transpose(1, 2)
             rows = rows.reshape(slabs, spec.kv_heads, width * group, spec.head_dim)
             out = F.scaled_dot_product_attention(rows, k, v, attn_mask=call.mask)
             out = out.view(slabs, spec.kv_heads, width, group, spec.head_dim).transpose(1, 2)
         else:
-            rows = rows.view(slabs, width, spec.heads, spec.head_dim).transpose(1, 2)
+            rows = rows.reshape(slabs, width, spec.heads, spec.head_dim).transpose(1, 2)
             out = F.scaled_dot_product_attention(rows, k, v, attn_mask=call.mask, enable_gqa=group > 1).transpose(1, 2)
         out = out.reshape(slabs * width, spec.heads * spec.head_dim)
         return out if call.scatter is None else out.index_select(0, call.scatter)
@@ -220,7 +257,7 @@ class CandidateBatch:
         self._length = max(max(positions), 1)
         self._live = cache.read(slab, slab, self._length)
         where = torch.tensor(positions, device=cache.device)
-        self._rope = backend.rope.table(where).repeat(states, 1, 1)
+        self._rope = backend.rope.factors(where).repeat(states, 1, 1)
         hidden = torch.arange(self._length, device=cache.device) >= where[:, None]
         mask = torch.zeros(hidden.shape, dtype=cache.dtype, device=cache.device).masked_fill_(hidden, float("-inf"))
         group = spec.heads // spec.kv_heads
@@ -230,11 +267,12 @@ class CandidateBatch:
         raise AssertionError("candidates run whole batches")
 
     def attend(self, layer: int, qkv: Tensor) -> Tensor:
-        spec, cache = self._backend.spec, self._backend.cache
-        heads = rotate(qkv, self._rope, spec, cache.dtype)
-        total, group = heads.shape[0], spec.heads // spec.kv_heads
-        q = heads[:, : spec.heads].view(total, spec.kv_heads, group, spec.head_dim)
-        own_k, own_v = heads[:, spec.heads : -spec.kv_heads], heads[:, -spec.kv_heads :]  # [rows, kv_heads, head_dim]
+        spec = self._backend.spec
+        space = self._backend.workspace(qkv.shape[0], qkv.dtype)
+        space.load(qkv, self._rope)
+        total, group = qkv.shape[0], spec.heads // spec.kv_heads
+        q = space.q.reshape(total, spec.kv_heads, group, spec.head_dim)
+        own_k, own_v = space.kv[:, : spec.kv_heads], space.kv[:, spec.kv_heads :]  # [rows, kv_heads, head_dim]
         k, v = (x[0] for x in self._live[layer])  # [kv_heads, length, head_dim]
         folded = q.transpose(0, 1).reshape(spec.kv_heads, total * group, spec.head_dim)
         scale = spec.head_dim**-0.5
@@ -244,17 +282,6 @@ class CandidateBatch:
         out = torch.bmm(weights[..., :-1], v).view(spec.kv_heads, total, group, spec.head_dim)
         out = out + weights[..., -1].view(spec.kv_heads, total, group, 1) * own_v.transpose(0, 1)[:, :, None]
         return out.transpose(0, 1).reshape(total, spec.heads * spec.head_dim).to(qkv.dtype)
-
-
-def rotate(qkv: Tensor, rope: Tensor, spec: ModelSpec, dtype: torch.dtype) -> Tensor:
-    """Apply RoPE: qkv [rows, …] -> [rows, heads + 2·kv_heads, head_dim] in the cache's dtype.
-
-    All heads turn in one complex product; the v heads' factor is 1.
-    """
-    wide = torch.float64 if rope.dtype == torch.complex128 else torch.float32
-    pairs = torch.view_as_complex(qkv.to(wide).view(qkv.shape[0], -1, spec.head_dim // 2, 2))
-    heads = torch.view_as_real(pairs * rope).view(qkv.shape[0], -1, spec.head_dim)
-    return heads if heads.dtype == dtype else heads.to(dtype)
 
 
 @cache

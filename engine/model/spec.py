@@ -35,6 +35,12 @@ class ModelSpec:
         return 2 * self.layers
 
     @property
+    def layer_parameters(self) -> int:
+        """Weights of one layer's matrices."""
+        attention = 2 * self.hidden * self.head_dim * (self.heads + self.kv_heads)
+        return attention + 3 * self.hidden * self.intermediate
+
+    @property
     def shape_key(self) -> str:
         """Names the shape in profile keys: what a pass costs depends on nothing else of the model."""
         return (

@@ -30,7 +30,7 @@ def next_token(prefix: Sequence[int], seed: int) -> int:
 
 
 class LateText:
-    """A detokenizer that shows every token's letter one token late, and stops where the letters of a stop string end."""
+    """A detokenizer that shows every token's letter one token late, and stops where a stop string ends."""
 
     def __init__(self, stops: tuple[str, ...]) -> None:
         self._stops = stops
@@ -76,16 +76,16 @@ class StepClock:
 
 
 class FakePolicy:
-    """Drafts of any length up to `gamma`, and a count of how often each request was suspended."""
+    """Drafts of any length up to `gamma`, or always of that; and the states of requests that were suspended."""
 
     name = "fake"
 
-    def __init__(self, gamma: int, random: Random) -> None:
-        self.gamma, self._random = gamma, random
+    def __init__(self, gamma: int, always: bool, random: Random) -> None:
+        self._least, self._most, self._random = gamma if always else 0, gamma, random
         self.suspended: list[object] = []
 
     def propose(self, view: View | None = None) -> Plan:
-        return Plan(VARIANTS, self._random.randint(0, self.gamma), predicted_tpt=1.0)
+        return Plan(VARIANTS, self._random.randint(self._least, self._most), predicted_tpt=1.0)
 
     def record(self, state: object, rows_ahead: int) -> int:
         assert rows_ahead >= 1
@@ -176,6 +176,7 @@ class Setting:
     max_rows: int = 6
     gamma: int = 3
     skill: float = 0.7
+    always_draft: bool = False  # all of gamma
     stopped_clock: bool = False
 
     @property
@@ -213,7 +214,7 @@ class World:
             max_num_batched_tokens=setting.max_rows,
             eos_token_ids=(EOS,),
         )
-        self.policy = FakePolicy(setting.gamma, random)
+        self.policy = FakePolicy(setting.gamma, setting.always_draft, random)
         self.runner = FakeRunner(setting.slabs, setting.max_model_len, setting.skill, random)
         self.requests: dict[str, Expected] = {}
         self.steps = 0
@@ -350,7 +351,7 @@ class World:
             assert figures.draft_acceptance_rate is None
 
     def drain(self) -> None:
-        """Run until all is said. Every request is served in a number of rounds that its length and the others' bound."""
+        """Run until all is said, in a number of rounds that the lengths of all requests bound."""
         bound = self.steps + 10 + 4 * sum(len(e.request.prompt) + len(e.tokens) for e in self.requests.values())
         while not self.scheduler.idle:
             assert self.steps < bound, "somebody starves"

@@ -21,7 +21,8 @@ from hypothesis.stateful import (
 
 from engine.kv.blocks import Allocation, BlockManager
 
-TOKENS = st.integers(0, 1)  # so few that prefixes collide
+TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
+PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)
 GARBAGE = -1  # what a rejected draft leaves behind
 
 
@@ -41,7 +42,7 @@ class Blocks(RuleBasedStateMachine):
 
     live = Bundle("live")
 
-    @initialize(size=st.integers(2, 4), per_slab=st.integers(1, 4), slabs=st.integers(1, 4), spare=st.integers(0, 6))
+    @initialize(size=st.integers(2, 3), per_slab=st.integers(2, 4), slabs=st.integers(2, 5), spare=st.integers(0, 6))
     def start(self, size: int, per_slab: int, slabs: int, spare: int) -> None:
         self.manager = BlockManager(slabs, per_slab, size, per_slab + spare)
         self.size, self.per_slab, self.slabs = size, per_slab, slabs
@@ -71,11 +72,11 @@ class Blocks(RuleBasedStateMachine):
                     longest = max(longest, end)
         return longest
 
-    @rule(tokens=st.lists(TOKENS, min_size=1, max_size=20))
+    @rule(tokens=PROMPTS)
     def look_up(self, tokens: list[int]) -> None:
         assert self.manager.match(tokens) == self.brute_match(tokens)
 
-    @rule(target=live, tokens=st.lists(TOKENS, min_size=1, max_size=16))
+    @rule(target=live, tokens=PROMPTS)
     def allocate(self, tokens: list[int]) -> object:
         needed = self.blocks(len(tokens))
         promised = self.brute_match(tokens)
@@ -102,7 +103,7 @@ class Blocks(RuleBasedStateMachine):
         source, target = self.there[allocation.source], self.there[allocation.slab]
         target[: allocation.copied] = source[: allocation.copied]
 
-    @rule(owner=live, rows=st.integers(1, 9), drafted=st.integers(0, 3))
+    @rule(owner=live, rows=st.sampled_from([1, 2, 5, 12]), drafted=st.integers(0, 3))
     def compute(self, owner: Owner, rows: int, drafted: int) -> None:
         """A verify pass over the next rows, with drafts behind them that are all rejected."""
         end = min(owner.computed + rows, len(owner.tokens))
@@ -113,7 +114,7 @@ class Blocks(RuleBasedStateMachine):
         self.manager.seal(owner.slab, owner.tokens, owner.computed)
         assert self.sealed(owner.slab) == owner.tokens[: owner.computed // self.size * self.size]
 
-    @rule(owner=live, more=st.lists(TOKENS, min_size=1, max_size=6), draft=st.integers(0, 4))
+    @rule(owner=live, more=st.lists(TOKENS, min_size=1, max_size=4), draft=st.integers(0, 4))
     def grow(self, owner: Owner, more: list[int], draft: int) -> None:
         """Room for new tokens and a draft. All or nothing, and nothing only when the memory is owned."""
         wanted = len(owner.tokens) + len(more) + draft
@@ -131,6 +132,14 @@ class Blocks(RuleBasedStateMachine):
     def release(self, owner: Owner) -> None:
         self.manager.release(owner.slab)
         self.owners.remove(owner)
+
+    @rule(tokens=PROMPTS)
+    def come_and_go(self, tokens: list[int]) -> None:
+        """A request that leaves all its whole blocks behind."""
+        owner = self.allocate(tokens)
+        if isinstance(owner, Owner):
+            self.compute(owner, rows=len(tokens), drafted=0)
+            self.release(owner)
 
     @precondition(lambda self: not self.owners)
     @rule(target=live, data=st.data())
@@ -168,7 +177,7 @@ class Blocks(RuleBasedStateMachine):
         assert self.manager.allocate("last", [0] * (self.per_slab * self.size)) is not None
 
 
-Blocks.TestCase.settings = examples(150, steps=40)
+Blocks.TestCase.settings = examples(250, steps=60)
 TestBlocks = Blocks.TestCase
 
 

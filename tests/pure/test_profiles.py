@@ -183,7 +183,7 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a list too short": lambda raw: raw | {"mlp_at": raw["mlp_at"][:-1]},
     "a list too long": lambda raw: raw | {"scan_at": [*raw["scan_at"], 0.0]},
     "rows too few": lambda raw: raw | {"rows": raw["rows"][:-1]},
-    "no rows": lambda raw: raw | dict.fromkeys(("rows", *COLUMNS), []),
+    "no rows": lambda raw: raw | {name: [] for name in ("rows", *COLUMNS)},
     "rows descend": lambda raw: raw | {"rows": raw["rows"][::-1]},
     "rows repeat": lambda raw: raw | {"rows": [1, 2, 2]},
     "rows of zero": lambda raw: raw | {"rows": [0, 2, 4]},
@@ -282,8 +282,8 @@ def test_a_changed_file_is_refused_or_whole(tmp_path_factory: pytest.TempPathFac
     path = written(tmp_path_factory.getbasetemp(), json.dumps(raw))
     try:
         profile = store.load(path)
-    except ProfileError as error:
-        assert str(path) in str(error)
+    except ProfileError:
+        refused(path)
         return
     assert LatencyProfile.from_json(profile.to_json()) == profile
     for rows in (1, 3, 100):

@@ -74,6 +74,29 @@ def test_drafting_never_preempts(setting: Setting, seed: int, asked: list[tuple[
     assert world.needless_preemptions == 0
 
 
+def test_a_draft_takes_no_room_that_the_next_request_needs() -> None:
+    """Two tokens each in four blocks of one: both may go on, so the first must not draft into the last block."""
+    world = World(Setting(block_size=1, blocks_per_slab=4, slabs=2, spare=0, max_rows=9, gamma=1, always_draft=True))
+    for prompt in ([1], [2]):
+        world.add(prompt, SamplingParams(ignore_eos=True))
+    world.step()
+    assert [(len(w.tokens), w.gamma) for w in world.step().work] == [(1, 0), (1, 0)]
+
+
+def test_a_rejected_draft_takes_no_room_from_the_next_request() -> None:
+    """As above, but the room was taken a round before the second request came."""
+    world = World(
+        Setting(block_size=1, blocks_per_slab=6, slabs=2, spare=0, max_rows=9, gamma=3, always_draft=True, skill=0.0)
+    )
+    first = world.add([1], SamplingParams(ignore_eos=True))
+    for _ in range(2):
+        world.step()  # five blocks held, two of them for tokens
+    assert len(first.request.tokens) == 3
+    second = world.add([2, 2], SamplingParams(ignore_eos=True))
+    world.step()
+    assert second.request in world.scheduler.running
+
+
 @examples(100)
 @given(SETTINGS, st.integers(0, 99), st.lists(st.tuples(PROMPTS, SAMPLING), min_size=3, max_size=6))
 def test_requests_that_arrive_together_all_finish(
@@ -190,8 +213,9 @@ def test_cancelling_what_is_not_there_changes_nothing() -> None:
 
 
 def test_drafts_leave_half_of_the_rows_to_prompts() -> None:
-    world = World(Setting(block_size=1, blocks_per_slab=40, spare=80, max_rows=8, gamma=8, max_num_seqs=2))
-    world.policy.propose = lambda view=None: _drafting(8)  # type: ignore[method-assign]
+    world = World(
+        Setting(block_size=1, blocks_per_slab=40, spare=80, max_rows=8, gamma=8, max_num_seqs=2, always_draft=True)
+    )
     world.add([1], LONG)
     world.step()
     world.add([2] * 30, LONG)
@@ -201,17 +225,10 @@ def test_drafts_leave_half_of_the_rows_to_prompts() -> None:
 
 
 def test_a_draft_may_take_all_rows_that_no_prompt_wants() -> None:
-    world = World(Setting(block_size=1, blocks_per_slab=40, spare=0, max_rows=8, gamma=9))
-    world.policy.propose = lambda view=None: _drafting(9)  # type: ignore[method-assign]
+    world = World(Setting(block_size=1, blocks_per_slab=40, spare=0, max_rows=8, gamma=9, always_draft=True))
     world.add([1], LONG)
     world.step()
     assert [w.gamma for w in world.step().work] == [7]
-
-
-def _drafting(gamma: int):  # noqa: ANN202
-    from engine.draft.base import Plan
-
-    return Plan((0, 1, 1, 0, 0, 1), gamma)
 
 
 def test_rounds_count_what_the_client_got() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from examples import examples
@@ -19,7 +20,7 @@ CUTS = st.lists(st.integers(0, 16), max_size=16)
 
 def pieces(text: str, cuts: Sequence[int]) -> list[str]:
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
-    return [text[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [text[a:b] for a, b in pairwise(edges)]
 
 
 def cut_text(text: str, stops: Sequence[str]) -> str:

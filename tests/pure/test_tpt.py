@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -165,7 +165,7 @@ def test_uniform_skips_whole_layers_at_even_distances(layers: int, ratio: float)
     assert variants[0::2] == variants[1::2]
     assert variants[0] == 1 or skip == layers
     skipped = [i for i in range(layers) if not variants[2 * i]]
-    distances = [b - a for a, b in zip(skipped, skipped[1:], strict=False)]
+    distances = [b - a for a, b in pairwise(skipped)]
     assert not distances or max(distances) - min(distances) <= 1
     assert not skipped or skipped[-1] == layers - 1
 

@@ -1,0 +1,102 @@
+"""Cores over the embedded model and over tiny random checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from engine.build import LoadedModel
+from engine.config import EngineConfig
+from engine.core import EngineCore
+from engine.types import GenerateRequest, SamplingParams, TokenEvent
+from profiles.schema import LatencyProfile, ProfileKey
+
+GREEDY = SamplingParams(max_tokens=64, temperature=0.0)
+SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
+
+
+def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02) -> LatencyProfile:
+    """Plausible seconds for a small model, so that tests neither measure nor depend on the machine."""
+    rows = (1, 2, 4, 8, 16, 32)
+
+    def grows(base: float) -> tuple[float, ...]:
+        return tuple(base * (1 + verify_slope * (r - 1)) for r in rows)
+
+    key = ProfileKey("made up", 1, "any", "any", "any")
+    return LatencyProfile(key, rows, 5e-5, grows(1.5e-4), grows(1.4e-4), grows(head), (1e-7,) * len(rows), 0.0, 0.0)
+
+
+def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None, **settings: Any) -> LoadedModel:
+    """The embedded model, or `model=` another, with a made-up profile."""
+    return LoadedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile())
+
+
+def tiny_llama(directory: Path, seed: int = 0, scale: float = 1.0, **changes: Any) -> LlamaForCausalLM:
+    """A random-weight checkpoint in `directory`, with the embedded model's tokenizer; returns the reference model."""
+    import shutil
+
+    settings: dict[str, Any] = {
+        "vocab_size": 1024,
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "max_position_embeddings": 256,
+        "eos_token_id": 0,
+        "bos_token_id": None,
+        "pad_token_id": 0,
+        "tie_word_embeddings": False,
+    }
+    torch.manual_seed(seed)
+    model = LlamaForCausalLM(LlamaConfig(**(settings | changes))).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(
+                torch.randn_like(parameter) * 0.1 + 1 if "norm" in name else torch.randn_like(parameter) * 0.15 * scale
+            )
+    model.tie_weights()
+    model.save_pretrained(directory)
+    embedded = Path(__file__).parents[2] / "engine" / "embedded"
+    for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
+        shutil.copy(embedded / name, directory / name)
+    return model
+
+
+def chat_ids(core: EngineCore, text: str) -> tuple[int, ...]:
+    rendered = core.tokenizer.render_chat([{"role": "user", "content": text}])
+    return tuple(core.tokenizer.encode(rendered, add_special_tokens=False))
+
+
+def answer(
+    core: EngineCore,
+    prompts: Sequence[tuple[int, ...]],
+    sampling: SamplingParams = GREEDY,
+    policies: Sequence[str | None] = (None,),
+    *,
+    concurrency: int = 1,
+    seeds: Sequence[int] | None = None,
+) -> list[tuple[int, ...]]:
+    """Tokens of every prompt, `concurrency` at a time; prompt i runs under policies[i % len] with seed i."""
+    said: dict[str, list[int]] = {}
+    todo = list(enumerate(prompts))
+    live = 0
+    while todo or live:
+        while todo and live < concurrency:
+            index, prompt = todo.pop(0)
+            seed = seeds[index] if seeds else index
+            core.add(GenerateRequest(str(index), prompt, replace(sampling, seed=seed), policies[index % len(policies)]))
+            live += 1
+        for event in core.step().events:
+            assert isinstance(event, TokenEvent)
+            said.setdefault(event.request_id, []).extend(event.token_ids)
+            live -= event.finish_reason is not None
+    core.scheduler.blocks.check_integrity()
+    assert core.scheduler.blocks.usage == 0
+    return [tuple(said[str(index)]) for index in range(len(prompts))]

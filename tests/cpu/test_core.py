@@ -1,0 +1,150 @@
+"""Rounds through the whole engine, in float64: what may change speed must not change text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+from support import GREEDY, SAMPLED, answer, chat_ids, load, made_up_profile
+
+from engine.build import LoadedModel
+from engine.config import EngineConfig
+from engine.core import EngineCore
+from engine.kv.cache import bytes_per_token
+from engine.types import FinishReason, GenerateRequest, SamplingParams, TokenEvent
+
+LONG = replace(SAMPLED, max_tokens=90, ignore_eos=True)
+
+
+@pytest.fixture(scope="module")
+def model() -> LoadedModel:
+    return load(torch.float64, max_model_len=256)
+
+
+@pytest.fixture(scope="module")
+def ids(model: LoadedModel, prompts: Sequence[str]) -> list[tuple[int, ...]]:
+    core = model.core(EngineConfig())
+    return [chat_ids(core, text) for text in prompts[::12]]
+
+
+@pytest.fixture(scope="module")
+def plain(model: LoadedModel, ids: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    return answer(model.core(EngineConfig()), ids, LONG, ["none"])
+
+
+def run(core: EngineCore, message: GenerateRequest) -> list[TokenEvent]:
+    core.add(message)
+    events: list[TokenEvent] = []
+    while not core.scheduler.idle:
+        events += [e for e in core.step().events if isinstance(e, TokenEvent)]
+    return events
+
+
+@pytest.mark.parametrize("sampling", [replace(GREEDY, ignore_eos=True), LONG], ids=["greedy", "sampled"])
+def test_a_model_drafting_with_itself_accepts_everything(
+    model: LoadedModel, ids: list[tuple[int, ...]], sampling: SamplingParams
+) -> None:
+    core = model.core(EngineConfig(fixed_skip_ratio=0.0, draft_confidence=0.0, fixed_gamma=5))
+    for index, prompt in enumerate(ids[:4]):
+        last = run(core, GenerateRequest(str(index), prompt, replace(sampling, seed=index), "fixed"))[-1]
+        assert last.speculation is not None
+        assert last.speculation.num_draft_tokens > 40
+        assert last.speculation.num_accepted_draft_tokens == last.speculation.num_draft_tokens
+
+
+def test_preempted_equals_undisturbed(ids: list[tuple[int, ...]], plain: list[tuple[int, ...]]) -> None:
+    """Memory for less than two full contexts, eight requests at once."""
+    tokens = 320
+    probe = load(torch.float64, max_model_len=256)
+    config = EngineConfig(max_model_len=256, kv_cache_memory=tokens * bytes_per_token(probe.spec, torch.float64))
+    core = LoadedModel(config, dtype=torch.float64, profile=made_up_profile()).core(config)
+    assert answer(core, ids, LONG, ["none", "layerskip", "knapspec"], concurrency=8) == plain
+    assert core.scheduler.preemptions > 0
+
+
+def test_a_prefix_hit_equals_a_miss(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    """Turns of a chat: each prompt continues the one before; cached tokens are those of full blocks."""
+    core = model.core(EngineConfig())
+    prompt = ids[5]
+    for turn in range(3):
+        cold = model.core(EngineConfig())
+        miss = run(cold, GenerateRequest("cold", prompt, LONG, "none"))
+        hit = run(core, GenerateRequest(f"turn {turn}", prompt, LONG, "layerskip"))
+        assert [t for e in hit for t in e.token_ids] == [t for e in miss for t in e.token_ids]
+        assert miss[0].cached_tokens == 0
+        assert (hit[0].cached_tokens > 0) == (turn > 0)
+        prompt = (*prompt, *(t for e in hit for t in e.token_ids))[: 100 + 30 * turn]
+    assert core.scheduler.prefix_hits > 0
+
+
+def test_choices_of_one_prompt_share_its_cache(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    prompt = max(ids, key=len)
+    block = EngineConfig().block_size
+    assert len(prompt) > 2 * block
+    core = model.core(EngineConfig())
+    for choice in range(3):
+        core.add(GenerateRequest(str(choice), prompt, replace(LONG, seed=choice), "none"))
+    firsts: dict[str, TokenEvent] = {}
+    while not core.scheduler.idle:
+        for event in core.step().events:
+            assert isinstance(event, TokenEvent)
+            firsts.setdefault(event.request_id, event)
+    shared = (len(prompt) - 1) // block * block
+    assert [firsts[str(c)].cached_tokens for c in range(3)] == [0, shared, shared]
+
+
+@pytest.mark.parametrize("rows", [17, 40])
+def test_prompts_read_in_small_chunks_beside_others(
+    model: LoadedModel, ids: list[tuple[int, ...]], plain: list[tuple[int, ...]], rows: int
+) -> None:
+    core = model.core(EngineConfig(max_num_batched_tokens=rows, max_num_seqs=8))
+    assert answer(core, ids, LONG, ["layerskip", "none"], concurrency=8) == plain
+
+
+def test_a_stop_string_ends_text_and_computation(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core = model.core(EngineConfig())
+    whole = run(core, GenerateRequest("whole", ids[2], replace(GREEDY, max_tokens=40), "layerskip"))
+    text = "".join(e.text for e in whole)
+    stop = text[10:14]
+    events = run(core, GenerateRequest("cut", ids[2], replace(GREEDY, max_tokens=40, stop=(stop,)), "layerskip"))
+    assert "".join(e.text for e in events) == text[: text.index(stop)]
+    assert events[-1].finish_reason is FinishReason.STOP
+    assert events[-1].completion_tokens < whole[-1].completion_tokens
+
+
+def test_length_and_eos(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core = model.core(EngineConfig())
+    for policy in ("none", "layerskip", "knapspec"):
+        for limit in (1, 2, 7):
+            last = run(core, GenerateRequest("a", ids[0], replace(GREEDY, max_tokens=limit), policy))[-1]
+            assert (last.finish_reason, last.completion_tokens) == (FinishReason.LENGTH, limit)
+        full = run(core, GenerateRequest("b", ids[0], replace(LONG, max_tokens=None), policy))[-1]
+        assert full.prompt_tokens + full.completion_tokens == core.info.max_model_len
+        ended = run(core, GenerateRequest("c", ids[0], replace(GREEDY, max_tokens=200), policy))[-1]
+        assert ended.finish_reason is FinishReason.STOP
+        assert "<|end|>" not in ended.text
+
+
+def test_figures_of_a_request_add_up(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core = model.core(EngineConfig())
+    core.add(GenerateRequest("a", ids[1], LONG, "layerskip"))
+    emitted = drafted = accepted = rounds = 0
+    last = None
+    while not core.scheduler.idle:
+        report = core.step()
+        for r in report.rounds:
+            emitted, drafted, accepted, rounds = (
+                emitted + r.emitted,
+                drafted + r.drafted,
+                accepted + r.accepted,
+                rounds + 1,
+            )
+        last = report.events[-1] if report.events else last
+    assert isinstance(last, TokenEvent)
+    assert last.speculation is not None
+    assert (emitted, rounds) == (last.completion_tokens, last.speculation.num_rounds)
+    assert (drafted, accepted) == (last.speculation.num_draft_tokens, last.speculation.num_accepted_draft_tokens)
+    assert emitted == rounds + accepted
+    assert last.speculation.skipped_attention == last.speculation.skipped_mlp == 9

@@ -1,0 +1,171 @@
+"""The decoder against transformers' LlamaForCausalLM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support import load, tiny_llama
+
+from engine.build import LoadedModel
+from engine.errors import ModelError
+from engine.model.attention import Segment
+from engine.model.linear import PlainLinear
+from engine.model.linear_onednn import PackedLinear, onednn_available
+from engine.model.spec import parse_spec
+
+SHAPES: list[dict[str, Any]] = [
+    {},
+    {"tie_word_embeddings": True},
+    {"num_key_value_heads": 4},
+    {"num_key_value_heads": 1, "head_dim": 32},
+    {"num_hidden_layers": 1, "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}},
+]
+TOKENS = torch.randint(0, 1024, (70,), generator=torch.Generator().manual_seed(1)).tolist()
+
+
+@pytest.fixture(params=range(len(SHAPES)), ids=lambda i: ",".join(SHAPES[i]) or "default")
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, LoadedModel]:
+    reference = tiny_llama(tmp_path, seed=request.param, **SHAPES[request.param])
+    return reference, load(torch.float32, model=tmp_path)
+
+
+@torch.inference_mode()
+def logits(model: LoadedModel, chunks: list[int], slab: int = 0) -> torch.Tensor:
+    """All positions' logits, read in chunks of these sizes."""
+    out, start = [], 0
+    for rows in chunks:
+        batch = model.attention.prepare([Segment(slab, start, rows)])
+        x = model.decoder.run(model.decoder.embed(TOKENS[start : start + rows]), batch)
+        out.append(model.decoder.head(x))
+        start += rows
+    return torch.cat(out)
+
+
+@torch.inference_mode()
+def test_logits_equal_transformers(pair: tuple[Any, LoadedModel]) -> None:
+    reference, model = pair
+    want = reference(torch.tensor([TOKENS])).logits[0]
+    assert want.abs().max() > 0.5, "the comparison must not be about zeros"
+    assert (logits(model, [70]) - want).abs().max() <= 1e-4
+
+
+@torch.inference_mode()
+def test_chunked_and_cached_equal_whole(pair: tuple[Any, LoadedModel]) -> None:
+    _, model = pair
+    whole = logits(model, [70])
+    for slab, chunks in ((1, [1] * 70), (2, [33, 1, 2, 16, 17, 1]), (3, [16, 54])):
+        assert (logits(model, chunks, slab) - whole).abs().max() <= 1e-4
+
+
+@torch.inference_mode()
+def test_attend_then_mlp_is_the_layer(pair: tuple[Any, LoadedModel]) -> None:
+    reference, model = pair
+    outputs = reference(torch.tensor([TOKENS]), output_hidden_states=True).hidden_states
+    x = model.decoder.embed(TOKENS)
+    batch = model.attention.prepare([Segment(0, 0, len(TOKENS))])
+    for layer in range(model.spec.layers - 1):  # transformers applies the final norm to the last
+        x = model.decoder.mlp(layer, model.decoder.attend(layer, x, batch))
+        assert (x - outputs[layer + 1][0]).abs().max() <= 1e-4
+
+
+@torch.inference_mode()
+def test_a_batch_of_requests_equals_each_alone(pair: tuple[Any, LoadedModel]) -> None:
+    """Segments of different lengths and widths, neighbours and not, prompt chunks among them."""
+    _, model = pair
+    whole = logits(model, [70])
+    for slab in range(8):
+        logits(model, [70], slab)
+    for segments in (
+        [Segment(0, 10, 1), Segment(1, 60, 1), Segment(2, 11, 1)],
+        [Segment(0, 20, 4), Segment(1, 50, 1), Segment(2, 30, 3), Segment(5, 3, 2)],
+        [Segment(0, 20, 5), Segment(3, 0, 40), Segment(4, 69, 1), Segment(7, 5, 5)],
+    ):
+        rows = [TOKENS[s.start : s.start + s.rows] for s in segments]
+        x = model.decoder.embed([t for r in rows for t in r])
+        got = model.decoder.head(model.decoder.run(x, model.attention.prepare(segments)))
+        want = torch.cat([whole[s.start : s.start + s.rows] for s in segments])
+        assert (got - want).abs().max() <= 1e-4
+
+
+@torch.inference_mode()
+def test_rows_with_different_plans_equal_each_alone(pair: tuple[Any, LoadedModel]) -> None:
+    _, model = pair
+    layers = model.spec.layers
+    plans = [(1, 1) * layers, (1, 0) * layers, (0, 1) * layers, (0, 0) * (layers - 1) + (1, 1)]
+    alone = []
+    for slab, plan in enumerate(plans):
+        logits(model, [30], slab)
+        batch = model.attention.prepare([Segment(slab, 30, 1)])
+        alone.append(model.decoder.run_plan(model.decoder.embed([TOKENS[30 + slab]]), batch, plan))
+    for slab in range(4):
+        logits(model, [30], slab)
+    batch = model.attention.prepare([Segment(slab, 30, 1) for slab in range(4)])
+    together = model.decoder.run_plans(model.decoder.embed(TOKENS[30:34]), batch, plans)
+    assert (together - torch.cat(alone)).abs().max() <= 1e-4
+    assert (alone[0] - alone[1]).abs().max() > 1e-2
+
+
+@pytest.mark.skipif(not onednn_available(), reason="needs a CPU with native bf16")
+@torch.inference_mode()
+def test_packed_linear_equals_plain() -> None:
+    generator = torch.Generator().manual_seed(0)
+    weight = torch.randn(96, 64, generator=generator).bfloat16()
+    packed, plain = PackedLinear(weight), PlainLinear(weight)
+    for rows in (1, 3, 17):
+        x = torch.randn(rows, 64, generator=generator).bfloat16()
+        residual = torch.randn(rows, 96, generator=generator).bfloat16()
+        torch.testing.assert_close(packed(x), plain(x))
+        torch.testing.assert_close(packed.add(x, residual), plain.add(x, residual))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"architectures": ["MixtralForCausalLM"]}, "MixtralForCausalLM"),
+        ({"architectures": None}, "none named"),
+        ({"attention_bias": True}, "attention_bias"),
+        ({"rope_parameters": {"rope_type": "yarn"}}, "yarn"),
+        ({"hidden_act": "gelu"}, "gelu"),
+        ({"quantization_config": {"bits": 4}}, "quantised"),
+        ({"num_attention_heads": 3}, "impossible"),
+        ({"hidden_size": "wide"}, "wrong type"),
+        ({"vocab_size": None}, "wrong type"),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name(change: dict[str, Any], says: str) -> None:
+    config = {
+        "architectures": ["LlamaForCausalLM"],
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": 100,
+        "max_position_embeddings": 64,
+    }
+    parse_spec(config)
+    with pytest.raises(ModelError, match=says):
+        parse_spec(config | change)
+
+
+def test_missing_unexpected_and_misshapen_tensors_are_named(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    tiny_llama(tmp_path)
+    path = tmp_path / "model.safetensors"
+    tensors = load_file(path)
+    name = "model.layers.1.mlp.up_proj.weight"
+    for damaged, says in (
+        ({k: v for k, v in tensors.items() if k != name}, "lacks 1 tensors, first " + name),
+        (tensors | {"model.extra": torch.zeros(1)}, "unexpected 1 tensors, first model.extra"),
+        (tensors | {name: torch.zeros(3, 3)}, name + r" in model.safetensors is \[3, 3\]"),
+    ):
+        save_file(damaged, path)
+        with pytest.raises(ModelError, match=says):
+            load(torch.float32, model=tmp_path)
+    path.write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00{}")
+    with pytest.raises(ModelError, match="cannot read"):
+        load(torch.float32, model=tmp_path)

@@ -1,0 +1,143 @@
+"""The knapspec policy: it drafts where that pays, stops where it does not, and keeps to its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+from support import GREEDY, answer, chat_ids, load, made_up_profile
+
+from engine.build import LoadedModel
+from engine.config import EngineConfig
+from engine.core import EngineCore
+from engine.draft.base import Plan
+from engine.draft.costs import CostModel
+from engine.draft.knapspec import KnapSpec
+from engine.step import StepOutput, StepPlan, Work, WorkOutput
+from engine.types import GenerateRequest, RequestRound
+
+
+@pytest.fixture(scope="module")
+def model() -> LoadedModel:
+    return load(torch.float32)
+
+
+@pytest.fixture(scope="module")
+def ids(model: LoadedModel, prompts: Sequence[str]) -> list[tuple[int, ...]]:
+    core = model.core(EngineConfig())
+    return [chat_ids(core, text) for text in prompts[::7]]
+
+
+class FrozenCosts(CostModel):
+    """Trusts the profile whatever rounds take, so that decisions do not depend on this machine."""
+
+    def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:
+        pass
+
+
+def core_with(model: LoadedModel, config: EngineConfig, **profile: float) -> tuple[EngineCore, KnapSpec]:
+    core = model.core(config)
+    context = replace(core._policies, costs=FrozenCosts(model.spec, made_up_profile(**profile)))
+    policy = KnapSpec(context)
+    core._made["knapspec"] = policy
+    return core, policy
+
+
+def rounds(core: EngineCore, prompts: Sequence[tuple[int, ...]]) -> list[RequestRound]:
+    seen: list[RequestRound] = []
+    for index, prompt in enumerate(prompts):
+        core.add(GenerateRequest(str(index), prompt, replace(GREEDY, ignore_eos=True), "knapspec"))
+        while not core.scheduler.idle:
+            seen += core.step().rounds
+    return seen
+
+
+def test_it_drafts_with_part_of_the_model_where_that_pays(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core, policy = core_with(model, EngineConfig())
+    seen = rounds(core, ids[:6])
+    assert sum(r.emitted for r in seen) / len(seen) > 1.7
+    drafting = [r for r in seen if r.drafted]
+    assert all(0 < r.skipped_attention + r.skipped_mlp < model.spec.sublayers for r in drafting)
+    assert 0 < len(policy._library) <= 8
+
+
+def test_it_decodes_plainly_where_drafting_cannot_pay(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    """Wide verification at many times the price of a single row: γ = 0, but for a rare probe."""
+    core, _ = core_with(model, EngineConfig(), verify_slope=3.0)
+    seen = rounds(core, ids[:6])
+    assert sum(r.drafted > 0 for r in seen) <= 0.05 * len(seen)
+    assert sum(r.drafted for r in seen) > 0, "probes keep acceptance known"
+
+
+def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    """The head runs in every draft pass: the cost must count it."""
+    cheap, _ = core_with(model, EngineConfig())
+    dear, _ = core_with(model, EngineConfig(), head=4e-2)
+    assert sum(r.drafted for r in rounds(cheap, ids[:4])) > 10 * sum(r.drafted for r in rounds(dear, ids[:4]))
+
+
+def test_every_request_reselects_on_its_own(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core, _ = core_with(model, EngineConfig(knapspec_redecide=4))
+    outcomes = {r.request_id: 0 for r in rounds(core, ids[:4])}
+    for r in rounds(core, ids[:4]):
+        outcomes[r.request_id] += r.reselected is not None
+    assert all(count >= 2 for count in outcomes.values())
+
+
+def test_search_keeps_to_its_budget_and_none_means_none(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=0.02))
+    rounds(core, ids)
+    first = policy._first_search
+    assert policy._searched - first <= 0.02 * policy._busy + policy._search_cost
+    core, policy = core_with(model, EngineConfig(knapspec_budget=0.0))
+    assert all(r.drafted == 0 for r in rounds(core, ids[:2]))
+    assert policy._searched == 0
+
+
+def test_a_search_beside_other_streams_is_spread_over_rounds(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=1.0))
+    answer(core, ids[:4], replace(GREEDY, ignore_eos=True), ["knapspec"], concurrency=4)
+    assert policy._slices > 2 * policy._searches > 0
+
+
+def test_protected_layers_are_never_skipped(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core, policy = core_with(model, EngineConfig(knapspec_protect=(0, -1), knapspec_budget=1.0, knapspec_interval=8))
+    rounds(core, ids[:3])
+    assert policy._library
+    for variants in policy._library:
+        assert variants[:2] == variants[-2:] == (1, 1)
+
+
+def test_observed_times_correct_the_profile_within_bounds(model: LoadedModel) -> None:
+    costs = CostModel(model.spec, made_up_profile())
+    plan = Plan((1, 1) * 3 + (0, 0) * 9, 3)
+    work = Work("a", 0, 50, (1,), True, GREEDY, plan)
+    out = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
+    before = costs.draft_pass(plan.variants, [50]), costs.verify_pass(4, [50])
+    for _ in range(200):
+        costs.observe(StepPlan((work,)), StepOutput((out,), 3, 3 * 1.5 * before[0], 0.8 * before[1]), 1e-4)
+    assert costs.draft_pass(plan.variants, [50]) == pytest.approx(1.5 * before[0], rel=0.05)
+    assert costs.verify_pass(4, [50]) == pytest.approx(0.8 * before[1], rel=0.05)
+    costs.observe(StepPlan((work,)), StepOutput((out,), 3, 1e3, 1e3), 1e3)
+    assert costs.draft_pass(plan.variants, [50]) < 1.7 * before[0], "one stall does not count for much"
+    for _ in range(2000):
+        costs.observe(StepPlan((work,)), StepOutput((out,), 3, 1e3, 1e3), 1e3)
+    assert costs.draft_pass(plan.variants, [50]) <= 2.5 * before[0] * 1.001
+    costs.reset()
+    assert costs.draft_pass(plan.variants, [50]) == before[0]
+
+
+def test_marginal_prices(model: LoadedModel) -> None:
+    """Beside others, a sublayer that they run costs little more; one that they skip costs what it costs alone."""
+    costs = CostModel(model.spec, made_up_profile())
+    alone = costs.sublayers(100, 1, None)
+    union = (1, 1, 0, 0) * 6
+    beside = costs.sublayers(100, 4, union)
+    for i, ran in enumerate(union):
+        if ran:
+            scan = costs.profile.scan(100, 1) if i % 2 == 0 else 0.0
+            assert beside[i] < 0.1 * alone[i] + scan, "its own scan stays at full price"
+        else:
+            assert beside[i] == alone[i]

@@ -1,0 +1,563 @@
+"""The engine's thread over a real core: what streams, listeners and late comers see, whatever happens inside."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from support import answer, chat_ids, load
+
+from engine.build import LoadedModel
+from engine.clock import Clock, SystemClock
+from engine.config import EngineConfig
+from engine.core import EngineCore
+from engine.errors import (
+    ContextLengthError,
+    EngineDeadError,
+    EngineDrainingError,
+    QueueFullError,
+    RequestError,
+    UnknownPolicyError,
+)
+from engine.loop import EngineThread, Stream
+from engine.types import FinishReason, GenerateRequest, RoundReport, SamplingParams, TokenEvent
+
+PATIENCE = 30  # seconds until what should have happened counts as hanging
+SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
+ENDLESS = SamplingParams(max_tokens=1500, temperature=0.0, ignore_eos=True)
+
+
+@pytest.fixture(scope="module")
+def model() -> LoadedModel:
+    return load()
+
+
+@pytest.fixture
+def core(model: LoadedModel) -> EngineCore:
+    return model.core(EngineConfig())
+
+
+class ManualClock:
+    """Time that passes when a test says so; counts who looked."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.looked = 0
+
+    def now(self) -> float:
+        self.looked += 1
+        return self.time
+
+
+class Observed:
+    """An engine whose rounds wait for `release`, with what it ran and reported."""
+
+    def __init__(self, core: EngineCore, clock: Clock, max_live: int) -> None:
+        self.engine = EngineThread(core, clock, max_live=max_live)
+        self.ran: list[list[str]] = []  # who ran when a round began, before it admits anybody
+        self.reports: list[RoundReport] = []
+        self.error: Exception | None = None  # what the next round raises
+        self._core = core
+        self._step = core.step
+        self._permits = threading.Semaphore(0)
+        self._reported = asyncio.Event()
+        core.step = self._held_step  # type: ignore[method-assign]
+        self.engine.add_listener(self._listen)
+
+    def submit(self, id: str, sampling: SamplingParams = SHORT, policy: str | None = None) -> Stream:
+        return self.engine.submit(GenerateRequest(id, chat_ids(self._core, f"What is {id}?"), sampling, policy))
+
+    def release(self, rounds: int = 10_000) -> None:
+        self._permits.release(rounds)
+
+    async def report(self, condition: Callable[[RoundReport], bool]) -> RoundReport:
+        """The newest report, once it fulfils the condition."""
+        while not (self.reports and condition(self.reports[-1])):
+            self._reported.clear()
+            await self._reported.wait()
+        return self.reports[-1]
+
+    def _held_step(self) -> RoundReport:
+        assert self._permits.acquire(timeout=PATIENCE)
+        self.ran.append([request.id for request in self._core.scheduler.running])
+        if self.error is not None:
+            raise self.error
+        return self._step()
+
+    def _listen(self, report: RoundReport) -> None:
+        self.reports.append(report)
+        self._reported.set()
+
+
+@asynccontextmanager
+async def observed(core: EngineCore, *, clock: Clock | None = None, max_live: int = 8) -> AsyncIterator[Observed]:
+    """A started engine that is drained at the end, and must then have left no thread."""
+    session = Observed(core, clock or SystemClock(), max_live)
+    await session.engine.start()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            yield session
+    finally:
+        session.release()
+        await session.engine.drain(0)
+    assert threads() == []
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("knapserve")]
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(test)
+
+
+async def collect(stream: Stream) -> list[TokenEvent]:
+    return [event async for event in stream]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """For what only another task of this loop can bring about; the engine's timeout bounds it."""
+    while not condition():
+        await asyncio.sleep(0)
+
+
+def tokens_of(events: list[TokenEvent]) -> tuple[int, ...]:
+    return tuple(token for event in events for token in event.token_ids)
+
+
+def alone(model: LoadedModel, *ids: str) -> list[tuple[int, ...]]:
+    """What `Observed.submit` of these ids says without thread, company or drafting."""
+    core = model.core(EngineConfig())
+    return answer(core, [chat_ids(core, f"What is {id}?") for id in ids], SHORT, ["none"])
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip", "knapspec"])
+def test_tokens_arrive_and_end_with_one_finish_reason(model: LoadedModel, core: EngineCore, policy: str) -> None:
+    async def test() -> None:
+        async with observed(core) as session:
+            session.release()
+            stream = session.submit("snow", policy=policy)
+            events = await collect(stream)
+            assert await collect(stream) == []  # it stays ended
+        assert [tokens_of(events)] == alone(model, "snow")
+        assert [event.finish_reason for event in events] == [None] * (len(events) - 1) + [FinishReason.LENGTH]
+        assert "".join(event.text for event in events) == core.tokenizer.backend.decode(list(tokens_of(events)))
+        counts = [len(tokens_of(events[: i + 1])) for i in range(len(events))]
+        assert [event.completion_tokens for event in events] == counts
+        last = events[-1]
+        assert last.speculation is not None
+        assert (last.speculation.policy, last.speculation.num_rounds) == (policy, len(events))
+        assert (last.speculation.num_draft_tokens > 0) == (policy != "none")
+        assert last.timing is not None
+        assert all(event.speculation is None and event.timing is None for event in events[:-1])
+
+    run(test())
+
+
+def test_two_streams_share_rounds_and_say_what_they_say_alone(model: LoadedModel, core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core) as session:
+            streams = [session.submit("snow", policy="layerskip"), session.submit("a river", policy="none")]
+            session.release()
+            said = await asyncio.gather(*map(collect, streams))
+        assert [tokens_of(events) for events in said] == alone(model, "snow", "a river")
+        assert all(event.request_id == id for events, id in zip(said, ("snow", "a river"), strict=True) for event in events)
+        together = [report for report in session.reports if len(report.rounds) == 2]
+        assert together
+        assert all({part.request_id for part in report.rounds} == {"snow", "a river"} for report in together)
+
+    run(test())
+
+
+async def _close(_: EngineThread, stream: Stream) -> None:
+    await stream.aclose()
+
+
+async def _cancel(engine: EngineThread, _: Stream) -> None:
+    engine.cancel("snow")
+
+
+LEAVING = pytest.mark.parametrize("leave", [_close, _cancel])
+Leave = Callable[[EngineThread, Stream], Awaitable[None]]
+
+
+@LEAVING
+def test_leaving_frees_the_cache_within_one_round(core: EngineCore, leave: Leave) -> None:
+    async def test() -> None:
+        async with observed(core) as session:
+            stream = session.submit("snow", ENDLESS)
+            session.release(3)
+            busy = await session.report(lambda report: len(session.reports) == 3)
+            assert (busy.running, session.engine.stats().running) == (1, 1)
+            assert busy.kv_usage > 0
+            assert (await anext(stream)).token_ids
+            await leave(session.engine, stream)
+            session.release(1)  # the round that had begun; there is no permit for another
+            await session.report(lambda report: report.running == 0)
+            assert len(session.ran) <= 4
+            assert core.scheduler.idle
+            core.scheduler.blocks.check_integrity()
+            stats = session.engine.stats()
+            assert (stats.running, stats.waiting, stats.kv_usage) == (0, 0, 0.0)
+            assert core.scheduler.blocks.usage == 0
+
+    run(test())
+
+
+@LEAVING
+def test_leaving_concerns_nobody_else(model: LoadedModel, core: EngineCore, leave: Leave) -> None:
+    async def test() -> None:
+        async with observed(core) as session:
+            gone = session.submit("snow", ENDLESS)
+            stays = session.submit("a river")
+            session.release(2)
+            await session.report(lambda report: len(session.reports) == 2)
+            await leave(session.engine, gone)
+            begun = len(session.reports) + 1  # the third waits for its permit already, or will see the cancellation
+            session.release()
+            events = await collect(stays)
+        assert [tokens_of(events)] == alone(model, "a river")
+        assert session.ran[1] == ["snow", "a river"]
+        assert session.ran[begun:]
+        assert all(ids == ["a river"] for ids in session.ran[begun:])
+        core.scheduler.blocks.check_integrity()
+        assert core.scheduler.blocks.usage == 0
+
+    run(test())
+
+
+def test_a_closed_stream_is_over(core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core) as session:
+            stream = session.submit("snow", ENDLESS)
+            session.release(3)
+            await session.report(lambda report: len(session.reports) == 3)
+            await stream.aclose()
+            assert await collect(stream) == []  # what had arrived is not for anybody any more
+            await stream.aclose()
+            assert session.engine.stats().waiting == 0
+
+    run(test())
+
+
+def test_a_request_cancelled_while_it_waits_never_runs(model: LoadedModel) -> None:
+    core = model.core(EngineConfig(max_num_seqs=1))
+
+    async def test() -> None:
+        async with observed(core) as session:
+            first, second, third = (session.submit(id) for id in ("snow", "a boat", "a river"))
+            session.release(2)
+            await session.report(lambda report: (report.running, report.waiting) == (1, 2))
+            assert session.engine.stats().waiting == 2
+            await second.aclose()
+            session.release()
+            said = [tokens_of(events) for events in await asyncio.gather(collect(first), collect(third))]
+        assert said == alone(model, "snow", "a river")
+        assert not any("a boat" in ids for ids in session.ran)
+
+    run(test())
+
+
+def test_cancelling_before_the_first_round_leaves_nothing(core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core) as session:
+            stream = session.submit("snow")
+            await stream.aclose()
+            session.release()
+            assert tokens_of(await collect(session.submit("a river")))
+            assert session.reports[-1].running == session.reports[-1].waiting == 0
+        assert all("snow" not in {part.request_id for part in report.rounds[1:]} for report in session.reports)
+        assert core.scheduler.blocks.usage == 0
+
+    run(test())
+
+
+def test_cancelling_unknown_and_finished_requests_changes_nothing(model: LoadedModel, core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core) as session:
+            session.release()
+            first = session.submit("snow")
+            await collect(first)
+            stream = session.submit("a river")
+            session.engine.cancel("snow")
+            session.engine.cancel("nobody")
+            await first.aclose()
+            events = await collect(stream)
+        assert [tokens_of(events)] == alone(model, "a river")
+
+    run(test())
+
+
+def test_an_exception_in_a_round_fails_everybody(core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core, max_live=3) as session:
+            streams = [session.submit("snow", ENDLESS), session.submit("a river", ENDLESS)]
+            session.release(2)
+            await session.report(lambda report: len(session.reports) == 2)
+            streams.append(session.submit("a late comer"))  # waits in the inbox, unseen by the core
+            session.error = ValueError("boom")
+            session.release()
+            for stream in streams:
+                with pytest.raises(EngineDeadError, match="ValueError: boom"):
+                    await collect(stream)
+                assert await collect(stream) == []
+            stats = session.engine.stats()
+            assert (stats.failure, stats.ready, stats.draining) == ("ValueError: boom", False, False)
+            with pytest.raises(EngineDeadError, match="boom"):
+                session.submit("snow")
+            await until(lambda: threads() == [])
+
+    run(test())
+
+
+def test_a_dead_engine_drains_at_once(core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core, clock=ManualClock()) as session:
+            session.error = ValueError("boom")
+            session.release()
+            with pytest.raises(EngineDeadError):
+                await collect(session.submit("snow"))
+            await session.engine.drain(1e9)
+            assert session.engine.stats().failure == "ValueError: boom"
+
+    run(test())
+
+
+def test_draining_finishes_what_runs_and_refuses_what_comes(model: LoadedModel) -> None:
+    core = model.core(EngineConfig(max_num_seqs=1))
+
+    async def test() -> None:
+        async with observed(core) as session:
+            streams = [session.submit("snow"), session.submit("a river")]  # the second waits
+            session.release(2)
+            await session.report(lambda report: (report.running, report.waiting) == (1, 1))
+            drain = asyncio.create_task(session.engine.drain(1e9))
+            await until(lambda: session.engine.stats().draining)
+            assert not session.engine.stats().ready
+            with pytest.raises(EngineDrainingError):
+                session.submit("a late comer")
+            assert not drain.done()
+            session.release()
+            said = [tokens_of(events) for events in await asyncio.gather(*map(collect, streams))]
+            await drain
+            assert threads() == []
+            assert session.engine.stats().failure is None
+            with pytest.raises(EngineDrainingError):
+                session.submit("a later comer")
+        assert said == alone(model, "snow", "a river")
+        assert not any("comer" in id for ids in session.ran for id in ids)
+
+    run(test())
+
+
+def test_draining_fails_the_rest_when_time_is_up(core: EngineCore) -> None:
+    clock = ManualClock()
+
+    async def test() -> None:
+        async with observed(core, clock=clock) as session:
+            stream = session.submit("snow", ENDLESS)
+            session.release(2)
+            await session.report(lambda report: len(session.reports) == 2)
+            drain = asyncio.create_task(session.engine.drain(30))
+            await until(lambda: session.engine.stats().draining)
+            clock.time = 29.9
+            looked = clock.looked
+            await until(lambda: clock.looked >= looked + 3)
+            assert (await anext(stream)).token_ids  # it has not been failed
+            clock.time = 30.1
+            with pytest.raises(EngineDrainingError):
+                await collect(stream)
+            assert await collect(stream) == []
+            session.release()
+            await drain
+            assert threads() == []
+            stats = session.engine.stats()
+            assert (stats.draining, stats.ready, stats.failure) == (True, False, None)
+
+    run(test())
+
+
+def test_draining_without_patience_fails_running_and_waiting_requests(model: LoadedModel) -> None:
+    core = model.core(EngineConfig(max_num_seqs=1))
+
+    async def test() -> None:
+        async with observed(core) as session:
+            streams = [session.submit("snow", ENDLESS), session.submit("a river", ENDLESS)]
+            session.release()
+            await session.report(lambda report: (report.running, report.waiting) == (1, 1))
+            await session.engine.drain(0)
+            for stream in streams:
+                with pytest.raises(EngineDrainingError):
+                    await collect(stream)
+            assert threads() == []
+
+    run(test())
+
+
+def test_an_idle_engine_starts_and_drains(core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core) as session:
+            assert threads() == ["knapserve-engine"]
+            stats = session.engine.stats()
+            assert (stats.ready, stats.running, stats.waiting, stats.kv_usage) == (True, 0, 0, 0.0)
+            await session.engine.drain(1e9)
+            assert threads() == []
+            await session.engine.drain(1e9)  # once more does no harm
+
+    run(test())
+
+
+def test_an_engine_that_was_never_started_is_not_ready_and_drains(core: EngineCore) -> None:
+    async def test() -> None:
+        engine = EngineThread(core, SystemClock(), max_live=1)
+        assert not engine.stats().ready
+        await engine.drain(1e9)
+
+    run(test())
+
+
+def test_an_idle_engine_shows_life(core: EngineCore) -> None:
+    clock = ManualClock()
+
+    async def test() -> None:
+        async with observed(core, clock=clock) as session:
+            clock.time = 100.0
+            await until(lambda: session.engine.stats().heartbeat_age == 0)
+
+    run(test())
+
+
+def test_an_engine_that_hangs_shows_none(core: EngineCore) -> None:
+    clock = ManualClock()
+
+    async def test() -> None:
+        async with observed(core, clock=clock) as session:
+            session.submit("snow")
+            session.release(2)
+            await session.report(lambda report: len(session.reports) == 2)
+            clock.time = 100.0
+            assert session.engine.stats().heartbeat_age == 100.0
+            session.release(1)
+            await session.report(lambda report: len(session.reports) == 3)
+            assert session.engine.stats().heartbeat_age == 0
+
+    run(test())
+
+
+def test_a_full_queue_refuses_until_somebody_leaves(model: LoadedModel) -> None:
+    core = model.core(EngineConfig(max_num_seqs=1))
+
+    async def test() -> None:
+        async with observed(core, max_live=2) as session:
+            first, second = session.submit("snow"), session.submit("a river")
+            with pytest.raises(QueueFullError) as full:
+                session.submit("a late comer")
+            assert full.value.retry_after >= 1
+            await second.aclose()
+            third = session.submit("a boat")
+            with pytest.raises(QueueFullError):
+                session.submit("a late comer")
+            session.release()
+            said = [tokens_of(events) for events in await asyncio.gather(collect(first), collect(third))]
+            assert tokens_of(await collect(session.submit("a late comer")))  # the finished have left, too
+        assert said == alone(model, "snow", "a boat")
+
+    run(test())
+
+
+BAD_REQUESTS: list[tuple[GenerateRequest, type[RequestError], str]] = [
+    (GenerateRequest("bad", ()), RequestError, "prompt"),
+    (GenerateRequest("bad", (5, -1)), RequestError, "prompt"),
+    (GenerateRequest("bad", (5, 1024)), RequestError, "prompt"),
+    (GenerateRequest("bad", (5,), draft_policy="guesswork"), UnknownPolicyError, "draft_policy"),
+    (GenerateRequest("bad", (5,) * 2048), ContextLengthError, "messages"),
+    (GenerateRequest("bad", (5,), SamplingParams(max_tokens=2048)), ContextLengthError, "messages"),
+]
+
+
+@pytest.mark.parametrize(("request_", "error", "param"), BAD_REQUESTS)
+def test_what_cannot_run_costs_no_round(
+    model: LoadedModel, core: EngineCore, request_: GenerateRequest, error: type[RequestError], param: str
+) -> None:
+    async def test() -> None:
+        async with observed(core) as session:
+            session.release()
+            with pytest.raises(error) as refused:
+                session.engine.submit(request_)
+            assert refused.value.param == param
+            assert session.engine.stats().waiting == 0
+            assert core.scheduler.idle
+            # All that ever ran is the next request, which took the rounds that it takes alone.
+            events = await collect(session.submit("snow", policy="none"))
+        assert [tokens_of(events)] == alone(model, "snow")
+        assert session.ran == [[]] + [["snow"]] * (len(events) - 1)
+
+    run(test())
+
+
+def test_the_longest_request_that_fits_is_taken(core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core) as session:
+            session.release()
+            sampling = SamplingParams(temperature=0.0, ignore_eos=True)
+            events = await collect(session.engine.submit(GenerateRequest("full", (5,) * 2047, sampling)))
+            assert len(tokens_of(events)) == 1
+            assert events[-1].finish_reason == FinishReason.LENGTH
+
+    run(test())
+
+
+def test_reports_add_up_to_what_the_streams_got(core: EngineCore) -> None:
+    async def test() -> None:
+        policies = {"snow": "layerskip", "a river": "knapspec", "a boat": "none"}
+        async with observed(core) as session:
+            session.release()
+            said = dict(
+                zip(
+                    policies,
+                    await asyncio.gather(*(collect(session.submit(id, policy=p)) for id, p in policies.items())),
+                    strict=True,
+                )
+            )
+            # Once more: its prompt comes from the prefix cache as far as whole blocks go.
+            long = chat_ids(core, "What is it? " * 10)
+            for id in ("first", "second"):
+                said[id] = await collect(session.engine.submit(GenerateRequest(id, long, SHORT)))
+        reports = session.reports
+        for id, events in said.items():
+            assert [event for report in reports for event in report.events if event.request_id == id] == events
+            parts = [part for report in reports for part in report.rounds if part.request_id == id]
+            figures = events[-1].speculation
+            assert figures is not None
+            assert [part.emitted for part in parts] == [len(event.token_ids) for event in events]
+            assert sum(part.drafted for part in parts) == figures.num_draft_tokens
+            assert sum(part.accepted for part in parts) == figures.num_accepted_draft_tokens
+            assert sum(part.emitted > 0 for part in parts) == figures.num_rounds
+            assert {part.policy for part in parts} == {figures.policy}
+        last = {id: events[-1] for id, events in said.items()}
+        assert last["first"].cached_tokens == 0
+        assert last["second"].cached_tokens == (len(long) - 1) // 16 * 16 > 0
+        asked = sum(event.prompt_tokens for event in last.values())
+        cached = sum(event.cached_tokens for event in last.values())
+        assert sum(report.prefix_queries for report in reports) == asked
+        assert sum(report.prefix_hits for report in reports) == cached
+        assert sum(report.prompt_tokens for report in reports) == asked - cached
+        assert all(report.prompt_tokens <= report.batched_tokens for report in reports)
+        assert all(0 <= report.kv_usage <= 1 for report in reports)
+        assert (reports[-1].running, reports[-1].waiting, reports[-1].kv_usage) == (0, 0, 0.0)
+
+    run(test())
+
+
+def test_a_prompt_of_one_token_is_a_prompt_token(core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core) as session:
+            session.release()
+            await collect(session.engine.submit(GenerateRequest("one", (5,), SHORT, "none")))
+        assert sum(report.prompt_tokens for report in session.reports) == 1
+
+    run(test())

@@ -1,0 +1,153 @@
+"""The sampler: its distribution, its purity, and that the statistical test would catch a wrong one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from engine.sampling import draw, gumbel, process
+from engine.types import SamplingParams
+
+LOGITS = torch.tensor([1.5, 0.3, -0.2, 0.9, -1.0, 0.31])
+DRAWS = 40_000
+
+Sampler = Callable[[torch.Tensor, SamplingParams, int], list[int]]
+
+
+def ours(logits: torch.Tensor, params: SamplingParams, draws: int) -> list[int]:
+    """Independent draws: one per position."""
+    return draw(logits.expand(draws, -1), [params] * draws, range(draws)).tokens
+
+
+def expected(logits: torch.Tensor, params: SamplingParams) -> list[float]:
+    """The processed distribution by enumeration: temperature, then top-k, then the fewest ids that hold top_p."""
+    weights = {i: math.exp(float(x) / params.temperature) for i, x in enumerate(logits.tolist())}
+    order = sorted(weights, key=lambda i: (-weights[i], i))
+    if params.top_k > 0:
+        order = order[: params.top_k]
+    total = sum(weights[i] for i in order)
+    kept, mass = [], 0.0
+    for i in order:
+        if mass >= params.top_p and params.top_p < 1:
+            break
+        kept.append(i)
+        mass += weights[i] / total
+    total = sum(weights[i] for i in kept)
+    return [weights[i] / total if i in kept else 0.0 for i in range(len(logits))]
+
+
+def chi_square(tokens: list[int], probabilities: list[float]) -> float:
+    """Pearson's statistic; infinite if an excluded id was drawn."""
+    counts = [tokens.count(i) for i in range(len(probabilities))]
+    if any(c and not p for c, p in zip(counts, probabilities, strict=True)):
+        return math.inf
+    n = len(tokens)
+    return sum((c - n * p) ** 2 / (n * p) for c, p in zip(counts, probabilities, strict=True) if p)
+
+
+CRITICAL = 25.7  # χ² with 5 degrees of freedom, p ≈ 1e-4 (the draws are seeded: no flaking)
+
+CASES = [
+    SamplingParams(temperature=1.0, seed=1),
+    SamplingParams(temperature=0.6, seed=2),
+    SamplingParams(temperature=1.3, top_k=3, seed=3),
+    SamplingParams(temperature=1.0, top_p=0.8, seed=4),
+    SamplingParams(temperature=0.9, top_k=4, top_p=0.7, seed=5),
+]
+
+
+@pytest.mark.parametrize("params", CASES)
+def test_distribution_by_enumeration(params: SamplingParams) -> None:
+    assert chi_square(ours(LOGITS, params, DRAWS), expected(LOGITS, params)) < CRITICAL
+
+
+def half_temperature(logits: torch.Tensor, params: SamplingParams, draws: int) -> list[int]:
+    return ours(logits * 1.1, params, draws)
+
+
+def gaussian_noise(logits: torch.Tensor, params: SamplingParams, draws: int) -> list[int]:
+    torch.manual_seed(0)
+    scores = process(logits[None].float(), [params])
+    return (scores + torch.randn(draws, logits.shape[0]) * math.pi / math.sqrt(6)).argmax(-1).tolist()
+
+
+def same_noise_for_all_ids_but_one(logits: torch.Tensor, params: SamplingParams, draws: int) -> list[int]:
+    noise = gumbel([params.seed] * draws, range(draws), logits.shape[0], logits.device)
+    noise[:, 1] = noise[:, 0]
+    return (process(logits[None].float(), [params]) + noise).argmax(-1).tolist()
+
+
+def ignores_truncation(logits: torch.Tensor, params: SamplingParams, draws: int) -> list[int]:
+    return ours(logits, SamplingParams(temperature=params.temperature, seed=params.seed), draws)
+
+
+@pytest.mark.parametrize("wrong", [half_temperature, gaussian_noise, same_noise_for_all_ids_but_one])
+def test_wrong_samplers_are_caught(wrong: Sampler) -> None:
+    params = CASES[0]
+    assert chi_square(wrong(LOGITS, params, DRAWS), expected(LOGITS, params)) > CRITICAL
+
+
+@pytest.mark.parametrize("params", CASES[2:])
+def test_a_sampler_that_ignores_truncation_is_caught(params: SamplingParams) -> None:
+    assert chi_square(ignores_truncation(LOGITS, params, DRAWS), expected(LOGITS, params)) == math.inf
+
+
+def test_speculation_keeps_the_distribution_by_enumeration() -> None:
+    """Two tokens drafted by another distribution and verified: the pair's law is the target's, exactly as without."""
+    target = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))  # logits of the second token given the first
+    first = torch.tensor([0.2, 1.0, -0.5, 0.4])
+    draft = first + torch.tensor([0.5, -0.8, 0.3, 0.0])
+    seen = dict.fromkeys(itertools.product(range(4), repeat=2), 0)
+    n, agreed = 20_000, 0
+    for seed in range(n):
+        params = SamplingParams(temperature=1.0, seed=seed)
+        guess = draw(draft[None], [params], [0]).tokens[0]
+        said = draw(first[None], [params], [0]).tokens[0]  # the target speaks for itself, whatever was guessed
+        agreed += guess == said
+        seen[said, draw(target[said][None], [params], [1]).tokens[0]] += 1
+    p1 = first.softmax(-1)
+    law = {(a, b): float(p1[a] * target[a].softmax(-1)[b]) for a, b in seen}
+    statistic = sum((seen[k] - n * law[k]) ** 2 / (n * law[k]) for k in law)
+    assert statistic < 47  # χ² with 15 degrees of freedom, p ≈ 4e-5
+    # Shared noise: P(accept) = Σ_x 1 / Σ_y max(p_y/p_x, q_y/q_x), far above that of independent draws, Σ p·q.
+    p, q = p1.tolist(), draft.softmax(-1).tolist()
+    shared = sum(1 / sum(max(p[y] / p[x], q[y] / q[x]) for y in range(4)) for x in range(4))
+    assert abs(agreed / n - shared) < 0.02
+    assert agreed / n > sum(a * b for a, b in zip(p, q, strict=True)) + 0.1
+
+
+def test_noise_is_a_pure_function_of_seed_position_and_id() -> None:
+    whole = gumbel([7, 7, 8], [3, 4, 3], 1000, torch.device("cpu"))
+    assert torch.equal(whole[1], gumbel([7], [4], 1000, torch.device("cpu"))[0])
+    assert torch.equal(whole[0, :10], gumbel([7], [3], 10, torch.device("cpu"))[0])
+    for a, b in itertools.combinations(range(3), 2):
+        assert abs(float(torch.corrcoef(whole[[a, b]])[0, 1])) < 0.15
+    big = gumbel([2**63 - 1], [10**6], 200_000, torch.device("cpu"))[0].double()
+    assert torch.isfinite(big).all()
+    assert abs(float(big.mean()) - 0.5772) < 0.02  # Euler's constant
+    assert abs(float(big.var()) - math.pi**2 / 6) < 0.03
+    assert float(big.max()) > 9, "the upper tail is there"
+
+
+def test_a_row_is_drawn_the_same_in_any_company() -> None:
+    generator = torch.Generator().manual_seed(3)
+    logits = torch.randn(6, 50, generator=generator)
+    settings = [(0.0, -1, 1.0), (1.0, -1, 1.0), (0.5, 5, 1.0), (0.0, -1, 1.0), (2.0, -1, 0.5), (1.0, 1, 1.0)]
+    params = [SamplingParams(temperature=t, top_k=k, top_p=p, seed=s) for s, (t, k, p) in enumerate(settings)]
+    together = draw(logits, params, [9] * 6, confidence=True)
+    for row in range(6):
+        alone = draw(logits[row : row + 1], [params[row]], [9], confidence=True)
+        assert alone.tokens[0] == together.tokens[row]
+        assert alone.confidence[0] == pytest.approx(together.confidence[row])
+    assert together.tokens[5] == int(logits[5].argmax()), "top_k = 1 is greedy"
+
+
+def test_ties_go_to_the_lowest_id() -> None:
+    logits = torch.tensor([[0.0, 2.0, 2.0, 1.0, 2.0]])
+    assert draw(logits, [SamplingParams(temperature=0.0)], [0]).tokens == [1]
+    kept = process(logits.clone(), [SamplingParams(temperature=1.0, top_k=2)])[0]
+    assert torch.isfinite(kept).nonzero().flatten().tolist() == [1, 2]
