@@ -6,6 +6,7 @@ import argparse
 import json
 import platform
 import statistics
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -71,8 +72,8 @@ class Contender(Protocol):
     name: str
     tally: Tally
 
-    def run(self, prompts: Sequence[tuple[int, ...]], seeds: Sequence[int]) -> list[tuple[int, ...]]:
-        """Answer these prompts at the same time; the tokens of each."""
+    def run(self, prompts: Sequence[tuple[int, ...]], streams: int) -> list[tuple[int, ...]]:
+        """Answer these prompts, `streams` at a time; the tokens of each."""
         ...
 
 
@@ -86,20 +87,25 @@ class PolicyContender:
         self._sampling = sampling
         self._clock = SystemClock()
 
-    def run(self, prompts: Sequence[tuple[int, ...]], seeds: Sequence[int]) -> list[tuple[int, ...]]:
+    def run(self, prompts: Sequence[tuple[int, ...]], streams: int) -> list[tuple[int, ...]]:
         core, tally = self.core, self.tally
         core.scheduler.blocks.clear()  # every contender reads the prompt itself
         said: dict[str, list[int]] = {}
         started = self._clock.now()
-        for index, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
-            core.add(GenerateRequest(str(index), prompt, replace(self._sampling, seed=seed), self.name))
-        while not core.scheduler.idle:
+        todo = deque(enumerate(prompts))
+        live = 0
+        while todo or live:
+            while todo and live < streams:
+                index, prompt = todo.popleft()
+                core.add(GenerateRequest(str(index), prompt, replace(self._sampling, seed=index), self.name))
+                live += 1
             report = core.step()
             tally.round(report)
             for event in report.events:
                 if isinstance(event, ErrorEvent):
                     raise EngineDeadError(event.message)
                 said.setdefault(event.request_id, []).extend(event.token_ids)
+                live -= event.finish_reason is not None
         seconds = self._clock.now() - started
         tally.seconds += seconds
         tally.per_prompt.append(seconds)
@@ -123,7 +129,7 @@ class HuggingFaceContender:
         self._clock = SystemClock()
 
     @torch.inference_mode()
-    def run(self, prompts: Sequence[tuple[int, ...]], seeds: Sequence[int]) -> list[tuple[int, ...]]:
+    def run(self, prompts: Sequence[tuple[int, ...]], streams: int) -> list[tuple[int, ...]]:
         out: list[tuple[int, ...]] = []
         options: dict[str, Any] = {"max_new_tokens": self._sampling.max_tokens, "do_sample": False}
         if self._sampling.ignore_eos:
@@ -256,13 +262,14 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         contenders.append(HuggingFaceContender(config.model or EMBEDDED, model.key.dtype, sampling))
     prompts = [encode(model, text) for text in texts] * args.repeat
     for contender in contenders[:1] + contenders[len(names) :]:  # warm up without teaching a policy anything
-        contender.run(prompts[:1], [0])
+        contender.run(prompts[:1], 1)
         contender.tally = Tally()
-    batches = [prompts[i : i + args.concurrency] for i in range(0, len(prompts), args.concurrency)]
+    size = args.concurrency * (1 if args.concurrency == 1 else 4)  # enough for the batch to stay full most of the time
+    batches = [prompts[i : i + size] for i in range(0, len(prompts), size)]
     differing = 0
     for number, batch in enumerate(batches):
         turn = number % len(contenders)
-        answers = {c.name: c.run(batch, range(len(batch))) for c in contenders[turn:] + contenders[:turn]}
+        answers = {c.name: c.run(batch, args.concurrency) for c in contenders[turn:] + contenders[:turn]}
         differing += sum(answers[name] != answers["none"] for name in names)
     rows = [summarise(c, contenders[0].tally, model.spec.layers) for c in contenders]
     key = model.key

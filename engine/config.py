@@ -22,8 +22,11 @@ def parse_memory(text: str) -> int | float:
             share = float(raw)
         else:
             digits = raw.rstrip("abcdefghijklmnopqrstuvwxyz ")
-            return int(float(digits) * _UNITS[raw[len(digits) :].strip()])
-    except (ValueError, KeyError):
+            size = int(float(digits) * _UNITS[raw[len(digits) :].strip()])
+            if size <= 0:
+                raise ValueError
+            return size
+    except (ValueError, KeyError, OverflowError):
         raise ConfigError(f"'{text}' is neither a size (4GiB, 512MB) nor a share of free memory (0.4, 40%)") from None
     if not 0 < share <= 1:
         raise ConfigError(f"a share of memory lies in (0, 1], not {text}")

@@ -7,7 +7,10 @@ from tokenizers.decoders import DecodeStream
 
 
 class StopStrings:
-    """Cuts a growing text before the first stop string; what may become one is held back."""
+    """Cuts a growing text before the stop string that is complete first; what may become one is held back.
+
+    Of several that end at the same place the one that begins first counts. So nothing depends on how the text is cut.
+    """
 
     def __init__(self, stops: tuple[str, ...]) -> None:
         self._stops = stops
@@ -19,11 +22,11 @@ class StopStrings:
         if not self._stops or self.stopped:
             return "" if self.stopped else text
         held = self._held + text
-        found = [(where, stop) for stop in self._stops if (where := held.find(stop)) >= 0]
+        found = [(where + len(stop), where) for stop in self._stops if (where := held.find(stop)) >= 0]
         if found:
             self.stopped = True
             self._held = ""
-            return held[: min(where for where, _ in found)]
+            return held[: min(found)[1]]
         keep = max(self._overlap(held, stop) for stop in self._stops)
         self._held = held[len(held) - keep :]
         return held[: len(held) - keep]

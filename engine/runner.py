@@ -30,6 +30,8 @@ class Runner:
         started = self._clock.now()
         for copy in plan.copies:
             self.attention.cache.copy(copy.source, copy.target, copy.tokens)
+        for slab, first, last in plan.discards:
+            self.attention.cache.discard(slab, first, last)
         drafts, passes = propose(self.decoder, self.attention, plan.work)
         drafted = self._clock.now()
         outputs = verify(self.decoder, self.attention, plan.work, drafts)

@@ -101,57 +101,52 @@ class Scheduler:
         return any(r.computed < size and not r.decoding and r.tokens[:size] == head for r in self.running)
 
     def plan(self) -> StepPlan:
-        """The next round: every request that decodes gets its rows, prompts share what is left of the row budget."""
-        works: list[Work] = []
+        """The next round: every request that decodes gets its rows, prompts share what is left of the row budget.
+
+        Pending tokens get cache room before any draft does, so that drafting never preempts.
+        """
+        for request in [r for r in self.running if r.decoding]:
+            if request.slab >= 0:  # else preempted for an older one
+                self._reserve(request)
         decoding = [r for r in self.running if r.decoding]
-        spare = self._max_rows - len(decoding)
         prompts = [r for r in self.running if not r.decoding]
+        spare = self._max_rows - len(decoding)
         drafting = spare // 2 if prompts else spare  # drafts never starve a prompt
+        works: list[Work] = []
         for request in decoding:
-            if request.slab < 0:
-                continue  # preempted by an older one
-            draft = request.plan.capped(min(request.room - 1, drafting)) if request.plan else None
-            if self._reserve(request, len(request.tokens) + (draft.gamma if draft else 0)):
-                pass
-            elif self._reserve(request, len(request.tokens), preempt=True):
-                draft = None
-            else:
-                continue
+            draft = self._draft(request, drafting)
             gamma = draft.gamma if draft else 0
             spare -= gamma
             drafting -= gamma
-            works.append(
-                self._work(request, 1, draft if gamma else None, request.policy.record(request.draft_state, 1))
-            )
-        works = [w for w in works if self._owns(w)]
+            works.append(self._work(request, 1, draft, request.policy.record(request.draft_state, 1)))
         for request in prompts:
             rows = min(request.pending, spare)
-            if request.slab < 0 or rows == 0:
+            if rows == 0:
                 continue
             spare -= rows
             record = request.policy.record(request.draft_state, rows) if rows == request.pending else 0
             works.append(self._work(request, rows, None, record))
         copies, self._copies = tuple(self._copies), []
-        return StepPlan(tuple(sorted(works, key=lambda w: w.slab)), copies)
+        return StepPlan(tuple(sorted(works, key=lambda w: w.slab)), copies, tuple(self.blocks.take_freed()))
+
+    def _draft(self, request: Request, rows: int) -> Plan | None:
+        """The request's plan with γ cut to what fits: its room, the row budget, free cache."""
+        if request.plan is None:
+            return None
+        gamma = min(request.plan.gamma, request.room - 1, rows)
+        while gamma > 0 and not self.blocks.grow(request.slab, len(request.tokens) + gamma):
+            gamma //= 2
+        return request.plan.capped(gamma) if gamma > 0 else None
 
     def _work(self, request: Request, rows: int, plan: Plan | None, record: int) -> Work:
         tokens = tuple(request.tokens[request.computed : request.computed + rows])
         samples = rows == request.pending
         return Work(request.id, request.slab, request.computed, tokens, samples, request.sampling, plan, record)
 
-    def _owns(self, work: Work) -> bool:
-        return any(r.id == work.request_id for r in self.running)
-
-    def _reserve(self, request: Request, tokens: int, preempt: bool = False) -> bool:
-        """Cache room for `tokens` of a request. Drafting never preempts; a pending token does, youngest first."""
-        while not self.blocks.grow(request.slab, tokens):
-            if not preempt:
-                return False
-            youngest = max(self.running, key=lambda r: r.arrival)
-            self._preempt(youngest)
-            if youngest is request:
-                return False
-        return True
+    def _reserve(self, request: Request) -> None:
+        """Cache room for a request's tokens, if need be by preempting the youngest, which may be the request itself."""
+        while request.slab >= 0 and not self.blocks.grow(request.slab, len(request.tokens)):
+            self._preempt(max(self.running, key=lambda r: r.arrival))
 
     def _preempt(self, request: Request) -> None:
         """Back to the head of the queue: tokens stay, K/V is computed again (what stays cached is found again)."""
@@ -170,78 +165,58 @@ class Scheduler:
         rounds: list[RequestRound] = []
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = by_id[work.request_id]
-            request.computed += len(work.tokens)
+            request.computed += len(work.tokens) + output.accepted
             if output.tokens:
-                now = self._clock.now()
-                kept = self._emit(request, output, now, events)
-                rounds.append(self._account(request, work, output, kept))
-            self.blocks.seal(request.slab, request.tokens, min(request.computed, len(request.tokens)))
+                text = self._emit(request, output)
+                rounds.append(self._account(request, work, output))
+                events.append(self._event(request, text, rounds[-1].emitted))
+            self.blocks.seal(request.slab, request.tokens, request.computed)
             if request.finish_reason is not None:
                 self._retire(request, request.finish_reason)
+            else:
+                self.blocks.trim(request.slab, len(request.tokens))
         return events, rounds
 
-    def _emit(self, request: Request, output: WorkOutput, now: float, events: list[TokenEvent]) -> int:
-        """Append tokens up to the end of the request, turn them into text. Returns how many were kept."""
-        request.computed += output.accepted
+    def _emit(self, request: Request, output: WorkOutput) -> str:
+        """Append tokens up to the end of the request; their text."""
+        request.last_token = self._clock.now()
         if request.first_token is None:
-            request.first_token = now
-        request.last_token = now
+            request.first_token = request.last_token
         text: list[str] = []
-        kept = 0
         for token in output.tokens:
             request.tokens.append(token)
-            kept += 1
             text.append(request.detokenizer.push(token))
             if request.detokenizer.stopped or (token in self._eos and not request.sampling.ignore_eos):
                 request.finish_reason = FinishReason.STOP
             elif request.room <= 0:
                 request.finish_reason = FinishReason.LENGTH
             if request.finish_reason is not None:
+                text.append(request.detokenizer.finish())
+                request.computed = min(request.computed, len(request.tokens))
                 break
-        if request.finish_reason is not None:
-            text.append(request.detokenizer.finish())
-            request.computed = min(request.computed, len(request.tokens))
-        request.rounds += 1
-        plan = request.plan
-        if output.drafted and plan:
-            passes = output.drafted
-            request.drafted += output.drafted
-            request.accepted += kept - 1 if kept <= output.accepted else output.accepted
-            request.draft_passes += passes
-            request.skipped_attention += plan.skipped_attention * passes
-            request.skipped_mlp += plan.skipped_mlp * passes
-        done = request.finish_reason is not None
-        events.append(
-            TokenEvent(
-                request_id=request.id,
-                text="".join(text),
-                token_ids=output.tokens[:kept],
-                finish_reason=request.finish_reason,
-                prompt_tokens=len(request.prompt),
-                completion_tokens=request.completion_tokens,
-                cached_tokens=request.cached_tokens,
-                speculation=request.speculation() if done else None,
-                timing=self._timing(request) if done else None,
-            )
-        )
-        return kept
+        return "".join(text)
 
     @staticmethod
-    def _timing(request: Request) -> RequestTiming:
-        admitted = request.admitted or request.arrival
-        first = request.first_token or admitted
-        return RequestTiming(admitted - request.arrival, first - admitted, (request.last_token or first) - first)
-
-    @staticmethod
-    def _account(request: Request, work: Work, output: WorkOutput, kept: int) -> RequestRound:
+    def _account(request: Request, work: Work, output: WorkOutput) -> RequestRound:
+        """Add a round to the request's figures. Drafts beyond its end count as drafted, not as accepted; the last token
+        of a round always counts as the target's own, so that tokens are rounds plus accepted drafts."""
         plan = work.plan
+        emitted = len(request.tokens) - work.start - len(work.tokens)
+        accepted = emitted - 1
+        request.rounds += 1
+        if plan is not None:
+            request.drafted += output.drafted
+            request.accepted += accepted
+            request.draft_passes += output.drafted
+            request.skipped_attention += plan.skipped_attention * output.drafted
+            request.skipped_mlp += plan.skipped_mlp * output.drafted
         reselected, request.reselected = request.reselected, None
         return RequestRound(
             request_id=request.id,
             policy=request.policy.name,
-            emitted=kept,
+            emitted=emitted,
             drafted=output.drafted,
-            accepted=output.accepted,
+            accepted=accepted,
             draft_passes=output.drafted,
             context_length=work.start + len(work.tokens),
             skipped_attention=plan.skipped_attention if plan else 0,
@@ -250,6 +225,26 @@ class Scheduler:
             predicted_acceptance=plan.predicted_acceptance if plan else None,
             reselected=reselected,
         )
+
+    def _event(self, request: Request, text: str, emitted: int) -> TokenEvent:
+        done = request.finish_reason is not None
+        return TokenEvent(
+            request_id=request.id,
+            text=text,
+            token_ids=tuple(request.tokens[-emitted:]),
+            finish_reason=request.finish_reason,
+            prompt_tokens=len(request.prompt),
+            completion_tokens=request.completion_tokens,
+            cached_tokens=request.cached_tokens,
+            speculation=request.speculation() if done else None,
+            timing=self._timing(request) if done else None,
+        )
+
+    @staticmethod
+    def _timing(request: Request) -> RequestTiming:
+        admitted = request.admitted or request.arrival
+        first = request.first_token or admitted
+        return RequestTiming(admitted - request.arrival, first - admitted, (request.last_token or first) - first)
 
     def _retire(self, request: Request, reason: FinishReason) -> None:
         request.finish_reason = reason

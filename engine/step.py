@@ -37,10 +37,11 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """A round: copies, lock-step draft passes, one verify pass. `work` is ordered by slab."""
+    """A round: copies, then discards, lock-step draft passes, one verify pass. `work` is ordered by slab."""
 
     work: tuple[Work, ...]
     copies: tuple[Copy, ...] = ()
+    discards: tuple[tuple[int, int, int], ...] = ()  # (slab, first, last + 1): positions whose memory is free
 
 
 @dataclass(frozen=True, slots=True)

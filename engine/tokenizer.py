@@ -32,6 +32,9 @@ class Tokenizer:
         self.chat_template: str | None = (
             template.read_text("utf-8") if template.exists() else self._config.get("chat_template")
         )
+        if self.chat_template:
+            # Half a second, spent here so that the first chat need not wait for it.
+            import transformers.utils.chat_template_utils  # noqa: F401
 
     @property
     def longest_token(self) -> int:

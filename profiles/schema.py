@@ -6,11 +6,13 @@ pass = fixed + head(rows) + Σ attention [projection(rows) + Σ requests scan(n,
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 VERSION = 1  # of the cost model; part of the key
+_TABLES = ("projection_at", "mlp_at", "head_at", "scan_at")
 
 
 class ProfileError(Exception):
@@ -86,17 +88,35 @@ class LatencyProfile:
         try:
             raw: dict[str, Any] = json.loads(text)
             key = ProfileKey(**raw.pop("key"))
-            lists: dict[str, Any] = {
-                name: tuple(raw.pop(name)) for name in ("rows", "projection_at", "mlp_at", "head_at", "scan_at")
-            }
+            lists: dict[str, Any] = {name: tuple(raw.pop(name)) for name in ("rows", *_TABLES)}
             profile = cls(key=key, **lists, **raw)
-            numbers = [profile.fixed, *profile.projection_at, *profile.mlp_at, *profile.head_at, *profile.scan_at]
-            if not profile.rows or any(len(v) != len(profile.rows) for v in lists.values()):
-                raise ProfileError("lists of unequal length")
-            if not all(isinstance(x, int | float) and 0 <= x < 3600 for x in numbers):
-                raise ProfileError("a value is not a time in seconds")
-            if list(profile.rows) != sorted(set(profile.rows)) or profile.rows[0] < 1:
-                raise ProfileError("row counts are not ascending")
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ProfileError(f"not a latency profile: {error}") from None
+        profile._validate()
         return profile
+
+    def _validate(self) -> None:
+        """Raises ProfileError."""
+        key = self.key
+        if not all(isinstance(x, str) for x in (key.hardware, key.shape, key.dtype, key.backend)):
+            raise ProfileError("a part of the key is not text")
+        if not all(_is_int(x) for x in (key.threads, key.version, *self.rows)):
+            raise ProfileError("a count is not a whole number")
+        if not self.rows or self.rows[0] < 1 or list(self.rows) != sorted(set(self.rows)):
+            raise ProfileError("row counts are not ascending")
+        tables = [getattr(self, name) for name in _TABLES]
+        if any(len(values) != len(self.rows) for values in tables):
+            raise ProfileError("lists of unequal length")
+        seconds = [self.fixed, *(value for values in tables for value in values)]
+        if not all(_is_number(x) and 0 <= x < 3600 for x in seconds):
+            raise ProfileError("a value is not a time in seconds")
+        if not all(_is_number(x) and x >= 0 for x in (self.residual, self.worst)):
+            raise ProfileError("an error of the fit is not a number")
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

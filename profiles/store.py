@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-
-from platformdirs import user_data_path
 
 from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 
@@ -13,7 +12,8 @@ SHIPPED = Path(__file__).parent / "data"
 
 def default_directory() -> Path:
     """Where measured profiles are kept unless `--profile-dir` says otherwise."""
-    return user_data_path("knapserve") / "profiles"
+    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(base).expanduser() / "knapserve" / "profiles"
 
 
 def load(path: Path) -> LatencyProfile:

@@ -45,6 +45,12 @@ def _parser(command: list[str]) -> argparse.ArgumentParser:
 
         add_bench_arguments(decode)
         _add_settings(decode, EngineConfig)
+    load = measures.add_parser("serve", help="load against a running server", allow_abbrev=False)
+    if command == ["bench", "serve"]:
+        from server.bench_serve import add_arguments as add_load_arguments
+
+        add_load_arguments(load)
+        _add_settings(load, EngineConfig)
     return parser
 
 
@@ -78,6 +84,11 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def _bench(args: argparse.Namespace) -> int:
+    config = _read_settings(args).build(EngineConfig)
+    if args.measure == "serve":
+        from server.bench_serve import run as run_load
+
+        return run_load(args, config)
     from engine.bench import run
 
-    return run(args, _read_settings(args).build(EngineConfig))
+    return run(args, config)

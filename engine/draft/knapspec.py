@@ -21,7 +21,7 @@ import torch
 from engine.draft.base import CandidatePass, Outcome, Plan, PolicyContext, References, View, register
 from engine.draft.fixed import exit_variants
 from engine.draft.knapsack import Knapsack, ticks
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations, lock_step_passes
 
 _LIBRARY = 8  # plans kept
 _ADOPTED = 3  # plans a search may add
@@ -306,9 +306,10 @@ class KnapSpec:
         share the verify pass.
         """
         drafted, accepted = expectations(counts, _PRIOR, self._config.knapspec_gamma)
-        passes = np.array([self._costs.draft_pass(variants, contexts) for variants in drafting])
+        passes = lock_step_passes(drafted, len(contexts))
+        prices = np.array([self._costs.draft_pass(variants, contexts) for variants in drafting])
         verify = self._costs.verify_passes(len(contexts) * (1.0 + drafted) + extra, contexts)
-        seconds = drafted * passes[:, None, None] + verify + self._costs.overhead
+        seconds = passes * prices[:, None, None] + verify + self._costs.overhead
         return _Objective(drafted, accepted, (1.0 + accepted) / seconds)
 
 

@@ -81,3 +81,14 @@ def expectations(counts: np.ndarray, prior: np.ndarray, gammas: int) -> tuple[np
         return sums
 
     return geometric(p_c), p_a[:, :, None] * geometric(p_ca)
+
+
+def lock_step_passes(drafted: np.ndarray, requests: int) -> np.ndarray:
+    """Draft passes of a round in which `requests` draft alike and leave as they stop: D [.., γ + 1] -> the same shape.
+
+    A pass runs while any row is alive: Σ_{k<γ} 1 − (1 − p_c^k)^requests, D itself for a single request.
+    """
+    alive = np.diff(drafted, axis=-1)  # p_c^k
+    passes = (1.0 - (1.0 - alive) ** requests).cumsum(axis=-1)
+    lock_step: np.ndarray = np.concatenate([np.zeros_like(drafted[..., :1]), passes], axis=-1)
+    return lock_step

@@ -53,6 +53,9 @@ class BlockManager:
         self._slabs = [_Slab() for _ in range(slabs)]
         self._root = _Node(None, ())
         self._in_use = 0
+        # (slab, first, last + 1) blocks whose memory is free again; kept only where slabs promise more than there is
+        self._overcommitted = self.capacity < slabs * blocks_per_slab
+        self._freed: list[tuple[int, int, int]] = []
         self._tick = 0
 
     @property
@@ -75,7 +78,7 @@ class BlockManager:
         needed = self._blocks(len(tokens))
         if needed > self.blocks_per_slab:
             return None
-        source = min(path[-1].slabs) if path else -1
+        source = min(path[-1].slabs, key=lambda i: (not self._adoptable(i, len(path)), i)) if path else -1
         for target in self._targets(source, len(path)):
             keep = len(path) if target == source else 0
             if self._evictable(needed - keep, {target, source}, target, keep):
@@ -112,6 +115,14 @@ class BlockManager:
         self._in_use += extra
         return True
 
+    def trim(self, slab: int, tokens: int) -> None:
+        """Free the blocks of an owned slab that `tokens` do not need: those of rejected drafts."""
+        state = self._slabs[slab]
+        keep = max(self._blocks(tokens), len(state.sealed))
+        if keep < state.used:
+            self._free(slab, keep, state.used)
+            state.used = keep
+
     def seal(self, slab: int, tokens: Sequence[int], computed: int) -> None:
         """Publish the full blocks among the first `computed` (verified) positions of `tokens`."""
         state = self._slabs[slab]
@@ -128,7 +139,7 @@ class BlockManager:
         """The owner is gone: sealed blocks stay as cached prefix, the rest is free."""
         state = self._slabs[slab]
         state.owner = None
-        self._in_use -= state.used - len(state.sealed)
+        self._free(slab, len(state.sealed), state.used)
         state.used = len(state.sealed)
         self._touch(slab)
 
@@ -137,6 +148,21 @@ class BlockManager:
         for index, slab in enumerate(self._slabs):
             if slab.owner is None:
                 self._drop(index, 0)
+
+    def take_freed(self) -> list[tuple[int, int, int]]:
+        """Ranges of positions (slab, first, last + 1) to give back to the system, unless used again since."""
+        freed, self._freed = self._freed, []
+        size = self.block_size
+        return [
+            (slab, max(first, self._slabs[slab].used) * size, last * size)
+            for slab, first, last in freed
+            if self._slabs[slab].used < last
+        ]
+
+    def _free(self, slab: int, first: int, last: int) -> None:
+        self._in_use -= last - first
+        if self._overcommitted and last > first:
+            self._freed.append((slab, first, last))
 
     def check_integrity(self) -> None:
         """Assert that counts, owners and the prefix tree agree. For tests."""
@@ -179,10 +205,14 @@ class BlockManager:
             node = child
         return path
 
+    def _adoptable(self, slab: int, matched: int) -> bool:
+        """Whether a request that matches the first blocks of a slab may take it over and nothing is lost."""
+        return self._slabs[slab].owner is None and self._slabs[slab].used == matched
+
     def _targets(self, source: int, matched: int) -> list[int]:
         """Slabs to take, best first: the source if nothing is lost by it; an empty one, else the oldest; the source."""
         unowned = [i for i, s in enumerate(self._slabs) if s.owner is None]
-        if source in unowned and self._slabs[source].used == matched:
+        if source >= 0 and self._adoptable(source, matched):
             return [source]
         empty = [i for i in unowned if self._slabs[i].used == 0]
         oldest = sorted((i for i in unowned if i != source), key=lambda i: self._slabs[i].touched)
@@ -215,5 +245,6 @@ class BlockManager:
                 assert not node.children
                 del node.parent.children[node.tokens]
         del state.sealed[keep:]
-        self._in_use -= state.used - min(keep, state.used)
-        state.used = min(keep, state.used)
+        keep = min(keep, state.used)
+        self._free(slab, keep, state.used)
+        state.used = keep

@@ -6,6 +6,9 @@ count and are overwritten by the next round. Prefix hits are copies between slab
 
 from __future__ import annotations
 
+import mmap
+from math import prod
+
 import torch
 from torch import Tensor
 
@@ -18,10 +21,15 @@ class SlabCache:
     def __init__(self, spec: ModelSpec, slabs: int, length: int, dtype: torch.dtype, device: torch.device) -> None:
         self.slabs = slabs
         self.length = length
-        # Zeros rather than uninitialised memory: masked slots are read, and NaN survives a mask. On a CPU the pages
-        # stay untouched, and take no memory, until they are written.
         shape = (spec.layers, slabs, length, 2, spec.kv_heads, spec.head_dim)
-        self._all = torch.zeros(shape, dtype=dtype, device=device)
+        # Zeros rather than uninitialised memory: masked slots are read, and NaN survives a mask. On a CPU they are
+        # untouched pages of a private mapping, which take no memory until they are written.
+        self._map: mmap.mmap | None = None
+        if device.type == "cpu" and hasattr(mmap, "MADV_DONTNEED"):
+            self._map = mmap.mmap(-1, prod(shape) * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            self._all = torch.frombuffer(self._map, dtype=dtype).view(shape)
+        else:
+            self._all = torch.zeros(shape, dtype=dtype, device=device)
         self._by_slot = self._all.view(spec.layers, slabs * length, 2 * spec.kv_heads, spec.head_dim).unbind(0)
 
     @property
@@ -52,6 +60,20 @@ class SlabCache:
         """Per layer K and V of slabs first..last and positions < length, each [slabs, kv_heads, length, head_dim]."""
         k, v = self._all[:, first : last + 1, :length].permute(3, 0, 1, 4, 2, 5).unbind(0)
         return tuple(zip(k.unbind(0), v.unbind(0), strict=True))
+
+    def discard(self, slab: int, first: int, last: int) -> None:
+        """Give the memory of positions first..last-1 back to the system, in whole pages; they read as zeros again."""
+        if self._map is None:
+            return
+        page = mmap.PAGESIZE
+        layer_bytes = self._all[0].nbytes
+        token_bytes = layer_bytes // (self.slabs * self.length)
+        for layer in range(self._all.shape[0]):
+            base = layer * layer_bytes + slab * self.length * token_bytes
+            start = -(-(base + first * token_bytes) // page) * page
+            end = (base + last * token_bytes) // page * page
+            if end > start:
+                self._map.madvise(mmap.MADV_DONTNEED, start, end - start)
 
     def copy(self, source: int, target: int, tokens: int) -> None:
         """Copy the first `tokens` positions of one slab to another, all layers."""

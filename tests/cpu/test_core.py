@@ -148,3 +148,21 @@ def test_figures_of_a_request_add_up(model: LoadedModel, ids: list[tuple[int, ..
     assert (drafted, accepted) == (last.speculation.num_draft_tokens, last.speculation.num_accepted_draft_tokens)
     assert emitted == rounds + accepted
     assert last.speculation.skipped_attention == last.speculation.skipped_mlp == 9
+
+
+def test_memory_of_freed_blocks_goes_back(ids: list[tuple[int, ...]]) -> None:
+    """Slabs promise more than `--kv-cache-memory`: what is not in use must not stay resident."""
+    probe = load(torch.float64, max_model_len=256)
+    config = EngineConfig(max_model_len=256, kv_cache_memory=320 * bytes_per_token(probe.spec, torch.float64))
+    model = LoadedModel(config, dtype=torch.float64, profile=made_up_profile())
+    core = model.core(config)
+    answer(core, ids, LONG, ["layerskip"], concurrency=8)
+    core.scheduler.blocks.clear()
+    cache = model.attention.cache
+    assert any(bool(k.any()) for slab in range(cache.slabs) for k, _ in cache.read(slab, slab, cache.length)[:1])
+    for slab, first, last in core.scheduler.blocks.take_freed():
+        cache.discard(slab, first, last)
+    for slab in range(cache.slabs):
+        for k, v in cache.read(slab, slab, cache.length):
+            assert not k.any()
+            assert not v.any()

@@ -165,7 +165,9 @@ def test_two_streams_share_rounds_and_say_what_they_say_alone(model: LoadedModel
             session.release()
             said = await asyncio.gather(*map(collect, streams))
         assert [tokens_of(events) for events in said] == alone(model, "snow", "a river")
-        assert all(event.request_id == id for events, id in zip(said, ("snow", "a river"), strict=True) for event in events)
+        assert all(
+            event.request_id == id for events, id in zip(said, ("snow", "a river"), strict=True) for event in events
+        )
         together = [report for report in session.reports if len(report.rounds) == 2]
         assert together
         assert all({part.request_id for part in report.rounds} == {"snow", "a river"} for report in together)
@@ -269,8 +271,7 @@ def test_cancelling_before_the_first_round_leaves_nothing(core: EngineCore) -> N
             await stream.aclose()
             session.release()
             assert tokens_of(await collect(session.submit("a river")))
-            assert session.reports[-1].running == session.reports[-1].waiting == 0
-        assert all("snow" not in {part.request_id for part in report.rounds[1:]} for report in session.reports)
+        assert not any("snow" in ids for ids in session.ran[2:])  # it may have been in the round that had begun
         assert core.scheduler.blocks.usage == 0
 
     run(test())

@@ -108,8 +108,15 @@ class FakeRunner:
     def run(self, plan: StepPlan) -> StepOutput:
         for copy in plan.copies:
             self.cache[copy.target][: copy.tokens] = self.cache[copy.source][: copy.tokens]
+        for slab, first, last in plan.discards:
+            self.cache[slab][first:last] = [None] * (last - first)
         outputs = tuple(self._round(work) for work in plan.work)
         return StepOutput(outputs, max((o.drafted for o in outputs), default=0), 0.5, 1.0)
+
+    def resident(self, block_size: int) -> int:
+        """Blocks with anything in them."""
+        starts = range(0, len(self.cache[0]), block_size)
+        return sum(any(slab[i : i + block_size]) for slab in self.cache for i in starts)
 
     def _round(self, work: Work) -> WorkOutput:
         slab, start = self.cache[work.slab], work.start
@@ -260,12 +267,18 @@ class World:
                 request.plan = self.policy.propose()
         idle, preemptions = scheduler.idle, scheduler.preemptions
         needed = sum(self.blocks.blocks(len(r.tokens)) for r in scheduler.running)
+        waiting = list(scheduler.waiting)
         plan = scheduler.plan()
+        preempted = list(scheduler.waiting)[: len(scheduler.waiting) - len(waiting)]
+        assert [*preempted, *waiting] == list(scheduler.waiting), "preempted requests go to the head of the queue"
+        assert preempted == sorted(preempted, key=lambda r: r.arrival)
+        assert all((r.slab, r.computed) == (-1, 0) for r in scheduler.waiting)
         if needed <= self.blocks.capacity:  # every pending token had room
             self.needless_preemptions += scheduler.preemptions - preemptions
         self._check_plan(plan)
         assert idle or plan.work, "a round in which nothing moves"
         out = self.runner.run(plan)
+        assert self.runner.resident(self.setting.block_size) <= self.blocks.capacity, "memory that was not given back"
         events, rounds = scheduler.commit(plan, out)
         self._take(events, rounds)
         self.blocks.check_integrity()

@@ -141,6 +141,20 @@ class Blocks(RuleBasedStateMachine):
             self.compute(owner, rows=len(tokens), drafted=0)
             self.release(owner)
 
+    @rule()
+    def forget(self) -> None:
+        self.manager.clear()
+        assert self.manager.cached_blocks == 0
+
+    @rule()
+    def give_back(self) -> None:
+        """Memory is taken from under blocks that nobody uses."""
+        for slab, first, last in self.manager.take_freed():
+            assert first < last
+            for position in range(first, min(last, len(self.there[slab]))):
+                self.there[slab][position] = GARBAGE
+            assert not any(o.slab == slab and first < o.blocks * self.size for o in self.owners)
+
     @precondition(lambda self: not self.owners)
     @rule(target=live, data=st.data())
     def nobody_is_refused_when_all_are_gone(self, data: st.DataObject) -> object:
@@ -212,18 +226,48 @@ def test_a_prefix_that_was_used_again_is_young() -> None:
     prompts = [[1, 1, 0], [2, 2, 0]]
     for prompt in prompts:
         finished(manager, prompt[:2])
-    finished(manager, [1, 1, 5])  # three blocks in use, whichever way this was served
+    finished(manager, [1, 1, 5])
     assert manager.allocate("a", [9] * 4) is not None
     assert manager.allocate("b", [8]) is not None
     assert [manager.match(p) for p in prompts] == [2, 0]
 
 
-def test_eviction_takes_a_prefix_from_its_end() -> None:
-    manager = BlockManager(2, 3, 2, 3)
+def test_a_prefix_that_was_copied_is_young() -> None:
+    manager = BlockManager(4, 2, 2, 5)
+    long, other = [1, 1, 2, 2], [3, 3]
+    finished(manager, long)
+    finished(manager, other)
+    copy = manager.allocate("a", [1, 1, 5])
+    assert copy is not None
+    assert copy.copied == 2
+    assert manager.allocate("b", [9]) is not None
+    assert [manager.match([*prompt, 0]) for prompt in (long, other)] == [4, 0]
+
+
+def test_eviction_takes_no_more_than_it_needs_from_the_end() -> None:
+    manager = BlockManager(3, 3, 2, 4)
     finished(manager, [1, 1, 2, 2, 3, 3])
+    assert manager.allocate("a", [9, 9, 9]) is not None
+    assert manager.match([1, 1, 2, 2, 3, 3, 0]) == 4
+
+
+def test_age_counts_from_the_end_of_a_request() -> None:
+    manager = BlockManager(3, 2, 2, 3)
+    slabs = [manager.allocate(name, prompt) for name, prompt in (("a", [1, 1]), ("b", [2, 2]))]
+    for allocation, prompt in reversed(list(zip(slabs, ([1, 1], [2, 2]), strict=True))):
+        assert allocation is not None
+        manager.seal(allocation.slab, prompt, 2)
+        manager.release(allocation.slab)
+    assert manager.allocate("c", [9] * 4) is not None
+    assert [manager.match(prompt) for prompt in ([1, 1, 0], [2, 2, 0])] == [2, 0]
+
+
+def test_an_empty_slab_is_taken_before_an_older_prefix() -> None:
+    manager = BlockManager(2, 2, 2, 4)
+    finished(manager, [1, 1])
+    finished(manager, [9])  # leaves nothing
     assert manager.allocate("a", [9, 9]) is not None
-    assert manager.match([1, 1, 2, 2, 3, 3, 0]) in (0, 4)  # its slab was taken, or its last block
-    manager.check_integrity()
+    assert manager.match([1, 1, 0]) == 2
 
 
 def test_a_prefix_used_whole_is_adopted_in_place() -> None:

@@ -1,0 +1,129 @@
+"""`knapserve bench serve`: streams prompts from a running server; with `--engine`, beside the same engine in-process.
+
+The prompts go to the server and to the engine in turn, so that both see the machine in the same moments: the ratio of
+their tokens per second is what HTTP streaming keeps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from engine.config import EngineConfig
+from engine.errors import ConfigError
+
+
+@dataclass(slots=True)
+class Served:
+    """What came from the server. Seconds."""
+
+    tokens: int = 0
+    seconds: float = 0.0
+    chunks: int = 0
+    first_token: list[float] = field(default_factory=list)
+    gaps: list[float] = field(default_factory=list)  # between chunks with text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of `bench serve` besides the engine's own."""
+    parser.add_argument("--url", default="http://127.0.0.1:8000", help="base URL of the server")
+    parser.add_argument("--prompts", type=Path, default=None, help="JSON lines with a prompt each")
+    parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
+    parser.add_argument("--concurrency", type=int, default=1, help="streams at a time")
+    parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
+    parser.add_argument("--policy", default=None, help="draft policy to ask for")
+    parser.add_argument("--engine", action="store_true", help="run the same prompts in-process too, in turns")
+
+
+def run(args: argparse.Namespace, config: EngineConfig) -> int:
+    """Run, print figures and, as the last line, JSON."""
+    from engine.bench import PolicyContender, encode, read_prompts
+    from engine.build import EMBEDDED, LoadedModel
+    from engine.types import SamplingParams
+
+    texts = read_prompts(args.prompts or EMBEDDED / "prompts.jsonl")
+    if args.limit:
+        texts = texts[:: max(len(texts) // args.limit, 1)][: args.limit]
+    batches = [texts[i : i + args.concurrency] for i in range(0, len(texts), args.concurrency)]
+    inside: PolicyContender | None = None
+    if args.engine:
+        model = LoadedModel(config)
+        sampling = SamplingParams(max_tokens=args.max_tokens, temperature=0.0, ignore_eos=args.ignore_eos)
+        inside = PolicyContender(args.policy or config.draft_policy, model.core(config), sampling)
+    served = Served()
+    try:
+        with asyncio.Runner() as runner:
+            client = httpx.AsyncClient(base_url=args.url, timeout=120)
+            for number, batch in enumerate(batches):
+                for turn in (0, 1) if number % 2 else (1, 0):
+                    if turn:
+                        runner.run(_stream_all(client, batch, args, served))
+                    elif inside is not None:
+                        inside.run([encode(model, text) for text in batch], args.concurrency)
+            runner.run(client.aclose())
+    except httpx.HTTPError as error:
+        raise ConfigError(f"{args.url}: {error or type(error).__name__}") from None
+    result: dict[str, Any] = {
+        "streams": args.concurrency,
+        "tokens_per_second": served.tokens / served.seconds,
+        "tokens_per_chunk": served.tokens / served.chunks,
+        "first_token_ms": 1e3 * statistics.median(served.first_token),
+        "between_chunks_ms": 1e3 * statistics.median(served.gaps),
+    }
+    print(f"{len(texts)} prompts, {args.concurrency} streams, {args.url}")
+    if inside is not None:
+        engine = inside.tally.tokens / inside.tally.seconds
+        result |= {"engine_tokens_per_second": engine, "share_of_engine": result["tokens_per_second"] / engine}
+    for name, value in result.items():
+        print(f"{name:>26}  {value:.3f}")
+    print(json.dumps(result))
+    return 0
+
+
+async def _stream_all(
+    client: httpx.AsyncClient, texts: Sequence[str], args: argparse.Namespace, served: Served
+) -> None:
+    started = time.perf_counter()
+    await asyncio.gather(*(_stream(client, text, args, served) for text in texts))
+    served.seconds += time.perf_counter() - started
+
+
+async def _stream(client: httpx.AsyncClient, text: str, args: argparse.Namespace, served: Served) -> None:
+    body: dict[str, Any] = {
+        "messages": [{"role": "user", "content": text}],
+        "max_tokens": args.max_tokens,
+        "temperature": 0,
+        "ignore_eos": args.ignore_eos,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if args.policy:
+        body["draft_policy"] = args.policy
+    started = last = time.perf_counter()
+    first = True
+    async with client.stream("POST", "/v1/chat/completions", json=body) as response:
+        if response.status_code != 200:
+            raise ConfigError(f"the server answered {response.status_code}: {(await response.aread())[:500]!r}")
+        async for line in response.aiter_lines():
+            if not line.startswith("data: {"):
+                continue
+            now = time.perf_counter()
+            if '"choices":[]' in line:
+                served.tokens += json.loads(line[6:])["usage"]["completion_tokens"]
+            elif '"content":"' in line and '"content":""' not in line:
+                served.chunks += 1
+                if first:
+                    served.first_token.append(now - started)
+                else:
+                    served.gaps.append(now - last)
+                first, last = False, now

@@ -1,0 +1,108 @@
+"""The real command line as a process, and its metrics in numbers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+from prometheus_client.parser import text_string_to_metric_families
+
+REPOSITORY = Path(__file__).parents[2]
+EMBEDDED = REPOSITORY / "engine" / "embedded"
+MODEL = "knapserve-embedded"
+PATIENCE = 60  # seconds until what should have happened counts as hanging
+_MAIN = "import sys; from server.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+def command(*arguments: str, **environ: str) -> dict[str, Any]:
+    """What `subprocess` needs to run `knapserve` from this checkout, installed or not."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("KNAPSERVE_")}
+    return {
+        "args": [sys.executable, "-c", _MAIN, *arguments],
+        "cwd": REPOSITORY,
+        "env": inherited | {"PYTHONPATH": str(REPOSITORY)} | environ,
+        "text": True,
+    }
+
+
+def knapserve(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """A run that ends by itself."""
+    return subprocess.run(**command(*arguments, **environ), capture_output=True, timeout=PATIENCE)
+
+
+class Process:
+    """`knapserve serve` on a free port with the embedded model; float32, so that replies are equal to the last bit."""
+
+    def __init__(self, log: Path, *flags: str) -> None:
+        self._log = log
+        with log.open("w") as errors:
+            self.popen: subprocess.Popen[str] = subprocess.Popen(
+                **command("serve", "--port", "0", "--dtype", "float32", *flags), stdout=subprocess.PIPE, stderr=errors
+            )
+        assert self.popen.stdout is not None
+        watchdog = threading.Timer(PATIENCE, self.popen.kill)
+        watchdog.start()
+        self.ready = self.popen.stdout.readline()
+        watchdog.cancel()
+        if not self.ready:
+            self.close()
+            raise AssertionError(f"the server did not start: {self.log}")
+        self.url = self.ready.partition(" on ")[2].partition(" ")[0]
+        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE)
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def client(self) -> openai.OpenAI:
+        return openai.OpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0, timeout=PATIENCE)
+
+    def async_client(self) -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0, timeout=PATIENCE)
+
+    def metrics(self) -> Metrics:
+        reply = self.http.get("/metrics")
+        assert reply.status_code == 200
+        return Metrics(reply.text)
+
+    def close(self) -> None:
+        if hasattr(self, "http"):
+            self.http.close()
+        self.popen.kill()
+        self.popen.communicate()
+
+
+class Metrics:
+    """One scrape."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def families(self) -> dict[str, Any]:
+        return {family.name: family for family in text_string_to_metric_families(self._text)}
+
+    def total(self, name: str, **labels: str) -> float:
+        """Sum of all samples of this name with these labels; 0 where there is none."""
+        return sum(
+            sample.value
+            for family in self.families.values()
+            for sample in family.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        )
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"in vain waited for: {what}"
+        time.sleep(0.01)

@@ -1,0 +1,61 @@
+"""Settings that do not fit: the exit code, and one line that says why."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from serving import EMBEDDED, Process, knapserve
+
+
+def refusal(*flags: str, code: int = 2, **environ: str) -> str:
+    """The one line that `serve` with these flags leaves on stderr."""
+    process = knapserve("serve", *flags, **environ)
+    assert (process.returncode, process.stdout) == (code, ""), process.stderr
+    (line,) = process.stderr.splitlines()
+    assert line.startswith("knapserve: error: ")
+    return line
+
+
+@pytest.mark.parametrize("arguments", [["serve", "--temprature", "1"], ["server"], []])
+def test_unknown_arguments_exit_2_with_the_usage(arguments: list[str]) -> None:
+    process = knapserve(*arguments)
+    assert (process.returncode, process.stdout) == (2, "")
+    usage, *_, error = process.stderr.splitlines()
+    assert usage.startswith("usage: knapserve")
+    assert error.startswith("knapserve: error: ")
+    assert not arguments or arguments[-2:][0] in error
+    assert "Traceback" not in process.stderr
+
+
+def test_an_unknown_variable_exits_2() -> None:
+    assert "KNAPSERVE_MAX_NUM_SEQ;" in refusal(KNAPSERVE_MAX_NUM_SEQ="4")
+    assert "did you mean 'max_num_seqs'" in refusal(KNAPSERVE_MAX_NUM_SEQ="4")
+
+
+def test_a_value_of_the_wrong_kind_exits_2() -> None:
+    assert "--port: expected an integer, got 'http'" in refusal("--port", "http")
+
+
+def test_a_context_beyond_the_models_exits_2() -> None:
+    line = refusal("--port", "0", "--max-model-len", "99999")
+    assert "--max-model-len 99999" in line
+    assert "2048" in line
+
+
+def test_a_missing_model_exits_2() -> None:
+    assert "/nonexistent" in refusal("--port", "0", "--model", "/nonexistent")
+
+
+def test_a_damaged_checkpoint_exits_2(tmp_path: Path) -> None:
+    shutil.copytree(EMBEDDED, tmp_path, dirs_exist_ok=True)
+    weights = tmp_path / "model.safetensors"
+    with weights.open("r+b") as file:
+        file.truncate(weights.stat().st_size // 2)
+    assert str(weights) in refusal("--port", "0", "--model", str(tmp_path))
+
+
+def test_a_taken_port_exits_1(server: Process) -> None:
+    port = server.url.rpartition(":")[2]
+    assert f"cannot listen on 127.0.0.1:{port}: " in refusal("--port", port, code=1)

@@ -1,0 +1,94 @@
+"""From start to SIGTERM: the profile is measured once, and a server that stops leaves nobody hanging."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from harness import TEXT_PATH, sse
+from serving import MODEL, PATIENCE, Process, until
+
+from profiles import store
+
+BODY: dict[str, Any] = {"prompt": "Once upon a time", "stream": True, "ignore_eos": True, "draft_policy": "none"}
+SHUTDOWN = 5  # seconds; several times what the short stream needs, a fraction of what the endless one does
+
+
+@pytest.fixture(scope="module")
+def measured(shared_server: Process, profile_dir: Path) -> tuple[Path, os.stat_result]:
+    """What the first server left in the directory."""
+    (path,) = profile_dir.iterdir()
+    return path, path.stat()
+
+
+@pytest.fixture(scope="module")
+def second(
+    measured: tuple[Path, os.stat_result], profile_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Process]:
+    log = tmp_path_factory.mktemp("second") / "stderr"
+    process = Process(log, "--profile-dir", str(profile_dir), "--shutdown-timeout", str(SHUTDOWN))
+    yield process
+    process.close()
+
+
+def test_the_first_start_measures_and_saves(shared_server: Process, measured: tuple[Path, os.stat_result]) -> None:
+    path, _ = measured
+    profile = store.load(path)
+    assert profile.key.dtype == "float32"
+    assert path.name == f"{profile.key.slug}.json"
+    assert profile.mlp(1) > 0
+    assert str(path) in shared_server.ready
+    assert shared_server.ready.startswith(f"knapserve: serving {MODEL} on http://127.0.0.1:")
+    assert "policy knapspec, device cpu, dtype float32" in shared_server.ready
+    assert str(path) in shared_server.log
+
+
+def test_the_second_start_loads_what_was_saved(
+    second: Process, measured: tuple[Path, os.stat_result], profile_dir: Path
+) -> None:
+    path, before = measured
+    assert str(path) in second.ready
+    assert f"latency profile: {path}\n" in second.log
+    assert list(profile_dir.iterdir()) == [path]
+    now = path.stat()
+    assert (now.st_ino, now.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)  # not measured and saved again
+
+
+def test_sigterm_finishes_what_it_can_and_ends_the_rest(second: Process) -> None:
+    """One stream has a few tokens to go, the other thousands: both end with [DONE], one of them after an error."""
+    http = second.http
+    with (
+        http.stream("POST", TEXT_PATH, json=BODY | {"max_tokens": 2000, "n": 8, "temperature": 1}) as endless,
+        http.stream("POST", TEXT_PATH, json=BODY | {"max_tokens": 16}) as short,
+    ):
+        endless_bytes, short_bytes = endless.iter_raw(), short.iter_raw()
+        first, beginning = next(endless_bytes), next(short_bytes)
+        second.popen.send_signal(signal.SIGTERM)
+        until(lambda: http.get("/health").status_code == 503, "the server to drain")
+        assert http.get("/live").status_code == 200
+        assert second.popen.poll() is None
+        refused = http.post(TEXT_PATH, json={"prompt": "x"})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "draining")
+        assert int(refused.headers["retry-after"]) > 0
+        with second.client() as client, pytest.raises(openai.InternalServerError) as unavailable:
+            client.completions.create(model=MODEL, prompt="x")
+        assert unavailable.value.status_code == 503
+        *finished, done = sse(beginning + b"".join(short_bytes))
+        assert done == "[DONE]"
+        assert finished[-1]["choices"][0]["finish_reason"] == "length"
+        assert finished[-1]["metrics"]["speculative_decoding"]["num_rounds"] == 16
+        *chunks, error, done = sse(first + b"".join(endless_bytes))
+        assert done == "[DONE]"
+        assert error.keys() == {"error"}
+        assert error["error"]["code"] == "draining"
+        assert all(choice["finish_reason"] is None for chunk in chunks for choice in chunk["choices"])
+    assert second.popen.wait(PATIENCE) == 0
+    assert "Traceback" not in second.log
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{second.url}/health")

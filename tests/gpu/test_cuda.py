@@ -1,0 +1,62 @@
+"""The CUDA path: the same code, the same properties. Skipped where there is no device."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "cpu"))
+
+from support import GREEDY, SAMPLED, answer, chat_ids, load
+
+from engine.build import LoadedModel
+from engine.config import EngineConfig
+from engine.model.attention import Segment
+from engine.types import SamplingParams
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+@torch.inference_mode()
+def test_logits_equal_the_cpus() -> None:
+    tokens = torch.randint(0, 1024, (80,), generator=torch.Generator().manual_seed(0)).tolist()
+
+    def logits(model: LoadedModel) -> torch.Tensor:
+        out = []
+        for start, rows in ((0, 50), (50, 1), (51, 5), (56, 24)):
+            batch = model.attention.prepare([Segment(0, start, rows)])
+            x = model.decoder.run(model.decoder.embed(tokens[start : start + rows]), batch)
+            out.append(model.decoder.head(x).cpu())
+        return torch.cat(out)
+
+    cpu, cuda = load(torch.float64, device="cpu"), load(torch.float64, device="cuda")
+    assert (logits(cpu) - logits(cuda)).abs().max() < 1e-9
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+def test_every_policy_equals_plain_decoding_in_float64(prompts: Sequence[str], sampling: SamplingParams) -> None:
+    model = load(torch.float64, device="cuda")
+    config = EngineConfig(device="cuda", knapspec_interval=12, knapspec_redecide=4, knapspec_budget=0.5)
+    core = model.core(config)
+    ids = [chat_ids(core, text) for text in prompts[::10]]
+    plain = answer(core, ids, sampling, ["none"])
+    for policy in ("fixed", "layerskip", "knapspec"):
+        assert answer(model.core(config), ids, sampling, [policy]) == plain
+    mixed = ("none", "fixed", "layerskip", "knapspec")
+    assert answer(model.core(config), ids, sampling, mixed, concurrency=8) == plain
+
+
+def test_bf16_runs_and_measures_a_profile(prompts: Sequence[str], tmp_path: Path) -> None:
+    config = EngineConfig(device="cuda", dtype="bfloat16", profile_dir=tmp_path)
+    model = LoadedModel(config)
+    assert model.profile_source.startswith(str(tmp_path))
+    core = model.core(config)
+    ids = [chat_ids(core, text) for text in prompts[::25]]
+    assert all(answer(core, ids, GREEDY, ["knapspec"], concurrency=4))
