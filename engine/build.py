@@ -22,15 +22,16 @@ from engine.kv.blocks import BlockManager
 from engine.kv.cache import SlabCache, bytes_per_token
 from engine.loop import EngineThread
 from engine.measure import Measurement
-from engine.model.attention import SdpaAttention
+from engine.model.attention import SdpaAttention, Segment
 from engine.model.linear import linear_backend
 from engine.model.linear_onednn import native_bf16
 from engine.model.spec import ModelSpec, load_spec
 from engine.model.weights import load_decoder
 from engine.runner import Runner
+from engine.sampling import draw
 from engine.scheduler import Scheduler
 from engine.tokenizer import Tokenizer
-from engine.types import EngineInfo
+from engine.types import EngineInfo, SamplingParams
 from profiles import store
 from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 
@@ -38,6 +39,7 @@ log = logging.getLogger("knapserve.engine")
 
 EMBEDDED = Path(__file__).parent / "embedded"
 _SMALL_LAYER = 8 << 20  # bytes
+_WARM_ROWS = 12
 DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float32", "float64")}
 
 
@@ -52,9 +54,10 @@ class CacheSize:
 
 def build_engine(config: EngineConfig) -> EngineThread:
     """The engine that `serve` runs, not started yet. Raises ConfigError, ModelError, ProfileMismatchError."""
-    clock = SystemClock()
-    core = build_core(config, clock)
-    return EngineThread(core, clock, max_live=config.max_num_seqs + config.max_queued)
+    model = LoadedModel(config)
+    core = model.core(config)
+    model.warm_up()
+    return EngineThread(core, model.clock, max_live=core.info.max_num_seqs + config.max_queued)
 
 
 def build_core(config: EngineConfig, clock: Clock | None = None) -> EngineCore:
@@ -103,6 +106,20 @@ class LoadedModel:
             measurement = Measurement(self.decoder, self.attention, self.clock)
             self.profile, self.profile_source = _profile(config, self.key, measurement)
         log.info("latency profile: %s", self.profile_source)
+
+    @torch.inference_mode()
+    def warm_up(self, budget: float = 0.5) -> None:
+        """One pass of every width that decoding uses, so that kernels are made before the first request waits for them.
+
+        Ends early after `budget` seconds.
+        """
+        end = self.clock.now() + budget
+        for rows in range(1, min(_WARM_ROWS, self.length) + 1):
+            batch = self.attention.prepare([Segment(0, 0, rows)])
+            x = self.decoder.run(self.decoder.embed([0] * rows), batch)
+            draw(self.decoder.head(x), [SamplingParams(temperature=0.0)] * rows, range(rows), confidence=True)
+            if self.clock.now() > end:
+                return
 
     def core(self, config: EngineConfig) -> EngineCore:
         """A core of its own: scheduler, bookkeeping, policies and what they learn."""

@@ -81,7 +81,7 @@ class EngineConfig:
         0.8, "policy knapspec: most of the sublayers' time a plan may skip (paper: 0.5)"
     )
     knapspec_resolution: int = _setting(8, "policy knapspec: ticks that the cheaper kind of sublayer weighs")
-    knapspec_beam: int = _setting(12, "policy knapspec: most states kept per sublayer; 0: all")
+    knapspec_beam: int = _setting(8, "policy knapspec: most states kept per sublayer; 0: all")
     knapspec_protect: tuple[int, ...] = _setting(
         (), "policy knapspec: layers never skipped, e.g. 0,-1", parse=_int_list
     )

@@ -114,12 +114,10 @@ class EngineCore:
 
     def _propose(self) -> float:
         """Ask the policies of all requests that decode for a plan. Returns the seconds they searched."""
-        running = self.scheduler.running
-        decoding = [r for r in running if r.decoding]
-        reading = sum(r.pending for r in running if not r.decoding)
+        decoding = [r for r in self.scheduler.running if r.decoding]
         seconds = 0.0
         for request in decoding:
-            view = self._view(request, min(reading, 64))
+            view = self._view(request)
             view.others = [(r.computed, r.plan) for r in decoding if r is not request and r.plan]
             request.plan = request.policy.propose(view)
             request.draft_state = view.state
@@ -129,7 +127,7 @@ class EngineCore:
                 request.reselections += view.reselected == "changed"
         return seconds
 
-    def _view(self, request: Request, prefilling: int) -> View:
+    def _view(self, request: Request) -> View:
         slab, sampling = request.slab, request.sampling
         return View(
             request_id=request.id,
@@ -137,7 +135,6 @@ class EngineCore:
             sampling=sampling,
             state=request.draft_state,
             others=(),
-            prefilling=prefilling,
             candidates=lambda positions: self.runner.candidates(slab, positions, sampling),
         )
 
@@ -146,7 +143,7 @@ class EngineCore:
         seconds = (out.draft_seconds + out.verify_seconds) / max(len(plan.work), 1)
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = requests[work.request_id]
-            view = self._view(request, 0)
+            view = self._view(request)
             outcome = Outcome(
                 plan=work.plan or Plan((1,) * self._policies.spec.sublayers, 0),
                 drafted=output.drafted,

@@ -52,10 +52,14 @@ class SearchPass:
     @torch.inference_mode()
     def sublayer(self, index: int, states: Tensor) -> Tensor:
         count = states.shape[0]
-        batch = self._batches.get(count)
+        # Counts are padded to powers of two: kernels are made once per shape, which costs milliseconds.
+        padded = 1 << (count - 1).bit_length()
+        batch = self._batches.get(padded)
         if batch is None:
-            batch = self._batches[count] = CandidateBatch(self._runner.attention, self._slab, self._positions, count)
-        return self._runner.decoder.sublayer(index, states.flatten(0, 1), batch).view_as(states)
+            batch = self._batches[padded] = CandidateBatch(self._runner.attention, self._slab, self._positions, padded)
+        if padded > count:
+            states = torch.cat([states, states[:1].expand(padded - count, -1, -1)])
+        return self._runner.decoder.sublayer(index, states.flatten(0, 1), batch).view_as(states)[:count]
 
     @torch.inference_mode()
     def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:

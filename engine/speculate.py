@@ -27,6 +27,7 @@ class Draft:
     work: Work
     tokens: list[int] = field(default_factory=list)
     confidences: list[float] = field(default_factory=list)
+    reach: float = 1.0  # chance, by the confidences, that the next token would count
 
     @property
     def alive(self) -> bool:
@@ -43,6 +44,8 @@ def propose(decoder: Decoder, attention: SdpaAttention, work: Sequence[Work]) ->
     drafts = [Draft(w) for w in work if w.gamma > 0]
     passes = 0
     while live := [d for d in drafts if d.alive]:
+        if len(drafts) > 1 and sum(d.reach for d in live) < max(d.work.plan.pass_worth for d in live if d.work.plan):
+            break
         ends = [d.work.start + len(d.tokens) for d in live]
         batch = attention.prepare([Segment(d.work.slab, end, 1) for d, end in zip(live, ends, strict=True)])
         x = decoder.embed([d.tokens[-1] if d.tokens else d.work.tokens[-1] for d in live])
@@ -51,6 +54,7 @@ def propose(decoder: Decoder, attention: SdpaAttention, work: Sequence[Work]) ->
         for d, token, confidence in zip(live, drawn.tokens, drawn.confidence, strict=True):
             d.tokens.append(token)
             d.confidences.append(confidence)
+            d.reach *= confidence
         passes += 1
     return drafts, passes
 

@@ -24,11 +24,14 @@ class Plan:
 
     `variants[i]` of sublayer i: 0 = skip, 1 = run (room for more). A draft ends after `gamma` tokens, or with a token
     whose top-1 probability is below `min_confidence` (that token is still verified: its row costs next to nothing).
+    Requests that draft together share each pass; the drafting of all ends once the tokens that a further pass may
+    bring are fewer than the `pass_worth` tokens that its time is worth.
     """
 
     variants: tuple[int, ...]
     gamma: int
     min_confidence: float = 0.0
+    pass_worth: float = 0.0
     predicted_tpt: float | None = None  # tokens per second
     predicted_acceptance: float | None = None
 
@@ -92,7 +95,6 @@ class View:
     sampling: SamplingParams
     state: Any  # the policy's own, kept on the request; None at first
     others: Sequence[tuple[int, Plan]]  # (context, plan) of the other requests that decode now
-    prefilling: int  # prompt rows that will share the verify pass
     candidates: Callable[[Sequence[int]], CandidatePass]  # over rows at these positions
     reselected: str | None = None  # set by the policy: outcome of a re-decision made now
     search_seconds: float = 0.0  # added to by the policy

@@ -40,6 +40,7 @@ class _State:
     plan: Plan | None = None
     round: int = 0
     decide_at: int = 0
+    company: int = 0  # other requests in flight at the last decision
     search_at: int = 0
     counts: dict[tuple[int, ...], AcceptanceCounts] = field(default_factory=dict)
     references: deque[References] = field(default_factory=deque)
@@ -88,7 +89,7 @@ class KnapSpec:
         started = self._clock.now()
         if state.search is not None or self._search_due(state):
             self._search(view, state)
-        if state.round >= state.decide_at or state.plan is None:
+        if state.plan is None or state.round >= state.decide_at or _differs(len(view.others), state.company):
             self._decide(view, state)
         plan = state.plan
         assert plan is not None
@@ -133,6 +134,7 @@ class KnapSpec:
     def _decide(self, view: View, state: _State) -> None:
         """argmax of TPT over the library × thresholds × γ (METHODS section 1, stage 2)."""
         state.decide_at = state.round + self._config.knapspec_redecide
+        state.company = len(view.others)
         before = state.plan
         plan, gain = self._best(view, state)
         needed = _GAIN_TO_STAY if before is not None and before.gamma > 0 else _GAIN_TO_START
@@ -153,19 +155,19 @@ class KnapSpec:
         plans = list(self._library)
         contexts = [view.context, *(context for context, _ in view.others)]
         requests = len(contexts)
-        extra = view.prefilling
         overhead = self._costs.overhead
-        plain = 1.0 / (self._costs.verify_pass(requests + extra, contexts) + overhead)
+        plain = 1.0 / (self._costs.verify_pass(requests, contexts) + overhead)
         if not plans or self._config.knapspec_gamma == 0:
             return Plan(full, 0, predicted_tpt=plain), 1.0
         running = [other.variants for _, other in view.others if other.gamma]
         counts = np.stack([self._counts(state, variants) for variants in plans])
         unions = [_union([variants, *running]) for variants in plans]
-        objective = self._tpt(plans, counts, unions, contexts, extra)
+        objective = self._tpt(plans, counts, unions, contexts)
         choice = index, threshold, gamma = objective.argmax()
         best = float(objective.tpt[choice])
         acceptance = float(objective.accepted[choice] / objective.drafted[choice])
-        return Plan(plans[index], gamma, THRESHOLDS[threshold], best, min(acceptance, 1.0)), best / plain
+        worth = requests * best * self._costs.draft_pass(unions[index], contexts)
+        return Plan(plans[index], gamma, THRESHOLDS[threshold], worth, best, min(acceptance, 1.0)), best / plain
 
     def _counts(self, state: _State, variants: tuple[int, ...]) -> np.ndarray:
         shared = self._library[variants].weighted(_SHARED_ROWS)
@@ -179,7 +181,7 @@ class KnapSpec:
             return plan
         self._plain_rounds = 0
         self._probe_every = min(2 * self._probe_every, _PROBE[1])
-        return Plan(plan.variants, 2, THRESHOLDS[-2], plan.predicted_tpt)
+        return Plan(plan.variants, 2, THRESHOLDS[-2], predicted_tpt=plan.predicted_tpt)
 
     # -- searching for plans -----------------------------------------------------------------------------------------
 
@@ -287,7 +289,7 @@ class KnapSpec:
     def _rank(self, known: dict[tuple[int, ...], np.ndarray], context: int) -> list[tuple[int, ...]]:
         """Plans by the TPT that their counts promise a request alone, best first."""
         plans = list(known)
-        tpt = self._tpt(plans, np.stack(list(known.values())), plans, [context], 0).best
+        tpt = self._tpt(plans, np.stack(list(known.values())), plans, [context]).best
         return [plans[i] for i in np.argsort(-tpt, kind="stable")]
 
     # -- the objective -----------------------------------------------------------------------------------------------
@@ -298,17 +300,15 @@ class KnapSpec:
         counts: np.ndarray,
         drafting: Sequence[tuple[int, ...]],
         contexts: Sequence[int],
-        extra: int,
     ) -> _Objective:
         """TPT of every plan, threshold and γ for one of len(contexts) requests that all draft alike.
 
-        `counts` [plans, bins, 2]; `drafting[i]` is what a draft pass runs when plans[i] is chosen; `extra` prompt rows
-        share the verify pass.
+        `counts` [plans, bins, 2]; `drafting[i]` is what a draft pass runs when plans[i] is chosen.
         """
         drafted, accepted = expectations(counts, _PRIOR, self._config.knapspec_gamma)
         passes = lock_step_passes(drafted, len(contexts))
         prices = np.array([self._costs.draft_pass(variants, contexts) for variants in drafting])
-        verify = self._costs.verify_passes(len(contexts) * (1.0 + drafted) + extra, contexts)
+        verify = self._costs.verify_passes(len(contexts) * (1.0 + drafted), contexts)
         seconds = passes * prices[:, None, None] + verify + self._costs.overhead
         return _Objective(drafted, accepted, (1.0 + accepted) / seconds)
 
@@ -331,6 +331,11 @@ class _Objective:
         """Plan, threshold and γ ≥ 1 of the highest TPT (γ = 0 is every plan's plain decoding)."""
         index, threshold, gamma = np.unravel_index(int(self.tpt[:, :, 1:].argmax()), self.tpt[:, :, 1:].shape)
         return int(index), int(threshold), int(gamma) + 1
+
+
+def _differs(company: int, before: int) -> bool:
+    """Whether so many more or fewer requests are in flight that a decision should be made again."""
+    return not (before + 1) / 1.5 <= company + 1 <= (before + 1) * 1.5
 
 
 def _union(plans: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

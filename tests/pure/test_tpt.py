@@ -181,9 +181,9 @@ def test_an_exit_keeps_the_first_layers(layers: int, data: st.DataObject) -> Non
 @examples(60)
 @given(st.integers(0, 12), st.integers(-3, 12))
 def test_a_plan_is_capped_in_length_and_nothing_else(gamma: int, most: int) -> None:
-    plan = Plan((0, 1, 1, 0, 0, 1), gamma, 0.7, 12.0, 0.9)
+    plan = Plan((0, 1, 1, 0, 0, 1), gamma, 0.7, 0.0, 12.0, 0.9)
     capped = plan.capped(most)
-    assert capped == Plan((0, 1, 1, 0, 0, 1), max(min(gamma, most), 0), 0.7, 12.0, 0.9)
+    assert capped == Plan((0, 1, 1, 0, 0, 1), max(min(gamma, most), 0), 0.7, 0.0, 12.0, 0.9)
     assert (capped.skipped_attention, capped.skipped_mlp) == (2, 1)
 
 
