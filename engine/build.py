@@ -81,6 +81,7 @@ class LoadedModel:
     ) -> None:
         self.clock = clock or SystemClock()
         device = _device(config.device)
+        _check_policy(config.draft_policy)
         directory = config.model or EMBEDDED
         self.spec = load_spec(directory)
         self.tokenizer = Tokenizer(directory)
@@ -105,7 +106,6 @@ class LoadedModel:
         if self.profile is None:
             measurement = Measurement(self.decoder, self.attention, self.clock)
             self.profile, self.profile_source = _profile(config, self.key, measurement)
-        log.info("latency profile: %s", self.profile_source)
 
     @torch.inference_mode()
     def warm_up(self, budget: float = 0.5) -> None:
@@ -123,8 +123,7 @@ class LoadedModel:
 
     def core(self, config: EngineConfig) -> EngineCore:
         """A core of its own: scheduler, bookkeeping, policies and what they learn."""
-        if config.draft_policy not in policy_names():
-            raise ConfigError(f"unknown draft policy '{config.draft_policy}'; known: {', '.join(policy_names())}")
+        _check_policy(config.draft_policy)
         assert self.profile is not None
         sequences = min(config.max_num_seqs, self.size.slabs)
         scheduler = Scheduler(
@@ -151,6 +150,11 @@ class LoadedModel:
         policies = PolicyContext(self.spec, config, CostModel(self.spec, self.profile), self.clock)
         runner = Runner(self.decoder, self.attention, self.clock)
         return EngineCore(info, self.tokenizer, scheduler, runner, policies, self.clock)
+
+
+def _check_policy(name: str) -> None:
+    if name not in policy_names():
+        raise ConfigError(f"unknown draft policy '{name}'; known: {', '.join(policy_names())}")
 
 
 def _device(name: str) -> torch.device:
@@ -235,10 +239,12 @@ def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) ->
                 raise ProfileMismatchError(
                     f"profile {config.profile} is for {profile.key.slug}, this machine and model are {key.slug}"
                 )
+            log.info("latency profile loaded, as named: %s", config.profile)
             return profile, str(config.profile)
         directory = config.profile_dir or store.default_directory()
         found = store.find(key, directory)
         if found is not None:
+            log.info("latency profile loaded: %s", found[1])
             return found[0], str(found[1])
     except ProfileError as error:
         raise ProfileMismatchError(str(error)) from None
@@ -246,7 +252,9 @@ def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) ->
     if profile.residual > 0.15:
         log.warning("the latency profile fits badly: median error %.0f %%", 100 * profile.residual)
     try:
-        return profile, str(store.save(profile, directory))
+        path = store.save(profile, directory)
+        log.info("latency profile measured and saved: %s", path)
+        return profile, str(path)
     except OSError as error:
         log.warning("cannot save the latency profile: %s", error)
         return profile, "measured, not saved"

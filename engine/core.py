@@ -87,6 +87,7 @@ class EngineCore:
         plan = scheduler.plan()
         out = self.runner.run(plan)
         requests = {r.id: r for r in scheduler.running}
+        prompt_rows = sum(len(w.tokens) for w in plan.work if not requests[w.request_id].decoding)
         events, rounds = scheduler.commit(plan, out)
         self._observe(plan, out, requests)
         other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
@@ -98,7 +99,7 @@ class EngineCore:
             waiting=len(scheduler.waiting),
             kv_usage=scheduler.blocks.usage,
             batched_tokens=sum(len(w.tokens) + w.gamma for w in plan.work),
-            prompt_tokens=sum(len(w.tokens) for w in plan.work if w.plan is None and len(w.tokens) > 1),
+            prompt_tokens=prompt_rows,
             draft_seconds=out.draft_seconds,
             verify_seconds=out.verify_seconds,
             search_seconds=search,

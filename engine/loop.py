@@ -23,10 +23,11 @@ class Stream:
     def __init__(self, request_id: str, close: Callable[[str], None]) -> None:
         self._id = request_id
         self._close = close
-        self._events: asyncio.Queue[TokenEvent | KnapServeError] = asyncio.Queue()
+        self._events: asyncio.Queue[TokenEvent | KnapServeError | None] = asyncio.Queue()
         self._done = False
 
-    def put(self, event: TokenEvent | KnapServeError) -> None:
+    def put(self, event: TokenEvent | KnapServeError | None) -> None:
+        """Add an event, an error to raise, or None to end without either (the request was cancelled)."""
         self._events.put_nowait(event)
 
     def __aiter__(self) -> Stream:
@@ -36,6 +37,9 @@ class Stream:
         if self._done:
             raise StopAsyncIteration
         event = await self._events.get()
+        if event is None:
+            self._done = True
+            raise StopAsyncIteration
         if isinstance(event, KnapServeError):
             self._done = True
             raise event
@@ -89,7 +93,9 @@ class EngineThread:
         return stream
 
     def cancel(self, request_id: str) -> None:
-        if self._streams.pop(request_id, None) is not None:
+        stream = self._streams.pop(request_id, None)
+        if stream is not None:
+            stream.put(None)
             self._inbox.append(request_id)
             self._wake.set()
 
@@ -118,7 +124,7 @@ class EngineThread:
         while self._streams and self._failure is None and self._clock.now() < deadline:
             await asyncio.sleep(0.02)
         for request_id, stream in list(self._streams.items()):
-            stream.put(EngineDrainingError())
+            stream.put(EngineDrainingError() if self._failure is None else EngineDeadError(self._failure))
             self.cancel(request_id)
         self._stop = True
         self._wake.set()

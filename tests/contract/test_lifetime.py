@@ -54,7 +54,7 @@ def test_the_second_start_loads_what_was_saved(
 ) -> None:
     path, before = measured
     assert str(path) in second.ready
-    assert f"latency profile: {path}\n" in second.log
+    assert f"latency profile loaded: {path}\n" in second.log
     assert list(profile_dir.iterdir()) == [path]
     now = path.stat()
     assert (now.st_ino, now.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)  # not measured and saved again

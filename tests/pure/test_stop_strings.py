@@ -43,7 +43,9 @@ def shown(parts: Sequence[str], stops: tuple[str, ...]) -> str:
 
 @examples(500)
 @given(TEXTS, CUTS, STOPS)
-def test_text_ends_before_the_stop_string_that_is_complete_first(text: str, cuts: list[int], stops: tuple[str, ...]) -> None:
+def test_text_ends_before_the_stop_string_that_is_complete_first(
+    text: str, cuts: list[int], stops: tuple[str, ...]
+) -> None:
     assert shown(pieces(text, cuts), stops) == cut_text(text, stops)
 
 
