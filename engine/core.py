@@ -89,7 +89,7 @@ class EngineCore:
         requests = {r.id: r for r in scheduler.running}
         prompt_rows = sum(len(w.tokens) for w in plan.work if not requests[w.request_id].decoding)
         events, rounds = scheduler.commit(plan, out)
-        self._observe(plan, out, requests)
+        self._observe(plan, out, requests, {r.request_id: r.emitted for r in rounds}, prompt_rows)
         other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
         self.costs.observe(plan, out, other)
         return RoundReport(
@@ -139,9 +139,16 @@ class EngineCore:
             candidates=lambda positions: self.runner.candidates(slab, positions, sampling),
         )
 
-    def _observe(self, plan: StepPlan, out: StepOutput, requests: dict[str, Request]) -> None:
+    def _observe(
+        self,
+        plan: StepPlan,
+        out: StepOutput,
+        requests: dict[str, Request],
+        emitted: dict[str, int],
+        prompt_rows: int,
+    ) -> None:
         """Tell every policy what became of its proposals."""
-        seconds = (out.draft_seconds + out.verify_seconds) / max(len(plan.work), 1)
+        seconds = out.draft_seconds + out.verify_seconds + self.costs.overhead
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = requests[work.request_id]
             view = self._view(request)
@@ -150,8 +157,9 @@ class EngineCore:
                 drafted=output.drafted,
                 accepted=output.accepted,
                 confidences=output.confidences,
-                emitted=len(output.tokens),
-                seconds=seconds,
+                emitted=emitted.get(work.request_id, 0),
+                seconds=seconds / len(plan.work),
+                round_seconds=None if prompt_rows else seconds,
                 references=output.references,
             )
             request.policy.observe(view, outcome)

@@ -26,8 +26,8 @@ class CostModel:
 
     def reset(self) -> None:
         """Trust the profile again."""
-        self.draft_factor = 1.0
-        self.verify_factors = [1.0] * (len(_WIDTHS) + 1)
+        self.draft = Correction()
+        self.verify = [Correction() for _ in range(len(_WIDTHS) + 1)]
         self.overhead = 0.0  # seconds per round outside the passes
 
     def sublayers(self, context: int, rows: int, union: Sequence[int] | None) -> list[float]:
@@ -45,12 +45,12 @@ class CostModel:
 
     def draft_pass(self, variants: Sequence[int], contexts: Sequence[int]) -> float:
         """One draft pass of a row for each context through the sub-network."""
-        return self.draft_factor * self._price(variants, len(contexts), contexts, 1)
+        return self.draft.factor * self._price(variants, len(contexts), contexts, 1)
 
     def verify_pass(self, rows: float, contexts: Sequence[int]) -> float:
         """One full pass of `rows` rows in all over requests with these contexts."""
         width = rows / max(len(contexts), 1)
-        return self.verify_factors[_width(rows)] * self._price(self._all, rows, contexts, width)
+        return self.verify[_width(rows)].factor * self._price(self._all, rows, contexts, width)
 
     def verify_passes(self, rows: np.ndarray, contexts: Sequence[int]) -> np.ndarray:
         """`verify_pass` for an array of row counts (expected values, so not whole numbers)."""
@@ -72,9 +72,8 @@ class CostModel:
         contexts = [w.start for w in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         if rows and not plan.copies:
-            index = _width(rows)
             predicted = self._price(self._all, rows, contexts, rows / len(contexts))
-            self.verify_factors[index] = _correct(self.verify_factors[index], out.verify_seconds, predicted)
+            self.verify[_width(rows)].add(out.verify_seconds, predicted)
         drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted]
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
@@ -84,14 +83,24 @@ class CostModel:
                 for k in range(out.draft_passes)
                 if (live := [w.start + k for w, drafted in drafting if drafted > k])
             )
-            self.draft_factor = _correct(self.draft_factor, out.draft_seconds, predicted)
+            self.draft.add(out.draft_seconds, predicted)
 
 
 def _width(rows: float) -> int:
     return next((i for i, most in enumerate(_WIDTHS) if rows <= most), len(_WIDTHS))
 
 
-def _correct(factor: float, seen: float, predicted: float) -> float:
-    """Move a factor towards seen/predicted; one slow step counts as at most twice too slow."""
-    ratio = min(max(seen / predicted, 0.5 * factor), 2.0 * factor)
-    return min(max(factor + _MEMORY * (ratio - factor), _BOUNDS[0]), _BOUNDS[1])
+class Correction:
+    """A bounded running factor seen/predicted. Early observations weigh more; a slow step counts as twice too slow."""
+
+    __slots__ = ("factor", "seen")
+
+    def __init__(self) -> None:
+        self.factor = 1.0
+        self.seen = 0
+
+    def add(self, seconds: float, predicted: float) -> None:
+        ratio = min(max(seconds / predicted, 0.5 * self.factor), 2.0 * self.factor)
+        self.seen += 1
+        moved = self.factor + max(_MEMORY, 1 / (self.seen + 1)) * (ratio - self.factor)
+        self.factor = min(max(moved, _BOUNDS[0]), _BOUNDS[1])

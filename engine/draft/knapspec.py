@@ -25,11 +25,16 @@ from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations, lock_st
 
 _LIBRARY = 8  # plans kept
 _ADOPTED = 3  # plans a search may add
-_SHARED_ROWS = 24.0  # most weight of what other requests saw, in tested tokens
+_SHARED_ROWS = 16.0  # most weight of what other requests saw, in tested tokens
 _REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows replay with the target's own K/V
 _PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 0.8]])  # two rows that say little
-_GAIN_TO_START = 1.04  # drafting must promise this much over plain decoding to begin,
-_GAIN_TO_STAY = 1.0  # and this much to go on
+_GAIN_TO_START = 1.05  # drafting must promise this much over plain decoding to begin,
+_GAIN_TO_STAY = 1.02  # and this much to go on
+_TRUST_ROUNDS = 200.0  # over which promised and kept tokens are compared
+_TRUST_BOUNDS = (0.6, 1.2)
+_FRESH_ROUNDS = 16  # for which new requests take over each other's first decision
+_PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
+_PLAIN_EVERY = 64  # drafting rounds between plain ones, which keep the price of plain decoding known
 _PROBE = (32, 1024)  # rounds of plain decoding between probes of the best plan: at first, at most
 
 
@@ -57,6 +62,26 @@ class _Search:
     seconds: float = 0.0
 
 
+@dataclass(slots=True)
+class _Trust:
+    """How many of the promised tokens came: what the prices and the acceptance estimates miss together.
+
+    Estimates that are chosen for being high are too high on average; this says by how much.
+    """
+
+    promised: float = 30.0
+    kept: float = 30.0
+
+    def add(self, promised: float, kept: float) -> None:
+        fade = 1.0 - 1.0 / _TRUST_ROUNDS
+        self.promised = fade * self.promised + promised
+        self.kept = fade * self.kept + kept
+
+    @property
+    def factor(self) -> float:
+        return min(max(self.kept / self.promised, _TRUST_BOUNDS[0]), _TRUST_BOUNDS[1])
+
+
 @register("knapspec")
 class KnapSpec:
     """The main method (METHODS sections 1 and 6)."""
@@ -74,8 +99,11 @@ class KnapSpec:
         self._search_cost = 0.0  # of the last one
         self._first_search = 0.0  # which is not charged to the budget
         self._searches = self._slices = 0
-        self._barren = 0  # searches in a row that changed nothing: the interval doubles with each
-        self._plain_rounds = 0
+        self._barren = 0  # searches in a row that found nothing worth drafting with: each halves the budget
+        self._trust = {True: _Trust(), False: _Trust()}  # in promises about drafting, and about plain decoding
+        self._rounds = 0
+        self._first_decisions: dict[int, tuple[int, Plan, float]] = {}  # by company: round made, plan, gain
+        self._plain_rounds = self._drafting_rounds = 0
         self._probe_every = _PROBE[0]
         protected = {layer % self._layers for layer in self._config.knapspec_protect if abs(layer) <= self._layers}
         self._protected = frozenset(i for layer in protected for i in (2 * layer, 2 * layer + 1))
@@ -93,9 +121,9 @@ class KnapSpec:
             self._decide(view, state)
         plan = state.plan
         assert plan is not None
-        if plan.gamma == 0:
-            plan = self._probe(plan)
+        plan = self._probe(plan) if plan.gamma == 0 else self._probe_plain(plan)
         state.round += 1
+        self._rounds += 1
         view.search_seconds += self._clock.now() - started
         return plan
 
@@ -115,6 +143,9 @@ class KnapSpec:
         self._busy += outcome.seconds
         if outcome.references is not None:
             self._keep(state, outcome.references)
+        if outcome.round_seconds is not None and outcome.plan.predicted_tpt is not None:
+            promised = outcome.plan.predicted_tpt * outcome.round_seconds
+            self._trust[outcome.drafted > 0].add(promised, outcome.emitted)
         if not outcome.drafted:
             return
         tested = outcome.confidences[: outcome.tested]
@@ -133,14 +164,18 @@ class KnapSpec:
 
     def _decide(self, view: View, state: _State) -> None:
         """argmax of TPT over the library × thresholds × γ (METHODS section 1, stage 2)."""
-        state.decide_at = state.round + self._config.knapspec_redecide
         state.company = len(view.others)
         before = state.plan
-        plan, gain = self._best(view, state)
+        plan, gain = self._best(view, state) if state.counts else self._first(view, state)
+        gain *= self._trust[True].factor / self._trust[False].factor
         needed = _GAIN_TO_STAY if before is not None and before.gamma > 0 else _GAIN_TO_START
         if gain < needed and plan.gamma > 0:
-            plan = Plan(plan.variants, 0, predicted_tpt=(plan.predicted_tpt or 0.0) / gain)
+            plan = Plan(plan.variants, 0, predicted_tpt=self._plain_tpt(self._contexts(view)))
+        else:
+            self._probe_every = _PROBE[0]
         state.plan = plan
+        rounds = self._config.knapspec_redecide
+        state.decide_at = state.round + (rounds if plan.gamma else _PLAIN_PATIENCE * rounds)
         if before is not None:
             same = (before.variants, before.gamma > 0) == (plan.variants, plan.gamma > 0)
             view.reselected = "plain" if plan.gamma == 0 else "kept" if same else "changed"
@@ -153,10 +188,9 @@ class KnapSpec:
         """
         full = (1,) * (2 * self._layers)
         plans = list(self._library)
-        contexts = [view.context, *(context for context, _ in view.others)]
+        contexts = self._contexts(view)
         requests = len(contexts)
-        overhead = self._costs.overhead
-        plain = 1.0 / (self._costs.verify_pass(requests, contexts) + overhead)
+        plain = self._plain_tpt(contexts)
         if not plans or self._config.knapspec_gamma == 0:
             return Plan(full, 0, predicted_tpt=plain), 1.0
         running = [other.variants for _, other in view.others if other.gamma]
@@ -168,6 +202,22 @@ class KnapSpec:
         acceptance = float(objective.accepted[choice] / objective.drafted[choice])
         worth = requests * best * self._costs.draft_pass(unions[index], contexts)
         return Plan(plans[index], gamma, THRESHOLDS[threshold], worth, best, min(acceptance, 1.0)), best / plain
+
+    def _first(self, view: View, state: _State) -> tuple[Plan, float]:
+        """`_best` for a request that has seen nothing of its own, shared with others that begin about now."""
+        company = len(view.others)
+        decision = self._first_decisions.get(company)
+        if decision is None or self._rounds - decision[0] >= _FRESH_ROUNDS:
+            decision = self._first_decisions[company] = (self._rounds, *self._best(view, state))
+        return decision[1:]
+
+    @staticmethod
+    def _contexts(view: View) -> list[int]:
+        return [view.context, *(context for context, _ in view.others)]
+
+    def _plain_tpt(self, contexts: Sequence[int]) -> float:
+        """Tokens per second of each of these requests if all decode plainly."""
+        return 1.0 / (self._costs.verify_pass(len(contexts), contexts) + self._costs.overhead)
 
     def _counts(self, state: _State, variants: tuple[int, ...]) -> np.ndarray:
         shared = self._library[variants].weighted(_SHARED_ROWS)
@@ -183,6 +233,14 @@ class KnapSpec:
         self._probe_every = min(2 * self._probe_every, _PROBE[1])
         return Plan(plan.variants, 2, THRESHOLDS[-2], predicted_tpt=plan.predicted_tpt)
 
+    def _probe_plain(self, plan: Plan) -> Plan:
+        """Now and then a plain round while drafting: nothing else shows what one row costs now."""
+        self._drafting_rounds += 1
+        if self._drafting_rounds < _PLAIN_EVERY:
+            return plan
+        self._drafting_rounds = 0
+        return plan.capped(0)
+
     # -- searching for plans -----------------------------------------------------------------------------------------
 
     def _affordable(self) -> bool:
@@ -190,7 +248,7 @@ class KnapSpec:
         if self._config.knapspec_budget == 0:
             return False
         charged = self._searched - self._first_search + self._search_cost
-        return not self._library or charged <= self._config.knapspec_budget * self._busy
+        return not self._library or charged <= self._config.knapspec_budget * self._busy / 2**self._barren
 
     def _search_due(self, state: _State) -> bool:
         if state.round < state.search_at or not self._affordable():
@@ -273,11 +331,11 @@ class KnapSpec:
         for variants in known:
             self._library[variants].merge(replayed[variants])
         self._shrink(view.context)
-        before = state.plan
+        self._first_decisions.clear()
         self._decide(view, state)
-        useful = before is None or (state.plan is not None and state.plan.variants in added and state.plan.gamma > 0)
-        self._barren = 0 if useful else min(self._barren + 1, 4)
-        state.search_at = state.round + self._config.knapspec_interval * 2**self._barren
+        useful = state.plan is not None and state.plan.variants in added and state.plan.gamma > 0
+        self._barren = 0 if useful else min(self._barren + 1, 5)
+        state.search_at = state.round + self._config.knapspec_interval
 
     def _shrink(self, context: int) -> None:
         """Keep the library small: the plans that promise most, by what is known of them, stay."""

@@ -69,18 +69,12 @@ def expectations(counts: np.ndarray, prior: np.ndarray, gammas: int) -> tuple[np
     `prior` [bins, 2] is added to each plan's counts: few rows prove little, and α̂ = 1 is common.
     """
     smoothed = counts + prior
-    total = smoothed.sum(axis=(1, 2))[:, None]
-    confident = smoothed[:, ::-1].cumsum(axis=1)[:, ::-1] / total[:, :, None]  # mass at or above each threshold
-    p_a = confident[:, :1, 1]
-    p_ca, p_c = confident[:, :, 1], confident.sum(axis=2)
-    steps = np.arange(gammas + 1)
-
-    def geometric(p: np.ndarray) -> np.ndarray:
-        powers = p[:, :, None] ** steps[None, None, :-1] if gammas else np.zeros((*p.shape, 0))
-        sums: np.ndarray = np.concatenate([np.zeros((*p.shape, 1)), powers.cumsum(axis=2)], axis=2)
-        return sums
-
-    return geometric(p_c), p_a[:, :, None] * geometric(p_ca)
+    above = smoothed[:, ::-1].cumsum(axis=1)[:, ::-1] / smoothed.sum(axis=(1, 2))[:, None, None]  # at or above each θ
+    p_a = above[:, 0, 1, None, None]
+    rates = np.stack([above.sum(axis=2), above[:, :, 1]])  # p_c and p_ca
+    sums = np.zeros((*rates.shape, gammas + 1))
+    np.cumsum(rates[..., None] ** np.arange(gammas), axis=-1, out=sums[..., 1:])
+    return sums[0], p_a * sums[1]
 
 
 def lock_step_passes(drafted: np.ndarray, requests: int) -> np.ndarray:
@@ -88,6 +82,8 @@ def lock_step_passes(drafted: np.ndarray, requests: int) -> np.ndarray:
 
     A pass runs while any row is alive: Σ_{k<γ} 1 − (1 − p_c^k)^requests, D itself for a single request.
     """
+    if requests == 1:
+        return drafted
     alive = np.diff(drafted, axis=-1)  # p_c^k
     passes = (1.0 - (1.0 - alive) ** requests).cumsum(axis=-1)
     lock_step: np.ndarray = np.concatenate([np.zeros_like(drafted[..., :1]), passes], axis=-1)

@@ -12,7 +12,7 @@ from support import GREEDY, answer, chat_ids, load, made_up_profile
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
-from engine.draft.base import Plan
+from engine.draft.base import Outcome, Plan, View
 from engine.draft.costs import CostModel
 from engine.draft.knapspec import KnapSpec
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
@@ -37,10 +37,17 @@ class FrozenCosts(CostModel):
         pass
 
 
+class CredulousPolicy(KnapSpec):
+    """Does not compare its promises with this machine's clock, for the same reason."""
+
+    def observe(self, view: View, outcome: Outcome) -> None:
+        super().observe(view, replace(outcome, round_seconds=None))
+
+
 def core_with(model: LoadedModel, config: EngineConfig, **profile: float) -> tuple[EngineCore, KnapSpec]:
     core = model.core(config)
     context = replace(core._policies, costs=FrozenCosts(model.spec, made_up_profile(**profile)))
-    policy = KnapSpec(context)
+    policy = CredulousPolicy(context)
     core._made["knapspec"] = policy
     return core, policy
 
@@ -141,3 +148,21 @@ def test_marginal_prices(model: LoadedModel) -> None:
             assert beside[i] < 0.1 * alone[i] + scan, "its own scan stays at full price"
         else:
             assert beside[i] == alone[i]
+
+
+def test_broken_promises_end_drafting(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    """Where rounds take far longer than the profile says, and only those that draft, the request falls back."""
+    core, _ = core_with(model, EngineConfig())
+    policy = KnapSpec(replace(core._policies, costs=FrozenCosts(model.spec, made_up_profile())))
+    core._made["knapspec"] = policy
+    kept = policy.observe
+
+    def slow_drafts(view: View, outcome: Outcome) -> None:
+        plain = 1.0 / policy._plain_tpt([view.context])
+        seconds = 10 * plain if outcome.drafted else plain
+        kept(view, replace(outcome, round_seconds=seconds))
+
+    policy.observe = slow_drafts  # type: ignore[method-assign]
+    seen = rounds(core, ids[:8])
+    assert any(r.drafted for r in seen[:40])
+    assert sum(r.drafted > 0 for r in seen[-200:]) <= 10
