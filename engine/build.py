@@ -23,7 +23,7 @@ from engine.kv.cache import SlabCache, bytes_per_token
 from engine.loop import EngineThread
 from engine.measure import Measurement
 from engine.model.attention import SdpaAttention, Segment
-from engine.model.linear import linear_backend
+from engine.model.linear import linear_backend, padded_rows
 from engine.model.linear_onednn import native_bf16
 from engine.model.spec import ModelSpec, load_spec
 from engine.model.weights import load_decoder
@@ -39,7 +39,7 @@ log = logging.getLogger("knapserve.engine")
 
 EMBEDDED = Path(__file__).parent / "embedded"
 _SMALL_LAYER = 8 << 20  # bytes
-_WARM_ROWS = 12
+_WARM_ROWS = 64
 DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float32", "float64")}
 
 
@@ -114,7 +114,7 @@ class LoadedModel:
         Ends early after `budget` seconds.
         """
         end = self.clock.now() + budget
-        for rows in range(1, min(_WARM_ROWS, self.length) + 1):
+        for rows in sorted({padded_rows(rows) for rows in range(1, min(_WARM_ROWS, self.length) + 1)}):
             batch = self.attention.prepare([Segment(0, 0, rows)])
             x = self.decoder.run(self.decoder.embed([0] * rows), batch)
             draw(self.decoder.head(x), [SamplingParams(temperature=0.0)] * rows, range(rows), confidence=True)

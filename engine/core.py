@@ -149,6 +149,8 @@ class EngineCore:
     ) -> None:
         """Tell every policy what became of its proposals."""
         seconds = out.draft_seconds + out.verify_seconds + self.costs.overhead
+        drafting = sum(o.drafted > 0 for o in out.outputs)
+        alike = prompt_rows == 0 and drafting in (0, len(out.outputs))
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = requests[work.request_id]
             view = self._view(request)
@@ -159,7 +161,8 @@ class EngineCore:
                 confidences=output.confidences,
                 emitted=emitted.get(work.request_id, 0),
                 seconds=seconds / len(plan.work),
-                round_seconds=None if prompt_rows else seconds,
+                requests=len(plan.work),
+                round_seconds=seconds if alike else None,
                 references=output.references,
             )
             request.policy.observe(view, outcome)

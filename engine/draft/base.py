@@ -66,7 +66,8 @@ class Outcome:
     confidences: tuple[float, ...]  # top-1 probability of each drafted token
     emitted: int  # tokens that counted: fewer than accepted + 1 where the request ended
     seconds: float  # this request's share of the round
-    round_seconds: float | None  # the whole round; None if it read prompts too, which says nothing about drafting
+    requests: int  # that shared the round
+    round_seconds: float | None  # the whole round; None if it read prompts or if only some of its requests drafted
     references: References | None = None  # if the policy asked to record
 
     @property

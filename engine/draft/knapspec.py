@@ -6,12 +6,14 @@ Three clocks run at different speeds:
   - every T rounds, if the search budget allows, the knapsack proposes new plans from the request's own references.
 
 Known plans form a small library shared by all requests (≤ 8), so a new request starts from what earlier ones learnt.
-All of it decides how fast text comes, never which (METHODS section 0).
+Alone, a request chooses by what it has seen itself; requests in flight together choose alike, from what all have seen,
+since they share every pass: a batch in which some draft and some do not pays for both (measured). All of it decides how
+fast text comes, never which (METHODS section 0).
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -21,7 +23,8 @@ import torch
 from engine.draft.base import CandidatePass, Outcome, Plan, PolicyContext, References, View, register
 from engine.draft.fixed import exit_variants
 from engine.draft.knapsack import Knapsack, ticks
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations, lock_step_passes
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, Objective, expectations, lock_step_passes
+from engine.draft.trust import Trust
 
 _LIBRARY = 8  # plans kept
 _ADOPTED = 3  # plans a search may add
@@ -30,9 +33,9 @@ _REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows re
 _PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 0.8]])  # two rows that say little
 _GAIN_TO_START = 1.05  # drafting must promise this much over plain decoding to begin,
 _GAIN_TO_STAY = 1.02  # and this much to go on
-_TRUST_ROUNDS = 200.0  # over which promised and kept tokens are compared
-_TRUST_BOUNDS = (0.6, 1.2)
+_OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
 _FRESH_ROUNDS = 16  # for which new requests take over each other's first decision
+_PASS_WORTH = 0.5  # of what a pass's time is worth: products of confidences understate how far drafts reach (measured)
 _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
 _PLAIN_EVERY = 64  # drafting rounds between plain ones, which keep the price of plain decoding known
 _PROBE = (32, 1024)  # rounds of plain decoding between probes of the best plan: at first, at most
@@ -62,26 +65,6 @@ class _Search:
     seconds: float = 0.0
 
 
-@dataclass(slots=True)
-class _Trust:
-    """How many of the promised tokens came: what the prices and the acceptance estimates miss together.
-
-    Estimates that are chosen for being high are too high on average; this says by how much.
-    """
-
-    promised: float = 30.0
-    kept: float = 30.0
-
-    def add(self, promised: float, kept: float) -> None:
-        fade = 1.0 - 1.0 / _TRUST_ROUNDS
-        self.promised = fade * self.promised + promised
-        self.kept = fade * self.kept + kept
-
-    @property
-    def factor(self) -> float:
-        return min(max(self.kept / self.promised, _TRUST_BOUNDS[0]), _TRUST_BOUNDS[1])
-
-
 @register("knapspec")
 class KnapSpec:
     """The main method (METHODS sections 1 and 6)."""
@@ -100,9 +83,9 @@ class KnapSpec:
         self._first_search = 0.0  # which is not charged to the budget
         self._searches = self._slices = 0
         self._barren = 0  # searches in a row that found nothing worth drafting with: each halves the budget
-        self._trust = {True: _Trust(), False: _Trust()}  # in promises about drafting, and about plain decoding
-        self._rounds = 0
-        self._first_decisions: dict[int, tuple[int, Plan, float]] = {}  # by company: round made, plan, gain
+        self._trust: dict[tuple[bool, int], Trust] = defaultdict(Trust)  # by drafting or plain, and size of company
+        self._rounds = self._decided_at = 0  # counted once for every request
+        self._joint: dict[int, tuple[int, Plan, float]] = {}  # by company: round made, plan, gain
         self._plain_rounds = self._drafting_rounds = 0
         self._probe_every = _PROBE[0]
         protected = {layer % self._layers for layer in self._config.knapspec_protect if abs(layer) <= self._layers}
@@ -117,7 +100,7 @@ class KnapSpec:
         started = self._clock.now()
         if state.search is not None or self._search_due(state):
             self._search(view, state)
-        if state.plan is None or state.round >= state.decide_at or _differs(len(view.others), state.company):
+        if state.plan is None or self._decision_due(view, state):
             self._decide(view, state)
         plan = state.plan
         assert plan is not None
@@ -126,6 +109,13 @@ class KnapSpec:
         self._rounds += 1
         view.search_seconds += self._clock.now() - started
         return plan
+
+    def _decision_due(self, view: View, state: _State) -> bool:
+        """Whether to choose again; beside others, one request a round does."""
+        company = len(view.others)
+        if self._rounds - self._decided_at <= company:
+            return False
+        return state.round >= state.decide_at or _differs(company, state.company)
 
     def record(self, state: _State | None, rows_ahead: int) -> int:
         """Rows are kept from the end of the prompt, and from the rounds before a search is due."""
@@ -143,9 +133,7 @@ class KnapSpec:
         self._busy += outcome.seconds
         if outcome.references is not None:
             self._keep(state, outcome.references)
-        if outcome.round_seconds is not None and outcome.plan.predicted_tpt is not None:
-            promised = outcome.plan.predicted_tpt * outcome.round_seconds
-            self._trust[outcome.drafted > 0].add(promised, outcome.emitted)
+        self._compare(state, outcome)
         if not outcome.drafted:
             return
         tested = outcome.confidences[: outcome.tested]
@@ -154,6 +142,15 @@ class KnapSpec:
         for counts in (state.counts.setdefault(variants, AcceptanceCounts(64.0)), self._library.get(variants)):
             if counts is not None:
                 counts.add(tested, agreed)
+
+    def _compare(self, state: _State, outcome: Outcome) -> None:
+        """What the plan promised against what came, in rounds of the kind that the promise was about."""
+        promise = outcome.plan.predicted_tpt
+        if outcome.round_seconds is None or promise is None or outcome.requests != state.company + 1:
+            return
+        size, share = _size(state.company), 1.0 / outcome.requests
+        self._trust[outcome.drafted > 0, size].add(share * promise * outcome.round_seconds, share * outcome.emitted)
+        self._trust[outcome.drafted == 0, size].forget()
 
     def suspend(self, state: _State | None) -> None:
         if state is not None:
@@ -165,9 +162,13 @@ class KnapSpec:
     def _decide(self, view: View, state: _State) -> None:
         """argmax of TPT over the library × thresholds × γ (METHODS section 1, stage 2)."""
         state.company = len(view.others)
+        self._decided_at = self._rounds
         before = state.plan
-        plan, gain = self._best(view, state) if state.counts else self._first(view, state)
-        gain *= self._trust[True].factor / self._trust[False].factor
+        own = sum(counts.total for counts in state.counts.values())
+        alone = not view.others and own >= _OWN_ROWS
+        plan, gain = self._best(view, state) if alone else self._joint_choice(view)
+        size = _size(state.company)
+        gain *= self._trust[True, size].factor / self._trust[False, size].factor
         needed = _GAIN_TO_STAY if before is not None and before.gamma > 0 else _GAIN_TO_START
         if gain < needed and plan.gamma > 0:
             plan = Plan(plan.variants, 0, predicted_tpt=self._plain_tpt(self._contexts(view)))
@@ -180,8 +181,8 @@ class KnapSpec:
             same = (before.variants, before.gamma > 0) == (plan.variants, plan.gamma > 0)
             view.reselected = "plain" if plan.gamma == 0 else "kept" if same else "changed"
 
-    def _best(self, view: View, state: _State) -> tuple[Plan, float]:
-        """The plan of highest TPT and how many times plain decoding's it is.
+    def _best(self, view: View, state: _State | None) -> tuple[Plan, float]:
+        """The plan of highest TPT, by what all and (with `state`) this request have seen, and its gain over plain.
 
         With others in flight the round is shared: the price is that of a batch in which all draft like this, each
         sublayer run once for all whose plan has it, and the verify pass as wide as all of them.
@@ -200,15 +201,15 @@ class KnapSpec:
         choice = index, threshold, gamma = objective.argmax()
         best = float(objective.tpt[choice])
         acceptance = float(objective.accepted[choice] / objective.drafted[choice])
-        worth = requests * best * self._costs.draft_pass(unions[index], contexts)
+        worth = _PASS_WORTH * requests * best * self._costs.draft_pass(unions[index], contexts)
         return Plan(plans[index], gamma, THRESHOLDS[threshold], worth, best, min(acceptance, 1.0)), best / plain
 
-    def _first(self, view: View, state: _State) -> tuple[Plan, float]:
-        """`_best` for a request that has seen nothing of its own, shared with others that begin about now."""
+    def _joint_choice(self, view: View) -> tuple[Plan, float]:
+        """`_best` from what all requests have seen, kept for a while: for one that is new, or in company."""
         company = len(view.others)
-        decision = self._first_decisions.get(company)
-        if decision is None or self._rounds - decision[0] >= _FRESH_ROUNDS:
-            decision = self._first_decisions[company] = (self._rounds, *self._best(view, state))
+        decision = self._joint.get(company)
+        if decision is None or self._rounds - decision[0] >= _FRESH_ROUNDS * (company + 1):
+            decision = self._joint[company] = (self._rounds, *self._best(view, None))
         return decision[1:]
 
     @staticmethod
@@ -219,9 +220,9 @@ class KnapSpec:
         """Tokens per second of each of these requests if all decode plainly."""
         return 1.0 / (self._costs.verify_pass(len(contexts), contexts) + self._costs.overhead)
 
-    def _counts(self, state: _State, variants: tuple[int, ...]) -> np.ndarray:
+    def _counts(self, state: _State | None, variants: tuple[int, ...]) -> np.ndarray:
         shared = self._library[variants].weighted(_SHARED_ROWS)
-        own = state.counts.get(variants)
+        own = state.counts.get(variants) if state else None
         return shared if own is None else shared + own.counts
 
     def _probe(self, plan: Plan) -> Plan:
@@ -331,7 +332,7 @@ class KnapSpec:
         for variants in known:
             self._library[variants].merge(replayed[variants])
         self._shrink(view.context)
-        self._first_decisions.clear()
+        self._joint.clear()
         self._decide(view, state)
         useful = state.plan is not None and state.plan.variants in added and state.plan.gamma > 0
         self._barren = 0 if useful else min(self._barren + 1, 5)
@@ -358,7 +359,7 @@ class KnapSpec:
         counts: np.ndarray,
         drafting: Sequence[tuple[int, ...]],
         contexts: Sequence[int],
-    ) -> _Objective:
+    ) -> Objective:
         """TPT of every plan, threshold and γ for one of len(contexts) requests that all draft alike.
 
         `counts` [plans, bins, 2]; `drafting[i]` is what a draft pass runs when plans[i] is chosen.
@@ -368,27 +369,12 @@ class KnapSpec:
         prices = np.array([self._costs.draft_pass(variants, contexts) for variants in drafting])
         verify = self._costs.verify_passes(len(contexts) * (1.0 + drafted), contexts)
         seconds = passes * prices[:, None, None] + verify + self._costs.overhead
-        return _Objective(drafted, accepted, (1.0 + accepted) / seconds)
+        return Objective(drafted, accepted, (1.0 + accepted) / seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class _Objective:
-    """Arrays [plans, thresholds, γ + 1]: expected drafted and accepted tokens, and tokens per second."""
-
-    drafted: np.ndarray
-    accepted: np.ndarray
-    tpt: np.ndarray
-
-    @property
-    def best(self) -> np.ndarray:
-        """Highest TPT of each plan."""
-        highest: np.ndarray = self.tpt.max(axis=(1, 2))
-        return highest
-
-    def argmax(self) -> tuple[int, int, int]:
-        """Plan, threshold and γ ≥ 1 of the highest TPT (γ = 0 is every plan's plain decoding)."""
-        index, threshold, gamma = np.unravel_index(int(self.tpt[:, :, 1:].argmax()), self.tpt[:, :, 1:].shape)
-        return int(index), int(threshold), int(gamma) + 1
+def _size(company: int) -> int:
+    """Companies within a factor of two are alike."""
+    return company.bit_length()
 
 
 def _differs(company: int, before: int) -> bool:

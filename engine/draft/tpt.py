@@ -13,6 +13,7 @@ E(α, γ) = 1 + A(γ) = (1 − α^{γ+1}) / (1 − α).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -88,3 +89,23 @@ def lock_step_passes(drafted: np.ndarray, requests: int) -> np.ndarray:
     passes = (1.0 - (1.0 - alive) ** requests).cumsum(axis=-1)
     lock_step: np.ndarray = np.concatenate([np.zeros_like(drafted[..., :1]), passes], axis=-1)
     return lock_step
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Arrays [plans, thresholds, γ + 1]: expected drafted and accepted tokens, and tokens per second."""
+
+    drafted: np.ndarray
+    accepted: np.ndarray
+    tpt: np.ndarray
+
+    @property
+    def best(self) -> np.ndarray:
+        """Highest TPT of each plan."""
+        highest: np.ndarray = self.tpt.max(axis=(1, 2))
+        return highest
+
+    def argmax(self) -> tuple[int, int, int]:
+        """Plan, threshold and γ ≥ 1 of the highest TPT (γ = 0 is every plan's plain decoding)."""
+        index, threshold, gamma = np.unravel_index(int(self.tpt[:, :, 1:].argmax()), self.tpt[:, :, 1:].shape)
+        return int(index), int(threshold), int(gamma) + 1

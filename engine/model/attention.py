@@ -34,7 +34,10 @@ class AttentionBatch(Protocol):
     """What the attention sublayers of one pass share."""
 
     def attend(self, layer: int, qkv: Tensor) -> Tensor:
-        """qkv [rows, (heads + 2·kv_heads)·head_dim] -> [rows, heads·head_dim], in qkv's dtype."""
+        """qkv [rows, (heads + 2·kv_heads)·head_dim] -> [rows, heads·head_dim], in qkv's dtype.
+
+        Rows beyond the batch's own are padding: they come back as zeros.
+        """
         ...
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
@@ -189,6 +192,7 @@ class SdpaBatch:
         self._rope = backend.rope.factors(torch.tensor(positions, device=cache.device))
         self._rows = len(positions)
         self._space: Workspace | None = None
+        self._padded: Tensor | None = None
         self._calls = backend.plan_calls(segments)
         # One row of one request, the most frequent pass of all, needs no padding, mask or transposition.
         self._single = self._calls[0].live if len(positions) == 1 else None
@@ -213,7 +217,8 @@ class SdpaBatch:
         space = self._space
         if space is None:
             space = self._space = self._backend.workspace(self._rows, qkv.dtype)
-        space.load(qkv, self._rope)
+        padded = qkv.shape[0] > self._rows
+        space.load(qkv[: self._rows] if padded else qkv, self._rope)
         if self._slots is None:
             self._targets[layer].copy_(space.kv)
         else:
@@ -224,7 +229,12 @@ class SdpaBatch:
             return space.out
         outs = [self._run(call, layer, space.q) for call in self._calls]
         out = outs[0] if len(outs) == 1 else torch.cat(outs)
-        return out.to(qkv.dtype)
+        if not padded:
+            return out.to(qkv.dtype)
+        if self._padded is None:
+            self._padded = qkv.new_zeros(qkv.shape[0], out.shape[1])
+        self._padded[: self._rows].copy_(out)
+        return self._padded
 
     def _run(self, call: _Call, layer: int, q: Tensor) -> Tensor:
         """One SDPA call -> [rows, heads·head_dim]."""

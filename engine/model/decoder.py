@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.model.attention import AttentionBatch
-from engine.model.linear import Linear
+from engine.model.linear import Linear, padded_rows
 from engine.model.spec import ModelSpec
 
 
@@ -74,14 +74,18 @@ class Decoder:
         return self.mlp(layer, x) if is_mlp else self.attend(layer, x, batch)
 
     def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
-        """All sublayers. `record` receives the 2L+1 residual streams, X^(0) first (no copies)."""
+        """All sublayers. `record` receives the 2L+1 residual streams, X^(0) first: no copies, and padding rows stay."""
+        rows = x.shape[0]
+        padding = padded_rows(rows) - rows if self._head.pads else 0
+        if padding:
+            x = torch.cat([x, x[:1].expand(padding, -1)])
         if record is not None:
             record.append(x)
         for index in range(self.spec.sublayers):
             x = self.sublayer(index, x, batch)
             if record is not None:
                 record.append(x)
-        return x
+        return x[:rows] if padding else x
 
     def run_plan(self, x: Tensor, batch: AttentionBatch, variants: tuple[int, ...]) -> Tensor:
         """The sub-network that `variants` [2L] names (0 = skip, 1 = run), the same for all rows."""

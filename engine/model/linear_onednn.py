@@ -25,6 +25,7 @@ class PackedLinear:
     """Holds only the packed weight; the original may be freed."""
 
     name = "onednn"
+    pads = True  # kernels are made once per shape, in milliseconds, and at most 1,024 are kept
 
     def __init__(self, weight: Tensor) -> None:
         self._packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous())

@@ -12,7 +12,7 @@ from support import load, tiny_llama
 from engine.build import LoadedModel
 from engine.errors import ModelError
 from engine.model.attention import Segment
-from engine.model.linear import PlainLinear
+from engine.model.linear import PlainLinear, padded_rows
 from engine.model.linear_onednn import PackedLinear, onednn_available
 from engine.model.spec import parse_spec
 
@@ -169,3 +169,26 @@ def test_missing_unexpected_and_misshapen_tensors_are_named(tmp_path: Path) -> N
     path.write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00{}")
     with pytest.raises(ModelError, match="cannot read"):
         load(torch.float32, model=tmp_path)
+
+
+@pytest.mark.skipif(not onednn_available(), reason="needs a CPU with native bf16")
+@torch.inference_mode()
+def test_padding_rows_change_nothing(tmp_path: Path) -> None:
+    """Passes padded to a row count that has kernels: same rows, same cache, as many states as asked for."""
+    tiny_llama(tmp_path)
+    model = load(torch.bfloat16, model=tmp_path)
+    plain = load(torch.float32, model=tmp_path)
+    for rows in (9, 33, 61):
+        assert padded_rows(rows) > rows
+        segments = [Segment(0, 0, rows - 4), Segment(1, 0, 4)]
+        tokens = TOKENS[: rows - 4] + TOKENS[:4]
+        states: list[torch.Tensor] = []
+        got = model.decoder.run(model.decoder.embed(tokens), model.attention.prepare(segments), states)
+        want = plain.decoder.run(plain.decoder.embed(tokens), plain.attention.prepare(segments))
+        assert got.shape == want.shape
+        assert torch.equal(states[-1][:rows], got)
+        assert torch.cosine_similarity(got.float(), want, dim=-1).min() > 0.995
+        after = [Segment(0, rows - 4, 1), Segment(1, 4, 1)]
+        got = model.decoder.run(model.decoder.embed(TOKENS[:2]), model.attention.prepare(after))
+        want = plain.decoder.run(plain.decoder.embed(TOKENS[:2]), plain.attention.prepare(after))
+        assert torch.cosine_similarity(got.float(), want, dim=-1).min() > 0.995
