@@ -20,6 +20,7 @@ from server.routes import Services
 
 log = logging.getLogger("knapserve.server")
 
+_SWITCH_INTERVAL = 2e-4  # seconds
 _FLUSH = 5  # seconds that finished replies get to reach slow clients
 _FAILURE_GRACE = 10  # ticks of 0.1 s in which clients and probes see the 503 of a dead engine
 
@@ -136,6 +137,9 @@ def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulSer
 
 def run(engine: Engine, config: ServerConfig, listener: socket.socket) -> int:
     """Serve until a signal or a failure; the exit code."""
+    # The engine's thread must not wait for the interpreter lock while a burst of HTTP work holds it: 5 ms, the default,
+    # is longer than a round of a small model.
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     server = build_server(engine, config, listener.getsockname()[1])
     try:
         server.run(sockets=[listener])
