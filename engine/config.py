@@ -12,6 +12,19 @@ from engine.errors import ConfigError
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
+def parse_bytes(text: str) -> int:
+    """Bytes from "4GiB", "512MB", "1000000". Raises ConfigError."""
+    raw = text.strip().lower()
+    digits = raw.rstrip("abcdefghijklmnopqrstuvwxyz ")
+    try:
+        size = int(float(digits) * _UNITS[raw[len(digits) :].strip()])
+    except (ValueError, KeyError, OverflowError):
+        size = 0
+    if size <= 0:
+        raise ConfigError(f"'{text}' is not a size such as 16MiB, 512MB or 1000000")
+    return size
+
+
 def parse_memory(text: str) -> int | float:
     """Bytes ("4GiB", "512MB", "1000000") as int, or a share of the memory that is free ("0.4", "40%") as float."""
     raw = text.strip().lower()
@@ -21,19 +34,16 @@ def parse_memory(text: str) -> int | float:
         elif "." in raw and raw.replace(".", "", 1).isdigit():
             share = float(raw)
         else:
-            digits = raw.rstrip("abcdefghijklmnopqrstuvwxyz ")
-            size = int(float(digits) * _UNITS[raw[len(digits) :].strip()])
-            if size <= 0:
-                raise ValueError
-            return size
-    except (ValueError, KeyError, OverflowError):
+            return parse_bytes(text)
+    except (ValueError, ConfigError):
         raise ConfigError(f"'{text}' is neither a size (4GiB, 512MB) nor a share of free memory (0.4, 40%)") from None
     if not 0 < share <= 1:
         raise ConfigError(f"a share of memory lies in (0, 1], not {text}")
     return share
 
 
-def _setting(default: Any, help: str, **metadata: Any) -> Any:
+def setting(default: Any, help: str, **metadata: Any) -> Any:
+    """A field of a settings dataclass: its help text, and how `server.settings` reads it (parse, choices, flag)."""
     return field(default=default, metadata={"help": help, **metadata})
 
 
@@ -48,47 +58,43 @@ _int_list: Callable[[str], tuple[int, ...]] = lambda text: tuple(int(part) for p
 class EngineConfig:
     """Everything `engine.build.build_engine` needs."""
 
-    model: Path | None = _setting(None, "checkpoint directory; without it the embedded model is served", parse=_path)
-    device: str = _setting("auto", "where to run", choices=("auto", "cpu", "cuda"))
-    dtype: str = _setting(
+    model: Path | None = setting(None, "checkpoint directory; without it the embedded model is served", parse=_path)
+    device: str = setting("auto", "where to run", choices=("auto", "cpu", "cuda"))
+    dtype: str = setting(
         "auto",
         "weights and activations; auto on a CPU is bfloat16 where that is native, else float32",
         choices=("auto", "bfloat16", "float16", "float32"),
     )
-    threads: int = _setting(0, "CPU threads for the model; 0: one per core, but a single one for tiny models")
-    max_model_len: int | None = _setting(None, "longest context in tokens; default: the model's own", parse=int)
-    max_num_seqs: int = _setting(16, "most requests running at once")
-    max_num_batched_tokens: int = _setting(512, "most rows of one verify pass, prompt chunks included")
-    kv_cache_memory: int | float = _setting(
+    threads: int = setting(0, "CPU threads for the model; 0: one per core, but a single one for tiny models")
+    max_model_len: int | None = setting(None, "longest context in tokens; default: the model's own", parse=int)
+    max_num_seqs: int = setting(16, "most requests running at once")
+    max_num_batched_tokens: int = setting(512, "most rows of one verify pass, prompt chunks included")
+    kv_cache_memory: int | float = setting(
         0.4, "memory for the K/V cache: bytes (4GiB) or a share of what is free (0.4)", parse=parse_memory
     )
-    block_size: int = _setting(16, "tokens per cache block")
-    max_queued: int = _setting(256, "requests that may wait beyond those that run; more get 429")
+    block_size: int = setting(16, "tokens per cache block")
+    max_queued: int = setting(256, "requests that may wait beyond those that run; more get 429")
 
-    draft_policy: str = _setting("knapspec", "default draft policy; requests may name another")
-    fixed_skip_ratio: float = _setting(0.5, "policy fixed: share of the sublayers skipped")
-    fixed_gamma: int = _setting(4, "policy fixed: most tokens drafted per round")
-    layerskip_exit: int = _setting(0, "policy layerskip: layers run before the exit; 0: a quarter of them")
-    layerskip_gamma: int = _setting(4, "policy layerskip: tokens drafted per round")
-    draft_confidence: float = _setting(0.7, "policies fixed and layerskip: stop drafting below this top-1 probability")
+    draft_policy: str = setting("knapspec", "default draft policy; requests may name another")
+    fixed_skip_ratio: float = setting(0.5, "policy fixed: share of the sublayers skipped")
+    fixed_gamma: int = setting(4, "policy fixed: most tokens drafted per round")
+    layerskip_exit: int = setting(0, "policy layerskip: layers run before the exit; 0: a quarter of them")
+    layerskip_gamma: int = setting(4, "policy layerskip: tokens drafted per round")
+    draft_confidence: float = setting(0.7, "policies fixed and layerskip: stop drafting below this top-1 probability")
 
-    knapspec_interval: int = _setting(64, "policy knapspec: rounds between searches of one request (T)")
-    knapspec_redecide: int = _setting(12, "policy knapspec: rounds between cheap re-decisions among known plans")
-    knapspec_rows: int = _setting(16, "policy knapspec: rows of verified context a search looks at (r)")
-    knapspec_gamma: int = _setting(10, "policy knapspec: most tokens drafted per round (D)")
-    knapspec_tau: float = _setting(0.5, "policy knapspec: prune states whose mean cosine falls below this")
-    knapspec_max_skip: float = _setting(
-        0.8, "policy knapspec: most of the sublayers' time a plan may skip (paper: 0.5)"
-    )
-    knapspec_resolution: int = _setting(8, "policy knapspec: ticks that the cheaper kind of sublayer weighs")
-    knapspec_beam: int = _setting(8, "policy knapspec: most states kept per sublayer; 0: all")
-    knapspec_protect: tuple[int, ...] = _setting(
-        (), "policy knapspec: layers never skipped, e.g. 0,-1", parse=_int_list
-    )
-    knapspec_budget: float = _setting(0.02, "policy knapspec: most of the time spent searching")
+    knapspec_interval: int = setting(64, "policy knapspec: rounds between searches of one request (T)")
+    knapspec_redecide: int = setting(12, "policy knapspec: rounds between cheap re-decisions among known plans")
+    knapspec_rows: int = setting(16, "policy knapspec: rows of verified context a search looks at (r)")
+    knapspec_gamma: int = setting(10, "policy knapspec: most tokens drafted per round (D)")
+    knapspec_tau: float = setting(0.5, "policy knapspec: prune states whose mean cosine falls below this")
+    knapspec_max_skip: float = setting(0.8, "policy knapspec: most of the sublayers' time a plan may skip (paper: 0.5)")
+    knapspec_resolution: int = setting(8, "policy knapspec: ticks that the cheaper kind of sublayer weighs")
+    knapspec_beam: int = setting(8, "policy knapspec: most states kept per sublayer; 0: all")
+    knapspec_protect: tuple[int, ...] = setting((), "policy knapspec: layers never skipped, e.g. 0,-1", parse=_int_list)
+    knapspec_budget: float = setting(0.02, "policy knapspec: most of the time spent searching")
 
-    profile_dir: Path | None = _setting(None, "where measured latency profiles are kept", parse=_path)
-    profile: Path | None = _setting(None, "use this latency profile; it must match this machine and model", parse=_path)
+    profile_dir: Path | None = setting(None, "where measured latency profiles are kept", parse=_path)
+    profile: Path | None = setting(None, "use this latency profile; it must match this machine and model", parse=_path)
 
     def __post_init__(self) -> None:
         for name in ("max_num_seqs", "max_num_batched_tokens", "block_size", "knapspec_interval", "knapspec_redecide",

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from engine.seeds import mix64
 from engine.types import SamplingParams
 
 _MASK = (1 << 64) - 1
@@ -95,14 +96,6 @@ def _mix(x: Tensor) -> Tensor:
 
 def _row_key(seed: int, position: int) -> int:
     return mix64(mix64(seed) ^ (position * 0xD1342543DE82EF95 & _MASK))
-
-
-def mix64(x: int) -> int:
-    """splitmix64 of an integer, unsigned 64 bits."""
-    x = (x + 0x9E3779B97F4A7C15) & _MASK
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
-    return x ^ (x >> 31)
 
 
 def _signed(x: int) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.config import parse_bytes, setting
 from engine.errors import ConfigError
-from server.settings import parse_size, setting
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -18,7 +18,7 @@ class ServerConfig:
     port: int = setting(8000, "port to listen on; 0 takes a free one")
     api_key: tuple[str, ...] = setting((), "bearer keys, any of which opens /v1/*; none: open to all")
     served_model_name: tuple[str, ...] = setting((), "names the model answers to, the first of which replies carry")
-    max_body_size: int = setting(16 * 2**20, "largest request body, in bytes or as 16MiB", parse=parse_size)
+    max_body_size: int = setting(16 * 2**20, "largest request body, in bytes or as 16MiB", parse=parse_bytes)
     max_n: int = setting(128, "most choices a request may ask for per prompt")
     shutdown_timeout: float = setting(30.0, "seconds that running requests get to finish after SIGTERM")
     cors_origins: tuple[str, ...] = setting((), "origins that browsers may call from ('*' for all); none: closed")

@@ -13,7 +13,7 @@ import math
 import tomllib
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -26,24 +26,6 @@ T = TypeVar("T")
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
-_BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-
-
-def setting(default: Any, help: str, **metadata: Any) -> Any:
-    """A dataclass field with its help text and further metadata."""
-    return field(default=default, metadata={"help": help, **metadata})
-
-
-def parse_size(text: str) -> int:
-    """Bytes from text such as `16MiB`, `500kB` or `1048576`."""
-    stripped = text.strip()
-    digits = stripped.rstrip("bBkKmMgGiI ")
-    unit = stripped[len(digits) :].strip().lower()
-    try:
-        size = float(digits) * _BYTES[unit]
-        return int(size)
-    except (ValueError, KeyError, OverflowError):
-        raise ValueError(f"expected a size such as 16MiB, got {text!r}") from None
 
 
 def flag_of(spec: Field[Any]) -> str:

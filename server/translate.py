@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import pydantic_core
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 
 from engine.errors import UnknownPolicyError
 from engine.seam import PromptTokenizer
+from engine.seeds import mix64
 from engine.types import EngineInfo, GenerateRequest, SamplingParams
 from server.errors import APIError, context_length, invalid
 from server.parameters import ParameterCheck
@@ -24,7 +26,6 @@ MAX_PROMPTS = 2048
 DEFAULT_COMPLETION_TOKENS = 16
 
 _MASK63 = 2**63 - 1
-_MASK64 = 2**64 - 1
 
 Kind = TypeVar("Kind", bound=GenerationRequest)
 
@@ -37,10 +38,7 @@ def choice_seed(seed: int, choice: int) -> int:
     """
     if choice == 0:
         return seed & _MASK63
-    mixed = (seed + choice * 0x9E3779B97F4A7C15) & _MASK64
-    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK64
-    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK64
-    return (mixed ^ (mixed >> 31)) & _MASK63
+    return mix64(seed + (choice - 1) * 0x9E3779B97F4A7C15) & _MASK63
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +64,15 @@ class Job:
         """One engine request per choice, choice i of prompt p at index p*n + i. Lazy: a full queue ends it early."""
         for index in range(self.choices):
             prompt, choice = divmod(index, self.n)
-            sampling = self.sampling
             yield GenerateRequest(
                 id=f"{self.id}-{index}",
                 prompt=self.prompts[prompt],
-                sampling=SamplingParams(
-                    max_tokens=sampling.max_tokens,
-                    temperature=sampling.temperature,
-                    top_p=sampling.top_p,
-                    top_k=sampling.top_k,
-                    seed=choice_seed(sampling.seed, choice),
-                    stop=sampling.stop,
-                    ignore_eos=sampling.ignore_eos,
-                ),
+                sampling=replace(self.sampling, seed=choice_seed(self.sampling.seed, choice)),
                 draft_policy=self.draft_policy,
             )
 
 
-class Translator(Generic[Kind]):
+class Translator(ABC, Generic[Kind]):
     """Turns bodies of one endpoint into jobs; what is the same for every request is worked out once."""
 
     kind: type[Kind]
@@ -135,11 +124,11 @@ class Translator(Generic[Kind]):
             include_usage=request.stream_options is not None and request.stream_options.include_usage,
         )
 
-    def _prompts(self, request: Kind) -> tuple[tuple[int, ...], ...]:
-        raise NotImplementedError
+    @abstractmethod
+    def _prompts(self, request: Kind) -> tuple[tuple[int, ...], ...]: ...
 
-    def _max_tokens(self, request: Kind) -> int | None:
-        raise NotImplementedError
+    @abstractmethod
+    def _max_tokens(self, request: Kind) -> int | None: ...
 
     def _parse(self, raw: bytes) -> Kind:
         try:

@@ -24,6 +24,7 @@ WITHOUT_TORCH = (
     "engine.types",
     "engine.step",
     "engine.seam",
+    "engine.seeds",
     "engine.detokenize",
     "engine.draft.base",
     "engine.draft.costs",
