@@ -25,6 +25,7 @@ from engine.draft.fixed import exit_variants
 from engine.draft.knapsack import Knapsack, ticks
 from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, Objective, expectations, lock_step_passes
 from engine.draft.trust import Trust
+from engine.errors import ConfigError
 
 _LIBRARY = 8  # plans kept
 _ADOPTED = 3  # plans a search may add
@@ -34,7 +35,7 @@ _PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2,
 _GAIN_TO_START = 1.05  # drafting must promise this much over plain decoding to begin,
 _GAIN_TO_STAY = 1.02  # and this much to go on
 _OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
-_FRESH_ROUNDS = 16  # for which new requests take over each other's first decision
+_FRESH_ROUNDS = 16  # for which a joint decision stands
 _PASS_WORTH = 0.5  # of what a pass's time is worth: products of confidences understate how far drafts reach (measured)
 _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
 _PLAIN_EVERY = 64  # drafting rounds between plain ones, which keep the price of plain decoding known
@@ -88,7 +89,9 @@ class KnapSpec:
         self._joint: dict[int, tuple[int, Plan, float]] = {}  # by company: round made, plan, gain
         self._plain_rounds = self._drafting_rounds = 0
         self._probe_every = _PROBE[0]
-        protected = {layer % self._layers for layer in self._config.knapspec_protect if abs(layer) <= self._layers}
+        if not all(-self._layers <= layer < self._layers for layer in self._config.knapspec_protect):
+            raise ConfigError(f"knapspec_protect names a layer that is not there: the model has {self._layers}")
+        protected = {layer % self._layers for layer in self._config.knapspec_protect}
         self._protected = frozenset(i for layer in protected for i in (2 * layer, 2 * layer + 1))
 
     # -- the rounds of a request -------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from engine.core import EngineCore
 from engine.draft.base import Outcome, Plan, View
 from engine.draft.costs import CostModel
 from engine.draft.knapspec import KnapSpec
+from engine.errors import ConfigError
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
 from engine.types import GenerateRequest, RequestRound
 
@@ -115,6 +116,12 @@ def test_protected_layers_are_never_skipped(model: LoadedModel, ids: list[tuple[
     assert policy._library
     for variants in policy._library:
         assert variants[:2] == variants[-2:] == (1, 1)
+
+
+@pytest.mark.parametrize("layer", [12, -13])
+def test_a_protected_layer_that_is_not_there_is_an_error(model: LoadedModel, layer: int) -> None:
+    with pytest.raises(ConfigError, match="has 12"):
+        model.core(EngineConfig(knapspec_protect=(0, layer)))
 
 
 def test_observed_times_correct_the_profile_within_bounds(model: LoadedModel) -> None:
