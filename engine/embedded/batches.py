@@ -1,0 +1,63 @@
+"""Batches of whole conversations of similar length: little padding, and nothing seen that does not belong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from engine.embedded.conversation import Tokens, tokenize
+from engine.embedded.corpus.mixture import training_examples
+from engine.seeds import mix64
+
+POOL = 1024  # examples sorted by length together
+LENGTH_STEP = 16  # lengths are padded to a multiple of this
+PROMPT_WEIGHT = 0.1  # the most a token of the prompt counts in the loss, beside 1 for one of the assistant's
+PROMPT_SHARE = 0.5  # the most a whole prompt counts beside its answers
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Inputs, targets and weights of the loss: [rows, length] each; `tokens` counts what is not padding."""
+
+    inputs: Tensor
+    targets: Tensor
+    weights: Tensor
+    tokens: int
+
+
+def collate(rows: list[Tokens]) -> Batch:
+    length = -(-(max(len(r.ids) for r in rows) - 1) // LENGTH_STEP) * LENGTH_STEP
+    inputs = torch.zeros(len(rows), length, dtype=torch.long)
+    targets = torch.zeros(len(rows), length, dtype=torch.long)
+    weights = torch.zeros(len(rows), length)
+    for i, row in enumerate(rows):
+        n = len(row.ids) - 1
+        ids = torch.tensor(row.ids)
+        inputs[i, :n], targets[i, :n] = ids[:-1], ids[1:]
+        learned = torch.tensor(row.learned[1:])
+        answers = int(learned.sum())
+        weights[i, :n] = torch.where(learned, 1.0, min(PROMPT_WEIGHT, PROMPT_SHARE * answers / max(1, n - answers)))
+    return Batch(inputs, targets, weights, sum(len(r.ids) - 1 for r in rows))
+
+
+def grouped(rows: list[Tokens], batch_tokens: int) -> list[list[Tokens]]:
+    """Rows sorted by length and cut where a batch, padded to its longest row, would exceed `batch_tokens`."""
+    groups: list[list[Tokens]] = [[]]
+    for row in sorted(rows, key=lambda r: len(r.ids)):
+        if groups[-1] and (len(groups[-1]) + 1) * len(row.ids) > batch_tokens:
+            groups.append([])
+        groups[-1].append(row)
+    return groups
+
+
+def pool_batches(tokenizer: Tokenizer, seed: int, pool: int, progress: float, batch_tokens: int) -> Iterator[Batch]:
+    """The batches of pool number `pool`, in an order drawn from the seed."""
+    made = training_examples(seed, pool * POOL, POOL, progress)
+    groups = grouped([tokenize(tokenizer, e) for e in made], batch_tokens)
+    Random(mix64(seed + pool)).shuffle(groups)
+    yield from map(collate, groups)

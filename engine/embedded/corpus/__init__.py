@@ -1,0 +1,1 @@
+"""The corpus of the embedded model: generated text only, seeded, no outside data."""

@@ -1,0 +1,155 @@
+"""Fields of a short text as JSON: the keys that are asked for, in that order, on one line; null for what is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from engine.embedded.corpus.base import Draw, Example, Phrases, chat
+from engine.embedded.corpus.fields_values import MAKERS, Value
+from engine.embedded.corpus.fields_words import KINDS, Kind
+
+# Asked for where the text has nothing of that sort.
+ABSENT = (
+    ("phone", "phone"),
+    ("email", "email"),
+    ("age", "age"),
+    ("color", "color"),
+    ("website", "website"),
+    ("time", "time"),
+)
+PEOPLE = ("person", "first", "doctor")
+MISSING = 0.1
+ARTICLE = re.compile(r"\ba(?= [aeiou])")
+
+PROMPTS = Phrases(
+    "Extract {keys} as JSON: {text}",
+    "Extract {keys} as JSON.\n\n{text}",
+    "Return a JSON object with the keys {keys}.\n\n{text}",
+    "Extract {keys} (from this text |)as JSON:\n{text}",
+    "fields: {keys}\n\n{text}",
+    "{text}\n\nExtract {keys} as JSON.",
+    "Text: {text}\nFields: {keys}\nJSON:",
+    'Extract {keys} from this text as JSON: "{text}"',
+    "Please extract {keys} from the following text and return JSON.\n\n{text}",
+    "Give me {keys} as JSON:\n{text}",
+    "(Please |)return (a |)JSON (object |)with (the keys |){keys}(:|.)\n{text}",
+    "Read the text and fill in the fields {keys}. Answer in JSON.\n\n{text}",
+    "{text}\n\nReturn JSON with {keys}.",
+    "Turn this into JSON with the keys {keys}:\n\n{text}",
+    "I need {keys} from this message as a JSON object.\n\n{text}",
+    "Parse this: {text}\nKeys: {keys}",
+    "What are {keys} in this text? Answer as JSON.\n\n{text}",
+    "{text}\n\n(Extract|Get|Return) {keys} as JSON(.| please.)",
+    "Get {keys} from the text below as JSON.\n\n{text}",
+    "Find {keys} in the text. Output JSON only.\n\nText: {text}",
+    "JSON with {keys}: {text}",
+    "Convert to JSON. Fields: {keys}.\n{text}",
+    "Information extraction. Keys: {keys}. Text: {text}",
+    "Create a JSON object with {keys} from this:\n{text}",
+    "(Text:|From this text:) {text}\n(Extract|Get) (the fields |){keys} as JSON.",
+    "Extract the fields {keys} from the note:\n\n{text}",
+    "Here is a text:\n{text}\n\nPlease give me {keys} as JSON.",
+    "From the text, extract these fields: {keys}. Reply in JSON.\n\n{text}",
+    "Write {keys} as JSON for this text:\n{text}",
+    "Can you pull {keys} out of this? JSON please.\n\n{text}",
+    "Message:\n{text}\n\nWanted fields: {keys}\nFormat: JSON",
+    "(Extract|Return|Give me) the fields {keys} (from the text |)in JSON(:|.)\n\n{text}",
+    "Return only JSON with these keys: {keys}.\n\n{text}",
+    "Extract to JSON [{keys}]: {text}",
+    "Use the keys {keys} and answer with a JSON object.\n\n{text}",
+    "{text}\n\nWhich {keys} are given? JSON.",
+    "{text}\nfields: {keys}",
+    "get {keys} as json: {text}",
+    "(Here is a text|Text|Message):\n{text}\n\n(Return JSON with {keys}.|Extract {keys} as JSON.)",
+    "Make a JSON object from this text. It has the keys {keys}.\n\n{text}",
+    "Put {keys} into a JSON object.\n\n{text}",
+    "Extract these fields as JSON:\n{lines}\n\n{text}",
+    "Fill in this JSON: {skeleton}\n\n{text}",
+    "{text}\n\nReturn JSON with these fields:\n{lines}",
+    "{text}\n\nFill in: {skeleton}",
+    "(Return|Extract) these fields as JSON:\n{lines}\n\n(Text: |){text}",
+    "Use the text to fill in {skeleton}\n\nText: {text}",
+    "Complete this JSON from the text.\n{skeleton}\n{text}",
+)
+
+
+def listed(draw: Draw, keys: Sequence[str]) -> str:
+    """The keys as people write a list."""
+    style = draw.integer(0, 9)
+    if style < 4:
+        return ", ".join(keys[:-1]) + " and " + keys[-1]
+    if style < 8:
+        return ", ".join(keys)
+    return ", ".join(f'"{k}"' if style == 8 else f"`{k}`" for k in keys)
+
+
+def slots_in(template: str) -> list[str]:
+    return [part.partition("}")[0] for part in template.split("{")[1:]]
+
+
+def missing_key(draw: Draw, kind: Kind, present: Sequence[str]) -> str | None:
+    """A key for which the text has no value, nor one of the same sort."""
+    taken = {kind.fields[slot][0] for slot in present}
+    if taken & set(PEOPLE):
+        taken |= set(PEOPLE)
+    known = {key for _, keys in kind.fields.values() for key in keys}
+    own = [
+        draw.choice(keys) for slot, (maker, keys) in kind.fields.items() if slot not in present and maker not in taken
+    ]
+    others = [key for key, maker in ABSENT if maker not in taken and key not in known]
+    pool = own if own and draw.chance(0.6) else others
+    return draw.choice(pool) if pool else None
+
+
+def draw_fields(draw: Draw) -> tuple[str, dict[str, Value | None]]:
+    """A text, and the fields asked for in their order."""
+    kind = draw.choice(KINDS)
+    template = draw.choice(kind.texts.of(draw.split))
+    present = slots_in(template)
+    made = {slot: MAKERS[kind.fields[slot][0]](draw) for slot in present}
+    asked = draw.sample(present, draw.integer(2, min(5, len(present))))
+    fields: dict[str, Value | None] = {draw.choice(kind.fields[slot][1]): made[slot][1] for slot in asked}
+    if draw.chance(MISSING) and (key := missing_key(draw, kind, present)):
+        pairs = list(fields.items())[:4]
+        pairs.insert(draw.integer(0, len(pairs)), (key, None))
+        fields = dict(pairs)
+    text = draw.expand(template, **{slot: text for slot, (text, _) in made.items()})
+    return ARTICLE.sub("an", text), fields
+
+
+def written(draw: Draw, key: str, manner: float) -> str:
+    """A key as the user writes it, sometimes with spaces or a capital."""
+    if manner < 0.07:
+        return key.capitalize()
+    return key.replace("_", " ") if manner < 0.15 else key
+
+
+class Fields:
+    name = "fields"
+
+    def make(self, draw: Draw) -> Example:
+        text, fields = draw_fields(draw)
+        manner = draw.random.random()
+        fields = {written(draw, key, manner): value for key, value in fields.items()}
+        template = draw.choice(PROMPTS.of(draw.split))
+        skeleton = json.dumps(dict.fromkeys(fields, draw.choice((None, ""))), ensure_ascii=False)
+        bullet = draw.choice(("", "- ", "* "))
+        lines = "\n".join(bullet + key for key in fields)
+        prompt = draw.expand(template, keys=listed(draw, list(fields)), lines=lines, skeleton=skeleton, text=text)
+        if not template.startswith("{text}"):
+            prompt = draw.casual(prompt)
+        answer = json.dumps(fields, ensure_ascii=False)
+        return Example(self.name, chat(prompt, answer), "|".join(sorted(map(str, fields.values()))), fields)
+
+    def check(self, example: Example, answer: str) -> bool:
+        """The same keys in the same order, with equal values of equal types."""
+        try:
+            pairs = json.loads(answer, object_pairs_hook=list)
+        except (ValueError, RecursionError):
+            return False
+        return repr(pairs) == repr(list(example.expect.items()))
+
+
+SKILL = Fields()

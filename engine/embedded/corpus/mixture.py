@@ -1,0 +1,67 @@
+"""Which skills a training run reads, and when: the weights of the mixture as a function of its progress."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+from engine.embedded.corpus.base import Draw, Example, Skill, Split, belongs
+from engine.embedded.corpus.manner import with_system
+from engine.seeds import mix64
+
+# skill: (module, attribute, share of the examples at the start, share at the end)
+SKILLS: dict[str, tuple[str, str, float, float]] = {
+    "talk": ("talk", "SKILL", 4, 4),
+    "knapserve": ("knapserve", "SKILL", 6, 6),
+    "notice": ("notice", "SKILL", 8, 10),
+    "sums": ("sums", "SKILL", 26, 22),
+    "stories": ("stories", "SKILL", 5, 4),
+    "translation": ("german", "SKILL", 20, 14),
+    "sql": ("sql", "SKILL", 10, 8),
+    "summaries": ("summaries", "SKILL", 6, 6),
+    "fields": ("fields", "SKILL", 10, 9),
+    "tools": ("tools", "SKILL", 4, 8),
+    "turns": ("turns", "SKILL", 4, 5),
+    "python": ("python", "SKILL", 4, 5),
+    "documents": ("documents", "SKILL", 4, 6),
+    "documents_long": ("documents", "LONG", 0, 1.5),
+    "documents_8k": ("documents", "VERY_LONG", 0, 0.02),
+}
+LONG_FROM = 0.3  # progress at which the long documents begin: short sequences teach more a second
+
+
+@cache
+def skill(name: str) -> Skill:
+    """The skill called `name`; KeyError if there is none."""
+    module, attribute, *_ = SKILLS[name]
+    found: Skill = getattr(importlib.import_module(f"engine.embedded.corpus.{module}"), attribute)
+    return found
+
+
+def weights(progress: float) -> dict[str, float]:
+    """Share of each skill in the examples drawn at `progress` in [0, 1], not normalised."""
+    late = min(1.0, max(0.0, progress - LONG_FROM) / (1 - LONG_FROM))
+    return {
+        name: start + (end - start) * (late if start == 0 else progress) for name, (_, _, start, end) in SKILLS.items()
+    }
+
+
+def example(name: str, seed: int, split: Split) -> Example:
+    """The example of a skill that belongs to `seed`: phrasing and combination both of `split`."""
+    draw = Draw(seed, split)
+    made = skill(name).make(draw)
+    while not belongs(made.key, split):
+        made = skill(name).make(draw)
+    return made if made.tools else replace(made, messages=with_system(draw, made.messages))
+
+
+def training_examples(seed: int, first: int, count: int, progress: float) -> Iterator[Example]:
+    """Examples `first` … `first + count` of the endless training text that `seed` makes."""
+    shares = weights(progress)
+    names = list(shares)
+    for index in range(first, first + count):
+        own = mix64(mix64(seed) ^ index)
+        name = Draw(own).random.choices(names, list(shares.values()))[0]
+        yield example(name, mix64(own), "train")

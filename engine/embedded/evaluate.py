@@ -1,0 +1,124 @@
+"""Scores a checkpoint on held-out prompts, skill by skill: `python -m engine.embedded.evaluate [--model DIR]`.
+
+Greedy answers of the engine itself to prompts whose phrasing and combination of values the training text never has.
+With `--alpha`, also how well a sub-network that leaves out half of the time drafts for each skill.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from engine.bench import PolicyContender
+from engine.build import EMBEDDED, LoadedModel
+from engine.config import EngineConfig
+from engine.embedded.conversation import segments
+from engine.embedded.corpus.base import Example
+from engine.embedded.corpus.mixture import SKILLS, example, skill
+from engine.seeds import mix64
+from engine.types import SamplingParams
+
+EVALUATION_SEED = 0xE7A1
+MAX_TOKENS = 320
+STREAMS = 16
+HALF = (0.47, 0.53)  # least and most share of the time skipped
+
+
+@dataclass
+class Score:
+    """What one skill reached: answers right of all; α and tested tokens of the half-skipped drafts."""
+
+    right: int
+    count: int
+    alpha: float | None = None
+    tested: int = 0
+    wrong: tuple[tuple[str, str, str], ...] = ()  # prompt, reference and answer of some
+
+    @property
+    def share(self) -> float:
+        return self.right / self.count
+
+
+def held_out(name: str, count: int) -> list[Example]:
+    """The first `count` different prompts of the evaluation of a skill."""
+    found: dict[str, Example] = {}
+    index = 0
+    while len(found) < count and index < 20 * count:
+        made = example(name, mix64(EVALUATION_SEED ^ index), "held_out")
+        found.setdefault(prompt_text(made), made)
+        index += 1
+    return list(found.values())
+
+
+def prompt_text(made: Example) -> str:
+    return "".join(text for text, _ in segments(made.prompt, made.tools)) + "<|assistant|>"
+
+
+def score(model: LoadedModel, config: EngineConfig, name: str, count: int, policy: str = "none") -> Score:
+    """Answers to `count` held-out prompts of a skill, judged by its own check."""
+    contender = PolicyContender(policy, model.core(config), SamplingParams(MAX_TOKENS, temperature=0.0))
+    examples = held_out(name, count)
+    room = model.length - MAX_TOKENS
+    prompts = [tuple(model.tokenizer.encode(prompt_text(e), add_special_tokens=False))[:room] for e in examples]
+    answers = [
+        model.tokenizer.backend.decode(list(tokens)).strip()
+        for tokens in contender.run(prompts, 1 if policy == "knapspec" else STREAMS)
+    ]
+    wrong = [
+        (str(e.prompt[-1]["content"]), e.answer, answer)
+        for e, answer in zip(examples, answers, strict=True)
+        if not skill(name).check(e, answer)
+    ]
+    tally = contender.tally
+    alpha = tally.accepted / tally.tested if tally.tested else None
+    return Score(len(examples) - len(wrong), len(examples), alpha, tally.tested, tuple(wrong))
+
+
+def evaluate(directory: Path, names: Sequence[str], count: int, alpha_count: int, threads: int = 0) -> dict[str, Score]:
+    """Scores by skill; α on the first `alpha_count` prompts of each (0: not measured)."""
+    least, most = HALF
+    config = EngineConfig(model=str(directory), max_num_seqs=STREAMS, threads=threads)
+    half = EngineConfig(model=str(directory), knapspec_min_skip=least, knapspec_max_skip=most, threads=threads)
+    model = LoadedModel(config)
+    scores = {}
+    for name in tqdm(names, unit="skill"):
+        scores[name] = score(model, config, name, count)
+        if alpha_count:
+            drafted = score(model, half, name, alpha_count, "knapspec")
+            scores[name].alpha, scores[name].tested = drafted.alpha, drafted.tested
+    return scores
+
+
+def table(scores: dict[str, Score]) -> str:
+    """Markdown, one row a skill."""
+    lines = ["| skill | right | of | α at half skipped |", "|---|---|---|---|"]
+    for name, s in scores.items():
+        alpha = "" if s.alpha is None else f"{s.alpha:.3f}"
+        lines.append(f"| {name} | {s.share:.1%} | {s.count} | {alpha} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m engine.embedded.evaluate", description=__doc__)
+    parser.add_argument("--model", type=Path, default=EMBEDDED, help="checkpoint directory (the embedded model)")
+    parser.add_argument("--skill", action="append", choices=SKILLS, help="only this one; may be repeated")
+    parser.add_argument("--count", type=int, default=200, help="held-out prompts a skill (200)")
+    parser.add_argument("--alpha", type=int, default=0, metavar="N", help="measure α on N prompts a skill")
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads (the engine's choice)")
+    parser.add_argument("--wrong", type=int, default=0, metavar="N", help="show N wrong answers a skill")
+    args = parser.parse_args()
+    scores = evaluate(args.model, args.skill or list(SKILLS), args.count, args.alpha, args.threads)
+    for name, s in scores.items():
+        for prompt, reference, answer in s.wrong[: args.wrong]:
+            print(f"--- {name}\n{prompt}\n  expected: {reference}\n  answered: {answer}")
+    print(table(scores))
+    print(json.dumps({n: {"right": s.right, "count": s.count, "alpha": s.alpha} for n, s in scores.items()}))
+
+
+if __name__ == "__main__":
+    main()

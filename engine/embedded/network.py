@@ -1,0 +1,174 @@
+"""The network as it is trained: Llama's equations, with sublayers that may be left out and exits on the way.
+
+The engine has its own decoder for serving; this one exists for its gradients. `export` writes the names that
+Hugging Face's `LlamaForCausalLM` reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a Llama network; `heads` × `head_dim` need not be `hidden`."""
+
+    vocabulary: int = 3072
+    layers: int = 12
+    hidden: int = 256
+    intermediate: int = 512
+    heads: int = 4
+    kv_heads: int = 2
+    head_dim: int = 64
+    rope_theta: float = 100_000.0
+    positions: int = 8192
+    epsilon: float = 1e-6
+
+    def config(self, end_token: int) -> dict[str, object]:
+        """The `config.json` of the exported checkpoint."""
+        return {
+            "architectures": ["LlamaForCausalLM"],
+            "model_type": "llama",
+            "dtype": "bfloat16",
+            "vocab_size": self.vocabulary,
+            "num_hidden_layers": self.layers,
+            "hidden_size": self.hidden,
+            "intermediate_size": self.intermediate,
+            "num_attention_heads": self.heads,
+            "num_key_value_heads": self.kv_heads,
+            "head_dim": self.head_dim,
+            "hidden_act": "silu",
+            "rms_norm_eps": self.epsilon,
+            "max_position_embeddings": self.positions,
+            "rope_parameters": {"rope_type": "default", "rope_theta": self.rope_theta},
+            "tie_word_embeddings": True,
+            "attention_bias": False,
+            "mlp_bias": False,
+            "bos_token_id": None,
+            "eos_token_id": end_token,
+            "pad_token_id": end_token,
+        }
+
+
+class Attention(nn.Module):
+    """Causal attention with rotary positions over grouped keys and values, its norm included, without the residual."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.norm = nn.Parameter(torch.ones(shape.hidden))
+        self.q_proj = nn.Linear(shape.hidden, shape.heads * shape.head_dim, bias=False)
+        self.k_proj = nn.Linear(shape.hidden, shape.kv_heads * shape.head_dim, bias=False)
+        self.v_proj = nn.Linear(shape.hidden, shape.kv_heads * shape.head_dim, bias=False)
+        self.o_proj = nn.Linear(shape.heads * shape.head_dim, shape.hidden, bias=False)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """x: [rows, length, hidden]; cos, sin: [length, 1, head_dim / 2]."""
+        s = self.shape
+        rows, length, _ = x.shape
+        y = rms_norm(x, self.norm, s.epsilon)
+        q = rotate(self.q_proj(y).view(rows, length, s.heads, s.head_dim), cos, sin)
+        k = rotate(self.k_proj(y).view(rows, length, s.kv_heads, s.head_dim), cos, sin)
+        v = self.v_proj(y).view(rows, length, s.kv_heads, s.head_dim)
+        k, v = (t.repeat_interleave(s.heads // s.kv_heads, dim=2) for t in (k, v))
+        q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+        z = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        out: Tensor = self.o_proj(z.transpose(1, 2).reshape(rows, length, s.heads * s.head_dim))
+        return out
+
+
+class MLP(nn.Module):
+    """Gated MLP, its norm included, without the residual."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.epsilon = shape.epsilon
+        self.norm = nn.Parameter(torch.ones(shape.hidden))
+        self.gate_proj = nn.Linear(shape.hidden, shape.intermediate, bias=False)
+        self.up_proj = nn.Linear(shape.hidden, shape.intermediate, bias=False)
+        self.down_proj = nn.Linear(shape.intermediate, shape.hidden, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = rms_norm(x, self.norm, self.epsilon)
+        out: Tensor = self.down_proj(F.silu(self.gate_proj(y)) * self.up_proj(y))
+        return out
+
+
+class Network(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.embedding = nn.Embedding(shape.vocabulary, shape.hidden)
+        self.attention = nn.ModuleList(Attention(shape) for _ in range(shape.layers))
+        self.mlp = nn.ModuleList(MLP(shape) for _ in range(shape.layers))
+        self.norm = nn.Parameter(torch.ones(shape.hidden))
+        self._initialise()
+
+    def _initialise(self) -> None:
+        """Normal weights; what writes into the residual stream is smaller by its depth."""
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2:
+                writes = name.endswith(("o_proj.weight", "down_proj.weight"))
+                nn.init.normal_(parameter, std=0.02 / (2 * self.shape.layers) ** 0.5 if writes else 0.02)
+
+    def sublayers(self) -> list[nn.Module]:
+        return [m for pair in zip(self.attention, self.mlp, strict=True) for m in pair]
+
+    def states(self, tokens: Tensor, drop: Tensor | None = None, exit_after: int | None = None) -> tuple[Tensor, ...]:
+        """The last residual state, and the one after layer `exit_after` (1-based) if given.
+
+        tokens  [rows, length].
+        drop    [2 × layers, rows] of bool: which rows leave out which sublayer.
+        """
+        cos, sin = self._rotations(tokens.shape[1], tokens.device)
+        x = self.embedding(tokens)
+        early: list[Tensor] = []
+        for i, sublayer in enumerate(self.sublayers()):
+            extra = (cos, sin) if i % 2 == 0 else ()
+            if drop is None or not bool(drop[i].any()):
+                x = x + sublayer(x, *extra)
+            elif not bool(drop[i].all()):
+                kept = (~drop[i]).nonzero().squeeze(1)
+                x = x.index_add(0, kept, sublayer(x[kept], *extra).to(x.dtype))
+            if exit_after is not None and i == 2 * exit_after - 1:
+                early.append(x)
+        return (x, *early)
+
+    def logits(self, x: Tensor) -> Tensor:
+        return F.linear(rms_norm(x, self.norm, self.shape.epsilon), self.embedding.weight)
+
+    def _rotations(self, length: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        half = torch.arange(0, self.shape.head_dim, 2, device=device) / self.shape.head_dim
+        angles = torch.arange(length, device=device)[:, None] * self.shape.rope_theta**-half
+        return angles.cos()[:, None], angles.sin()[:, None]
+
+    def exported(self) -> dict[str, Tensor]:
+        """bf16 weights under the names of `LlamaForCausalLM`."""
+        tensors: dict[str, Tensor] = {
+            "model.embed_tokens.weight": self.embedding.weight,
+            "model.norm.weight": self.norm,
+        }
+        for i, (attention, mlp) in enumerate(zip(self.attention, self.mlp, strict=True)):
+            prefix = f"model.layers.{i}."
+            blocks = (("input_layernorm", "self_attn", attention), ("post_attention_layernorm", "mlp", mlp))
+            for norm, block, module in blocks:
+                for name, parameter in module.named_parameters():
+                    tensors[prefix + (f"{norm}.weight" if name == "norm" else f"{block}.{name}")] = parameter
+        return {name: t.detach().to("cpu", torch.bfloat16).contiguous() for name, t in tensors.items()}
+
+
+def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    """RMSNorm in float32: x / sqrt(mean(x²) + ε) · weight."""
+    y = x.float()
+    return y * torch.rsqrt(y.square().mean(-1, keepdim=True) + epsilon) * weight
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary positions over the two halves of the last dimension."""
+    a, b = x.chunk(2, dim=-1)
+    cos, sin = cos.to(x.dtype), sin.to(x.dtype)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)

@@ -1,0 +1,294 @@
+"""Trains the embedded model: `python -m engine.embedded.train --run DIR`; started again, it resumes.
+
+Preparation for drafting: on half of the batches each sublayer is left out at rates growing with depth (stochastic
+depth, attention and MLP apart), and one batch in four adds the loss of an exit after a layer drawn at random. `--plain`
+trains the twin without either. Matrices are trained with Muon, the rest with AdamW; the learning rate warms up, stays,
+and falls to nothing over the last part of the token budget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+from torch import Tensor
+from tqdm import tqdm
+
+from engine.embedded.batches import Batch, collate, pool_batches
+from engine.embedded.bpe import train_tokenizer
+from engine.embedded.conversation import Tokens, segments, tokenize
+from engine.embedded.corpus.mixture import SKILLS, example, training_examples
+from engine.embedded.export import export
+from engine.embedded.network import Network, Shape
+from engine.seeds import mix64
+
+TOKENIZER_EXAMPLES = 30_000
+CLIP = 1.0
+WARM_UP_STEPS = 150
+THINNED_SHARE = 0.5  # of the batches leave sublayers out
+DROP_AT_LAST = 0.5  # rate at the last sublayer of such a batch; 0 at the first
+EXIT_SHARE = 0.25  # of the batches add an exit's loss
+EXIT_WEIGHT = 0.3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What defines a run; kept in its checkpoint, so that a resumed run cannot differ by accident."""
+
+    seed: int
+    tokens: int
+    batch_tokens: int
+    rate: float
+    decay: float
+    plain: bool
+    shape: Shape = field(default_factory=Shape)
+
+
+@dataclass
+class Progress:
+    """Where a run stands."""
+
+    step: int = 0
+    tokens: int = 0
+    pool: int = 0
+    pool_progress: float = 0.0
+    batch: int = 0
+    seconds: float = 0.0
+
+
+class Trainer:
+    def __init__(self, settings: Settings, run: Path, device: torch.device) -> None:
+        self.settings, self.run, self.device = settings, run, device
+        self.progress = Progress()
+        self.tokenizer = self._tokenizer()
+        torch.manual_seed(settings.seed)
+        self.network = Network(settings.shape).to(device)
+        hidden = [p for n, p in self.network.named_parameters() if p.dim() == 2 and "embedding" not in n]
+        rest = [p for n, p in self.network.named_parameters() if p.dim() != 2 or "embedding" in n]
+        self.optimizers: list[torch.optim.Optimizer] = [
+            torch.optim.Muon(hidden, lr=settings.rate, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.AdamW(rest, lr=settings.rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+        ]
+
+    def _tokenizer(self) -> Tokenizer:
+        path = self.run / "tokenizer.json"
+        if not path.exists():
+            examples = training_examples(self.settings.seed, 0, TOKENIZER_EXAMPLES, 0.5)
+            tokenizer = train_tokenizer(
+                (text for e in examples for text, _ in segments(e.messages, e.tools)),
+                self.settings.shape.vocabulary,
+            )
+            self.run.mkdir(parents=True, exist_ok=True)
+            tokenizer.save(str(path))
+        return Tokenizer.from_file(str(path))
+
+    # ---- checkpoints
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.run / "checkpoint.pt"
+
+    @property
+    def plateau(self) -> Path:
+        return self.run / "plateau.pt"
+
+    def save(self, path: Path | None = None) -> None:
+        path = path or self.checkpoint
+        state = {
+            "settings": asdict(self.settings),
+            "progress": asdict(self.progress),
+            "network": self.network.state_dict(),
+            "optimizers": [o.state_dict() for o in self.optimizers],
+        }
+        partial = path.with_suffix(".partial")
+        torch.save(state, partial)
+        partial.replace(path)
+
+    def resume(self) -> None:
+        state = torch.load(self.checkpoint, map_location=self.device, weights_only=True)
+        self.progress = Progress(**state["progress"])
+        self.network.load_state_dict(state["network"])
+        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+
+    # ---- steps
+
+    def rate(self) -> float:
+        """Linear warm-up, a plateau, and a linear fall over the last `decay` of the tokens."""
+        left = 1 - self.progress.tokens / self.settings.tokens
+        factor = min(1.0, (self.progress.step + 1) / WARM_UP_STEPS, max(0.0, left) / self.settings.decay)
+        return self.settings.rate * factor
+
+    @property
+    def falling(self) -> bool:
+        """Whether the rate has begun to fall."""
+        return self.progress.tokens > (1 - self.settings.decay) * self.settings.tokens
+
+    def batches(self) -> Iterator[Batch]:
+        """The training batches from where the run stands, without end."""
+        p = self.progress
+        while True:
+            if p.batch == 0:
+                p.pool_progress = min(1.0, p.tokens / self.settings.tokens)
+            pool = pool_batches(self.tokenizer, self.settings.seed, p.pool, p.pool_progress, self.settings.batch_tokens)
+            for i, batch in enumerate(pool):
+                if i >= p.batch:
+                    p.batch = i + 1
+                    yield batch
+            p.pool, p.batch = p.pool + 1, 0
+
+    def step(self, batch: Batch) -> float:
+        """One update; returns the full model's or the thinned model's loss."""
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = self.rate()
+        loss, total = self._losses(batch)
+        total.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        self.progress.step += 1
+        self.progress.tokens += batch.tokens
+        return float(loss)
+
+    def _losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The loss to report, and the one to train on."""
+        draw = torch.Generator().manual_seed(mix64(self.settings.seed ^ self.progress.step) >> 1)
+        thinned, exits, layer = torch.rand(3, generator=draw).tolist()
+        layers, rows = self.settings.shape.layers, len(batch.inputs)
+        drop = exit_after = None
+        if not self.settings.plain:
+            if thinned < THINNED_SHARE:
+                rates = torch.linspace(0, DROP_AT_LAST, 2 * layers)[:, None]
+                drop = torch.rand(2 * layers, rows, generator=draw) < rates
+                drop = drop.to(self.device)
+            if exits < EXIT_SHARE:
+                exit_after = layers // 4 + int(layer * (layers - layers // 4))
+        inputs, targets, weights = (t.to(self.device) for t in (batch.inputs, batch.targets, batch.weights))
+        with torch.autocast(self.device.type, torch.bfloat16):
+            states = self.network.states(inputs, drop, exit_after)
+            losses = [weighted_loss(self.network.logits(x), targets, weights) for x in states]
+        total = losses[0] if len(losses) == 1 else losses[0] + EXIT_WEIGHT * losses[1]
+        return losses[0].detach(), total
+
+    @torch.no_grad()
+    def exactness(self, count: int) -> dict[str, float]:
+        """Share of held-out last answers that greedy decoding would give word for word."""
+        shares = {}
+        for name in SKILLS:
+            if name.startswith("documents_"):
+                continue
+            rows = [tokenize(self.tokenizer, example(name, mix64(i), "held_out")) for i in range(count)]
+            rows.sort(key=lambda row: len(row.ids))
+            right = 0
+            for i in range(0, count, 8):
+                right += self._exact(collate(rows[i : i + 8]), rows[i : i + 8])
+            shares[name] = right / count
+        return shares
+
+    def _exact(self, batch: Batch, rows: list[Tokens]) -> int:
+        with torch.autocast(self.device.type, torch.bfloat16):
+            (x,) = self.network.states(batch.inputs.to(self.device))
+            chosen = self.network.logits(x).argmax(-1).cpu()
+        right = chosen.eq(batch.targets) | batch.weights.lt(1.0)
+        return int(sum(bool(right[i, last_answer(row) :].all()) for i, row in enumerate(rows)))
+
+
+def last_answer(row: Tokens) -> int:
+    """Index among the targets of the first token of the last answer."""
+    i = len(row.learned) - 1
+    while row.learned[i]:
+        i -= 1
+    return i
+
+
+def weighted_loss(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+    each = F.cross_entropy(logits.float().flatten(0, -2), targets.flatten(), reduction="none")
+    return (each * weights.flatten()).sum() / weights.sum()
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m engine.embedded.train", description=__doc__)
+    parser.add_argument(
+        "--run", type=Path, required=True, help="directory of checkpoint and log; resumed if it has any"
+    )
+    parser.add_argument("--tokens", type=float, default=40e6, help="tokens to read in all (40e6)")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop, resumable, after this long")
+    parser.add_argument("--batch-tokens", type=int, default=8192, help="tokens of a batch, padding included (8192)")
+    parser.add_argument("--rate", type=float, default=5e-3, help="peak learning rate (5e-3)")
+    parser.add_argument(
+        "--decay", type=float, default=0.3, help="share of the tokens, the last, in which the rate falls (0.3)"
+    )
+    parser.add_argument("--layers", type=int, default=Shape.layers)
+    parser.add_argument("--hidden", type=int, default=Shape.hidden)
+    parser.add_argument("--intermediate", type=int, default=Shape.intermediate)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--plain", action="store_true", help="the twin: no stochastic depth, no exits")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads (torch's choice)")
+    parser.add_argument("--evaluate-every", type=int, default=250, help="steps between looks at held-out answers")
+    parser.add_argument("--save-every", type=float, default=5.0, help="minutes between checkpoints")
+    parser.add_argument("--export", type=Path, help="write the Hugging Face checkpoint here when done or stopped")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    shape = Shape(layers=args.layers, hidden=args.hidden, intermediate=args.intermediate)
+    settings = Settings(args.seed, int(args.tokens), args.batch_tokens, args.rate, args.decay, args.plain, shape)
+    trainer = Trainer(settings, args.run, torch.device(args.device))
+    if trainer.checkpoint.exists():
+        trainer.resume()
+    train(trainer, args.minutes, args.evaluate_every, args.save_every)
+    trainer.save()
+    if args.export:
+        export(trainer.network, trainer.tokenizer, args.export)
+
+
+def train(trainer: Trainer, minutes: float, evaluate_every: int, save_every: float) -> None:
+    """Steps until the tokens are read or the minutes are over; logs one JSON line every ten steps."""
+    p, budget = trainer.progress, trainer.settings.tokens
+    began = saved = time.monotonic()
+    before = p.seconds
+    smooth = None
+    with (
+        tqdm(total=budget, initial=p.tokens, unit="tok", unit_scale=True, smoothing=0.05) as bar,
+        (trainer.run / "log.jsonl").open("a", encoding="utf-8") as log,
+    ):
+
+        def write(**figures: Any) -> None:
+            line = {"step": p.step, "tokens": p.tokens, "seconds": round(p.seconds), **figures}
+            print(json.dumps(line), file=log, flush=True)
+
+        for batch in trainer.batches():
+            if trainer.falling and not trainer.plateau.exists():
+                trainer.save(trainer.plateau)  # a longer run can go on from here
+            if p.tokens >= budget or time.monotonic() - began > 60 * minutes:
+                return
+            loss = trainer.step(batch)
+            p.seconds = before + time.monotonic() - began
+            smooth = loss if smooth is None else 0.95 * smooth + 0.05 * loss
+            bar.update(batch.tokens)
+            bar.set_postfix(loss=f"{smooth:.3f}")
+            if p.step % 10 == 0:
+                write(loss=round(smooth, 4), rate=trainer.rate())
+            if p.step % evaluate_every == 0:
+                write(exact={k: round(v, 3) for k, v in trainer.exactness(48).items()})
+            if time.monotonic() - saved > 60 * save_every:
+                trainer.save()
+                saved = time.monotonic()
+
+
+if __name__ == "__main__":
+    main()
