@@ -259,7 +259,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     model = LoadedModel(config)
     contenders: list[Contender] = [PolicyContender(name, model.core(config), sampling) for name in names]
     if args.hf:
-        contenders.append(HuggingFaceContender(config.model or EMBEDDED, model.key.dtype, sampling))
+        contenders.append(HuggingFaceContender(model.directory, model.key.dtype, sampling))
     prompts = [encode(model, text) for text in texts] * args.repeat
     for contender in contenders[:1] + contenders[len(names) :]:  # warm up without teaching a policy anything
         contender.run(prompts[:1], 1)
@@ -291,7 +291,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
 
 def encode(model: LoadedModel, text: str) -> tuple[int, ...]:
     """A prompt as a chat's only message, or bare where the model has no template."""
-    if model.tokenizer.chat_template is None:
+    if not model.tokenizer.has_chat_template:
         return tuple(model.tokenizer.encode(text))
     chat = model.tokenizer.render_chat([{"role": "user", "content": text}])
     return tuple(model.tokenizer.encode(chat, add_special_tokens=False))

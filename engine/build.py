@@ -23,6 +23,8 @@ from engine.kv.cache import SlabCache, bytes_per_token
 from engine.loop import EngineThread
 from engine.measure import Measurement
 from engine.model.attention import SdpaAttention, Segment
+from engine.model.generation import sampling_defaults
+from engine.model.hub import display_name, resolve
 from engine.model.linear import linear_backend, padded_rows
 from engine.model.linear_onednn import native_bf16
 from engine.model.spec import ModelSpec, load_spec
@@ -53,7 +55,7 @@ class CacheSize:
 
 
 def build_engine(config: EngineConfig) -> EngineThread:
-    """The engine that `serve` runs, not started yet. Raises ConfigError, ModelError, ProfileMismatchError."""
+    """The engine that `serve` runs, not started yet. Raises ConfigError, ProfileMismatchError."""
     model = LoadedModel(config)
     core = model.core(config)
     model.warm_up()
@@ -82,15 +84,18 @@ class LoadedModel:
         self.clock = clock or SystemClock()
         device = _device(config.device)
         _check_policy(config.draft_policy)
-        directory = config.model or EMBEDDED
+        directory = EMBEDDED if config.model is None else resolve(config.model)
+        self.directory = directory
         self.spec = load_spec(directory)
+        self.sampling_defaults = sampling_defaults(directory) if config.generation_config == "auto" else ()
         self.tokenizer = Tokenizer(directory)
         dtype = dtype or _dtype(config.dtype, device)
+        _check_memory(self.spec, dtype, device)
         if device.type == "cpu":
             torch.set_num_threads(config.threads or _threads(self.spec, dtype))
         self.length = _context(config, self.spec)
         backend, linear = linear_backend(device, dtype)
-        self.decoder = load_decoder(directory, self.spec, dtype, device, linear)
+        self.decoder = load_decoder(directory, self.spec, dtype, device, linear, _progress_bar("loading weights"))
         cache_dtype = torch.float32 if device.type == "cpu" and dtype.itemsize < 4 else dtype
         self.size = _cache_size(config, self.spec, self.length, cache_dtype, device)
         cache = SlabCache(self.spec, self.size.slabs, self.length, cache_dtype, device)
@@ -135,7 +140,7 @@ class LoadedModel:
             eos_token_ids=self.spec.eos_token_ids,
         )
         info = EngineInfo(
-            model="knapserve-embedded" if config.model is None else config.model.resolve().name,
+            model="knapserve-embedded" if config.model is None else display_name(config.model),
             max_model_len=self.length,
             max_num_seqs=sequences,
             vocab_size=self.spec.vocab,
@@ -146,10 +151,21 @@ class LoadedModel:
             policies=policy_names(),
             profile_file=self.profile_source,
             profile_hardware=self.key.hardware,
+            sampling_defaults=self.sampling_defaults,
         )
         policies = PolicyContext(self.spec, config, CostModel(self.spec, self.profile), self.clock)
         runner = Runner(self.decoder, self.attention, self.clock)
         return EngineCore(info, self.tokenizer, scheduler, runner, policies, self.clock)
+
+
+def _check_memory(spec: ModelSpec, dtype: torch.dtype, device: torch.device) -> None:
+    """Better an error now than being killed halfway through the weights."""
+    need, free = int(1.1 * spec.parameters * dtype.itemsize), _free_memory(device)
+    if need > free:
+        raise ConfigError(
+            f"the weights take {need / 2**30:.1f} GiB in {dtype}, but {free / 2**30:.1f} GiB are free on {device}; "
+            "free some, or choose a smaller --dtype or model"
+        )
 
 
 def _check_policy(name: str) -> None:
@@ -248,7 +264,7 @@ def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) ->
             return found[0], str(found[1])
     except ProfileError as error:
         raise ProfileMismatchError(str(error)) from None
-    profile = measurement.run(key, progress=_progress_bar())
+    profile = measurement.run(key, progress=_progress_bar("measuring this machine"))
     if profile.residual > 0.15:
         log.warning("the latency profile fits badly: median error %.0f %%", 100 * profile.residual)
     try:
@@ -260,10 +276,11 @@ def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) ->
         return profile, "measured, not saved"
 
 
-def _progress_bar() -> Callable[[float], None]:
+def _progress_bar(title: str) -> Callable[[float], None]:
+    """Shown on a terminal, and only if it takes longer than half a second."""
     from tqdm import tqdm
 
-    bar = tqdm(total=100, desc="measuring this machine", unit="%", leave=False, disable=not sys.stderr.isatty())
+    bar = tqdm(total=100, desc=title, unit="%", leave=False, delay=0.5, disable=not sys.stderr.isatty())
 
     def show(share: float) -> None:
         bar.update(round(100 * share) - bar.n)

@@ -58,7 +58,12 @@ _int_list: Callable[[str], tuple[int, ...]] = lambda text: tuple(int(part) for p
 class EngineConfig:
     """Everything `engine.build.build_engine` needs."""
 
-    model: Path | None = setting(None, "checkpoint directory; without it the embedded model is served", parse=_path)
+    model: str | None = setting(None, "checkpoint directory or hub id (OWNER/NAME); without it the embedded model")
+    generation_config: str = setting(
+        "auto",
+        "sampling defaults of requests: auto takes the checkpoint's generation_config.json, none leaves them neutral",
+        choices=("auto", "none"),
+    )
     device: str = setting("auto", "where to run", choices=("auto", "cpu", "cuda"))
     dtype: str = setting(
         "auto",
@@ -88,6 +93,9 @@ class EngineConfig:
     knapspec_gamma: int = setting(10, "policy knapspec: most tokens drafted per round (D)")
     knapspec_tau: float = setting(0.5, "policy knapspec: prune states whose mean cosine falls below this")
     knapspec_max_skip: float = setting(0.8, "policy knapspec: most of the sublayers' time a plan may skip (paper: 0.5)")
+    knapspec_min_skip: float = setting(
+        0.0, "policy knapspec: least of the time that plans skip, and drafting is never given up (for comparisons)"
+    )
     knapspec_resolution: int = setting(8, "policy knapspec: ticks that the cheaper kind of sublayer weighs")
     knapspec_beam: int = setting(8, "policy knapspec: most states kept per sublayer; 0: all")
     knapspec_protect: tuple[int, ...] = setting((), "policy knapspec: layers never skipped, e.g. 0,-1", parse=_int_list)
@@ -105,9 +113,12 @@ class EngineConfig:
                      "knapspec_beam"):  # fmt: skip
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} must not be negative")
-        for name in ("fixed_skip_ratio", "draft_confidence", "knapspec_max_skip", "knapspec_budget"):
+        for name in ("fixed_skip_ratio", "draft_confidence", "knapspec_max_skip", "knapspec_min_skip",
+                     "knapspec_budget"):  # fmt: skip
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} lies in [0, 1], not {getattr(self, name)}")
+        if self.knapspec_min_skip > self.knapspec_max_skip:
+            raise ConfigError("knapspec_min_skip must not be above knapspec_max_skip")
         if not -1 <= self.knapspec_tau <= 1:
             raise ConfigError(f"knapspec_tau is a cosine, not {self.knapspec_tau}")
         if self.max_model_len is not None and self.max_model_len < 2:

@@ -12,6 +12,7 @@ import torch
 from engine.clock import Clock
 from engine.model.attention import SdpaAttention, Segment
 from engine.model.decoder import Decoder
+from engine.model.spec import ModelSpec
 from engine.sampling import draw
 from engine.types import SamplingParams
 from profiles.fit import Observation, fit
@@ -29,10 +30,10 @@ class _Design:
     variants: tuple[int, ...]
     head: bool
 
-    def observe(self, seconds: float) -> Observation:
-        return Observation(
-            self.rows, self.context, sum(self.variants[0::2]), sum(self.variants[1::2]), self.head, seconds
-        )
+    def observe(self, spec: ModelSpec, seconds: float) -> Observation:
+        attention, mlp = sum(self.variants[0::2]), sum(self.variants[1::2])
+        context = spec.scanned(self.variants, self.context) / max(attention, 1)
+        return Observation(self.rows, context, attention, mlp, self.head, seconds)
 
 
 class Measurement:
@@ -45,7 +46,7 @@ class Measurement:
         self, key: ProfileKey, *, budget: float = 4.0, progress: Callable[[float], None] = lambda share: None
     ) -> LatencyProfile:
         """Measure for about `budget` seconds and fit. `progress` gets the share done."""
-        designs = list(self._designs())
+        designs, spec = list(self._designs()), self._decoder.spec
         times: dict[_Design, list[float]] = {design: [] for design in designs}
         for design in designs[:4] * 5:
             self._time(design)
@@ -57,7 +58,7 @@ class Measurement:
             repetition += 1
             progress(min((self._clock.now() - started) / budget, 1.0))
         progress(1.0)
-        return fit(key, [design.observe(statistics.median(seconds)) for design, seconds in times.items()])
+        return fit(key, [design.observe(spec, statistics.median(seconds)) for design, seconds in times.items()])
 
     def _designs(self) -> Iterator[_Design]:
         layers = self._decoder.spec.layers

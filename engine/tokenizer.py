@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,10 @@ class Tokenizer:
             self._config: dict[str, Any] = json.loads(config_path.read_text("utf-8")) if config_path.exists() else {}
         except ValueError as error:
             raise ModelError(f"cannot read {config_path}: {error}") from None
-        template = directory / "chat_template.jinja"
-        self.chat_template: str | None = (
-            template.read_text("utf-8") if template.exists() else self._config.get("chat_template")
-        )
-        if self.chat_template:
+        if not isinstance(self._config, dict):
+            raise ModelError(f"{config_path} is not a JSON object")
+        self._templates = _templates(directory, self._config)
+        if self._templates:
             # Half a second, spent here so that the first chat need not wait for it.
             import transformers.utils.chat_template_utils  # noqa: F401
 
@@ -45,9 +45,23 @@ class Tokenizer:
         """Token ids of `text`; `add_special_tokens` puts what the model expects around a bare prompt (BOS)."""
         return list(self.backend.encode(text, add_special_tokens=add_special_tokens).ids)
 
-    def render_chat(self, messages: list[dict[str, Any]]) -> str:
-        """Prompt text of a chat, the assistant's turn opened. Raises RequestError for what the template refuses."""
-        if not self.chat_template:
+    @property
+    def has_chat_template(self) -> bool:
+        return bool(self._templates)
+
+    def render_chat(
+        self,
+        messages: list[dict[str, Any]],
+        tools: Sequence[dict[str, Any]] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Prompt text of a chat, the assistant's turn opened.
+
+        `tools` are JSON schemas as OpenAI gives them; `options` are further variables of the template
+        (`enable_thinking`). Raises RequestError for what the template refuses.
+        """
+        template = self._templates.get("tool_use" if tools else "default") or self._templates.get("default")
+        if template is None:
             raise RequestError("This model has no chat template; use /v1/completions.", param="messages")
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
@@ -57,9 +71,13 @@ class Tokenizer:
         }
         try:
             rendered = render_jinja_template(
-                conversations=[messages], chat_template=self.chat_template, add_generation_prompt=True, **special
+                conversations=[messages],
+                tools=list(tools) or None,
+                chat_template=template,
+                add_generation_prompt=True,
+                **(special | dict(options or {})),
             )
-        except (TemplateError, TypeError, KeyError, ValueError) as error:
+        except (TemplateError, TypeError, KeyError, ValueError, AttributeError) as error:
             raise RequestError(f"The chat template refuses these messages: {error}", param="messages") from None
         return str(rendered[0][0])
 
@@ -67,3 +85,25 @@ class Tokenizer:
     def _text(token: Any) -> str:
         """Special tokens are stored as text or as {"content": text}."""
         return str(token.get("content", "")) if isinstance(token, dict) else str(token)
+
+
+def _templates(directory: Path, config: dict[str, Any]) -> dict[str, str]:
+    """Chat templates by name: "default", and perhaps "tool_use"; from all places where checkpoints keep them."""
+    found: dict[str, str] = {}
+    given = config.get("chat_template")
+    if isinstance(given, str):
+        found["default"] = given
+    elif isinstance(given, list):
+        found |= {
+            str(t["name"]): str(t["template"])
+            for t in given
+            if isinstance(t, dict) and t.keys() >= {"name", "template"}
+        }
+    for path in (*sorted((directory / "additional_chat_templates").glob("*.jinja")), directory / "chat_template.jinja"):
+        if path.is_file():
+            try:
+                text = path.read_text("utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise ModelError(f"cannot read {path}: {error}") from None
+            found["default" if path.parent == directory else path.stem] = text
+    return found

@@ -155,6 +155,7 @@ class EngineInfo:
     policies: tuple[str, ...]
     profile_file: str
     profile_hardware: str
+    sampling_defaults: tuple[tuple[str, float], ...] = ()  # of the checkpoint, by SamplingParams field
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ class Observation:
     """A timed pass of one request: `rows` rows at a context through some sublayers, with head and draw or not."""
 
     rows: int
-    context: int
+    context: float  # cached tokens read, mean over the attention sublayers: sliding windows read less
     attention: int  # sublayers run
     mlp: int
     head: bool

@@ -44,9 +44,9 @@ class GenerationRequest(RequestModel):
 
     model: str = Field(default="", description="A served model's name; absent: the first.")
     max_tokens: int | None = Field(default=None, ge=1)
-    temperature: float = Field(default=1.0, ge=0, le=2)
-    top_p: float = Field(default=1.0, gt=0, le=1)
-    top_k: int = Field(default=-1, ge=-1, description="-1 or 0: off.")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="Absent: the checkpoint's, else 1.")
+    top_p: float | None = Field(default=None, gt=0, le=1, description="Absent: the checkpoint's, else 1.")
+    top_k: int | None = Field(default=None, ge=-1, description="-1 or 0: off. Absent: the checkpoint's, else off.")
     seed: int | None = Field(default=None, ge=-(2**63), le=2**63 - 1, description="Absent: drawn at random.")
     stop: StopString | Annotated[list[StopString], Field(max_length=MAX_STOP_STRINGS, fail_fast=True)] | None = None
     n: int = Field(default=1, ge=1, le=128, description="Choices per prompt.")

@@ -81,6 +81,7 @@ class Translator(ABC, Generic[Kind]):
 
     def __init__(self, info: EngineInfo, tokenizer: PromptTokenizer, names: Sequence[str], max_n: int) -> None:
         self._info = info
+        self._defaults = dict(info.sampling_defaults)
         self._tokenizer = tokenizer
         self._names = tuple(names)
         self._max_n = max_n
@@ -99,7 +100,7 @@ class Translator(ABC, Generic[Kind]):
         if request.stream_options is not None and not request.stream:
             raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
         prompts = self._prompts(request)
-        max_tokens = self._max_tokens(request)
+        max_tokens = self._limited(self._max_tokens(request))
         for prompt in prompts:
             self._check_length(len(prompt), max_tokens)
         stop = request.stop
@@ -112,9 +113,9 @@ class Translator(ABC, Generic[Kind]):
             n=request.n,
             sampling=SamplingParams(
                 max_tokens=max_tokens,
-                temperature=request.temperature,
-                top_p=request.top_p,
-                top_k=request.top_k,
+                temperature=self._or_default(request.temperature, "temperature", 1.0),
+                top_p=self._or_default(request.top_p, "top_p", 1.0),
+                top_k=int(self._or_default(request.top_k, "top_k", -1)),
                 seed=secrets.randbits(63) if request.seed is None else request.seed,
                 stop=() if stop is None else (stop,) if isinstance(stop, str) else tuple(stop),
                 ignore_eos=request.ignore_eos,
@@ -123,6 +124,15 @@ class Translator(ABC, Generic[Kind]):
             stream=request.stream,
             include_usage=request.stream_options is not None and request.stream_options.include_usage,
         )
+
+    def _or_default(self, asked: float | None, name: str, neutral: float) -> float:
+        """What the request says, else the checkpoint's default, else the neutral value."""
+        return self._defaults.get(name, neutral) if asked is None else asked
+
+    def _limited(self, asked: int | None) -> int | None:
+        """No more tokens than the checkpoint's own limit, if it has one."""
+        limit = self._defaults.get("max_tokens")
+        return asked if limit is None else int(limit) if asked is None else min(asked, int(limit))
 
     @abstractmethod
     def _prompts(self, request: Kind) -> tuple[tuple[int, ...], ...]: ...

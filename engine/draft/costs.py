@@ -33,15 +33,15 @@ class CostModel:
     def sublayers(self, context: int, rows: int, union: Sequence[int] | None) -> list[float]:
         """Price of each sublayer for one more request: in full, or, where others run it already, at the margin."""
         profile = self.profile
-        scan = profile.scan(context, 1)
-        full = (profile.projection(1) + scan, profile.mlp(1))
-        if union is None:
-            return [full[i % 2] for i in range(self.spec.sublayers)]
+        full = (profile.projection(1), profile.mlp(1))
         shared = (
-            max(profile.projection(rows) - profile.projection(rows - 1), 0.0) + scan,
+            max(profile.projection(rows) - profile.projection(rows - 1), 0.0),
             max(profile.mlp(rows) - profile.mlp(rows - 1), 0.0),
         )
-        return [(shared if ran else full)[i % 2] for i, ran in enumerate(union)]
+        prices = [(shared if ran else full)[i % 2] for i, ran in enumerate(union or (0,) * self.spec.sublayers)]
+        for layer, window in enumerate(self.spec.windows or (0,) * self.spec.layers):
+            prices[2 * layer] += profile.scan(min(context, window or context), 1)
+        return prices
 
     def draft_pass(self, variants: Sequence[int], contexts: Sequence[int]) -> float:
         """One draft pass of a row for each context through the sub-network."""
@@ -61,9 +61,9 @@ class CostModel:
     def _price(self, variants: Sequence[int], rows: float, contexts: Sequence[int], width: float) -> float:
         profile = self.profile
         attention, mlp = sum(variants[0::2]), sum(variants[1::2])
-        scan = sum(profile.scan(context, width) for context in contexts)
+        scan = profile.scan(sum(self.spec.scanned(variants, context) for context in contexts), width)
         return (
-            profile.fixed + profile.head(rows) + attention * (profile.projection(rows) + scan) + mlp * profile.mlp(rows)
+            profile.fixed + profile.head(rows) + attention * profile.projection(rows) + mlp * profile.mlp(rows) + scan
         )
 
     def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:

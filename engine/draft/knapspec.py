@@ -173,7 +173,7 @@ class KnapSpec:
         size = _size(state.company)
         gain *= self._trust[True, size].factor / self._trust[False, size].factor
         needed = _GAIN_TO_STAY if before is not None and before.gamma > 0 else _GAIN_TO_START
-        if gain < needed and plan.gamma > 0:
+        if gain < needed and plan.gamma > 0 and self._config.knapspec_min_skip == 0:
             plan = Plan(plan.variants, 0, predicted_tpt=self._plain_tpt(self._contexts(view)))
         else:
             self._probe_every = _PROBE[0]
@@ -320,6 +320,10 @@ class KnapSpec:
             exit_ = exit_variants(self._layers, depth)
             if not any(exit_[i] == 0 for i in self._protected):
                 found.setdefault(exit_, references[2 * depth])
+        found = {variants: state for variants, state in found.items() if self._skips_enough(variants, view.context)}
+        if not found:
+            state.search_at = state.round + self._config.knapspec_interval
+            return
         known = [variants for variants in self._library if variants in found]
         states = torch.stack([*found.values(), references[-1]])
         tokens, confidences = search.passes.draws(states)
@@ -340,6 +344,15 @@ class KnapSpec:
         useful = state.plan is not None and state.plan.variants in added and state.plan.gamma > 0
         self._barren = 0 if useful else min(self._barren + 1, 5)
         state.search_at = state.round + self._config.knapspec_interval
+
+    def _skips_enough(self, variants: tuple[int, ...], context: int) -> bool:
+        """Whether a plan leaves out the share of the sublayers' time that comparisons ask for."""
+        least = self._config.knapspec_min_skip
+        if least == 0:
+            return True
+        prices = np.array(self._costs.sublayers(context, 1, None))
+        skipped = 1.0 - float(prices @ np.array(variants)) / float(prices.sum())
+        return least <= skipped <= self._config.knapspec_max_skip
 
     def _shrink(self, context: int) -> None:
         """Keep the library small: the plans that promise most, by what is known of them, stay."""

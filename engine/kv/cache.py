@@ -56,9 +56,9 @@ class SlabCache:
         """
         return self._all[:, slab, start : start + rows].flatten(2, 3).unbind(0)
 
-    def read(self, first: int, last: int, length: int) -> tuple[tuple[Tensor, Tensor], ...]:
-        """Per layer K and V of slabs first..last and positions < length, each [slabs, kv_heads, length, head_dim]."""
-        k, v = self._all[:, first : last + 1, :length].permute(3, 0, 1, 4, 2, 5).unbind(0)
+    def read(self, first: int, last: int, begin: int, end: int) -> tuple[tuple[Tensor, Tensor], ...]:
+        """Per layer K and V of slabs first..last, positions begin..end-1: [slabs, kv_heads, end-begin, head_dim]."""
+        k, v = self._all[:, first : last + 1, begin:end].permute(3, 0, 1, 4, 2, 5).unbind(0)
         return tuple(zip(k.unbind(0), v.unbind(0), strict=True))
 
     def discard(self, slab: int, first: int, last: int) -> None:

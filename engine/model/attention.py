@@ -49,10 +49,9 @@ class Rope:
     """Rotary factors e^{i·p·θ} [positions, head_dim/2]; q and k weights are stored interleaved to use them directly."""
 
     def __init__(self, spec: ModelSpec, positions: int, dtype: torch.dtype, device: torch.device) -> None:
-        exponents = torch.arange(0, spec.head_dim, 2, dtype=torch.float32) / spec.head_dim
-        inverse = 1.0 / (spec.rope_theta**exponents)
+        inverse = spec.rope.inverse_frequencies(spec.head_dim)
         angles = torch.arange(positions, dtype=torch.float32)[:, None] * inverse[None, :]
-        factors = torch.polar(torch.ones_like(angles), angles)
+        factors = torch.polar(torch.full_like(angles, spec.rope.magnitude), angles)
         self._factors = factors.to(device=device, dtype=torch.complex128 if dtype == torch.float64 else torch.complex64)
 
     def factors(self, positions: Tensor) -> Tensor:
@@ -90,7 +89,7 @@ class Workspace:
 
 @dataclass(slots=True)
 class _Call:
-    """One SDPA call: rows `first:last` of the pass, or a padded gather of them, over slabs lo..hi."""
+    """One SDPA call: rows `first:last` of the pass, or a padded gather of them, over neighbouring slabs."""
 
     live: tuple[tuple[Tensor, Tensor], ...]  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
     slabs: int
@@ -114,6 +113,7 @@ class SdpaAttention:
         self.rope = Rope(spec, cache.length, cache.dtype, cache.device)
         self._workspaces: dict[tuple[int, torch.dtype], Workspace] = {}
         self._token_bytes = 2 * spec.kv_heads * spec.head_dim * cache.dtype.itemsize
+        self.windows = tuple(sorted(set(spec.windows))) or (0,)  # what different layers see: 0 = everything
 
     def prepare(self, segments: Sequence[Segment]) -> SdpaBatch:
         """The batch of a pass whose rows are the segments' positions in order; segments are sorted by slab."""
@@ -128,18 +128,21 @@ class SdpaAttention:
                 self._workspaces[rows, dtype] = space
         return space
 
-    def plan_calls(self, segments: tuple[Segment, ...]) -> list[_Call]:
-        """Partition segments into SDPA calls: neighbours in slab order share one while that wastes little reading."""
+    def plan_calls(self, segments: tuple[Segment, ...], window: int) -> list[_Call]:
+        """Partition segments into SDPA calls: neighbours in slab order share one while that wastes little reading.
+
+        `window` positions are seen by each row, its own included; 0 = all.
+        """
         calls: list[_Call] = []
         group: list[Segment] = []
         first = row = 0
         for segment in segments:
             if group and not self._joins(group, segment):
-                calls.append(self._call(group, first))
+                calls.append(self._call(group, first, window))
                 group, first = [], row
             group.append(segment)
             row += segment.rows
-        calls.append(self._call(group, first))
+        calls.append(self._call(group, first, window))
         return calls
 
     def _joins(self, group: list[Segment], segment: Segment) -> bool:
@@ -149,12 +152,13 @@ class SdpaAttention:
         wasted = max(lengths) * len(lengths) - sum(lengths)
         return wasted * self._token_bytes <= _CALL_BYTES * len(group)
 
-    def _call(self, group: list[Segment], first: int) -> _Call:
+    def _call(self, group: list[Segment], first: int, window: int) -> _Call:
         width = max(s.rows for s in group)
+        begin = _first_seen(min(s.start for s in group), window)
         length = max(s.start + s.rows for s in group)
         rows = sum(s.rows for s in group)
         device = self.cache.device
-        live = self.cache.read(group[0].slab, group[-1].slab, length)
+        live = self.cache.read(group[0].slab, group[-1].slab, begin, length)
         call = _Call(live, len(group), width, first, first + rows, None, width <= _LONG)
         if rows < width * len(group):
             gather: list[int] = []
@@ -167,16 +171,19 @@ class SdpaAttention:
             call.gather = torch.tensor(gather, device=device)
             call.scatter = torch.tensor(scatter, device=device)
         if width > 1 or any(s.start + s.rows != length for s in group):
-            call.mask = self._mask(group, width, length, call.folded)
+            call.mask = self._mask(group, width, begin, length, call.folded, window)
         return call
 
-    def _mask(self, group: list[Segment], width: int, length: int, folded: bool) -> Tensor:
-        """Additive causal mask [slabs, 1, rows, length]; padded rows see what the last real row sees."""
+    def _mask(self, group: list[Segment], width: int, begin: int, length: int, folded: bool, window: int) -> Tensor:
+        """Additive causal mask [slabs, 1, rows, length - begin]; padded rows see what the last real row sees."""
         device = self.cache.device
         seen = torch.tensor([[s.start + min(i, s.rows - 1) for i in range(width)] for s in group], device=device)
         if folded:
             seen = seen.repeat_interleave(self.spec.heads // self.spec.kv_heads, dim=1)
-        hidden = torch.arange(length, device=device) > seen[:, :, None]
+        keys = torch.arange(begin, length, device=device)
+        hidden = keys > seen[:, :, None]
+        if window:
+            hidden |= keys <= seen[:, :, None] - window
         mask = torch.zeros(hidden.shape, dtype=self.cache.dtype, device=device)
         return mask.masked_fill_(hidden, float("-inf"))[:, None]
 
@@ -193,9 +200,12 @@ class SdpaBatch:
         self._rows = len(positions)
         self._space: Workspace | None = None
         self._padded: Tensor | None = None
-        self._calls = backend.plan_calls(segments)
+        self._calls = {window: backend.plan_calls(segments, window) for window in backend.windows}
+        self._windows = backend.spec.windows or (0,) * backend.spec.layers
         # One row of one request, the most frequent pass of all, needs no padding, mask or transposition.
-        self._single = self._calls[0].live if len(positions) == 1 else None
+        self._single: tuple[tuple[Tensor, Tensor], ...] | None = None
+        if len(positions) == 1:
+            self._single = tuple(self._calls[window][0].live[i] for i, window in enumerate(self._windows))
         self._slots: Tensor | None = None
         self._targets: tuple[Tensor, ...] = ()
         if len(segments) == 1:
@@ -227,7 +237,7 @@ class SdpaBatch:
             k, v = self._single[layer]
             space.single_out.copy_(F.scaled_dot_product_attention(space.single, k, v))
             return space.out
-        outs = [self._run(call, layer, space.q) for call in self._calls]
+        outs = [self._run(call, layer, space.q) for call in self._calls[self._windows[layer]]]
         out = outs[0] if len(outs) == 1 else torch.cat(outs)
         if not padded:
             return out.to(qkv.dtype)
@@ -265,13 +275,18 @@ class CandidateBatch:
         spec, cache = backend.spec, backend.cache
         self._backend = backend
         self._length = max(max(positions), 1)
-        self._live = cache.read(slab, slab, self._length)
+        self._live = cache.read(slab, slab, 0, self._length)
         where = torch.tensor(positions, device=cache.device)
         self._rope = backend.rope.factors(where).repeat(states, 1, 1)
-        hidden = torch.arange(self._length, device=cache.device) >= where[:, None]
-        mask = torch.zeros(hidden.shape, dtype=cache.dtype, device=cache.device).masked_fill_(hidden, float("-inf"))
-        group = spec.heads // spec.kv_heads
-        self._mask = mask.repeat_interleave(group, dim=0).repeat(states, 1)  # [states·rows·group, length]
+        keys, group = torch.arange(self._length, device=cache.device), spec.heads // spec.kv_heads
+        masks: dict[int, Tensor] = {}
+        for window in backend.windows:
+            hidden = keys >= where[:, None]
+            if window:
+                hidden |= keys <= where[:, None] - window
+            mask = torch.zeros(hidden.shape, dtype=cache.dtype, device=cache.device).masked_fill_(hidden, float("-inf"))
+            masks[window] = mask.repeat_interleave(group, dim=0).repeat(states, 1)  # [states·rows·group, length]
+        self._masks = tuple(masks[window] for window in spec.windows or (0,) * spec.layers)
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
         raise AssertionError("candidates run whole batches")
@@ -286,12 +301,17 @@ class CandidateBatch:
         k, v = (x[0] for x in self._live[layer])  # [kv_heads, length, head_dim]
         folded = q.transpose(0, 1).reshape(spec.kv_heads, total * group, spec.head_dim)
         scale = spec.head_dim**-0.5
-        scores = torch.baddbmm(self._mask, folded, k.transpose(1, 2), alpha=scale)
+        scores = torch.baddbmm(self._masks[layer], folded, k.transpose(1, 2), alpha=scale)
         own = (q * own_k[:, :, None]).sum(-1).transpose(0, 1).reshape(spec.kv_heads, total * group, 1) * scale
         weights = torch.cat([scores, own], dim=-1).softmax(-1)
         out = torch.bmm(weights[..., :-1], v).view(spec.kv_heads, total, group, spec.head_dim)
         out = out + weights[..., -1].view(spec.kv_heads, total, group, 1) * own_v.transpose(0, 1)[:, :, None]
         return out.transpose(0, 1).reshape(total, spec.heads * spec.head_dim).to(qkv.dtype)
+
+
+def _first_seen(position: int, window: int) -> int:
+    """The first position that the row at `position` sees."""
+    return max(0, position + 1 - window) if window else 0
 
 
 @cache

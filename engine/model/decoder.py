@@ -24,6 +24,7 @@ class LayerWeights:
 
     attention_norm: Tensor  # [hidden]
     qkv: Linear  # [(heads + 2·kv_heads)·head_dim, hidden]
+    qk_norm: Tensor | None  # [heads + kv_heads, head_dim], each head's RMSNorm
     output: Linear  # [hidden, heads·head_dim]
     mlp_norm: Tensor  # [hidden]
     gate_up: Linear  # [2·intermediate, hidden]
@@ -34,9 +35,17 @@ class Decoder:
     """Weights and the passes over them. `x` is the residual stream, [rows, hidden] in the model's dtype."""
 
     def __init__(
-        self, spec: ModelSpec, embedding: Tensor, layers: Sequence[LayerWeights], norm: Tensor, head: Linear
+        self,
+        spec: ModelSpec,
+        dtype: torch.dtype,
+        embedding: Tensor,
+        layers: Sequence[LayerWeights],
+        norm: Tensor,
+        head: Linear,
     ) -> None:
+        """`embedding` [vocab, hidden] may be of another dtype than the passes, which are in `dtype`."""
         self.spec = spec
+        self.dtype = dtype
         self._embedding = embedding
         self._layers = tuple(layers)
         self._norm = norm
@@ -44,22 +53,28 @@ class Decoder:
         self._shape = (spec.hidden,)
 
     @property
-    def dtype(self) -> torch.dtype:
-        return self._embedding.dtype
-
-    @property
     def device(self) -> torch.device:
         return self._embedding.device
 
     def embed(self, tokens: Sequence[int]) -> Tensor:
         """Token ids -> [rows, hidden]."""
-        return self._embedding.index_select(0, torch.tensor(tokens, device=self._embedding.device))
+        rows = self._embedding.index_select(0, torch.tensor(tokens, device=self._embedding.device))
+        return rows.to(self.dtype)
 
     def attend(self, layer: int, x: Tensor, batch: AttentionBatch) -> Tensor:
         """Attention sublayer 2·layer."""
         weights = self._layers[layer]
         h = torch.rms_norm(x, self._shape, weights.attention_norm, self.spec.norm_eps)
-        return weights.output.add(batch.attend(layer, weights.qkv(h)), x)
+        qkv = weights.qkv(h)
+        if weights.qk_norm is not None:
+            self._normalise_heads(qkv, weights.qk_norm)
+        return weights.output.add(batch.attend(layer, qkv), x)
+
+    def _normalise_heads(self, qkv: Tensor, weight: Tensor) -> None:
+        """RMSNorm of each q and k head, in place."""
+        heads, width = weight.shape
+        qk = qkv[:, : heads * width].view(-1, heads, width)
+        qk.copy_(torch.rms_norm(qk, (width,), None, self.spec.norm_eps).mul_(weight))
 
     def mlp(self, layer: int, x: Tensor) -> Tensor:
         """MLP sublayer 2·layer + 1."""

@@ -11,8 +11,9 @@ from torch import Tensor
 
 
 class Linear(Protocol):
-    """A weight matrix [out, in], in whatever form its backend reads fastest."""
+    """A weight matrix [out, in] and perhaps a bias [out], in whatever form the backend reads fastest."""
 
+    shares: bool  # whether it keeps the weight itself rather than a form of its own
     pads: bool  # whether a new number of rows costs the backend time, so that passes should keep to few
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -20,11 +21,11 @@ class Linear(Protocol):
         ...
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
-        """x [rows, in], residual [rows, out] -> residual + x·Wᵀ, a new tensor."""
+        """x [rows, in], residual [rows, out] -> residual + x·Wᵀ (+ bias), a new tensor."""
         ...
 
 
-LinearFactory = Callable[[Tensor], Linear]
+LinearFactory = Callable[[Tensor, Tensor | None], Linear]  # weight [out, in], bias [out]
 
 
 def padded_rows(rows: int) -> int:
@@ -37,16 +38,18 @@ class PlainLinear:
     """torch's own matrix product: every device and dtype."""
 
     name = "plain"
+    shares = True
     pads = False
 
-    def __init__(self, weight: Tensor) -> None:
-        self._weight = weight
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        self._weight, self._bias = weight, bias
 
     def __call__(self, x: Tensor) -> Tensor:
-        return F.linear(x, self._weight)
+        return F.linear(x, self._weight, self._bias)
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
-        return torch.addmm(residual, x, self._weight.t())
+        out = torch.addmm(residual, x, self._weight.t())
+        return out if self._bias is None else out.add_(self._bias)
 
 
 def linear_backend(device: torch.device, dtype: torch.dtype) -> tuple[str, LinearFactory]:

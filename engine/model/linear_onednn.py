@@ -25,18 +25,20 @@ class PackedLinear:
     """Holds only the packed weight; the original may be freed."""
 
     name = "onednn"
+    shares = False
     pads = True  # kernels are made once per shape, in milliseconds, and at most 1,024 are kept
 
-    def __init__(self, weight: Tensor) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        self._bias = bias
         self._packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous())
         # The overloads are bound once: resolving them on every call costs microseconds at one row.
         self._linear = torch.ops.mkldnn._linear_pointwise.default
         self._binary = torch.ops.mkldnn._linear_pointwise.binary
 
     def __call__(self, x: Tensor) -> Tensor:
-        out: Tensor = self._linear(x, self._packed, None, "none", [], "")
+        out: Tensor = self._linear(x, self._packed, self._bias, "none", [], "")
         return out
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
-        out: Tensor = self._binary(x, residual, self._packed, None, "add")
+        out: Tensor = self._binary(x, residual, self._packed, self._bias, "add")
         return out

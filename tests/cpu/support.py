@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
@@ -33,15 +35,24 @@ def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02) -> LatencyPr
 
 def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None, **settings: Any) -> LoadedModel:
     """The embedded model, or `model=` another, with a made-up profile."""
+    if "model" in settings:
+        settings["model"] = str(settings["model"])
     return LoadedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile())
 
 
-def tiny_llama(directory: Path, seed: int = 0, scale: float = 1.0, **changes: Any) -> LlamaForCausalLM:
-    """A random-weight checkpoint in `directory`, with the embedded model's tokenizer; returns the reference model."""
-    import shutil
+EMBEDDED = Path(__file__).parents[2] / "engine" / "embedded"
+VOCABULARY = int(json.loads((EMBEDDED / "config.json").read_text("utf-8"))["vocab_size"])
 
+
+def tiny_model(
+    directory: Path, family: type[PreTrainedConfig] = LlamaConfig, seed: int = 0, scale: float = 1.0, **changes: Any
+) -> Any:
+    """A random-weight checkpoint in `directory`, with the embedded model's tokenizer; returns the reference model.
+
+    Weights are large enough for greedy text to vary.
+    """
     settings: dict[str, Any] = {
-        "vocab_size": 1024,
+        "vocab_size": VOCABULARY,
         "hidden_size": 64,
         "intermediate_size": 96,
         "num_hidden_layers": 4,
@@ -55,7 +66,7 @@ def tiny_llama(directory: Path, seed: int = 0, scale: float = 1.0, **changes: An
         "tie_word_embeddings": False,
     }
     torch.manual_seed(seed)
-    model = LlamaForCausalLM(LlamaConfig(**(settings | changes))).eval()
+    model = AutoModelForCausalLM.from_config(family(**(settings | changes))).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(
@@ -63,9 +74,8 @@ def tiny_llama(directory: Path, seed: int = 0, scale: float = 1.0, **changes: An
             )
     model.tie_weights()
     model.save_pretrained(directory)
-    embedded = Path(__file__).parents[2] / "engine" / "embedded"
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
-        shutil.copy(embedded / name, directory / name)
+        shutil.copy(EMBEDDED / name, directory / name)
     return model
 
 

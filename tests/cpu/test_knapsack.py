@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import load, tiny_llama
+from support import load, tiny_model
 from torch import Tensor
 
 from engine.draft.knapsack import Candidate, Knapsack, cosines, solve, ticks
@@ -176,7 +176,7 @@ def test_lemma_4_1() -> None:
 @torch.inference_mode()
 def test_candidates_see_what_the_first_drafted_token_sees(tmp_path: Path) -> None:
     """A candidate row's state equals that of a draft pass of the same sub-network at the same position."""
-    tiny_llama(tmp_path)
+    tiny_model(tmp_path)
     model = load(torch.float64, model=tmp_path)
     tokens = torch.randint(0, 1024, (24,), generator=torch.Generator().manual_seed(2)).tolist()
     whole = model.attention.prepare([Segment(0, 0, 24)])
@@ -200,7 +200,7 @@ def test_candidates_see_what_the_first_drafted_token_sees(tmp_path: Path) -> Non
 @torch.inference_mode()
 def test_regret_against_brute_force_on_a_tiny_model(tmp_path: Path) -> None:
     """The table keeps one state per weight, which is not always the best one; on a real model it comes close."""
-    tiny_llama(tmp_path)
+    tiny_model(tmp_path)
     model = load(torch.float64, model=tmp_path)
     tokens = torch.randint(0, 1024, (20,), generator=torch.Generator().manual_seed(4)).tolist()
     states: list[Tensor] = []

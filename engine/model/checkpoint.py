@@ -1,0 +1,98 @@
+"""The safetensors files of a checkpoint: which file holds which tensor, checked before any of them is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from engine.errors import ModelError
+
+_INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
+_DTYPES = ("F64", "F32", "F16", "BF16")
+# Old checkpoints carry RoPE's buffers, tied ones may still carry the head: both are computed anew.
+_RECOMPUTED = ("rotary_emb.inv_freq", "masked_bias")
+
+
+class Checkpoint:
+    """Tensors by name. Raises ModelError for files that are missing, damaged or not what `expected` says."""
+
+    def __init__(self, directory: Path, expected: dict[str, tuple[int, ...]]) -> None:
+        self._where: dict[str, Path] = {}
+        for name, path, shape, dtype in _headers(directory):
+            if (name == "lm_head.weight" and name not in expected) or name.endswith(_RECOMPUTED):
+                continue
+            if name in self._where:
+                raise ModelError(f"{directory} has {name} twice: in {self._where[name].name} and in {path.name}")
+            self._where[name] = path
+            if name in expected:
+                _check(name, path, shape, dtype, expected[name])
+        for kind, names in (
+            ("lacks", sorted(set(expected) - set(self._where))),
+            ("has unexpected", sorted(set(self._where) - set(expected))),
+        ):
+            if names:
+                raise ModelError(f"{directory} {kind} {len(names)} tensors, first {names[0]}")
+
+    def mapped(self, name: str) -> Tensor:
+        """The tensor as the file has it. Its memory is the file's: pages are read when touched, and not our own."""
+        path = self._where[name]
+        try:
+            with safe_open(path, framework="pt") as file:
+                tensor: Tensor = file.get_tensor(name)
+        except (SafetensorError, OSError, RuntimeError) as error:
+            raise ModelError(f"cannot read {name} from {path}: {error}") from None
+        return tensor
+
+
+def _check(name: str, path: Path, shape: tuple[int, ...], dtype: str, expected: tuple[int, ...]) -> None:
+    if shape != expected:
+        raise ModelError(f"{name} in {path.name} is {list(shape)}, not {list(expected)}")
+    if dtype not in _DTYPES:
+        raise ModelError(
+            f"{name} in {path.name} is {dtype}; quantised weights are not supported, only {', '.join(_DTYPES)}"
+        )
+
+
+def _headers(directory: Path) -> Iterator[tuple[str, Path, tuple[int, ...], str]]:
+    """Name, file, shape and dtype of every tensor."""
+    for path in _files(directory):
+        if not path.is_file():
+            raise ModelError(f"{directory} has no {path.name}{_other_formats(directory)}")
+        try:
+            with safe_open(path, framework="pt") as file:
+                for name in file.keys():  # noqa: SIM118 - not a mapping
+                    piece = file.get_slice(name)
+                    yield name, path, tuple(piece.get_shape()), str(piece.get_dtype())
+        except (SafetensorError, OSError, RuntimeError) as error:
+            raise ModelError(f"cannot read {path}: {error}; is the download complete?") from None
+
+
+def _files(directory: Path) -> list[Path]:
+    """The files that the index names, or the only one."""
+    index = directory / _INDEX
+    if not index.exists():
+        return [directory / _SINGLE]
+    try:
+        names = {str(name) for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(f"cannot read {index}: {error!r}") from None
+    strange = sorted(name for name in names if Path(name).name != name or not name.endswith(".safetensors"))
+    if strange or not names:
+        raise ModelError(f"{index} names {strange[0] if strange else 'no file'}, which is not a safetensors file")
+    return sorted(directory / name for name in names)
+
+
+def _other_formats(directory: Path) -> str:
+    """What is there instead, if it is something that people know."""
+    for pattern, what in (
+        ("*.gguf", "a GGUF file"),
+        ("*.bin", "PyTorch's .bin files"),
+        ("*.pth", "PyTorch's .pth files"),
+    ):
+        if any(directory.glob(pattern)):
+            return f", only {what}; supported are safetensors files"
+    return ""

@@ -1,0 +1,319 @@
+"""config.json and safetensors files as people have them, in every spelling; and damaged ones: a typed error, always."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+from support import load, tiny_model
+from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
+
+from engine.build import LoadedModel
+from engine.config import EngineConfig
+from engine.errors import ConfigError, ModelError
+from engine.model import checkpoint, hub
+from engine.model.generation import sampling_defaults
+from engine.model.spec import ModelSpec, load_spec, parse_spec
+from engine.model.weights import expected_tensors
+
+BASE: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 100,
+    "max_position_embeddings": 64,
+}
+LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
+
+
+def spec_of(**changes: Any) -> ModelSpec:
+    return parse_spec(BASE | changes)
+
+
+@pytest.mark.parametrize("kind", ["type", "rope_type"])
+def test_the_hubs_older_spelling_means_the_same(kind: str) -> None:
+    new = spec_of(rope_parameters={"rope_type": "llama3", "rope_theta": 5e5} | LLAMA3, dtype="bfloat16")
+    old = spec_of(rope_theta=5e5, rope_scaling={kind: "llama3"} | LLAMA3, torch_dtype="bfloat16")
+    assert new == old
+    assert spec_of(rope_theta=1e6) == spec_of(rope_parameters={"rope_type": "default", "rope_theta": 1e6})
+    assert spec_of(rope_scaling=None) == spec_of()
+
+
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        (LlamaConfig, {}),
+        (LlamaConfig, {"rope_parameters": {"rope_type": "llama3", "rope_theta": 5e5} | LLAMA3}),
+        (LlamaConfig, {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}}),
+        (MistralConfig, {}),
+        (MistralConfig, {"sliding_window": None}),
+        (Qwen2Config, {}),
+        (Qwen2Config, {"use_sliding_window": True, "max_window_layers": 3}),
+        (Qwen3Config, {}),
+    ],
+)
+@pytest.mark.parametrize("spelled_out", [True, False])
+def test_keys_left_out_mean_transformers_defaults(
+    family: type[PreTrainedConfig], changes: dict[str, Any], spelled_out: bool
+) -> None:
+    """What transformers reads from a config equals what we read, also from one with nothing but what differs."""
+    known = {k: v for k, v in BASE.items() if k not in ("architectures", "num_key_value_heads")}
+    config = family(**known, **changes, num_key_value_heads=2)
+    given_ = config.to_dict() if spelled_out else known | changes | {"num_key_value_heads": 2}
+    spec = parse_spec(given_ | {"architectures": [family.__name__.replace("Config", "ForCausalLM")]})
+    assert (spec.head_dim, spec.kv_heads, spec.max_positions) == (
+        getattr(config, "head_dim", None) or 16,
+        config.num_key_value_heads,
+        config.max_position_embeddings,
+    )
+    windows = getattr(config, "layer_types", None) or ["sliding_attention"] * 4
+    window = getattr(config, "sliding_window", None)
+    assert spec.windows == (tuple(window if w[0] == "s" else 0 for w in windows) if window else ())
+    assert (spec.norm_eps, spec.tied) == (config.rms_norm_eps, config.tie_word_embeddings)
+    assert spec.rope.theta == config.rope_parameters["rope_theta"]
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"architectures": ["GPT2LMHeadModel"]}, "GPT2LMHeadModel is not supported; supported: LlamaForCausalLM, Mistral"),
+    ({"architectures": ["MixtralForCausalLM"], "num_local_experts": 8}, "mixture-of-experts.*MixtralForCausalLM"),
+    ({"architectures": ["Qwen3MoeForCausalLM"], "num_experts": 8}, "mixture-of-experts"),
+    ({"architectures": None}, "none named"),
+    ({"architectures": "LlamaForCausalLM"}, "none named"),
+    ({"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "dynamic.*frequencies change with the length"),
+    ({"rope_scaling": {"type": "longrope"}}, "longrope"),
+    ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "lacks 'low_freq_factor'"),
+    ({"rope_scaling": {"rope_type": "linear", "factor": 0}}, "makes no sense"),
+    ({"rope_scaling": {"rope_type": ["a"]}}, r"\['a'\]"),
+    ({"rope_theta": -1}, "rope_theta"),
+    ({"partial_rotary_factor": 0.5}, "partial_rotary_factor"),
+    ({"hidden_act": "gelu"}, "gelu"),
+    ({"quantization_config": {"quant_method": "awq", "bits": 4}}, "quantised.*awq"),
+    ({"quantization_config": {"quant_method": "fp8"}}, "quantised.*fp8"),
+    ({"compression_config": {"format": "x"}}, "quantised"),
+    ({"torch_dtype": "float8_e4m3fn"}, "float8_e4m3fn"),
+    ({"num_attention_heads": 3}, "impossible"),
+    ({"num_attention_heads": 0}, "num_attention_heads"),
+    ({"hidden_size": "wide"}, "wrong kind"),
+    ({"vocab_size": None}, "wrong kind"),
+    ({"num_hidden_layers": 10**30}, "wrong kind"),
+    ({"rms_norm_eps": float("nan")}, "rms_norm_eps"),
+    ({"eos_token_id": "</s>"}, "wrong kind"),
+]
+
+
+@pytest.mark.parametrize(("change", "says"), REFUSED, ids=[says for _, says in REFUSED])
+def test_what_is_not_supported_is_refused_by_name(change: dict[str, Any], says: str) -> None:
+    spec_of()
+    with pytest.raises(ModelError, match=says):
+        spec_of(**change)
+
+
+def test_windows_by_layer_must_fit_the_layers() -> None:
+    qwen = {"architectures": ["Qwen2ForCausalLM"], "use_sliding_window": True, "sliding_window": 8}
+    assert spec_of(**qwen, layer_types=["full_attention", "sliding_attention"] * 2).windows == (0, 8, 0, 8)
+    for kinds, says in (
+        (["full_attention"], "each of the 4"),
+        (["chunked"] * 4, "chunked"),
+        ("sliding", "each of the 4"),
+    ):
+        with pytest.raises(ModelError, match=says):
+            spec_of(**qwen, layer_types=kinds)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = [*BASE, "rope_parameters", "rope_scaling", "rope_theta", "sliding_window", "use_sliding_window", "layer_types"]
+KEYS += ["max_window_layers", "head_dim", "eos_token_id", "rms_norm_eps", "torch_dtype", "attention_bias", "hidden_act"]
+ROPE = st.fixed_dictionaries(
+    {"rope_type": st.sampled_from(["default", "linear", "llama3", "yarn", "dynamic"])},
+    optional=dict.fromkeys((*LLAMA3, "rope_theta", "beta_fast", "attention_factor", "mscale", "mscale_all_dim"), JSON),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    architecture=st.sampled_from(["LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"]),
+    changes=st.dictionaries(st.sampled_from(KEYS), JSON, max_size=4),
+    rope=st.none() | ROPE,
+    lost=st.sets(st.sampled_from(list(BASE)), max_size=2),
+)
+def test_any_config_is_read_or_refused(architecture: str, changes: Any, rope: Any, lost: set[str]) -> None:
+    config = {k: v for k, v in (BASE | changes).items() if k not in lost} | {"architectures": [architecture]}
+    if rope is not None:
+        config["rope_parameters"] = rope
+    try:
+        spec = parse_spec(config)
+    except ModelError:
+        return
+    assert spec.heads % spec.kv_heads == 0
+    assert len(spec.windows) in (0, spec.layers)
+    if spec.head_dim <= 4096:
+        assert torch.isfinite(spec.rope.inverse_frequencies(spec.head_dim)).all()
+
+
+# ---- files
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("whole")
+    tiny_model(directory)
+    return directory
+
+
+def copy_of(whole: Path, target: Path) -> Path:
+    for path in whole.iterdir():
+        (target / path.name).write_bytes(path.read_bytes())
+    return target
+
+
+def refuse(directory: Path, says: str) -> None:
+    with pytest.raises(ModelError, match=says):
+        load(torch.float32, model=directory)
+
+
+def test_missing_unexpected_and_misshapen_tensors_are_named(whole: Path, tmp_path: Path) -> None:
+    path = copy_of(whole, tmp_path) / "model.safetensors"
+    tensors = load_file(path)
+    name = "model.layers.1.mlp.up_proj.weight"
+    for damaged, says in (
+        ({k: v for k, v in tensors.items() if k != name}, "lacks 1 tensors, first " + name),
+        (tensors | {"model.extra": torch.zeros(1)}, "unexpected 1 tensors, first model.extra"),
+        (tensors | {name: torch.zeros(3, 3)}, name + r" in model.safetensors is \[3, 3\]"),
+        (tensors | {name: tensors[name].to(torch.int8)}, name + " in model.safetensors is I8; quantised"),
+        (tensors | {name: tensors[name].to(torch.float8_e4m3fn)}, name + " in model.safetensors is F8_E4M3; quantised"),
+    ):
+        save_file(damaged, path)
+        refuse(tmp_path, says)
+
+
+def test_shards_equal_one_file(whole: Path, tmp_path: Path) -> None:
+    tensors = load_file(whole / "model.safetensors")
+    copy_of(whole, tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    names = sorted(tensors)
+    parts = {f"model-0000{i + 1}-of-00003.safetensors": names[i::3] for i in range(3)}
+    for file, own in parts.items():
+        save_file({name: tensors[name] for name in own}, tmp_path / file)
+    index = {"weight_map": {name: file for file, own in parts.items() for name in own}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    one, several = load(torch.float32, model=whole), load(torch.float32, model=tmp_path)
+    x = torch.randn(3, 64, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(one.decoder.head(one.decoder.mlp(2, x)), several.decoder.head(several.decoder.mlp(2, x)))
+
+    file = tmp_path / next(iter(parts))
+    file.write_bytes(file.read_bytes()[:-100])
+    refuse(tmp_path, f"cannot read {file}.*is the download complete")
+    file.unlink()
+    refuse(tmp_path, f"has no {file.name}")
+    for bad in ({}, {"weight_map": {}}, {"weight_map": {"a": "../x.safetensors"}}, {"weight_map": {"a": 3}}, []):
+        (tmp_path / "model.safetensors.index.json").write_text(json.dumps(bad))
+        refuse(tmp_path, "index.json")
+
+
+@pytest.mark.parametrize(("file", "says"), [("model.gguf", "GGUF"), ("pytorch_model.bin", ".bin")])
+def test_other_formats_are_named(whole: Path, tmp_path: Path, file: str, says: str) -> None:
+    (copy_of(whole, tmp_path) / "model.safetensors").rename(tmp_path / file)
+    refuse(tmp_path, says)
+    (tmp_path / "x.gguf").write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match="GGUF file; --model takes the directory"):
+        hub.resolve(str(tmp_path / "x.gguf"))
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_any_header_is_read_or_refused(
+    whole: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """A good file's header changed, its length changed, or the file cut: an error, or a file that still fits."""
+    good = (whole / "model.safetensors").read_bytes()
+    length = struct.unpack("<Q", good[:8])[0]
+    kind = data.draw(st.sampled_from(["flip", "length", "cut", "json"]))
+    if kind == "flip":
+        at = data.draw(st.integers(0, 8 + length - 1))
+        bad = good[:at] + bytes([data.draw(st.integers(0, 255))]) + good[at + 1 :]
+    elif kind == "length":
+        bad = struct.pack("<Q", data.draw(st.integers(0, 2**64 - 1))) + good[8:]
+    elif kind == "cut":
+        bad = good[: data.draw(st.integers(0, len(good) - 1))]
+    else:
+        header = json.dumps(data.draw(JSON)).encode()
+        bad = struct.pack("<Q", len(header)) + header + good[8 + length :]
+    directory = tmp_path_factory.mktemp("bad")
+    (directory / "model.safetensors").write_bytes(bad)
+    try:
+        found = checkpoint.Checkpoint(directory, expected_tensors(load_spec(whole)))
+    except ModelError:
+        return
+    assert found.mapped("model.norm.weight").shape == (64,)
+
+
+# ---- names, defaults, memory
+
+
+def test_names_that_are_neither_paths_nor_on_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    for name, says in (
+        ("./nothing", "there is no directory"),
+        ("nothing", "there is no directory nothing, and 'nothing' is not a hub id"),
+        ("a b/c", "not a hub id"),
+        ("owner/name", "cannot get owner/name: the hub cannot be reached.*hf download owner/name"),
+    ):
+        with pytest.raises(ModelError, match=says):
+            hub.resolve(name)
+    assert hub.display_name("owner/name") == "owner/name"
+    assert hub.display_name(str(tmp_path)) == tmp_path.name
+
+
+def test_a_hub_id_is_taken_from_the_cache(monkeypatch: pytest.MonkeyPatch, whole: Path, tmp_path: Path) -> None:
+    snapshot = tmp_path / "models--owner--name" / "snapshots" / ("0" * 40)
+    snapshot.mkdir(parents=True)
+    (tmp_path / "models--owner--name" / "refs").mkdir()
+    (tmp_path / "models--owner--name" / "refs" / "main").write_text("0" * 40)
+    copy_of(whole, snapshot)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    model = LoadedModel(EngineConfig(model="owner/name", profile_dir=tmp_path))
+    assert model.directory == snapshot
+    assert model.core(EngineConfig(model="owner/name")).info.model == "owner/name"
+
+
+def test_generation_defaults(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def given_(**values: Any) -> dict[str, float]:
+        (tmp_path / "generation_config.json").write_text(json.dumps(values))
+        return dict(sampling_defaults(tmp_path))
+
+    assert sampling_defaults(tmp_path) == ()
+    assert given_(temperature=0.6, top_p=0.95, top_k=20, max_new_tokens=64, do_sample=True) == {
+        "temperature": 0.6,
+        "top_p": 0.95,
+        "top_k": 20,
+        "max_tokens": 64,
+    }
+    assert given_(temperature=None) == {}
+    given_(repetition_penalty=1.1)
+    assert "repetition_penalty 1.1, which is not applied" in caplog.text
+    for bad in ({"temperature": "hot"}, {"top_k": 1.5}, {"top_p": -1}, {"max_new_tokens": True}):
+        with pytest.raises(ModelError, match=next(iter(bad))):
+            given_(**bad)
+
+
+def test_too_little_memory_is_said_before_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.build._free_memory", lambda device: 1 << 20)
+    with pytest.raises(ConfigError, match="GiB are free on cpu"):
+        load()
