@@ -21,6 +21,7 @@ from engine.core import EngineCore
 from engine.draft.base import policy_names
 from engine.draft.tpt import expected_tokens
 from engine.errors import ConfigError, EngineDeadError
+from engine.model.synthetic import PREFIX
 from engine.types import ErrorEvent, GenerateRequest, RoundReport, SamplingParams
 
 
@@ -80,7 +81,9 @@ class Contender(Protocol):
 class PolicyContender:
     """A draft policy on a core of its own, so that what one learns does not help another."""
 
-    def __init__(self, name: str, core: EngineCore, sampling: SamplingParams) -> None:
+    def __init__(self, name: str, core: EngineCore, sampling: SamplingParams, context: tuple[int, ...] = ()) -> None:
+        """Every prompt comes after `context`, whose keys and values are made up rather than read."""
+        self._context = context
         self.name = name
         self.core = core
         self.tally = Tally()
@@ -90,6 +93,8 @@ class PolicyContender:
     def run(self, prompts: Sequence[tuple[int, ...]], streams: int) -> list[tuple[int, ...]]:
         core, tally = self.core, self.tally
         core.scheduler.blocks.clear()  # every contender reads the prompt itself
+        if self._context:
+            core.imagine(self._context)
         said: dict[str, list[int]] = {}
         started = self._clock.now()
         todo = deque(enumerate(prompts))
@@ -97,7 +102,9 @@ class PolicyContender:
         while todo or live:
             while todo and live < streams:
                 index, prompt = todo.popleft()
-                core.add(GenerateRequest(str(index), prompt, replace(self._sampling, seed=index), self.name))
+                core.add(
+                    GenerateRequest(str(index), self._context + prompt, replace(self._sampling, seed=index), self.name)
+                )
                 live += 1
             report = core.step()
             tally.round(report)
@@ -241,6 +248,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeat", type=int, default=1, help="go through the prompts this many times")
     parser.add_argument("--concurrency", type=int, default=1, help="prompts answered at a time")
     parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument(
+        "--context", type=int, default=0, help="tokens imagined before each prompt, to time long contexts (made-up K/V)"
+    )
     parser.add_argument("--temperature", type=float, default=0.0)
     parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
     parser.add_argument("--hf", action="store_true", help="also run transformers' generate, in the same run")
@@ -257,9 +267,12 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     if args.limit:
         texts = texts[:: max(len(texts) // args.limit, 1)][: args.limit]
     model = LoadedModel(config)
-    contenders: list[Contender] = [PolicyContender(name, model.core(config), sampling) for name in names]
+    context = tuple(i % model.spec.vocab for i in range(args.context - args.context % config.block_size))
+    contenders: list[Contender] = [PolicyContender(name, model.core(config), sampling, context) for name in names]
+    if args.hf and context:
+        raise ConfigError("--hf cannot start from an imagined context: leave out --context")
     if args.hf:
-        contenders.append(HuggingFaceContender(model.directory, model.key.dtype, sampling))
+        contenders.append(HuggingFaceContender(model.source.directory, model.key.dtype, sampling))
     prompts = [encode(model, text) for text in texts] * args.repeat
     for contender in contenders[:1] + contenders[len(names) :]:  # warm up without teaching a policy anything
         contender.run(prompts[:1], 1)
@@ -274,10 +287,18 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     rows = [summarise(c, contenders[0].tally, model.spec.layers) for c in contenders]
     key = model.key
     print(f"{platform.machine()} {key.hardware}, {key.threads} threads, {key.dtype}; {key.shape}")
-    print(f"{len(prompts)} prompts, {args.concurrency} at a time, ≤ {args.max_tokens} tokens, interleaved in one run")
+    if model.source.name.startswith(PREFIX):
+        print("SYNTHETIC weights: a real shape, random text")
+    after = f" after {len(context)} imagined tokens" if context else ""
+    print(
+        f"{len(prompts)} prompts{after}, {args.concurrency} at a time, ≤ {args.max_tokens} tokens, "
+        "interleaved in one run"
+    )
     print(table(rows))
     result = {
         "machine": key.hardware,
+        "model": model.source.name,
+        "context": len(context),
         "threads": key.threads,
         "dtype": key.dtype,
         "prompts": len(prompts),

@@ -22,17 +22,15 @@ from engine.kv.blocks import BlockManager
 from engine.kv.cache import SlabCache, bytes_per_token
 from engine.loop import EngineThread
 from engine.measure import Measurement
+from engine.model import synthetic
 from engine.model.attention import SdpaAttention, Segment
-from engine.model.generation import sampling_defaults
-from engine.model.hub import display_name, resolve
 from engine.model.linear import linear_backend, padded_rows
 from engine.model.linear_onednn import native_bf16
-from engine.model.spec import ModelSpec, load_spec
-from engine.model.weights import load_decoder
+from engine.model.source import SyntheticSource, open_source
+from engine.model.spec import ModelSpec
 from engine.runner import Runner
 from engine.sampling import draw
 from engine.scheduler import Scheduler
-from engine.tokenizer import Tokenizer
 from engine.types import EngineInfo, SamplingParams
 from profiles import store
 from profiles.schema import LatencyProfile, ProfileError, ProfileKey
@@ -84,18 +82,15 @@ class LoadedModel:
         self.clock = clock or SystemClock()
         device = _device(config.device)
         _check_policy(config.draft_policy)
-        directory = EMBEDDED if config.model is None else resolve(config.model)
-        self.directory = directory
-        self.spec = load_spec(directory)
-        self.sampling_defaults = sampling_defaults(directory) if config.generation_config == "auto" else ()
-        self.tokenizer = Tokenizer(directory)
+        self.source = open_source(config.model, EMBEDDED)
+        self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
         dtype = dtype or _dtype(config.dtype, device)
         _check_memory(self.spec, dtype, device)
         if device.type == "cpu":
             torch.set_num_threads(config.threads or _threads(self.spec, dtype))
         self.length = _context(config, self.spec)
         backend, linear = linear_backend(device, dtype)
-        self.decoder = load_decoder(directory, self.spec, dtype, device, linear, _progress_bar("loading weights"))
+        self.decoder = self.source.decoder(dtype, device, linear, _progress_bar("loading weights"))
         cache_dtype = torch.float32 if device.type == "cpu" and dtype.itemsize < 4 else dtype
         self.size = _cache_size(config, self.spec, self.length, cache_dtype, device)
         cache = SlabCache(self.spec, self.size.slabs, self.length, cache_dtype, device)
@@ -111,6 +106,15 @@ class LoadedModel:
         if self.profile is None:
             measurement = Measurement(self.decoder, self.attention, self.clock)
             self.profile, self.profile_source = _profile(config, self.key, measurement)
+        if isinstance(self.source, SyntheticSource):
+            self._calibrate(self.source)
+
+    def _calibrate(self, source: SyntheticSource) -> None:
+        """Make half of a synthetic model, by its measured time, as good a drafter as its name asks."""
+        assert self.profile is not None
+        prices = CostModel(self.spec, self.profile).sublayers(0, 1, None)
+        share = synthetic.calibrate(source.made, self.decoder, self.attention, source.made.half(prices))
+        log.info("synthetic weights, calibrated: half of the time skipped draws the same token at %.0f %%", 100 * share)
 
     @torch.inference_mode()
     def warm_up(self, budget: float = 0.5) -> None:
@@ -140,7 +144,7 @@ class LoadedModel:
             eos_token_ids=self.spec.eos_token_ids,
         )
         info = EngineInfo(
-            model="knapserve-embedded" if config.model is None else display_name(config.model),
+            model=self.source.name,
             max_model_len=self.length,
             max_num_seqs=sequences,
             vocab_size=self.spec.vocab,
@@ -151,7 +155,7 @@ class LoadedModel:
             policies=policy_names(),
             profile_file=self.profile_source,
             profile_hardware=self.key.hardware,
-            sampling_defaults=self.sampling_defaults,
+            sampling_defaults=self.source.sampling_defaults if config.generation_config == "auto" else (),
         )
         policies = PolicyContext(self.spec, config, CostModel(self.spec, self.profile), self.clock)
         runner = Runner(self.decoder, self.attention, self.clock)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.clock import Clock
 from engine.detokenize import Detokenizer
 from engine.draft.base import DraftPolicy, Outcome, Plan, PolicyContext, View, make_policy, policy_names
@@ -72,6 +74,19 @@ class EngineCore:
                 detokenizer=Detokenizer(self.tokenizer.backend, sampling.stop),
             )
         )
+
+    def imagine(self, tokens: Sequence[int]) -> None:
+        """Cache made-up keys and values for a prefix, so that timing a long context need not read it first.
+
+        A prompt that begins with these tokens (whole blocks of them) hits the prefix like any other.
+        """
+        blocks = self.scheduler.blocks
+        slot = blocks.allocate("imagined", tokens)
+        if slot is None:
+            raise RequestError(f"There is no room for {len(tokens)} cached tokens.")
+        self.runner.attention.cache.fill(slot.slab, len(tokens))
+        blocks.seal(slot.slab, tokens, len(tokens))
+        blocks.release(slot.slab)
 
     def cancel(self, request_id: str) -> None:
         """Forget a request; unknown ids are ignored."""

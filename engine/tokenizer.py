@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,31 +9,41 @@ from typing import Any
 from tokenizers import Tokenizer as BackendTokenizer
 
 from engine.errors import ModelError, RequestError
+from engine.model.spec import read_json
 
 
 class Tokenizer:
     """tokenizer.json through the `tokenizers` library; chat templates through transformers' sandboxed renderer."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self,
+        backend: BackendTokenizer,
+        templates: Mapping[str, str] | None = None,
+        special: Mapping[str, str] | None = None,
+    ) -> None:
+        """`templates` by name ("default", "tool_use"); `special` are the tokens that templates may ask for."""
+        self.backend = backend
+        self._longest = max((len(token) for token in backend.get_vocab()), default=1)
+        self._templates = dict(templates or {})
+        self._special = dict(special or {})
+        if self._templates:
+            # Half a second, spent here so that the first chat need not wait for it.
+            import transformers.utils.chat_template_utils  # noqa: F401
+
+    @classmethod
+    def from_directory(cls, directory: Path) -> Tokenizer:
+        """A checkpoint's tokenizer. Raises ModelError."""
         path = directory / "tokenizer.json"
         if not path.exists():
             raise ModelError(f"{directory} has no tokenizer.json; other tokenizer formats are not supported")
         try:
-            self.backend = BackendTokenizer.from_file(str(path))
+            backend = BackendTokenizer.from_file(str(path))
         except Exception as error:  # the library raises bare Exception
             raise ModelError(f"cannot read {path}: {error}") from None
-        self._longest = max((len(token) for token in self.backend.get_vocab()), default=1)
         config_path = directory / "tokenizer_config.json"
-        try:
-            self._config: dict[str, Any] = json.loads(config_path.read_text("utf-8")) if config_path.exists() else {}
-        except ValueError as error:
-            raise ModelError(f"cannot read {config_path}: {error}") from None
-        if not isinstance(self._config, dict):
-            raise ModelError(f"{config_path} is not a JSON object")
-        self._templates = _templates(directory, self._config)
-        if self._templates:
-            # Half a second, spent here so that the first chat need not wait for it.
-            import transformers.utils.chat_template_utils  # noqa: F401
+        config = read_json(config_path) if config_path.exists() else {}
+        special = {key: _text(value) for key, value in config.items() if key.endswith("_token") and value}
+        return cls(backend, _templates(directory, config), special)
 
     @property
     def longest_token(self) -> int:
@@ -66,25 +75,22 @@ class Tokenizer:
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
 
-        special: dict[str, Any] = {
-            key: self._text(value) for key, value in self._config.items() if key.endswith("_token") and value
-        }
         try:
             rendered = render_jinja_template(
                 conversations=[messages],
                 tools=list(tools) or None,
                 chat_template=template,
                 add_generation_prompt=True,
-                **(special | dict(options or {})),
+                **(self._special | dict(options or {})),
             )
         except (TemplateError, TypeError, KeyError, ValueError, AttributeError) as error:
             raise RequestError(f"The chat template refuses these messages: {error}", param="messages") from None
         return str(rendered[0][0])
 
-    @staticmethod
-    def _text(token: Any) -> str:
-        """Special tokens are stored as text or as {"content": text}."""
-        return str(token.get("content", "")) if isinstance(token, dict) else str(token)
+
+def _text(token: Any) -> str:
+    """Special tokens are stored as text or as {"content": text}."""
+    return str(token.get("content", "")) if isinstance(token, dict) else str(token)
 
 
 def _templates(directory: Path, config: dict[str, Any]) -> dict[str, str]:

@@ -100,7 +100,7 @@ class Translator(ABC, Generic[Kind]):
         if request.stream_options is not None and not request.stream:
             raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
         prompts = self._prompts(request)
-        max_tokens = self._limited(self._max_tokens(request))
+        max_tokens = self._max_tokens(request)
         for prompt in prompts:
             self._check_length(len(prompt), max_tokens)
         stop = request.stop
@@ -112,7 +112,7 @@ class Translator(ABC, Generic[Kind]):
             prompts=prompts,
             n=request.n,
             sampling=SamplingParams(
-                max_tokens=max_tokens,
+                max_tokens=self._limited(max_tokens, max(map(len, prompts))),
                 temperature=self._or_default(request.temperature, "temperature", 1.0),
                 top_p=self._or_default(request.top_p, "top_p", 1.0),
                 top_k=int(self._or_default(request.top_k, "top_k", -1)),
@@ -129,10 +129,12 @@ class Translator(ABC, Generic[Kind]):
         """What the request says, else the checkpoint's default, else the neutral value."""
         return self._defaults.get(name, neutral) if asked is None else asked
 
-    def _limited(self, asked: int | None) -> int | None:
-        """No more tokens than the checkpoint's own limit, if it has one."""
+    def _limited(self, asked: int | None, prompt_tokens: int) -> int | None:
+        """No more tokens than the checkpoint's own limit, if it has one; that limit alone never refuses a prompt."""
         limit = self._defaults.get("max_tokens")
-        return asked if limit is None else int(limit) if asked is None else min(asked, int(limit))
+        if limit is None:
+            return asked
+        return min(int(limit), self._info.max_model_len - prompt_tokens if asked is None else asked)
 
     @abstractmethod
     def _prompts(self, request: Kind) -> tuple[tuple[int, ...], ...]: ...

@@ -61,6 +61,12 @@ class SlabCache:
         k, v = self._all[:, first : last + 1, begin:end].permute(3, 0, 1, 4, 2, 5).unbind(0)
         return tuple(zip(k.unbind(0), v.unbind(0), strict=True))
 
+    def fill(self, slab: int, tokens: int) -> None:
+        """Put random values where the first `tokens` positions of a slab would be: a context without its prefill."""
+        generator = torch.Generator(self.device).manual_seed(tokens)
+        for layer in self._all[:, slab, :tokens].unbind(0):
+            layer.normal_(generator=generator)
+
     def discard(self, slab: int, first: int, last: int) -> None:
         """Give the memory of positions first..last-1 back to the system, in whole pages; they read as zeros again."""
         if self._map is None:

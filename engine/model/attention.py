@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple, Protocol
 
 import torch
@@ -312,10 +311,3 @@ class CandidateBatch:
 def _first_seen(position: int, window: int) -> int:
     """The first position that the row at `position` sees."""
     return max(0, position + 1 - window) if window else 0
-
-
-@cache
-def interleave(head_dim: int) -> tuple[int, ...]:
-    """Row order within a head that turns the rotate-half layout (x_i, x_{i+d/2}) into adjacent pairs."""
-    half = head_dim // 2
-    return tuple(index for pair in zip(range(half), range(half, head_dim), strict=True) for index in pair)

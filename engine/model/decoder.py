@@ -61,6 +61,10 @@ class Decoder:
         rows = self._embedding.index_select(0, torch.tensor(tokens, device=self._embedding.device))
         return rows.to(self.dtype)
 
+    def scale_embedding(self, factor: float) -> None:
+        """Multiply what `embed` returns; for synthetic models, whose embedding is their own."""
+        self._embedding.mul_(factor)
+
     def attend(self, layer: int, x: Tensor, batch: AttentionBatch) -> Tensor:
         """Attention sublayer 2·layer."""
         weights = self._layers[layer]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -13,7 +12,6 @@ from torch import Tensor
 class Linear(Protocol):
     """A weight matrix [out, in] and perhaps a bias [out], in whatever form the backend reads fastest."""
 
-    shares: bool  # whether it keeps the weight itself rather than a form of its own
     pads: bool  # whether a new number of rows costs the backend time, so that passes should keep to few
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -25,7 +23,17 @@ class Linear(Protocol):
         ...
 
 
-LinearFactory = Callable[[Tensor, Tensor | None], Linear]  # weight [out, in], bias [out]
+class LinearFactory(Protocol):
+    """Makes linear layers: a backend's class."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether they keep the weight itself rather than a form of their own."""
+        ...
+
+    def __call__(self, weight: Tensor, bias: Tensor | None, /) -> Linear:
+        """weight [out, in], bias [out]."""
+        ...
 
 
 def padded_rows(rows: int) -> int:

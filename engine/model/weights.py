@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from engine.model.attention import interleave
 from engine.model.checkpoint import Checkpoint
 from engine.model.decoder import Decoder, LayerWeights
 from engine.model.linear import Linear, LinearFactory
 from engine.model.spec import ModelSpec
 
-Take = Callable[[str], Tensor]
+Read = Callable[[str], Tensor]
 
 
 def load_decoder(
@@ -27,62 +27,108 @@ def load_decoder(
 ) -> Decoder:
     """Read the weights, cast to `dtype`, build. Raises ModelError naming missing, unexpected or misshapen tensors.
 
-    Beside the weights it takes memory for two copies of a layer's widest matrix. `progress` gets the share
-    done.
+    Beside the weights it takes memory for a layer's widest matrix, or for the head if that has to be cast. `progress`
+    gets the share done.
     """
     checkpoint = Checkpoint(directory, expected_tensors(spec))
-
-    def take(name: str) -> Tensor:
-        """A copy of our own: a mapped tensor would go bad with its file."""
-        return checkpoint.mapped(name).to(device=device, dtype=dtype, copy=True)
-
+    place = Placement(spec, checkpoint.mapped, dtype, device, linear)
     layers = []
     for i in range(spec.layers):
-        layers.append(layer_weights(spec, i, take, linear))
+        layers.append(place.layer(i))
         progress((i + 1) / (spec.layers + 1))
-    embedding = take("model.embed_tokens.weight")
-    head = linear(embedding if spec.tied else take("lm_head.weight"), None)
-    if spec.tied and not head.shares and device.type == "cpu":
+    name = "model.embed_tokens.weight"
+    if spec.tied and not linear.shares:
         # The head has a form of its own; of the embedding only the rows that are looked up need be in memory.
-        embedding = checkpoint.mapped("model.embed_tokens.weight")
-    decoder = Decoder(spec, dtype, embedding, layers, take("model.norm.weight"), head)
+        embedding, head = checkpoint.mapped(name), place.linear((name,))
+    else:
+        embedding = place.tensor(name)
+        head = linear(embedding, None) if spec.tied else place.linear(("lm_head.weight",))
+    decoder = Decoder(spec, dtype, embedding, layers, place.tensor("model.norm.weight"), head)
     progress(1.0)
     return decoder
 
 
-def layer_weights(spec: ModelSpec, layer: int, take: Take, linear: LinearFactory) -> LayerWeights:
-    """One layer from its tensors; projections that read the same input become one matrix."""
-    prefix = f"model.layers.{layer}."
-    order = torch.tensor(interleave(spec.head_dim))
+class Placement:
+    """Puts tensors where they belong, in the engine's dtype: read straight into place, no copies in between.
 
-    def turned(name: str) -> Tensor:
-        """q and k rows in the order that RoPE uses (`attention.rotate`)."""
-        part = take(name)
-        heads = part.view(-1, spec.head_dim, *part.shape[1:])
-        return heads.index_select(1, order.to(part.device)).reshape(part.shape)
+    Where the backend makes a form of its own, all matrices are read into the same scratch memory.
+    """
 
-    def fused(names: tuple[str, ...], biased: bool, read: tuple[Take, ...]) -> Linear:
-        """The matrices stacked."""
-        parts = {
-            suffix: torch.cat([r(f"{prefix}{name}.{suffix}") for name, r in zip(names, read, strict=True)])
-            for suffix in (("weight", "bias") if biased else ("weight",))
-        }
-        return linear(parts["weight"], parts.get("bias"))
+    def __init__(
+        self, spec: ModelSpec, read: Read, dtype: torch.dtype, device: torch.device, linear: LinearFactory
+    ) -> None:
+        self._spec, self._read, self._linear = spec, read, linear
+        self._dtype, self._device = dtype, device
+        self._shapes = expected_tensors(spec)
+        self._scratch = self._empty((0,))
 
-    attention = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
-    norms = None
-    if spec.qk_norm:
-        q, k = (turned(f"{prefix}self_attn.{name}_norm.weight") for name in ("q", "k"))
-        norms = torch.cat([q.expand(spec.heads, -1), k.expand(spec.kv_heads, -1)])
-    return LayerWeights(
-        attention_norm=take(prefix + "input_layernorm.weight"),
-        qkv=fused(attention, spec.qkv_bias, (turned, turned, take)),
-        qk_norm=norms,
-        output=fused(("self_attn.o_proj",), spec.output_bias, (take,)),
-        mlp_norm=take(prefix + "post_attention_layernorm.weight"),
-        gate_up=fused(("mlp.gate_proj", "mlp.up_proj"), spec.mlp_bias, (take, take)),
-        down=fused(("mlp.down_proj",), spec.mlp_bias, (take,)),
-    )
+    def tensor(self, *names: str) -> Tensor:
+        """A copy of our own, several stacked: a mapped tensor would go bad with its file."""
+        return self._fill(self._empty(self._stacked(names)), names)
+
+    def linear(self, weights: tuple[str, ...], biases: tuple[str, ...] = ()) -> Linear:
+        """Projections that read the same input become one matrix."""
+        weight = self.tensor(*weights) if self._linear.shares else self._lend(weights)
+        return self._linear(weight, self.tensor(*biases) if biases else None)
+
+    def _lend(self, names: tuple[str, ...]) -> Tensor:
+        """The stacked tensors until the next call: in scratch memory, or, where one is fit as it is, in its file."""
+        if len(names) == 1 and not _turned(names[0]):
+            source = self._read(names[0])
+            if (source.dtype, source.device) == (self._dtype, self._device):
+                return source
+        shape = self._stacked(names)
+        if self._scratch.numel() < prod(shape):
+            self._scratch = self._empty((0,))
+            self._scratch = self._empty((prod(shape),))
+        return self._fill(self._scratch[: prod(shape)].view(shape), names)
+
+    def _empty(self, shape: tuple[int, ...]) -> Tensor:
+        return torch.empty(shape, dtype=self._dtype, device=self._device)
+
+    def layer(self, layer: int) -> LayerWeights:
+        spec, prefix = self._spec, f"model.layers.{layer}."
+
+        def projections(biased: bool, *names: str) -> Linear:
+            biases = tuple(f"{prefix}{name}.bias" for name in names) if biased else ()
+            return self.linear(tuple(f"{prefix}{name}.weight" for name in names), biases)
+
+        norms = None
+        if spec.qk_norm:
+            q, k = (f"{prefix}self_attn.{name}_norm.weight" for name in ("q", "k"))
+            norms = self.tensor(*(q,) * spec.heads, *(k,) * spec.kv_heads).view(-1, spec.head_dim)
+        return LayerWeights(
+            attention_norm=self.tensor(prefix + "input_layernorm.weight"),
+            qkv=projections(spec.qkv_bias, "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+            qk_norm=norms,
+            output=projections(spec.output_bias, "self_attn.o_proj"),
+            mlp_norm=self.tensor(prefix + "post_attention_layernorm.weight"),
+            gate_up=projections(spec.mlp_bias, "mlp.gate_proj", "mlp.up_proj"),
+            down=projections(spec.mlp_bias, "mlp.down_proj"),
+        )
+
+    def _stacked(self, names: tuple[str, ...]) -> tuple[int, ...]:
+        """Shape of these tensors one below the other."""
+        return (sum(self._shapes[name][0] for name in names), *self._shapes[names[0]][1:])
+
+    def _fill(self, target: Tensor, names: tuple[str, ...]) -> Tensor:
+        """Each tensor below the one before; q and k rows in the order that RoPE turns them in (`attention.Rope`)."""
+        row = 0
+        for name in names:
+            source = self._read(name)
+            place = target[row : row + source.shape[0]]
+            row += source.shape[0]
+            if _turned(name):
+                half, rest = self._spec.head_dim // 2, source.shape[1:]
+                place.view(-1, half, 2, *rest).copy_(source.view(-1, 2, half, *rest).transpose(1, 2))
+            else:
+                place.copy_(source)
+        return target
+
+
+def _turned(name: str) -> bool:
+    """Whether the rows of a tensor are those of q or k heads."""
+    return any(part in name for part in ("q_proj", "k_proj", "q_norm", "k_norm"))
 
 
 def expected_tensors(spec: ModelSpec) -> dict[str, tuple[int, ...]]:

@@ -289,7 +289,7 @@ def test_a_hub_id_is_taken_from_the_cache(monkeypatch: pytest.MonkeyPatch, whole
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     model = LoadedModel(EngineConfig(model="owner/name", profile_dir=tmp_path))
-    assert model.directory == snapshot
+    assert model.source.directory == snapshot
     assert model.core(EngineConfig(model="owner/name")).info.model == "owner/name"
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake import SPECULATION, FakeEngine
+from fake import INFO, SPECULATION, FakeEngine
 from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
 from server.schemas import ChatCompletion, Completion
@@ -199,6 +200,27 @@ def test_parameters_reach_the_engine() -> None:
     sampling = request.sampling
     assert (sampling.max_tokens, sampling.temperature, sampling.top_p, sampling.top_k) == (9, 0.0, 0.5, 4)
     assert (sampling.seed, sampling.stop, sampling.ignore_eos) == (2**63 - 1, ("x",), True)
+
+
+def test_what_a_request_leaves_out_is_the_checkpoints() -> None:
+    """generation_config.json's values; its max_new_tokens is also a limit, as in vLLM."""
+    engine = FakeEngine()
+    engine.info = replace(INFO, sampling_defaults=(("temperature", 0.6), ("top_k", 20), ("max_tokens", 7)))
+    ask(engine, "POST", CHAT_PATH, json=CHAT)
+    assert engine.submitted[-1].sampling.max_tokens == 7
+    long = "x" * (INFO.max_model_len - 3)
+    ask(engine, "POST", TEXT_PATH, json={"prompt": list(long.encode())} | {"max_tokens": 3})
+    assert engine.submitted[-1].sampling.max_tokens == 3
+    assert ask(engine, "POST", CHAT_PATH, json={"messages": [{"role": "user", "content": long[4:]}]}).status_code == 200
+    assert engine.submitted[-1].sampling.max_tokens == 4
+    for body, want in (
+        ({}, (7, 0.6, 1.0, 20)),
+        ({"max_tokens": 3, "temperature": 1, "top_k": -1, "top_p": 0.5}, (3, 1.0, 0.5, -1)),
+        ({"max_tokens": 9, "temperature": 0}, (7, 0.0, 1.0, 20)),
+    ):
+        ask(engine, "POST", TEXT_PATH, json=TEXT | {"max_tokens": None} | body)
+        sampling = engine.submitted[-1].sampling
+        assert (sampling.max_tokens, sampling.temperature, sampling.top_p, sampling.top_k) == want
 
 
 def test_defaults_and_null_mean_the_same() -> None:

@@ -1,0 +1,104 @@
+"""Random models of real shapes: what makes them fit to measure with."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import torch
+from support import GREEDY, answer, load
+
+from engine.build import LoadedModel
+from engine.config import EngineConfig
+from engine.errors import ConfigError, ModelError
+from engine.model import synthetic
+from engine.model.source import SyntheticSource
+
+NAME = "synthetic:smollm2-135m,alpha=0.85,layers=6"
+
+
+@pytest.fixture(scope="module")
+def model() -> LoadedModel:
+    return load(torch.float32, model=NAME, max_model_len=512, max_num_seqs=2)
+
+
+def test_text_does_not_loop_and_is_the_seeds(model: LoadedModel) -> None:
+    prompts = [tuple(model.tokenizer.encode(text)) for text in ("Hello", "Ünïcode 你好", "a b")]
+    texts = answer(model.core(EngineConfig()), prompts, GREEDY, ["none"], concurrency=2)
+    for text in texts:
+        assert len({*pairwise(text)}) >= 0.95 * (len(text) - 1)
+    assert len(set(texts)) == 3
+    again = load(torch.float32, model=NAME, max_model_len=512, max_num_seqs=2)
+    assert answer(again.core(EngineConfig()), prompts[:1], GREEDY, ["none"]) == texts[:1]
+    other = load(torch.float32, model=NAME + ",seed=1", max_model_len=512, max_num_seqs=2)
+    assert answer(other.core(EngineConfig()), prompts[:1], GREEDY, ["none"]) != texts[:1]
+
+
+def test_every_policy_says_the_same(model: LoadedModel) -> None:
+    prompt = tuple(model.tokenizer.encode("What is measured here?"))
+    core = model.core(EngineConfig(knapspec_min_skip=0.3, knapspec_max_skip=0.6))
+    texts = [answer(core, [prompt], GREEDY, [policy])[0] for policy in core.info.policies]
+    assert len(set(texts)) == 1
+
+
+@torch.inference_mode()
+def test_half_of_it_drafts_as_well_as_asked(model: LoadedModel) -> None:
+    """On positions that the calibration has not seen; and which half it is matters."""
+    assert isinstance(model.source, SyntheticSource)
+    made = model.source.made
+    scales = made.scales()
+    generator = torch.Generator().manual_seed(5)
+    x = model.decoder.embed(torch.randint(0, made.spec.vocab, (300,), generator=generator).tolist())
+    least = made.half()
+    most = tuple(1 - v for v in least)
+    assert sum(least) == sum(most) == made.spec.layers
+    assert max(s for s, v in zip(scales, least, strict=True) if not v) < min(
+        s for s, v in zip(scales, least, strict=True) if v
+    )
+    good, bad = (synthetic.agreement(model.decoder, model.attention, x, plan) for plan in (least, most))
+    assert 0.75 <= good <= 0.95
+    assert bad < good
+
+
+def test_an_imagined_context_is_a_prefix_hit(model: LoadedModel) -> None:
+    core = model.core(EngineConfig())
+    tokens = tuple(range(256, 256 + 320))
+    core.imagine(tokens)
+    assert core.scheduler.blocks.match((*tokens, 9)) == 320
+    assert len(answer(core, [(*tokens, 9)], GREEDY, ["none"])[0]) == 64
+    with pytest.raises(ConfigError, match="has no files"):
+        _ = model.source.directory
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("gpt-5", "no synthetic model 'gpt-5'; there are smollm2-135m"),
+        ("smollm2-135m,alpha=2", "not 'alpha=2'"),
+        ("smollm2-135m,alpha=x", "not 'alpha=x'"),
+        ("smollm2-135m,layers=99", "not 'layers=99'"),
+        ("smollm2-135m,colour=red", "not 'colour=red'"),
+    ],
+)
+def test_what_there_is_not_is_refused(name: str, says: str) -> None:
+    with pytest.raises(ModelError, match=says):
+        synthetic.parse(synthetic.PREFIX + name)
+
+
+def test_shapes_have_the_sizes_they_are_named_for() -> None:
+    for name, billions in (
+        ("smollm2-135m", 0.135),
+        ("tinyllama-1.1b", 1.10),
+        ("llama-3.2-1b", 1.24),
+        ("llama-3.2-3b", 3.21),
+        ("llama-3.1-8b", 8.03),
+        ("mistral-7b", 7.25),
+        ("qwen2.5-0.5b", 0.494),
+        ("qwen2.5-1.5b", 1.54),
+        ("qwen2.5-7b", 7.62),
+        ("qwen3-0.6b", 0.596),
+        ("qwen3-1.7b", 1.72),
+        ("qwen3-4b", 4.02),
+        ("qwen3-8b", 8.19),
+    ):
+        assert synthetic.shape(name).parameters / 1e9 == pytest.approx(billions, rel=0.01), name

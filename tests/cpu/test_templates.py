@@ -1,0 +1,145 @@
+"""Prompts of chats equal transformers' own, token by token: templates as checkpoints of the supported families have."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import EMBEDDED
+from transformers import AutoTokenizer
+
+from engine.errors import ModelError, RequestError
+from engine.tokenizer import Tokenizer
+
+HEADERS = (
+    "{{ bos_token }}{% for m in messages %}<|start|>{{ m.role }}\n\n{{ m['content'] | trim }}<|stop|>{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant\n\n{% endif %}"
+)
+TOOLS_AND_THINKING = """{%- if tools %}
+    {{- '<|im|>system\\n' }}
+    {%- if messages[0].role == 'system' %}{{- messages[0].content + '\\n\\n' }}{%- endif %}
+    {{- '# Tools' }}
+    {%- for tool in tools %}{{- '\\n' ~ tool | tojson }}{%- endfor %}
+    {{- '<|/im|>\\n' }}
+{%- elif messages[0].role == 'system' %}
+    {{- '<|im|>system\\n' + messages[0].content + '<|/im|>\\n' }}
+{%- endif %}
+{%- set ns = namespace(last=messages | length - 1) %}
+{%- for m in messages %}
+    {%- if m.role == 'assistant' and m.tool_calls %}
+        {{- '<|im|>assistant\\n' }}
+        {%- for call in m.tool_calls %}{{- '<call>' ~ call.function | tojson ~ '</call>' }}{%- endfor %}
+        {{- '<|/im|>\\n' }}
+    {%- elif m.role != 'system' %}
+        {{- '<|im|>' + m.role + '\\n' + m.content + '<|/im|>\\n' }}
+    {%- endif %}
+    {%- if loop.index0 > ns.last %}{% break %}{% endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im|>assistant\\n' }}
+    {%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\\n\\n</think>\\n\\n' }}{%- endif %}
+{%- endif %}"""
+STRICT = (
+    "{{ bos_token }}{% for m in messages %}"
+    "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}"
+    "{% if m.role == 'user' %}[I] {{ m.content }} [/I]{% else %}{{ m.content }}{{ eos_token }}{% endif %}{% endfor %}"
+)
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "wetter",
+        "description": 'Says "how it is" in a <city> & more',
+        "parameters": {"type": "object", "properties": {"städte": {"type": "array"}}, "required": ["städte"]},
+    },
+}
+CALL = {"type": "function", "function": {"name": "wetter", "arguments": {"städte": ["Zürich", "東京"]}}}
+CHATS: dict[str, list[dict[str, Any]]] = {
+    "one": [{"role": "user", "content": "Hi"}],
+    "several": [
+        {"role": "user", "content": "  Grüße, 你好 🦊 \n"},
+        {"role": "assistant", "content": "Ça va?"},
+        {"role": "user", "content": "<|user|> is not a turn & nor is {{ this }}"},
+    ],
+    "system": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Why?"}],
+    "tools": [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": "", "tool_calls": [CALL]},
+        {"role": "tool", "content": '{"t": 4}'},
+    ],
+}
+
+
+def checkpoint(directory: Path, template: Any, **config: Any) -> Path:
+    shutil.copy(EMBEDDED / "tokenizer.json", directory)
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<|user|>", "eos_token": "<|end|>"}
+    if template is not None:
+        settings |= {"chat_template": template}
+    (directory / "tokenizer_config.json").write_text(json.dumps(settings | config))
+    return directory
+
+
+def same(directory: Path, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any) -> str:
+    """Our prompt, checked against transformers' text and ids."""
+    theirs = AutoTokenizer.from_pretrained(directory)
+    ours = Tokenizer.from_directory(directory)
+    given: dict[str, Any] = {"tools": tools or None, "add_generation_prompt": True, **options}
+    text = ours.render_chat(messages, tools, options)
+    assert text == theirs.apply_chat_template(messages, tokenize=False, **given)
+    ids = theirs.apply_chat_template(messages, tokenize=True, return_dict=False, **given)
+    assert ours.encode(text, add_special_tokens=False) == ids
+    return text
+
+
+@pytest.mark.parametrize("chat", CHATS)
+@pytest.mark.parametrize("template", [HEADERS, TOOLS_AND_THINKING], ids=["headers", "tools and thinking"])
+@pytest.mark.parametrize("tools", [[], [TOOL, TOOL]], ids=["bare", "with tools"])
+def test_prompts_equal_transformers(tmp_path: Path, chat: str, template: str, tools: list[dict[str, Any]]) -> None:
+    checkpoint(tmp_path, template, eos_token={"__type": "AddedToken", "content": "<|end|>"})
+    text = same(tmp_path, CHATS[chat], tools)
+    assert same(tmp_path, CHATS[chat], tools, enable_thinking=False).startswith(text)
+
+
+@pytest.mark.parametrize("chat", CHATS)
+def test_the_embedded_models_own_template(tmp_path: Path, chat: str) -> None:
+    for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
+        shutil.copy(EMBEDDED / name, tmp_path)
+    same(tmp_path, CHATS[chat], [])
+
+
+def test_named_templates_and_files_beside_the_config(tmp_path: Path) -> None:
+    named = [{"name": "default", "template": HEADERS}, {"name": "tool_use", "template": TOOLS_AND_THINKING}]
+    checkpoint(tmp_path, named)
+    assert "# Tools" not in same(tmp_path, CHATS["one"], [])
+    assert "# Tools" in same(tmp_path, CHATS["one"], [TOOL])
+    (tmp_path / "chat_template.jinja").write_text("file: " + HEADERS)
+    assert Tokenizer.from_directory(tmp_path).render_chat(CHATS["one"]).startswith("file: ")
+
+
+def test_what_a_template_refuses_is_the_requests_error(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_directory(checkpoint(tmp_path, STRICT))
+    assert same(tmp_path, CHATS["several"], [])
+    with pytest.raises(RequestError, match="roles must alternate"):
+        tokenizer.render_chat(CHATS["system"])
+    for bad in ("{{ messages[9].content + 1 }}", "{% for %}", "{{ messages.__class__.__mro__ }}", "{{ 'a' + 1 }}"):
+        tokenizer = Tokenizer.from_directory(checkpoint(tmp_path, bad))
+        with pytest.raises(RequestError, match="chat template refuses"):
+            tokenizer.render_chat(CHATS["one"])
+
+
+def test_a_model_without_a_template_says_so(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_directory(checkpoint(tmp_path, None))
+    assert not tokenizer.has_chat_template
+    with pytest.raises(RequestError, match="no chat template; use /v1/completions"):
+        tokenizer.render_chat(CHATS["one"])
+
+
+@pytest.mark.parametrize("damage", ["[]", "{", "\xff"])
+def test_damaged_files_are_named(tmp_path: Path, damage: str) -> None:
+    checkpoint(tmp_path, HEADERS)
+    for file in ("tokenizer_config.json", "tokenizer.json"):
+        (tmp_path / file).write_bytes(damage.encode("latin-1"))
+        with pytest.raises(ModelError, match=file):
+            Tokenizer.from_directory(tmp_path)
