@@ -24,7 +24,7 @@ from engine.loop import EngineThread
 from engine.measure import Measurement
 from engine.model import synthetic
 from engine.model.attention import SdpaAttention, Segment
-from engine.model.linear import linear_backend, padded_rows
+from engine.model.linear import LinearFactory, linear_backend, padded_rows
 from engine.model.linear_onednn import native_bf16
 from engine.model.source import SyntheticSource, open_source
 from engine.model.spec import ModelSpec
@@ -107,13 +107,13 @@ class LoadedModel:
             measurement = Measurement(self.decoder, self.attention, self.clock)
             self.profile, self.profile_source = _profile(config, self.key, measurement)
         if isinstance(self.source, SyntheticSource):
-            self._calibrate(self.source)
+            self._calibrate(self.source, linear)
 
-    def _calibrate(self, source: SyntheticSource) -> None:
+    def _calibrate(self, source: SyntheticSource, linear: LinearFactory) -> None:
         """Make half of a synthetic model, by its measured time, as good a drafter as its name asks."""
         assert self.profile is not None
         prices = CostModel(self.spec, self.profile).sublayers(0, 1, None)
-        share = synthetic.calibrate(source.made, self.decoder, self.attention, source.made.half(prices))
+        share = synthetic.calibrate(source.made, self.decoder, self.attention, linear, source.made.half(prices))
         log.info("synthetic weights, calibrated: half of the time skipped draws the same token at %.0f %%", 100 * share)
 
     @torch.inference_mode()

@@ -61,9 +61,9 @@ class Decoder:
         rows = self._embedding.index_select(0, torch.tensor(tokens, device=self._embedding.device))
         return rows.to(self.dtype)
 
-    def scale_embedding(self, factor: float) -> None:
-        """Multiply what `embed` returns; for synthetic models, whose embedding is their own."""
-        self._embedding.mul_(factor)
+    def replace_head(self, head: Linear) -> None:
+        """For synthetic models, whose head is calibrated on what comes before it."""
+        self._head = head
 
     def attend(self, layer: int, x: Tensor, batch: AttentionBatch) -> Tensor:
         """Attention sublayer 2·layer."""
@@ -129,4 +129,8 @@ class Decoder:
 
     def head(self, x: Tensor) -> Tensor:
         """Final norm and output head: [rows, hidden] -> logits [rows, vocab]."""
-        return self._head(torch.rms_norm(x, self._shape, self._norm, self.spec.norm_eps))
+        return self._head(self.normalise(x))
+
+    def normalise(self, x: Tensor) -> Tensor:
+        """The final norm."""
+        return torch.rms_norm(x, self._shape, self._norm, self.spec.norm_eps)

@@ -3,11 +3,12 @@
 `--model synthetic:NAME[,alpha=0.9][,seed=0][,layers=N]`. What such a model says means nothing, but it behaves like one:
 
 - Its text does not loop: each token has a usual successor, and what attention reads often calls for another.
+- It takes the sublayers to know it: an exit after the first layers says little.
 - Its sublayers matter to different degrees: output scales are log-normal, attention and MLP drawn apart.
 - Its confidence varies: the usual successor stands out, sometimes much, sometimes little; the others are close.
-- It can be drafted for as well as asked: the residual stream's share that comes from the embedding is calibrated until
-  the sub-network without the least important sublayers, half of the time left out, draws the same token as the whole
-  model with probability `alpha`.
+- It can be drafted for as well as asked: how much usual successors stand out is calibrated until the sub-network
+  without the least important sublayers, half of the time left out, draws the whole model's token with probability
+  `alpha`.
 
 Every figure taken with one must be labelled synthetic.
 """
@@ -21,6 +22,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 import torch
+import torch.nn.functional as F
 from tokenizers import Tokenizer as BackendTokenizer
 from tokenizers import decoders, models, pre_tokenizers
 from torch import Tensor
@@ -38,10 +40,12 @@ PREFIX = "synthetic:"
 _LLAMA3 = RopeSpec("llama3", 5e5, 8.0, 8192)
 _IMPORTANCE = 0.8  # standard deviation of the logarithm of a sublayer's output scale
 _LOGIT_STD = 6.0  # of a vocabulary's logits: the largest stands out about as far as trained models' do
+_ATTENTION = 1.7  # attention averages, which shrinks: its outputs are drawn this much larger
+_GATE_MEAN, _GATE_POWER = 0.207, 0.355  # of silu(g) and of (u·silu(g))², g and u normal
 _QUERY_STD = 2.0  # of attention scores: some of what is cached is read, not all alike
-_HABIT = 8.0  # standard deviations by which a token's usual successor stands out, were there no context
+_TOKEN_SHARE = 0.5  # size of what the embedding gives beside all that the sublayers add
 _STRIDE = 7919  # that successor j of token i: i = 7919·j modulo the vocabulary
-_ROWS = 96  # positions that α is measured at
+_ROWS = 128  # positions that α is measured at
 _CONTEXT = 32  # positions before them
 
 
@@ -148,79 +152,113 @@ def build(
     progress: Callable[[float], None] = lambda share: None,
 ) -> Decoder:
     """The decoder, not calibrated yet."""
-    spec, scales = made.spec, made.scales()
-    shapes = expected_tensors(replace(spec, tied=False))
-    generator = torch.Generator(device)
-
-    def take(name: str) -> Tensor:
-        """A tensor drawn from the seed and its name."""
-        shape = shapes[name]
-        generator.manual_seed(mix64(mix64(made.seed) ^ zlib.crc32(name.encode())) >> 1)
-        if len(shape) == 1 and name.endswith("norm.weight"):
-            return torch.ones(shape, dtype=dtype, device=device)
-        if len(shape) == 1:
-            return torch.zeros(shape, dtype=dtype, device=device)  # biases cost the same whatever they are
-        return torch.empty(shape, dtype=dtype, device=device).normal_(
-            0.0, _std(name, shape, scales), generator=generator
-        )
-
-    place = Placement(spec, take, dtype, device, linear)
+    spec = made.spec
+    tensors = _Tensors(made, dtype, device)
+    place = Placement(spec, tensors.take, dtype, device, linear)
     layers = []
     for i in range(spec.layers):
         layers.append(place.layer(i))
         progress((i + 1) / (spec.layers + 1))
-    # Two matrices, also where the shape ties them (the head is read all the same): with one, a token's best successor
-    # would have that token for its own.
-    embedding, rows = take("model.embed_tokens.weight"), take("lm_head.weight")
-    rows.add_(
-        embedding[torch.arange(spec.vocab, device=device) * _STRIDE % spec.vocab], alpha=_HABIT / spec.hidden**0.5
-    )
-    head = linear(rows, None)
+    # Two matrices, also where the shape ties them (the head is read all the same).
+    head = linear(tensors.take("lm_head.weight"), None)
+    size = _TOKEN_SHARE * math.sqrt(sum(scale**2 for scale in made.scales()))  # of each element
+    embedding = tensors.take("model.embed_tokens.weight").mul_(size * math.sqrt(spec.hidden))
+    norm = torch.full((spec.hidden,), _LOGIT_STD, dtype=dtype, device=device)
     progress(1.0)
-    return Decoder(
-        spec, dtype, embedding, layers, torch.full((spec.hidden,), _LOGIT_STD, dtype=dtype, device=device), head
-    )
+    return Decoder(spec, dtype, embedding, layers, norm, head)
 
 
-def _std(name: str, shape: tuple[int, ...], scales: tuple[float, ...]) -> float:
-    """Outputs of standard deviation about 1 from inputs of 1; queries wider, sublayer outputs by their scale."""
-    base = 1 / math.sqrt(shape[1])
-    if name.endswith(("embed_tokens.weight", "lm_head.weight")):
-        return base
-    layer = int(name.split(".")[2])
-    if name.endswith("q_proj.weight"):
-        return _QUERY_STD * base
-    if name.endswith("o_proj.weight"):
-        return 2.0 * scales[2 * layer] * base  # attention averages, which shrinks
-    if name.endswith("down_proj.weight"):
-        return 1.7 * scales[2 * layer + 1] * base  # so does the gate
-    return base
+class _Tensors:
+    """Tensors by name, each drawn from the seed and its name.
+
+    `_turn` is a signed permutation of the residual stream, as good as any rotation. MLPs add the turned token to the
+    stream, with their own noise; the head looks for it there. So the embedding alone says nothing, every MLP that runs
+    says more, and what attention adds competes with it.
+    """
+
+    def __init__(self, made: Synthetic, dtype: torch.dtype, device: torch.device) -> None:
+        self._made, self._dtype, self._device = made, dtype, device
+        self._scales = made.scales()
+        self._shapes = expected_tensors(replace(made.spec, tied=False))
+        self._generator = torch.Generator(device)
+        self._seed("turn")
+        hidden = made.spec.hidden
+        self._order = torch.randperm(hidden, generator=self._generator, device=device)
+        self._signs = torch.randint(0, 2, (hidden,), generator=self._generator, device=device).to(dtype) * 2 - 1
+
+    def take(self, name: str) -> Tensor:
+        shape = self._shapes[name]
+        if len(shape) == 1:  # biases cost the same whatever they are
+            value = _QUERY_STD if "q_norm" in name else 1.0 if "norm" in name else 0.0
+            return torch.full(shape, value, dtype=self._dtype, device=self._device)
+        if name.endswith("down_proj.weight"):
+            return self._down(name)
+        std = 1 / math.sqrt(shape[1])
+        if name.endswith("q_proj.weight"):
+            std *= _QUERY_STD
+        elif name.endswith("o_proj.weight"):
+            std *= _ATTENTION * self._scales[2 * int(name.split(".")[2])]
+        self._seed(name)
+        return torch.empty(shape, dtype=self._dtype, device=self._device).normal_(0.0, std, generator=self._generator)
+
+    def _down(self, name: str) -> Tensor:
+        """The turned transpose of the up projection: the MLP's output is then its input, turned, and noise."""
+        up = self.take(name.replace("down_proj", "up_proj"))
+        ratio = up.shape[0] / up.shape[1]
+        size = math.sqrt((_GATE_MEAN * ratio) ** 2 + _GATE_POWER * ratio)  # of the output, for inputs of size 1
+        scale = self._scales[2 * int(name.split(".")[2]) + 1] / size
+        return up.t()[self._order] * (self._signs * scale).to(self._dtype)[:, None]
+
+    def habits(self) -> Tensor:
+        """Row j: the turned embedding of the token whose usual successor j is, [vocab, hidden]."""
+        embedding = self.take("model.embed_tokens.weight")
+        before = torch.arange(len(embedding), device=self._device) * _STRIDE % len(embedding)
+        return embedding[before].index_select(1, self._order).mul_(self._signs)
+
+    def _seed(self, name: str) -> None:
+        self._generator.manual_seed(mix64(mix64(self._made.seed) ^ zlib.crc32(name.encode())) >> 1)
 
 
 @torch.inference_mode()
-def calibrate(made: Synthetic, decoder: Decoder, attention: SdpaAttention, plan: tuple[int, ...]) -> float:
-    """Scale the embedding until `plan` draws the whole model's token at a share α of the positions; the share reached.
+def calibrate(
+    made: Synthetic, decoder: Decoder, attention: SdpaAttention, linear: LinearFactory, plan: tuple[int, ...]
+) -> float:
+    """Let usual successors stand out until `plan` draws the whole model's token at a share α; the share reached.
 
-    Sublayers read a normalised stream, so what they add is (nearly) the same whatever comes from the embedding: the
-    larger that is, the less it matters which of them run. Candidate rows see the cache as drafted rows do.
+    The head is random rows plus `habit` times what it looks for. Without a habit, tokens are won by chance and hardly
+    ever by the same one; with a strong one, whatever runs says the usual. Candidate rows see the cache as drafts do.
     """
     draw = Random(mix64(made.seed ^ 2))
-    tokens = [draw.randrange(made.spec.vocab) for _ in range(_CONTEXT + _ROWS)]
-    embedded = decoder.embed(tokens)
-    low, high, share = -6.0, 12.0, 0.0
-    for _ in range(12):
-        exponent = (low + high) / 2
-        share = agreement(decoder, attention, embedded * 2.0**exponent, plan)
-        low, high = (exponent, high) if share < made.alpha else (low, exponent)
-    decoder.scale_embedding(2.0 ** ((low + high) / 2))
-    return share
+    x = decoder.embed([draw.randrange(made.spec.vocab) for _ in range(_CONTEXT + _ROWS)])
+    states = torch.cat([decoder.normalise(y) for y in _whole_and_part(decoder, attention, x, plan)])
+    tensors = _Tensors(made, decoder.dtype, decoder.device)
+    rows, habits = tensors.take("lm_head.weight"), tensors.habits()
+    chance, usual = (F.linear(states, matrix).float() for matrix in (rows, habits))
+
+    def share(habit: float) -> float:
+        tokens = chance.add(usual, alpha=habit).argmax(-1).view(2, _ROWS)
+        return float((tokens[0] == tokens[1]).float().mean())
+
+    low, high = 0.0, 4.0
+    for _ in range(10):
+        middle = (low + high) / 2
+        low, high = (middle, high) if share(middle) < made.alpha else (low, middle)
+    decoder.replace_head(linear(rows.add_(habits, alpha=high), None))
+    return share(high)
+
+
+def _whole_and_part(
+    decoder: Decoder, attention: SdpaAttention, x: Tensor, plan: tuple[int, ...]
+) -> tuple[Tensor, Tensor]:
+    """Final states of the last rows of `x`: the whole model's, and the plan's over the whole model's cache."""
+    whole = decoder.run(x, attention.prepare([Segment(0, 0, len(x))]))[_CONTEXT:]
+    rows = CandidateBatch(attention, 0, range(_CONTEXT, len(x)), 1)
+    return whole, decoder.run_plan(x[_CONTEXT:], rows, plan)
 
 
 def agreement(decoder: Decoder, attention: SdpaAttention, x: Tensor, plan: tuple[int, ...]) -> float:
     """Share of the last rows of `x` at which the plan, over the whole model's cache, draws the same token."""
-    whole = decoder.head(decoder.run(x, attention.prepare([Segment(0, 0, len(x))]))[_CONTEXT:]).argmax(-1)
-    rows = CandidateBatch(attention, 0, range(_CONTEXT, len(x)), 1)
-    part = decoder.head(decoder.run_plan(x[_CONTEXT:], rows, plan)).argmax(-1)
+    whole, part = (decoder.head(y).argmax(-1) for y in _whole_and_part(decoder, attention, x, plan))
     return float((whole == part).float().mean())
 
 

@@ -10,6 +10,7 @@ from support import GREEDY, answer, load
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
+from engine.draft.costs import CostModel
 from engine.errors import ConfigError, ModelError
 from engine.model import synthetic
 from engine.model.source import SyntheticSource
@@ -49,14 +50,16 @@ def test_half_of_it_drafts_as_well_as_asked(model: LoadedModel) -> None:
     scales = made.scales()
     generator = torch.Generator().manual_seed(5)
     x = model.decoder.embed(torch.randint(0, made.spec.vocab, (300,), generator=generator).tolist())
-    least = made.half()
+    assert model.profile is not None
+    prices = CostModel(made.spec, model.profile).sublayers(0, 1, None)
+    least = made.half(prices)
     most = tuple(1 - v for v in least)
-    assert sum(least) == sum(most) == made.spec.layers
-    assert max(s for s, v in zip(scales, least, strict=True) if not v) < min(
-        s for s, v in zip(scales, least, strict=True) if v
-    )
+    skipped = sum(price for price, v in zip(prices, least, strict=True) if not v)
+    assert 0.4 <= skipped / sum(prices) <= 0.5
+    kept = [scale for scale, v in zip(scales, least, strict=True) if v]
+    assert max(kept) == max(scales)
     good, bad = (synthetic.agreement(model.decoder, model.attention, x, plan) for plan in (least, most))
-    assert 0.75 <= good <= 0.95
+    assert 0.75 <= good <= 0.93
     assert bad < good
 
 
