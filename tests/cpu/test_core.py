@@ -159,10 +159,10 @@ def test_memory_of_freed_blocks_goes_back(ids: list[tuple[int, ...]]) -> None:
     answer(core, ids, LONG, ["layerskip"], concurrency=8)
     core.scheduler.blocks.clear()
     cache = model.attention.cache
-    assert any(bool(k.any()) for slab in range(cache.slabs) for k, _ in cache.read(slab, slab, cache.length)[:1])
+    assert any(bool(k.any()) for slab in range(cache.slabs) for k, _ in cache.read(slab, slab, 0, cache.length)[:1])
     for slab, first, last in core.scheduler.blocks.take_freed():
         cache.discard(slab, first, last)
     for slab in range(cache.slabs):
-        for k, v in cache.read(slab, slab, cache.length):
+        for k, v in cache.read(slab, slab, 0, cache.length):
             assert not k.any()
             assert not v.any()

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 import torch
-from support import load, tiny_model
+from support import answer, load, tiny_model
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
 from engine.build import LoadedModel
+from engine.config import EngineConfig
 from engine.model.attention import Segment
 from engine.model.linear import PlainLinear, padded_rows
 from engine.model.linear_onednn import PackedLinear, onednn_available
+from engine.types import SamplingParams
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}
@@ -81,6 +83,30 @@ def test_chunked_and_cached_equal_whole(pair: tuple[Any, LoadedModel]) -> None:
     whole = logits(model, [70])
     for slab, chunks in ((1, [1] * 70), (2, [33, 1, 2, 16, 17, 1]), (3, [16, 54])):
         assert (logits(model, chunks, slab) - whole).abs().max() <= 1e-4
+
+
+def test_generation_equals_transformers_alone_and_together(tmp_path: Path) -> None:
+    """64 greedy tokens under every policy, one request at a time and all in one batch; float64, so to the last token.
+
+    Long enough to leave the original RoPE length and the windows behind.
+    """
+    config = EngineConfig(knapspec_interval=16, knapspec_min_skip=0.01, max_num_seqs=8)
+    for name, (family, changes) in SHAPES.items():
+        directory = tmp_path / name
+        reference = tiny_model(directory, family, seed=len(name), **changes).double()
+        core = load(torch.float64, model=directory).core(config)
+        policies = core.info.policies
+        prompts = [tuple(TOKENS[3 * i : 3 * i + 5 + 7 * i]) for i in range(len(policies))]
+        sampling = SamplingParams(64, temperature=0.0, ignore_eos=True)
+        want = [
+            reference.generate(torch.tensor([p]), max_new_tokens=64, do_sample=False, eos_token_id=None)[0, len(p) :]
+            for p in prompts
+        ]
+        expected = [tuple(tokens.tolist()) for tokens in want]
+        assert len({*expected}) == len(prompts)
+        assert min(len(set(tokens)) for tokens in expected) > 8, f"{name}: text must vary"
+        for streams in (1, len(prompts)):
+            assert answer(core, prompts, sampling, policies, concurrency=streams) == expected, (name, streams)
 
 
 @torch.inference_mode()
