@@ -50,6 +50,7 @@ class CacheSize:
     slabs: int
     blocks_per_slab: int
     capacity: int
+    length: int  # longest context: what was asked for, or less if nothing was asked for and memory is short
 
 
 def build_engine(config: EngineConfig) -> EngineThread:
@@ -93,6 +94,12 @@ class LoadedModel:
         self.decoder = self.source.decoder(dtype, device, linear, _progress_bar("loading weights"))
         cache_dtype = torch.float32 if device.type == "cpu" and dtype.itemsize < 4 else dtype
         self.size = _cache_size(config, self.spec, self.length, cache_dtype, device)
+        if self.size.length < self.length:
+            log.warning(
+                "contexts are limited to %d of the model's %d tokens, which is what --kv-cache-memory %s has room for",
+                *(self.size.length, self.length, config.kv_cache_memory),
+            )
+            self.length = self.size.length
         cache = SlabCache(self.spec, self.size.slabs, self.length, cache_dtype, device)
         self.attention = SdpaAttention(self.spec, cache)
         self.key = ProfileKey(
@@ -220,14 +227,16 @@ def _cache_size(
     if isinstance(budget, float):
         budget = int(budget * _free_memory(device))
     capacity = budget // block_bytes
-    if capacity < blocks_per_slab:
+    if capacity < blocks_per_slab and (config.max_model_len is not None or capacity < 2):
         raise ConfigError(
             f"--kv-cache-memory {config.kv_cache_memory} is {budget} bytes, but one context of {length} tokens takes "
             f"{blocks_per_slab * block_bytes}; raise it or lower --max-model-len"
         )
+    if capacity < blocks_per_slab:
+        blocks_per_slab, length = capacity, capacity * config.block_size
     slabs = 2 * config.max_num_seqs if device.type == "cpu" else capacity // blocks_per_slab
     slabs = min(slabs, 2 * config.max_num_seqs)
-    return CacheSize(slabs, blocks_per_slab, min(capacity, slabs * blocks_per_slab))
+    return CacheSize(slabs, blocks_per_slab, min(capacity, slabs * blocks_per_slab), length)
 
 
 def _free_memory(device: torch.device) -> int:

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
-from support import load, tiny_model
+from support import GREEDY, answer, load, tiny_model
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
 from engine.build import LoadedModel
@@ -317,3 +317,17 @@ def test_too_little_memory_is_said_before_loading(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("engine.build._free_memory", lambda device: 1 << 20)
     with pytest.raises(ConfigError, match="GiB are free on cpu"):
         load()
+
+
+def test_contexts_that_memory_has_no_room_for_are_limited_unless_asked_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tiny_model(tmp_path, max_position_embeddings=100_000)
+    model = load(torch.float32, model=tmp_path, kv_cache_memory=1 << 22)
+    room = (1 << 22) // (4 * 2 * 2 * 16 * 4)
+    assert model.length == room
+    assert f"limited to {room} of the model's 100000 tokens" in caplog.text
+    core = model.core(EngineConfig())
+    assert len(answer(core, [(5,) * (room - 64)], GREEDY, ["none"])[0]) == 64
+    with pytest.raises(ConfigError, match=r"one context of 5000 tokens takes .* lower --max-model-len"):
+        load(torch.float32, model=tmp_path, kv_cache_memory=1 << 20, max_model_len=5000)
