@@ -37,6 +37,7 @@ THINNED_SHARE = 0.5  # of the batches leave sublayers out
 DROP_AT_LAST = 0.5  # rate at the last sublayer of such a batch; 0 at the first
 EXIT_SHARE = 0.25  # of the batches add an exit's loss
 EXIT_WEIGHT = 0.3
+PROMPT_SAMPLE_WEIGHT = 0.5  # of a prompt's token in the loss, where it is drawn to be in it at all
 
 
 @dataclass(frozen=True)
@@ -174,9 +175,11 @@ class Trainer:
             if exits < EXIT_SHARE:
                 exit_after = layers // 4 + int(layer * (layers - layers // 4))
         inputs, targets, weights = (t.to(self.device) for t in (batch.inputs, batch.targets, batch.weights))
+        chosen = sampled(weights, draw)
+        targets, weights = targets[chosen], weights[chosen].clamp(min=PROMPT_SAMPLE_WEIGHT)
         with torch.autocast(self.device.type, torch.bfloat16):
             states = self.network.states(inputs, drop, exit_after)
-            losses = [weighted_loss(self.network.logits(x), targets, weights) for x in states]
+            losses = [weighted_loss(self.network.logits(x[chosen]), targets, weights) for x in states]
         total = losses[0] if len(losses) == 1 else losses[0] + EXIT_WEIGHT * losses[1]
         return losses[0].detach(), total
 
@@ -211,9 +214,18 @@ def last_answer(row: Tokens) -> int:
     return i
 
 
+def sampled(weights: Tensor, draw: torch.Generator) -> Tensor:
+    """Which positions [rows, length] to compute the loss at: all that are learned, and of the prompts' that many that
+    each may weigh PROMPT_SAMPLE_WEIGHT: the same loss on average, with a fraction of the logits.
+    """
+    chance = (weights / PROMPT_SAMPLE_WEIGHT).cpu()
+    return (torch.rand(chance.shape, generator=draw) < chance).to(weights.device)
+
+
 def weighted_loss(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-    each = F.cross_entropy(logits.float().flatten(0, -2), targets.flatten(), reduction="none")
-    return (each * weights.flatten()).sum() / weights.sum()
+    """Mean cross-entropy of logits [n, vocabulary] by weights [n]."""
+    each = F.cross_entropy(logits.float(), targets, reduction="none")
+    return (each * weights).sum() / weights.sum()
 
 
 def arguments() -> argparse.Namespace:
