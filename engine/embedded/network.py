@@ -175,7 +175,7 @@ def short_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     hidden = torch.full((length, length), float("-inf"), dtype=q.dtype, device=q.device).triu_(1)
     scores = torch.baddbmm(hidden.repeat(group, 1), folded, keys, alpha=width**-0.5)
     out = torch.bmm(scores.softmax(-1).to(values.dtype), values)
-    return out.view(rows, kv_heads, group, length, width).permute(0, 3, 1, 2, 4)
+    return out.view(rows, kv_heads, group, length, width).permute(0, 3, 1, 2, 4).reshape(rows, length, heads, width)
 
 
 def long_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

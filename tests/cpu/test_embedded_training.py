@@ -1,0 +1,221 @@
+"""How the embedded model is made: tokenizer, template, batches, the network, a run that is interrupted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from engine.embedded import train as training
+from engine.embedded.batches import PROMPT_SHARE, PROMPT_WEIGHT, collate, grouped, pool_batches
+from engine.embedded.bpe import train_tokenizer
+from engine.embedded.conversation import SPECIAL_TOKENS, segments, tokenize
+from engine.embedded.corpus.base import Example
+from engine.embedded.corpus.mixture import SKILLS, example, training_examples, weights
+from engine.embedded.export import export
+from engine.embedded.network import Network, Shape, long_attention, short_attention
+from engine.embedded.train import Settings, Trainer
+
+SHAPE = Shape(vocabulary=640, layers=3, hidden=64, intermediate=96, heads=4, kv_heads=2, head_dim=16, positions=512)
+TINY = Settings(seed=3, tokens=4000, batch_tokens=600, rate=5e-3, decay=0.5, plain=False, shape=SHAPE)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    made = training_examples(1, 0, 300, 0.5)
+    return train_tokenizer((text for e in made for text, _ in segments(e.messages, e.tools)), SHAPE.vocabulary)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.text(max_size=40))
+def test_any_text_comes_back_and_digits_stay_single(tokenizer: Tokenizer, text: str) -> None:
+    encoding = tokenizer.encode(text)
+    if not any(token in text for token in SPECIAL_TOKENS):
+        assert tokenizer.decode(encoding.ids) == text
+    assert all(sum(c.isascii() and c.isdigit() for c in token) <= 1 for token in encoding.tokens)
+
+
+def test_special_tokens_come_first_and_calls_are_one_token_each(tokenizer: Tokenizer) -> None:
+    assert [tokenizer.token_to_id(token) for token in SPECIAL_TOKENS] == list(range(len(SPECIAL_TOKENS)))
+    ids = tokenizer.encode("<tool_call>\n{}\n</tool_call>").ids
+    assert tokenizer.decode(ids) == "<tool_call>\n{}\n</tool_call>"
+    assert tokenizer.id_to_token(ids[0]) == "<tool_call>"
+
+
+@pytest.mark.parametrize("name", [name for name in SKILLS if not name.startswith("documents_")])
+def test_training_sees_what_the_template_renders(tokenizer: Tokenizer, tmp_path: Path, name: str) -> None:
+    """Text and ids of whole conversations, tools and tool results included; the assistant's part alone is learned."""
+    export(Network(SHAPE), tokenizer, tmp_path)
+    theirs = AutoTokenizer.from_pretrained(tmp_path)
+    for seed in range(12):
+        made = example(name, seed, "train")
+        text = theirs.apply_chat_template(made.messages, tools=made.tools or None, tokenize=False)
+        assert "".join(text for text, _ in segments(made.messages, made.tools)) == text
+        tokens = tokenize(tokenizer, made)
+        assert tokens.ids == theirs.encode(text, add_special_tokens=False)
+        said = "".join(f"{m['content']}<|end|>" for m in made.messages if m["role"] == "assistant")
+        learned = [i for i, own in zip(tokens.ids, tokens.learned, strict=True) if own]
+        assert tokenizer.decode(learned, skip_special_tokens=False) == said
+
+
+def test_held_out_examples_are_never_trained_on() -> None:
+    for name in SKILLS:
+        if name.startswith("documents_"):
+            continue
+        seen = {e.key for e in (example(name, seed, "train") for seed in range(300)) if e.key}
+        kept = {e.key for e in (example(name, seed, "held_out") for seed in range(300)) if e.key}
+        assert not seen & kept
+    early, late = weights(0.0), weights(1.0)
+    assert early["documents_long"] == 0 < late["documents_long"]
+    assert all(share > 0 for share in late.values())
+
+
+def test_batches_hold_every_token_once(tokenizer: Tokenizer) -> None:
+    rows = [tokenize(tokenizer, e) for e in training_examples(1, 0, 64, 0.2)]
+    groups = grouped(rows, 2000)
+    assert sorted(len(r.ids) for g in groups for r in g) == sorted(len(r.ids) for r in rows)
+    for group in groups:
+        batch = collate(group)
+        assert len(group) == 1 or batch.inputs.numel() <= 2000 + 16 * len(group)
+        assert batch.tokens == sum(len(r.ids) - 1 for r in group)
+        for i, row in enumerate(group):
+            n = len(row.ids) - 1
+            assert [*batch.inputs[i, :n].tolist(), row.ids[-1]] == row.ids
+            assert batch.targets[i, :n].tolist() == row.ids[1:]
+            assert not batch.weights[i, n:].any()
+            learned = torch.tensor(row.learned[1:])
+            assert (batch.weights[i, :n][learned] == 1).all()
+            prompt = batch.weights[i, :n][~learned]
+            assert prompt.max() <= PROMPT_WEIGHT
+            assert prompt.sum() <= PROMPT_SHARE * learned.sum() + 1e-4
+    again = [b.inputs for b in pool_batches(tokenizer, 5, 2, 0.5, 4000)]
+    assert all(torch.equal(a, b.inputs) for a, b in zip(again, pool_batches(tokenizer, 5, 2, 0.5, 4000), strict=True))
+
+
+def test_the_loss_is_sampled_without_bias() -> None:
+    batch_weights = torch.tensor([[1.0, 0.1, 0.05, 0.0]]).expand(20000, 4)
+    chosen = training.sampled(batch_weights, torch.Generator().manual_seed(0))
+    weighed = chosen * batch_weights.clamp(min=training.PROMPT_SAMPLE_WEIGHT)
+    torch.testing.assert_close(weighed.mean(0), batch_weights[0], atol=0.01, rtol=0)
+
+
+@torch.no_grad()
+def test_both_attentions_are_the_same() -> None:
+    g = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(3, 21, heads, 16, generator=g) for heads in (4, 2, 2))
+    torch.testing.assert_close(short_attention(q, k, v), long_attention(q, k, v))
+
+
+@torch.no_grad()
+def test_what_is_exported_is_what_was_trained(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    network = Network(SHAPE)
+    for parameter in network.parameters():
+        parameter.copy_(torch.randn_like(parameter).bfloat16() * 0.2 + (parameter.dim() == 1))
+    export(network, tokenizer, tmp_path)
+    reference = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32)
+    assert type(reference).__name__ == "LlamaForCausalLM"
+    tokens = torch.randint(0, SHAPE.vocabulary, (2, 33))
+    want = reference(tokens).logits
+    (x,) = network.states(tokens)
+    assert (network.logits(x) - want).abs().max() < 1e-4 * want.abs().max()
+
+
+@torch.no_grad()
+def test_rows_leave_out_their_own_sublayers_and_exits_are_on_the_way() -> None:
+    torch.manual_seed(0)
+    network = Network(SHAPE)
+    tokens = torch.randint(0, SHAPE.vocabulary, (3, 9))
+    drop = torch.zeros(2 * SHAPE.layers, 3, dtype=torch.bool)
+    drop[2:, 1] = True  # row 1 leaves after the first layer
+    drop[3, 2] = True
+    last, early = network.states(tokens, drop, exit_after=1)
+    whole, exited = network.states(tokens, exit_after=1)
+    torch.testing.assert_close(last[0], whole[0])
+    torch.testing.assert_close(last[1], exited[1])
+    torch.testing.assert_close(early, exited)
+    assert not torch.allclose(last[2], whole[2])
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "TOKENIZER_EXAMPLES", 300)
+    monkeypatch.setattr("engine.embedded.batches.POOL", 24)
+
+
+def run(directory: Path, minutes: float = 60.0, plain: bool = False) -> Trainer:
+    trainer = Trainer(TINY if not plain else Settings(**{**vars(TINY), "plain": True}), directory, torch.device("cpu"))
+    if trainer.checkpoint.exists():
+        trainer.resume()
+    training.train(trainer, minutes, evaluate_every=1000, save_every=60.0)
+    trainer.save()
+    return trainer
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_interrupted_run_ends_like_one_that_was_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run(tmp_path / "whole")
+    assert whole.progress.tokens >= TINY.tokens
+    steps = 0
+    step = Trainer.step
+
+    def some(self: Trainer, batch: object) -> float:
+        nonlocal steps
+        steps += 1
+        if steps == 5:
+            raise KeyboardInterrupt
+        return step(self, batch)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Trainer, "step", some)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "parts")
+    monkeypatch.setattr(Trainer, "step", step)
+    parts = run(tmp_path / "parts")
+    assert parts.progress.step == whole.progress.step
+    for name, value in whole.network.state_dict().items():
+        torch.testing.assert_close(parts.network.state_dict()[name], value)
+    lines = [json.loads(line) for line in (tmp_path / "parts" / "log.jsonl").read_text().splitlines()]
+    assert all(line["loss"] > 0 for line in lines if "loss" in line)
+
+
+@pytest.mark.usefixtures("quick")
+def test_it_learns_and_the_twin_is_not_prepared(tmp_path: Path) -> None:
+    trainer = run(tmp_path / "twin", plain=True)
+    trainer.progress.tokens, trainer.progress.step = 0, 1000  # the rate is at its height
+    batch = next(trainer.batches())
+    before = trainer.step(batch)
+    for _ in range(30):
+        after = trainer.step(batch)
+    assert after < before - 0.5
+    prepared = Trainer(TINY, tmp_path / "prepared", torch.device("cpu"))
+    with_exit = {True: 0, False: 0}
+    for made, plain in ((trainer, True), (prepared, False)):
+        for made.progress.step in range(24):
+            loss, total = made._losses(batch)
+            with_exit[plain] += not torch.equal(loss, total.detach())
+    assert with_exit[True] == 0
+    assert 1 <= with_exit[False] <= 16
+
+
+def test_the_rate_warms_up_stays_and_falls(tmp_path: Path, quick: None) -> None:
+    trainer = Trainer(TINY, tmp_path, torch.device("cpu"))
+    seen = []
+    for share in (0.0, 0.2, 0.45, 0.75, 1.0):
+        trainer.progress.tokens, trainer.progress.step = int(share * TINY.tokens), int(share * 1000)
+        seen.append(trainer.rate() / TINY.rate)
+    assert seen == pytest.approx([1 / training.WARM_UP_STEPS, 1.0, 1.0, 0.5, 0.0], abs=1e-6)
+    assert trainer.falling
+
+
+def test_examples_are_the_seeds() -> None:
+    def texts(seed: int) -> list[Example]:
+        return list(training_examples(seed, 10, 30, 0.7))
+
+    assert texts(1) == texts(1)
+    assert texts(1) != texts(2)
