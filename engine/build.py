@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,7 +84,7 @@ class LoadedModel:
         self.clock = clock or SystemClock()
         device = _device(config.device)
         _check_policy(config.draft_policy)
-        self.source = open_source(config.model, EMBEDDED)
+        self.source = open_source(config.model, EMBEDDED, defaults=config.generation_config == "auto")
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
         dtype = dtype or _dtype(config.dtype, device)
         _check_memory(self.spec, dtype, device)
@@ -148,21 +149,21 @@ class LoadedModel:
             max_model_len=self.length,
             max_num_seqs=sequences,
             max_num_batched_tokens=config.max_num_batched_tokens,
-            eos_token_ids=self.spec.eos_token_ids,
+            eos_token_ids=self.source.eos_token_ids,
         )
         info = EngineInfo(
             model=self.source.name,
             max_model_len=self.length,
             max_num_seqs=sequences,
             vocab_size=self.spec.vocab,
-            eos_token_ids=self.spec.eos_token_ids,
+            eos_token_ids=self.source.eos_token_ids,
             device=str(self.decoder.device),
             dtype=self.key.dtype,
             default_policy=config.draft_policy,
             policies=policy_names(),
             profile_file=self.profile_source,
             profile_hardware=self.key.hardware,
-            sampling_defaults=self.source.sampling_defaults if config.generation_config == "auto" else (),
+            sampling_defaults=self.source.sampling_defaults,
         )
         policies = PolicyContext(self.spec, config, CostModel(self.spec, self.profile), self.clock)
         runner = Runner(self.decoder, self.attention, self.clock)
@@ -233,16 +234,35 @@ def _cache_size(
             f"{blocks_per_slab * block_bytes}; raise it or lower --max-model-len"
         )
     if capacity < blocks_per_slab:
-        blocks_per_slab, length = capacity, capacity * config.block_size
+        # On a GPU a slab is memory, so that a single long one would leave no room for a second request.
+        shared = min(4, config.max_num_seqs) if device.type == "cuda" else 1
+        blocks_per_slab = max(1, capacity // shared)
+        length = blocks_per_slab * config.block_size
     slabs = 2 * config.max_num_seqs if device.type == "cpu" else capacity // blocks_per_slab
     slabs = min(slabs, 2 * config.max_num_seqs)
     return CacheSize(slabs, blocks_per_slab, min(capacity, slabs * blocks_per_slab), length)
 
 
 def _free_memory(device: torch.device) -> int:
+    """Bytes that can be had on the device; on a CPU, page cache included and no more than the container's."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
+        free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min([free, *_container_memory(Path("/sys/fs/cgroup"))])
+
+
+def _container_memory(group: Path) -> Iterator[int]:
+    """What a cgroup leaves this process, if it is limited at all."""
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        with contextlib.suppress(OSError, ValueError):  # no such limit, or "max"
+            yield max(0, int((group / limit).read_text("utf-8")) - int((group / used).read_text("utf-8")))
 
 
 def _hardware(device: torch.device) -> str:

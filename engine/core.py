@@ -71,7 +71,7 @@ class EngineCore:
                 policy=self.policy(message.draft_policy or self.info.default_policy),
                 arrival=self._clock.now(),
                 limit=limit,
-                detokenizer=Detokenizer(self.tokenizer.backend, sampling.stop),
+                detokenizer=Detokenizer(self.tokenizer.backend, sampling.stop, message.prompt),
             )
         )
 

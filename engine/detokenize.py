@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tokenizers import Tokenizer as BackendTokenizer
 from tokenizers.decoders import DecodeStream
+
+_TAIL = 6  # tokens of the prompt that the text's beginning may depend on
 
 
 class StopStrings:
@@ -45,9 +49,13 @@ class StopStrings:
 class Detokenizer:
     """One request's text. `push` a token, get the text that became certain; bytes of unfinished characters wait."""
 
-    def __init__(self, backend: BackendTokenizer, stops: tuple[str, ...]) -> None:
+    def __init__(self, backend: BackendTokenizer, stops: tuple[str, ...], prompt: Sequence[int] = ()) -> None:
+        """`prompt` is what the text follows: SentencePiece tokenizers drop the space of a text's first word."""
         self._backend = backend
-        self._stream = DecodeStream(skip_special_tokens=True)
+        before = list(prompt[-_TAIL:])
+        if backend.decode(before, skip_special_tokens=True).endswith("\ufffd"):
+            before = []  # the prompt ends within a character, which will not be repeated
+        self._stream = DecodeStream(ids=before, skip_special_tokens=True)
         self._unfinished: list[int] = []
         self._stops = StopStrings(stops)
 

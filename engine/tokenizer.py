@@ -40,10 +40,22 @@ class Tokenizer:
             backend = BackendTokenizer.from_file(str(path))
         except Exception as error:  # the library raises bare Exception
             raise ModelError(f"cannot read {path}: {error}") from None
+        backend.no_truncation()  # training scripts leave theirs behind
+        backend.no_padding()
         config_path = directory / "tokenizer_config.json"
         config = read_json(config_path) if config_path.exists() else {}
-        special = {key: _text(value) for key, value in config.items() if key.endswith("_token") and value}
+        special = {
+            key: _text(value)
+            for key, value in config.items()
+            if key.endswith("_token") and isinstance(value, (str, dict)) and value
+        }
         return cls(backend, _templates(directory, config), special)
+
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """The id of the end-of-sequence token that the tokenizer's config names, if it names one."""
+        end = self.backend.token_to_id(self._special.get("eos_token", ""))
+        return () if end is None else (end,)
 
     @property
     def longest_token(self) -> int:

@@ -30,4 +30,7 @@ def export(network: Network, tokenizer: Tokenizer, directory: Path) -> None:
         (directory / name).write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", "utf-8")
     tokenizer.save(str(directory / "tokenizer.json"))
     shutil.copy(TEMPLATE, directory / "chat_template.jinja")
-    save_file(network.exported(), str(directory / "model.safetensors"), metadata={"format": "pt"})
+    # Servers map this file: it is replaced, never written over.
+    partial = directory / "model.safetensors.partial"
+    save_file(network.exported(), str(partial), metadata={"format": "pt"})
+    partial.replace(directory / "model.safetensors")

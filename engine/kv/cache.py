@@ -7,12 +7,17 @@ count and are overwritten by the next round. Prefix hits are copies between slab
 from __future__ import annotations
 
 import mmap
+import sys
 from math import prod
 
 import torch
 from torch import Tensor
 
+from engine.errors import ConfigError
 from engine.model.spec import ModelSpec
+
+# Address space only: blocks are counted elsewhere, and the system must not refuse what will never be written.
+_MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
 
 
 class SlabCache:
@@ -26,7 +31,14 @@ class SlabCache:
         # untouched pages of a private mapping, which take no memory until they are written.
         self._map: mmap.mmap | None = None
         if device.type == "cpu" and hasattr(mmap, "MADV_DONTNEED"):
-            self._map = mmap.mmap(-1, prod(shape) * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+            try:
+                self._map = mmap.mmap(-1, prod(shape) * dtype.itemsize, flags=flags)
+            except (OSError, OverflowError) as error:
+                raise ConfigError(
+                    f"the system gives no address space for a K/V cache of {slabs} × {length} tokens ({error}); "
+                    "lower --max-model-len or --max-num-seqs"
+                ) from None
             self._all = torch.frombuffer(self._map, dtype=dtype).view(shape)
         else:
             self._all = torch.zeros(shape, dtype=dtype, device=device)

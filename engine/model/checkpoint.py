@@ -13,8 +13,8 @@ from engine.errors import ModelError
 
 _INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
 _DTYPES = ("F64", "F32", "F16", "BF16")
-# Old checkpoints carry RoPE's buffers, tied ones may still carry the head: both are computed anew.
-_RECOMPUTED = ("rotary_emb.inv_freq", "masked_bias")
+# Old checkpoints carry RoPE's frequencies, tied ones may still carry the head: both are computed anew.
+_RECOMPUTED = "rotary_emb.inv_freq"
 
 
 class Checkpoint:

@@ -20,7 +20,7 @@ from engine.model.spec import ModelSpec
 
 @dataclass(frozen=True, slots=True)
 class LayerWeights:
-    """One layer. q and k rows are interleaved for `attention.rotate`."""
+    """One layer. q and k rows are interleaved for `attention.Rope`."""
 
     attention_norm: Tensor  # [hidden]
     qkv: Linear  # [(heads + 2·kv_heads)·head_dim, hidden]

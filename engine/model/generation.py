@@ -39,6 +39,6 @@ def sampling_defaults(directory: Path) -> tuple[tuple[str, float], ...]:
 def _number(value: Any, key: str, least: float, most: float, whole: bool) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ModelError(f"generation_config.json: {key} is {value!r}, not a number")
-    if not least <= value <= most or (whole and value != int(value)):
+    if not least <= value <= most or (whole and value != int(value)) or (key == "top_p" and value == 0):
         raise ModelError(f"generation_config.json: {key} is {value}, which makes no sense")
     return int(value) if whole else float(value)

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 from engine.errors import ModelError
+from engine.model.spec import load_spec
 
 _HUB_ID = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(@[\w./-]+)?")
-_NEEDED = ("*.json", "*.jinja", "model*.safetensors")  # other weight files in a repository repeat these
+_DESCRIPTION, _WEIGHTS = ("*.json", "*.jinja"), ("model*.safetensors",)  # other weight files repeat these
 
 
 def resolve(model: str) -> Path:
@@ -34,12 +35,19 @@ def display_name(model: str) -> str:
 
 
 def _fetch(model: str) -> Path:
+    """First what describes the model, so that one that is not supported is refused before gigabytes are fetched."""
+    directory = _snapshot(model, _DESCRIPTION)
+    load_spec(directory)
+    return _snapshot(model, (*_DESCRIPTION, *_WEIGHTS))
+
+
+def _snapshot(model: str, patterns: tuple[str, ...]) -> Path:
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+    from huggingface_hub.errors import GatedRepoError, LocalEntryNotFoundError, RepositoryNotFoundError
 
     name, _, revision = model.partition("@")
     try:
-        return Path(snapshot_download(name, revision=revision or None, allow_patterns=list(_NEEDED)))
+        return Path(snapshot_download(name, revision=revision or None, allow_patterns=list(patterns)))
     except GatedRepoError:
         why = "its owner asks users to agree to terms first: do so on its page, then log in with `hf auth login`"
     except RepositoryNotFoundError:
@@ -49,6 +57,6 @@ def _fetch(model: str) -> Path:
             "the hub cannot be reached, and the model is not in its cache; "
             f"where there is a network, `hf download {name}` fetches it, or give --model a directory"
         )
-    except (HfHubHTTPError, ValueError, OSError) as error:
+    except Exception as error:  # whatever its HTTP client raises when a download breaks off
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
     raise ModelError(f"cannot get {model}: {why}")

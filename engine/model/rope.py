@@ -11,6 +11,7 @@ from engine.errors import ModelError
 if TYPE_CHECKING:
     from torch import Tensor
 
+_HUGE = 1e30  # nothing in a config is meant to be larger
 ROPE_TYPES = ("default", "linear", "llama3", "yarn")
 _REFUSED = {
     "dynamic": "its frequencies change with the length, so that cached keys would be wrong",
@@ -35,6 +36,11 @@ class RopeSpec:
     beta_slow: float = 1.0
     truncate: bool = True
     magnitude: float = 1.0
+
+    @property
+    def reach(self) -> int:
+        """Positions that the scaling is for; model cards ask for YaRN without raising the config's own limit."""
+        return int(self.original * self.factor) if self.type == "yarn" else 0
 
     def inverse_frequencies(self, head_dim: int) -> Tensor:
         """Radians a position for each pair of dimensions, [head_dim / 2] in float32.
@@ -74,7 +80,8 @@ class RopeSpec:
         if low == high:
             high += 0.001
         ramp = ((torch.arange(head_dim // 2, dtype=torch.float32) - low) / (high - low)).clamp(0, 1)
-        return inverse / self.factor * ramp + inverse * (1 - ramp)
+        kept = 1 - ramp
+        return 1.0 / (self.factor * (1.0 / inverse)) * (1 - kept) + inverse * kept
 
 
 def parse_rope(config: dict[str, Any]) -> RopeSpec:
@@ -82,7 +89,7 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
 
     Raises ModelError for types that are not supported and for parameters that make no sense.
     """
-    given = _flat(config.get("rope_parameters") or config.get("rope_scaling") or {})
+    given = _flat(config.get("rope_scaling") or config.get("rope_parameters") or {})  # in transformers' order
     kind = str(given.get("rope_type", given.get("type", "default")))
     if kind not in ROPE_TYPES:
         why = f" ({_REFUSED[kind]})" if kind in _REFUSED else ""
@@ -91,25 +98,29 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
     if partial not in (None, 1, 1.0):
         raise ModelError("partial_rotary_factor is not supported: RoPE must turn whole heads")
     theta = float(given.get("rope_theta") or config.get("rope_theta") or 10000.0)
-    if not (math.isfinite(theta) and theta > 1):
+    if not 1 < theta < _HUGE:
         raise ModelError(f"rope_theta {theta} makes no sense")
     if kind == "default":
         return RopeSpec(theta=theta)
     positions = int(config["max_position_embeddings"])
     original = int(given.get("original_max_position_embeddings") or positions)
     factor = float(given["factor"] if given.get("factor") is not None else positions / original)
-    if not (math.isfinite(factor) and factor >= 1 and original >= 1):
+    if not (1 <= factor < _HUGE and original >= 1):
         raise ModelError(f"RoPE scaling by {factor} from {original} positions makes no sense")
     if kind == "linear":
         return RopeSpec(kind, theta, factor)
     if kind == "llama3":
         low, high = float(given["low_freq_factor"]), float(given["high_freq_factor"])
-        if not 0 < low < high:
+        if not 0 < low < high < _HUGE:
             raise ModelError(f"RoPE's low_freq_factor {low} must be positive and below high_freq_factor {high}")
         return RopeSpec(kind, theta, factor, original, low, high)
     fast, slow = float(given.get("beta_fast") or 32), float(given.get("beta_slow") or 1)
-    if min(fast, slow) <= 0:
-        raise ModelError("YaRN's beta_fast and beta_slow must be positive")
+    try:
+        magnitude = _yarn_magnitude(given, factor)
+    except (ZeroDivisionError, OverflowError):
+        magnitude = 0.0
+    if not all(0 < value < _HUGE for value in (fast, slow, magnitude)):
+        raise ModelError("YaRN's beta_fast, beta_slow and attention factor must be positive and finite")
     return RopeSpec(
         kind,
         theta,
@@ -118,7 +129,7 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
         beta_fast=fast,
         beta_slow=slow,
         truncate=bool(given.get("truncate", True)),
-        magnitude=_yarn_magnitude(given, factor),
+        magnitude=magnitude,
     )
 
 

@@ -28,6 +28,7 @@ class Source(Protocol):
     spec: ModelSpec
     tokenizer: Tokenizer
     sampling_defaults: tuple[tuple[str, float], ...]
+    eos_token_ids: tuple[int, ...]
 
     @property
     def directory(self) -> Path:
@@ -42,12 +43,16 @@ class Source(Protocol):
 class CheckpointSource:
     """A Hugging Face checkpoint. Raises ModelError for what is missing or not supported."""
 
-    def __init__(self, directory: Path, name: str) -> None:
+    def __init__(self, directory: Path, name: str, *, defaults: bool) -> None:
+        """`defaults`: whether generation_config.json's sampling parameters are wanted."""
         self.directory = directory
         self.name = name
         self.spec = load_spec(directory)
-        self.sampling_defaults = sampling_defaults(directory)
+        self.sampling_defaults = sampling_defaults(directory) if defaults else ()
         self.tokenizer = Tokenizer.from_directory(directory)
+        # Fine-tunes often end their turns with another token than their base, and say so only here.
+        ends = {*self.spec.eos_token_ids, *self.tokenizer.end_ids}
+        self.eos_token_ids = tuple(sorted(i for i in ends if i < self.spec.vocab))
 
     def decoder(self, dtype: torch.dtype, device: torch.device, linear: LinearFactory, progress: Progress) -> Decoder:
         return load_decoder(self.directory, self.spec, dtype, device, linear, progress)
@@ -57,6 +62,7 @@ class SyntheticSource:
     """Random weights of a real shape (`engine.model.synthetic`); they still need `calibrate`."""
 
     sampling_defaults: tuple[tuple[str, float], ...] = ()
+    eos_token_ids: tuple[int, ...] = ()
 
     def __init__(self, model: str) -> None:
         self.made = synthetic.parse(model)
@@ -72,10 +78,10 @@ class SyntheticSource:
         return synthetic.build(self.made, dtype, device, linear, progress)
 
 
-def open_source(model: str | None, embedded: Path) -> Source:
+def open_source(model: str | None, embedded: Path, *, defaults: bool) -> Source:
     """The model that `--model` names; without one, the one in the directory `embedded`."""
     if model is None:
-        return CheckpointSource(embedded, "knapserve-embedded")
+        return CheckpointSource(embedded, "knapserve-embedded", defaults=defaults)
     if model.startswith(synthetic.PREFIX):
         return SyntheticSource(model)
-    return CheckpointSource(resolve(model), display_name(model))
+    return CheckpointSource(resolve(model), display_name(model), defaults=defaults)

@@ -34,6 +34,7 @@ FAMILIES = {
 }
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 _DEFAULT_WINDOW = 4096
+_MOST_LAYERS = 2000
 _ACTIVATIONS = ("silu", "swish")
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_intermediate_size")
 
@@ -161,6 +162,9 @@ def _spec(architecture: str, family: Family, config: dict[str, Any], generation:
     kv_heads = config.get("num_key_value_heads", family.kv_heads)
     attention_bias = bool(config.get("attention_bias", False))
     positions = _count(config.get("max_position_embeddings", family.positions))
+    rope = parse_rope(config | {"max_position_embeddings": positions})
+    if layers > _MOST_LAYERS:
+        raise ModelError(f"config.json says {layers} layers")
     return ModelSpec(
         architecture=architecture,
         layers=layers,
@@ -170,12 +174,12 @@ def _spec(architecture: str, family: Family, config: dict[str, Any], generation:
         kv_heads=heads if kv_heads is None else _count(kv_heads),
         head_dim=_count(config.get("head_dim") or family.head_dim or hidden // heads),
         vocab=_count(config["vocab_size"]),
-        max_positions=positions,
+        max_positions=max(positions, rope.reach),
         norm_eps=float(config.get("rms_norm_eps", 1e-6)),
         tied=bool(config.get("tie_word_embeddings", False)),
         eos_token_ids=_eos_ids(config, generation),
         dtype=str(config.get("dtype") or config.get("torch_dtype") or "float32").removeprefix("torch."),
-        rope=parse_rope(config | {"max_position_embeddings": positions}),
+        rope=rope,
         qkv_bias=attention_bias if family.qkv_bias is None else family.qkv_bias,
         output_bias=attention_bias if family.qkv_bias is None else False,
         mlp_bias=family.mlp_bias and bool(config.get("mlp_bias", False)),

@@ -27,7 +27,7 @@ from tokenizers import Tokenizer as BackendTokenizer
 from tokenizers import decoders, models, pre_tokenizers
 from torch import Tensor
 
-from engine.errors import ModelError
+from engine.errors import ConfigError, ModelError
 from engine.model.attention import CandidateBatch, SdpaAttention, Segment
 from engine.model.decoder import Decoder
 from engine.model.linear import LinearFactory
@@ -229,21 +229,24 @@ def calibrate(
     ever by the same one; with a strong one, whatever runs says the usual. Candidate rows see the cache as drafts do.
     """
     draw = Random(mix64(made.seed ^ 2))
-    x = decoder.embed([draw.randrange(made.spec.vocab) for _ in range(_CONTEXT + _ROWS)])
+    rows = min(_ROWS, attention.cache.length - _CONTEXT)
+    if rows < _ROWS // 4:
+        raise ConfigError(f"{made.name} is calibrated on {_CONTEXT + _ROWS // 4} positions: raise --max-model-len")
+    x = decoder.embed([draw.randrange(made.spec.vocab) for _ in range(_CONTEXT + rows)])
     states = torch.cat([decoder.normalise(y) for y in _whole_and_part(decoder, attention, x, plan)])
     tensors = _Tensors(made, decoder.dtype, decoder.device)
-    rows, habits = tensors.take("lm_head.weight"), tensors.habits()
-    chance, usual = (F.linear(states, matrix).float() for matrix in (rows, habits))
+    head, habits = tensors.take("lm_head.weight"), tensors.habits()
+    chance, usual = (F.linear(states, matrix).float() for matrix in (head, habits))
 
     def share(habit: float) -> float:
-        tokens = chance.add(usual, alpha=habit).argmax(-1).view(2, _ROWS)
+        tokens = chance.add(usual, alpha=habit).argmax(-1).view(2, rows)
         return float((tokens[0] == tokens[1]).float().mean())
 
     low, high = 0.0, 4.0
     for _ in range(10):
         middle = (low + high) / 2
         low, high = (middle, high) if share(middle) < made.alpha else (low, middle)
-    decoder.replace_head(linear(rows.add_(habits, alpha=high), None))
+    decoder.replace_head(linear(head.add_(habits, alpha=high), None))
     return share(high)
 
 

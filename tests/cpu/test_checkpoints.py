@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from support import GREEDY, answer, load, tiny_model
+from tokenizers import Tokenizer
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.errors import ConfigError, ModelError
+from engine.kv.cache import SlabCache
 from engine.model import checkpoint, hub
 from engine.model.generation import sampling_defaults
 from engine.model.spec import ModelSpec, load_spec, parse_spec
@@ -74,7 +77,8 @@ def test_keys_left_out_mean_transformers_defaults(
     assert (spec.head_dim, spec.kv_heads, spec.max_positions) == (
         getattr(config, "head_dim", None) or 16,
         config.num_key_value_heads,
-        config.max_position_embeddings,
+        config.max_position_embeddings
+        * int(config.rope_parameters.get("factor", 1) if spec.rope.type == "yarn" else 1),
     )
     windows = getattr(config, "layer_types", None) or ["sliding_attention"] * 4
     window = getattr(config, "sliding_window", None)
@@ -95,6 +99,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"rope_scaling": {"rope_type": "linear", "factor": 0}}, "makes no sense"),
     ({"rope_scaling": {"rope_type": ["a"]}}, r"\['a'\]"),
     ({"rope_theta": -1}, "rope_theta"),
+    ({"rope_scaling": {"type": "yarn", "factor": 4.0, "beta_fast": float("inf")}}, "beta_fast"),
+    ({"rope_scaling": {"type": "yarn", "factor": 4.0, "beta_slow": float("nan")}}, "beta_slow"),
+    ({"rope_scaling": {"type": "yarn", "factor": 4.0, "attention_factor": float("nan")}}, "attention factor"),
+    ({"rope_scaling": {"type": "yarn", "factor": math.e, "mscale": 1, "mscale_all_dim": -10}}, "attention factor"),
+    ({"num_hidden_layers": 10**6}, "1000000 layers"),
     ({"partial_rotary_factor": 0.5}, "partial_rotary_factor"),
     ({"hidden_act": "gelu"}, "gelu"),
     ({"quantization_config": {"quant_method": "awq", "bits": 4}}, "quantised.*awq"),
@@ -116,6 +125,18 @@ def test_what_is_not_supported_is_refused_by_name(change: dict[str, Any], says: 
     spec_of()
     with pytest.raises(ModelError, match=says):
         spec_of(**change)
+
+
+def test_yarn_reaches_as_far_as_model_cards_say() -> None:
+    """They add the scaling and leave max_position_embeddings alone; and what they add wins, as in transformers."""
+    card = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
+    saved = {"rope_type": "default", "rope_theta": 1e6}
+    assert spec_of(rope_scaling=card).max_positions == 256
+    assert spec_of(rope_scaling=card, max_position_embeddings=1000).max_positions == 1000
+    both = spec_of(rope_scaling=card, rope_parameters=saved)
+    assert both.rope.type == "yarn"
+    transformers = LlamaConfig(**{k: v for k, v in BASE.items() if k != "architectures"}, rope_scaling=dict(card))
+    assert transformers.rope_parameters["rope_type"] == "yarn"
 
 
 def test_windows_by_layer_must_fit_the_layers() -> None:
@@ -162,6 +183,7 @@ def test_any_config_is_read_or_refused(architecture: str, changes: Any, rope: An
     assert len(spec.windows) in (0, spec.layers)
     if spec.head_dim <= 4096:
         assert torch.isfinite(spec.rope.inverse_frequencies(spec.head_dim)).all()
+    assert 0 < spec.rope.magnitude < float("inf")
 
 
 # ---- files
@@ -308,9 +330,67 @@ def test_generation_defaults(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
     assert given_(temperature=None) == {}
     given_(repetition_penalty=1.1)
     assert "repetition_penalty 1.1, which is not applied" in caplog.text
-    for bad in ({"temperature": "hot"}, {"top_k": 1.5}, {"top_p": -1}, {"max_new_tokens": True}):
+    for bad in ({"temperature": "hot"}, {"top_k": 1.5}, {"top_p": -1}, {"top_p": 0}, {"max_new_tokens": True}):
         with pytest.raises(ModelError, match=next(iter(bad))):
             given_(**bad)
+
+
+def test_defaults_can_be_left_out(whole: Path, tmp_path: Path) -> None:
+    copy_of(whole, tmp_path)
+    (tmp_path / "generation_config.json").write_text('{"temperature": 0.5, "eos_token_id": [7, 9]}')
+    wanted = load(torch.float32, model=tmp_path)
+    assert wanted.core(EngineConfig()).info.sampling_defaults == (("temperature", 0.5),)
+    (tmp_path / "generation_config.json").write_text('{"temperature": 99, "eos_token_id": [7, 9]}')
+    refuse(tmp_path, "temperature is 99")
+    left_out = load(torch.float32, model=tmp_path, generation_config="none")
+    assert left_out.core(EngineConfig()).info.sampling_defaults == ()
+
+
+def test_texts_end_where_generation_config_or_the_tokenizer_says(whole: Path, tmp_path: Path) -> None:
+    """A fine-tune's turns often end with a token that only its tokenizer's config names."""
+    copy_of(whole, tmp_path)
+    (tmp_path / "generation_config.json").write_text('{"eos_token_id": [7, 9]}')
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": {"content": "<|user|>"}, "add_bos_token": true}')
+    user = load(model=tmp_path).tokenizer.backend.token_to_id("<|user|>")
+    assert load(model=tmp_path).core(EngineConfig()).info.eos_token_ids == (*sorted((user, 7, 9)),)
+
+
+def test_what_training_left_in_a_tokenizer_cuts_no_prompt(whole: Path, tmp_path: Path) -> None:
+    path = copy_of(whole, tmp_path) / "tokenizer.json"
+    backend = Tokenizer.from_file(str(path))
+    want = backend.encode("a long enough prompt").ids
+    backend.enable_truncation(3)
+    backend.enable_padding(length=64)
+    backend.save(str(path))
+    assert load(model=tmp_path).tokenizer.encode("a long enough prompt") == want
+
+
+def test_a_model_is_described_before_it_is_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One that is not supported costs no download; and whatever a download dies of is a typed error."""
+    asked: list[list[str]] = []
+
+    def download(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        asked.append(allow_patterns)
+        if len(asked) > 1:
+            raise RuntimeError("connection reset\nby peer")
+        return str(tmp_path)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    (tmp_path / "config.json").write_text(json.dumps(BASE | {"num_local_experts": 8}))
+    with pytest.raises(ModelError, match="mixture-of-experts"):
+        hub.resolve("owner/name@main")
+    assert not any("safetensors" in pattern for pattern in asked[0])
+    asked.clear()
+    (tmp_path / "config.json").write_text(json.dumps(BASE))
+    with pytest.raises(ModelError, match=r"cannot get owner/name: connection reset$"):
+        hub.resolve("owner/name")
+    assert "model*.safetensors" in asked[1]
+
+
+def test_a_cache_is_address_space_until_it_is_written(whole: Path) -> None:
+    cache = SlabCache(load_spec(whole), 32, 1 << 25, torch.float32, torch.device("cpu"))  # a terabyte
+    cache.fill(31, 4)
+    assert cache.read(31, 31, 0, 4)[0][0].abs().sum() > 0
 
 
 def test_too_little_memory_is_said_before_loading(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ CONFIG = {
     "max_position_embeddings": 64,
 }
 LOAD = """
-import resource, sys
+import sys, threading, time
 import torch
 from pathlib import Path
 from engine.model.linear import linear_backend
@@ -39,22 +39,37 @@ directory, dtype, cpu = Path(sys.argv[1]), getattr(torch, sys.argv[2]), torch.de
 spec = load_spec(directory)
 _, linear = linear_backend(cpu, dtype)
 linear(torch.ones(64, 64, dtype=dtype), None)(torch.ones(1, 64, dtype=dtype))
-before, most = own(), []
-decoder = load_decoder(directory, spec, dtype, cpu, linear, lambda share: most.append(own()))
-print(max(most) - before, own() - before)
+before, most, done = own(), [0], False
+
+def watch():
+    while not done:
+        most.append(own())
+        time.sleep(0.0005)
+
+watcher = threading.Thread(target=watch)
+watcher.start()
+decoder = load_decoder(directory, spec, dtype, cpu, linear)
+after, done = own(), True
+watcher.join()
+print(max(most) - before, after - before)
 """
 
 
 @pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-def test_memory_is_that_of_the_weights(tmp_path: Path, tied: bool, dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("stored", "dtype"),
+    [("bfloat16", "bfloat16"), ("bfloat16", "float32"), ("float32", "bfloat16"), ("float16", "float16")],
+)
+def test_memory_is_that_of_the_weights(tmp_path: Path, tied: bool, stored: str, dtype: str) -> None:
+    """A head that has to be cast takes its own size for a moment, where the backend keeps a form of its own."""
     config = CONFIG | {"tie_word_embeddings": tied}
     spec = parse_spec(config)
     (tmp_path / "config.json").write_text(json.dumps(config))
-    tensors = {name: torch.zeros(shape, dtype=torch.bfloat16) for name, shape in expected_tensors(spec).items()}
+    tensors = {name: torch.zeros(shape, dtype=getattr(torch, stored)) for name, shape in expected_tensors(spec).items()}
     save_file(tensors, tmp_path / "model.safetensors")
     done = subprocess.run([sys.executable, "-c", LOAD, tmp_path, dtype], capture_output=True, text=True, check=True)
     peak, after = (1024 * int(kilobytes) for kilobytes in done.stdout.split())
     weights = spec.parameters * getattr(torch, dtype).itemsize
     assert after <= 1.05 * weights + (1 << 24)
-    assert peak <= 1.15 * weights + (1 << 24)
+    cast = 2 * spec.vocab * spec.hidden if (stored, dtype) == ("float32", "bfloat16") else 0
+    assert peak <= 1.15 * weights + cast + (1 << 24)

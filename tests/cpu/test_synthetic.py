@@ -88,6 +88,11 @@ def test_what_there_is_not_is_refused(name: str, says: str) -> None:
         synthetic.parse(synthetic.PREFIX + name)
 
 
+def test_too_short_a_context_to_calibrate_is_said() -> None:
+    with pytest.raises(ConfigError, match="raise --max-model-len"):
+        load(torch.float32, model="synthetic:smollm2-135m,layers=1", max_model_len=48)
+
+
 def test_shapes_have_the_sizes_they_are_named_for() -> None:
     for name, billions in (
         ("smollm2-135m", 0.135),
