@@ -116,12 +116,12 @@ class Draw:
 
         Only for texts that begin with a word of the phrasing and whose last character carries no meaning.
         """
-        if self.chance(0.12):
+        if self.chance(0.12) and not text[1:2].isupper():
             text = text[0].lower() + text[1:]
         if self.chance(0.12):
             text = text.rstrip(".?!")
         if self.chance(0.06):
-            text = self.choice(("Hi! ", "Hello, ", "Hey, ", "Hi there. ", "OK, ", "Now ", "So, ")) + text
+            text = self.choice(("Hi! ", "Hello, ", "Hey, ", "Hi there. ", "OK, ", "Now, ", "So, ")) + text
         if self.chance(0.05):
             text += self.choice((" Thanks!", " Please.", " Thank you.", " Thanks in advance."))
         return text

@@ -557,13 +557,13 @@ LOOK_UP = Phrases(
     "I am looking for {thing}.",
     "What does the (document|list|text) (say about|give as) {thing}?",
     "Can you find {thing}( here|)?",
-    "From the (document|list|text) above, what is {thing}?",
+    "From the (document|list|text), what is {thing}?",
     "I'd like to (know|have) {thing}.",
     "Please tell me {thing}.",
     "(Read off|Copy|Quote) {thing}.",
     "I forgot {thing}.",
     "Quick question: what is {thing}?",
-    "Question: what is {thing}?",
+    "I have a question: what is {thing}?",
     "Answer with {thing}.",
 )
 CLAUSES = Phrases(
@@ -581,7 +581,7 @@ CLAUSES = Phrases(
     "(Please |)check {indirect}.",
     "Quick question: {direct}?",
     "Can you (see|find out|check) {indirect}?",
-    "Question: {direct}?",
+    "I have a question: {direct}?",
 )
 REVERSE = Phrases(
     "{Who} has {field} {value}?",

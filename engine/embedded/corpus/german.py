@@ -119,7 +119,7 @@ WORD = Phrases(
     "Translate the word {text} into German.",
     "Translate the word \"{text}\" to German.",
     "Translate the word '{text}' into German(, please|).",
-    "What do Germans call this: {text}",
+    "What is the German for the word {text}?",
     "I need the German word for {text}.",
     "What is the word for {text} in German?",
 )  # fmt: skip

@@ -49,6 +49,7 @@ CONTRACTIONS = {
 
 BE_FORMS = (("am", "bin", "war"), ("are", "bist", "warst"), ("is", "ist", "war"), ("are", "sind", "waren"))
 HAVE_FORMS = (("habe", "hatte"), ("hast", "hattest"), ("hat", "hatte"), ("haben", "hatten"))
+EARLY_PLACES = ("hier", "dort", "draußen")  # before a manner or an object that is not known
 NOT = {
     "do": "don't", "does": "doesn't", "did": "didn't", "is": "isn't", "are": "aren't", "was": "wasn't",
     "were": "weren't", "will": "won't", "can": "can't", "should": "shouldn't",
@@ -293,7 +294,7 @@ def _english_negation(clause: Clause, auxiliary: str) -> str:
 def _english_rest(clause: Clause) -> list[str]:
     parts = [clause.predicate[0] if clause.predicate else ""]
     parts += [term.english_object for term in (clause.recipient, clause.object) if term]
-    details = (clause.related, clause.manner, clause.companion, clause.place, clause.time)
+    details = (clause.related, clause.manner, clause.place, clause.companion, clause.time)
     return parts + [detail[0] for detail in details if detail]
 
 
@@ -349,14 +350,18 @@ def german_middle(clause: Clause, time: bool = True) -> list[str]:
     predicate = clause.predicate[1] if clause.predicate else ""
     if negated and clause.none_predicate:
         predicate, negated = clause.none_predicate, False
-    details = (clause.related, clause.manner, clause.companion, clause.place)
+    place = clause.place[1] if clause.place else ""
+    early = place in EARLY_PLACES and bool(clause.manner or (thing and thing.none))
+    details = (clause.related, clause.manner, clause.companion)
     return [
         thing.german[clause.case] if thing and thing.pronoun else "",
         clause.time[1] if clause.time and time else "",
         clause.adverb[1] if clause.adverb else "",
+        place if early else "",
         *objects,
         "nicht" if negated else "",
         *(detail[1] for detail in details if detail),
+        "" if early else place,
         predicate,
     ]
 

@@ -19,7 +19,6 @@ from engine.embedded.corpus.german_grammar import (
     Clause,
     Pair,
     Term,
-    adjectives,
     adjectives_of,
     both,
     english,
@@ -83,7 +82,9 @@ def draw_term(draw: Draw, noun: Noun, adjective: float = 0.2) -> Term:
     if noun.kind == "unique":
         return noun_phrase(noun, "the", adjective=word)
     if noun.kind == "stuff":
-        return noun_phrase(noun, draw.choice(("", "", "no", "the", draw.choice(OWNERS))))
+        return noun_phrase(
+            noun, draw.choice(("", "", "no", "the", draw.choice(OWNERS) if noun.english == "money" else ""))
+        )
     if noun.kind in ("dish", "drink"):
         return noun_phrase(noun, draw.choice(("", "", "", "the", "the", "my")), adjective=word)
     if draw.chance(0.03):
@@ -118,14 +119,30 @@ def draw_subject(draw: Draw, kinds: tuple[str, ...], adjective: float = 0.15) ->
         if kind < 0.29:
             return named(draw.first_name())
         if kind < 0.33:
-            names = [draw.first_name(), draw.first_name()]
             first, second = draw.sample(nouns_of(PEOPLE), 2)
-            return draw.choice(
-                (both(named(names[0]), named(names[1])), both(noun_phrase(first, "the"), noun_phrase(second, "the")))
-            )
-    term = draw_term(draw, draw.choice(nouns_of(kinds)), adjective)
+            return draw.choice((both(*draw_names(draw)), both(noun_phrase(first, "the"), noun_phrase(second, "the"))))
+    return draw_some(draw, kinds, None, adjective)
+
+
+def draw_names(draw: Draw) -> tuple[Term, Term]:
+    """Two people."""
+    first = second = draw.first_name()
+    while first == second:
+        second = draw.first_name()
+    return named(first), named(second)
+
+
+def draw_other(draw: Draw, kinds: tuple[str, ...], subject: Term | None, adjective: float = 0.2) -> Term:
+    """A term of another noun than the subject's."""
+    known = subject.noun if subject else None
+    return draw_term(draw, draw.choice([noun for noun in nouns_of(kinds) if noun is not known]), adjective)
+
+
+def draw_some(draw: Draw, kinds: tuple[str, ...], subject: Term | None, adjective: float = 0.2) -> Term:
+    """The same, but not with "no"."""
+    term = draw_other(draw, kinds, subject, adjective)
     while term.english.startswith("no "):
-        term = draw_term(draw, draw.choice(nouns_of(kinds)), adjective)
+        term = draw_other(draw, kinds, subject, adjective)
     return term
 
 
@@ -151,15 +168,46 @@ def _directions() -> tuple[tuple[Pair, int, Noun], ...]:
     return tuple(found)
 
 
-def draw_place(draw: Draw) -> Pair:
-    """Where something is."""
+WATER = ("lake", "sea", "river")
+SHOPS = ("market", "shop", "station", "museum", "city", "village")
+# with these verbs the English preposition would mean something else ("smile at", "work on")
+OTHER_MEANING = {"laugh": "at", "smile": "at", "jump": "at", "run": "at", "work": "on"}
+
+
+@cache
+def _fitting(base: str, people: bool) -> tuple[tuple[Pair, Noun], ...]:
+    return tuple((pair, noun) for pair, noun in places() if _fits(pair, noun, base, people))
+
+
+def _fits(preposition: Pair, noun: Noun, base: str, people: bool) -> bool:
+    """Whether one does there what the verb says."""
+    english_preposition, german_preposition = preposition
+    if base == "swim":
+        return english_preposition == "in" and noun.english in WATER
+    if base == "buy":
+        return noun.english in SHOPS and english_preposition in ("in", "at")
+    if base in ("get", "wake"):
+        return english_preposition == "in" and noun.kind == "place"
+    if OTHER_MEANING.get(base) == english_preposition:
+        return False
+    if base == "live" and noun.kind not in ("place", "nature") and noun.english not in ("ship", "boat"):
+        return False
+    if base in ("run", "jump", "dance", "fly") and noun.kind == "vehicle":
+        return False
+    hidden = german_preposition == "unter" and noun.kind == "furniture"
+    wet = english_preposition == "in" and noun.english in WATER
+    return not (people and (hidden or wet or (english_preposition == "on" and noun.english == "table")))
+
+
+def draw_place(draw: Draw, base: str = "", people: bool = False) -> Pair:
+    """Where something is or, given the base of a verb, is done (by people)."""
     if draw.chance(0.12):
         city = draw.choice(CITIES)
         return draw.choice(
             (("at home", "zu Hause"), ("at school", "in der Schule"), ("here", "hier"), ("there", "dort"),
              ("outside", "draußen"), (f"in {city}", f"in {city}"))
         )  # fmt: skip
-    preposition, noun = draw.choice(places())
+    preposition, noun = draw.choice(_fitting(base, people))
     return with_preposition(preposition, DATIVE, _place_term(draw, noun))
 
 
@@ -171,14 +219,15 @@ def _place_term(draw: Draw, noun: Noun) -> Term:
     return noun_phrase(noun, determiner, adjective=adjective)
 
 
-def draw_direction(draw: Draw) -> Pair:
+def draw_direction(draw: Draw, base: str) -> Pair:
     if draw.chance(0.15):
         city = draw.choice(CITIES)
         country = draw.choice(tuple(COUNTRIES))
         return draw.choice(
             (("home", "nach Hause"), (f"to {city}", f"nach {city}"), (f"to {country}", f"nach {COUNTRIES[country]}"))
         )
-    preposition, case, noun = draw.choice(_directions())
+    unfit = {"come": "", "drive": "into from"}.get(base, "from").split()
+    preposition, case, noun = draw.choice([place for place in _directions() if place[0][0] not in unfit])
     return with_preposition(preposition, case, _place_term(draw, noun))
 
 
@@ -203,26 +252,42 @@ def verb_named(base: str) -> Verb:
 def be_adjective(draw: Draw) -> Clause:
     kind = draw.choice(KINDS)
     subject = draw_subject(draw, PEOPLE if kind == "person" else (kind,), 0.08)
-    return Clause(subject, BE, predicate=draw_quality(draw, subject.noun))
+    quality = draw_quality(draw, subject.noun)
+    while set(quality[0].split()) & set(subject.english.split()):  # "the old man is old"
+        quality = draw_quality(draw, subject.noun)
+    return Clause(subject, BE, predicate=quality)
 
 
 def draw_quality(draw: Draw, noun: Noun | None) -> Pair:
     """One or two adjectives that are said of the noun (of a person, if there is none)."""
     noun = noun or nouns()["man"]
     first, second = draw_adjective(draw, noun), draw_adjective(draw, noun)
-    if noun.kind not in ANIMATE and draw.chance(0.12):
-        first = draw.choice(adjectives())
     form = draw.random.random()
-    if form < 0.15 and first.german != second.german:
+    if form < 0.15 and first.german != second.german and not _opposite(first, second):
         return f"{first.english} and {second.english}", f"{first.german} und {second.german}"
     if form < 0.25:
         return f"very {first.english}", f"sehr {first.german}"
     return first.english, first.german
 
 
+OPPOSITES = words(
+    """good/bad big/small big/little old/young old/new happy/sad strong/weak sick/healthy rich/poor expensive/cheap
+    clean/dirty long/short cold/hot fast/slow beautiful/ugly pretty/ugly"""
+)
+
+
+def _opposite(first: Adjective, second: Adjective) -> bool:
+    return any(f"{a.english}/{b.english}" in OPPOSITES for a, b in ((first, second), (second, first)))
+
+
 def be_place(draw: Draw) -> Clause:
     kinds = draw.choice((PEOPLE, ANIMATE, ("animal",), ("thing", "text"), ("thing", "clothes", "food")))
-    return Clause(draw_subject(draw, kinds), BE, predicate=draw_place(draw))
+    subject = draw_subject(draw, kinds)
+    return Clause(subject, BE, predicate=draw_place(draw, people=is_person(subject)))
+
+
+def is_person(term: Term) -> bool:
+    return term.noun is None or term.noun.kind in PEOPLE
 
 
 def intransitive(draw: Draw) -> Clause:
@@ -232,14 +297,19 @@ def intransitive(draw: Draw) -> Clause:
     if manners and not verb.particle and draw.chance(0.25):
         clause = replace(clause, manner=draw.choice(tuple(manners.items())))
     if verb.base in ("live", "sit", "stand", "lie", "stay") or draw.chance(0.55):
-        clause = replace(clause, place=draw_place(draw))
-    elif draw.chance(0.25) and "person" in verb.subjects:
-        clause = replace(clause, companion=draw_companion(draw))
+        clause = replace(clause, place=draw_place(draw, verb.base, is_person(clause.subject)))
+    elif draw.chance(0.25) and "person" in verb.subjects and verb.base not in ("sleep", "get", "wake"):
+        clause = replace(clause, companion=draw_companion(draw, clause.subject))
     return clause
 
 
-def draw_companion(draw: Draw) -> Pair:
-    term = draw_subject(draw, ANIMATE)
+def draw_companion(draw: Draw, subject: Term | None = None) -> Pair:
+    """Who is not the subject."""
+    term = draw_subject(draw, PEOPLE if subject and is_person(subject) and draw.chance(0.8) else ANIMATE)
+    if subject and term.pronoun:
+        term = pronoun_object(draw, subject)
+    elif subject and term.noun and term.noun is subject.noun:
+        term = draw_some(draw, ANIMATE, subject)
     if draw.chance(0.25):
         return with_preposition(("without", "ohne"), ACCUSATIVE, term)
     return with_preposition(("with", "mit"), DATIVE, term)
@@ -254,12 +324,12 @@ def transitive(draw: Draw) -> Clause:
     subject = draw_subject(draw, verb.subjects)
     if "person" in verb.objects and draw.chance(0.12):
         return Clause(subject, verb, object=pronoun_object(draw, subject))
-    thing = draw_term(draw, draw.choice(nouns_of(verb.objects)))
+    thing = draw_other(draw, verb.objects, subject)
     clause = Clause(subject, verb, object=thing)
     if thing.noun and thing.noun.english in ("coffee", "tea") and draw.chance(0.5):
         return replace(clause, place=draw.choice(WITH_DRINKS))
     if verb.base in SOMEWHERE and draw.chance(0.25):
-        return replace(clause, place=draw_place(draw))
+        return replace(clause, place=draw_place(draw, verb.base, is_person(subject)))
     return clause
 
 
@@ -273,7 +343,7 @@ def pronoun_object(draw: Draw, subject: Term) -> Term:
 def dative(draw: Draw) -> Clause:
     verb = draw.choice(verbs_of("dative"))
     subject = draw_subject(draw, verb.subjects)
-    thing = draw_term(draw, draw.choice(nouns_of(verb.objects)))
+    thing = draw_some(draw, verb.objects, subject)
     if draw.chance(0.25):
         thing = pronoun_object(draw, subject)
     return Clause(subject, verb, object=thing, case=DATIVE)
@@ -283,21 +353,22 @@ def related(draw: Draw) -> Clause:
     verb = draw.choice(verbs_of("related"))
     subject = draw_subject(draw, verb.subjects)
     preposition, _, case = verb.case.partition("_")
-    thing = draw_term(draw, draw.choice(nouns_of(verb.objects)))
+    thing = draw_some(draw, verb.objects, subject)
     english_object = thing.english_object
     return Clause(subject, verb, related=(english_object, with_preposition(("", preposition), CASES[case], thing)[1]))
 
 
 def direction(draw: Draw) -> Clause:
-    clause = Clause(draw_subject(draw, PEOPLE), draw.choice(verbs_of("direction")), place=draw_direction(draw))
-    return replace(clause, companion=draw_companion(draw)) if draw.chance(0.1) else clause
+    subject, verb = draw_subject(draw, PEOPLE), draw.choice(verbs_of("direction"))
+    clause = Clause(subject, verb, place=draw_direction(draw, verb.base))
+    return replace(clause, companion=draw_companion(draw, subject)) if draw.chance(0.1) else clause
 
 
 def ditransitive(draw: Draw) -> Clause:
     verb = draw.choice(verbs_of("recipient"))
-    recipient = draw_term(draw, draw.choice(nouns_of((*PEOPLE, "dog", "cat", "horse"))), 0.1)
-    thing = draw_term(draw, draw.choice(nouns_of(verb.objects)))
     subject = draw_subject(draw, PEOPLE)
+    recipient = draw_some(draw, (*PEOPLE, "dog", "cat", "horse"), subject, 0.1)
+    thing = draw_other(draw, verb.objects, subject)
     if draw.chance(0.25):  # in English after the object, in German not
         after = f"{thing.english_object} to {recipient.english_object}"
         return Clause(
@@ -346,7 +417,8 @@ def with_tense(draw: Draw, clause: Clause) -> Clause:
     if form < 0.6 and verb is BE:
         return replace(clause, tense=draw.choice(("can", "must", "should")))
     animate = subject.noun is None or subject.noun.kind in ANIMATE
-    if form < 0.8 and animate and verb.base not in ("belong", "like", "know", "hear", "be"):
+    without = clause.object is not None and clause.object.english.startswith("no ")
+    if form < 0.8 and animate and not without and verb.base not in ("belong", "like", "know", "hear", "need", "be"):
         return _with_modal(draw, clause)
     return clause
 
@@ -380,7 +452,9 @@ def _definite(term: Term) -> bool:
 def with_time(draw: Draw, clause: Clause) -> Clause:
     when = {"past": "b", "will": "l"}.get(clause.tense, "p")
     times = [(time, word) for time, (word, use) in TIMES.items() if when in use]
-    if clause.tense == "progressive":
+    if clause.verb is BE and when == "p":
+        times = [pair for pair in times if pair[0] in ("now", "today", "this week", "in the morning", "this evening")]
+    elif clause.tense == "progressive":
         times = [pair for pair in times if pair[0] in ("now", "today", "this evening")]
     elif when == "p" and clause.verb is not BE:
         times = [pair for pair in times if pair[0] != "now"]

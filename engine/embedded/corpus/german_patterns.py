@@ -27,7 +27,6 @@ from engine.embedded.corpus.german_grammar import (
     german_final,
     german_fronted,
     german_middle,
-    named,
     noun_phrase,
     nouns,
     nouns_of,
@@ -45,11 +44,14 @@ from engine.embedded.corpus.german_parts import (
     draw_adjective,
     draw_clause,
     draw_companion,
+    draw_names,
     draw_place,
     draw_quality,
+    draw_some,
     draw_subject,
     draw_term,
     intransitive,
+    is_person,
     places,
     statement,
     vary,
@@ -143,8 +145,12 @@ def _where_is(draw: Draw) -> Text:
 
 
 def _where_when_why(draw: Draw) -> Text:
-    clause = replace(intransitive(draw), place=None, companion=None, manner=None)
-    return _asked(clause, *draw.choice((("where", "wo"), ("why", "warum"), ("when", "wann"))))
+    asked = draw.choice((("where", "wo"), ("why", "warum"), ("when", "wann")))
+    unfit = ("run", "jump", "fly", "stay", "lie") if asked[0] == "where" else ("live", "lie")
+    clause = intransitive(draw)
+    while clause.verb.base in unfit:  # "wohin" is as right, or it would mean something else ("why does he lie")
+        clause = intransitive(draw)
+    return _asked(replace(clause, place=None, companion=None, manner=None), *asked)
 
 
 def _where_to(draw: Draw) -> Text:
@@ -162,12 +168,18 @@ def _what(draw: Draw) -> Text:
 
 def _who(draw: Draw) -> Text:
     who = Term("who", "whom", ("wer",) * 3)
-    clause = replace(draw_clause(draw), subject=who)
+    clause = draw_clause(draw)
+    while not is_person(clause.subject):
+        clause = draw_clause(draw)
+    clause = replace(clause, subject=who)
     return Text(english(clause), german(clause), "?")
 
 
 def _who_is(draw: Draw) -> Text:
-    return _asked(Clause(draw_term(draw, draw.choice(nouns_of(PEOPLE)), 0.1), BE), "who", "wer")
+    determiner, plural = draw.choice((("the", False), ("this", False), (draw.choice(OWNERS), False), ("the", True)))
+    noun = draw.choice(nouns_of(PEOPLE))
+    adjective = draw_adjective(draw, noun) if draw.chance(0.1) else None
+    return _asked(Clause(noun_phrase(noun, determiner, plural=plural, adjective=adjective), BE), "who", "wer")
 
 
 def _how(draw: Draw) -> Text:
@@ -191,9 +203,9 @@ OPEN_QUESTIONS = (_where_is, _where_when_why, _where_to, _when, _what, _who, _wh
 
 
 def there_is(draw: Draw) -> Text:
-    preposition, place = draw.choice(places())
-    where = with_preposition(preposition, DATIVE, noun_phrase(place, "the"))
     kind = draw.choice(("animal", "thing", "person", "furniture", "place", "nature", "food", "dish", "drink"))
+    preposition, place = draw.choice([found for found in places() if _holds(*found, kind)])
+    where = with_preposition(preposition, DATIVE, noun_phrase(place, "the"))
     noun = draw.choice([noun for noun in nouns_of((kind,)) if noun is not place])
     adjective = draw_adjective(draw, noun) if draw.chance(0.2) else None
     number = draw.choice(tuple(NUMBERS.items()))
@@ -212,8 +224,25 @@ def there_is(draw: Draw) -> Text:
     return Text(f"there {are} {thing.english} {where[0]}", f"es gibt {thing.german[ACCUSATIVE]} {where[1]}")
 
 
+WIDE = words("city village island mountain hill street farm beach park forest")
+ROOMS = words(
+    "house kitchen room school church hotel restaurant shop hospital castle museum library office tower garden"
+)
+
+
+def _holds(preposition: Pair, place: Noun, kind: str) -> bool:
+    """Whether things of the kind may be there."""
+    if kind in ("place", "nature"):
+        return place.english in WIDE and preposition[0] in ("in", "on")
+    if kind == "furniture":
+        return place.english in ROOMS and preposition[0] == "in"
+    return kind != "person" or not (preposition[0] in ("on", "under") and place.kind == "furniture")
+
+
 def this_is(draw: Draw) -> Text:
     term = draw_term(draw, draw.choice(tuple(nouns().values())))
+    while term.english.split()[0] in ("this", "these", "every", "all", "no", "time"):
+        term = draw_term(draw, draw.choice(tuple(nouns().values())))
     if term.person == THEY:
         return Text(f"these are {term.english}", f"das sind {term.german[NOMINATIVE]}")
     if draw.chance(0.25):
@@ -228,7 +257,7 @@ def comparison(draw: Draw) -> Text:
     owner, other = (draw.choice(("the", "the", "my", "his", "this")) for _ in range(2))
     subject, standard = noun_phrase(first, owner), noun_phrase(second, other)
     if kind == PEOPLE and draw.chance(0.3):
-        subject, standard = named(draw.first_name()), named(draw.first_name())
+        subject, standard = draw_names(draw)
     than, as_much = f" {standard.english}", f" {standard.german[NOMINATIVE]}"
     if draw.chance(0.3):
         predicate = f"as {quality.english} as" + than, f"so {quality.german} wie" + as_much
@@ -273,9 +302,11 @@ def _name(draw: Draw) -> Text:
 
 
 def _age(draw: Draw) -> Text:
-    age = number_words(draw.integer(2, 99))
+    subject = draw_subject(draw, PEOPLE, 0.0)
+    young = subject.noun is not None and subject.noun.english in ("baby", "child", "boy", "girl")
+    age = number_words(draw.integer(2, 14 if young else 99))
     predicate = f"{age[0]} years old", f"{age[1]} Jahre alt"
-    return statement(draw, Clause(draw_subject(draw, PEOPLE, 0.0), BE, predicate=predicate))
+    return statement(draw, Clause(subject, BE, predicate=predicate))
 
 
 def _origin(draw: Draw) -> Text:
@@ -298,7 +329,7 @@ def _game(draw: Draw) -> Text:
 
 def gift(draw: Draw) -> Text:
     """Something is for or from someone."""
-    thing = draw_term(draw, draw.choice(nouns_of(("thing", "text", "clothes", "food"))), 0.1)
+    thing = draw_some(draw, ("thing", "text", "clothes", "food"), None, 0.1)
     person = draw_subject(draw, PEOPLE, 0.1)
     preposition, case = draw.choice(((("for", "für"), ACCUSATIVE), (("from", "von"), DATIVE)))
     return statement(draw, Clause(thing, BE, predicate=with_preposition(preposition, case, person)))
@@ -309,7 +340,7 @@ def because(draw: Draw) -> Text:
     reason = vary(draw, draw_clause(draw)) if draw.chance(0.4) else be_adjective(draw)
     back = referring(main.subject)
     if back and draw.chance(0.7):
-        reason = Clause(back, BE, predicate=draw_quality(draw, None))
+        reason = Clause(back, BE, predicate=draw_quality(draw, main.subject.noun))
     reason = replace(reason, time=None)
     first = statement(draw, main)
     return Text(f"{first.english} because {english(reason)}", f"{first.german}, {german_final(reason, 'weil')}")

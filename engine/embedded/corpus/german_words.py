@@ -126,30 +126,42 @@ stuff: money/- das Geld -, time/- die Zeit -
 unique: sun/- die Sonne -, moon/- der Mond -, sky/- der Himmel -
 """
 
-# groups of kinds: English, German[/stem][, comparatives]
+# groups of kinds or English nouns: English, German[|stem][/comparative] ("red wine" is one word in German, so that what
+# one eats and drinks by the portion has no color)
 EVERYTHING = "person family animal food dish drink text thing furniture clothes vehicle place nature unique"
 ADJECTIVES_TABLE = f"""
-{EVERYTHING}: good/better gut/besser, bad/worse schlecht/schlechter,
-    beautiful/more_beautiful schön/schöner, new/newer neu/neuer, red rot, blue blau,
+{EVERYTHING}: good/better gut/besser, bad/worse schlecht/schlechter
+person family animal cake text thing furniture clothes vehicle place nature unique:
+    beautiful/more_beautiful schön/schöner
+text thing furniture clothes vehicle place teacher doctor neighbor friend colleague student customer:
+    new/newer neu/neuer
+animal food text thing furniture clothes vehicle place nature unique: red rot, blue blau,
     green grün, yellow gelb, black schwarz, white weiß, brown braun, gray grau
 person family animal food text thing furniture clothes vehicle place nature unique: big/bigger groß/größer,
-    small/smaller klein/kleiner, old/older alt/älter, little klein, ugly hässlich,
-    important/more_important wichtig/wichtiger
+    small/smaller klein/kleiner, old/older alt/älter, little klein, ugly hässlich
+person family text thing place: important/more_important wichtig/wichtiger
 person family animal: young/younger jung/jünger, happy/happier glücklich/glücklicher, sad/sadder traurig/trauriger,
     tired müde|müd, hungry hungrig, strong/stronger stark/stärker, friendly/friendlier freundlich/freundlicher,
     quiet/quieter ruhig/ruhiger, clever/cleverer klug/klüger, lazy faul, brave/braver mutig/mutiger, sick krank,
-    funny/funnier lustig/lustiger, thirsty durstig, weak/weaker schwach/schwächer, healthy gesund, wild wild
+    funny/funnier lustig/lustiger, thirsty durstig, weak/weaker schwach/schwächer, healthy gesund
+animal: wild wild
 person family: rich/richer reich/reicher, poor/poorer arm/ärmer, nice/nicer nett/netter, pretty hübsch, famous berühmt
 food dish drink text thing furniture clothes vehicle: expensive/more_expensive teuer|teur/teurer,
     cheap/cheaper billig/billiger
 thing furniture clothes vehicle animal: heavy/heavier schwer/schwerer
 thing furniture clothes vehicle place: clean sauber, dirty schmutzig
-text nature clothes furniture street: long/longer lang/länger, short/shorter kurz/kürzer
+text clothes river beach bridge street table bed train snake: long/longer lang/länger, short/shorter kurz/kürzer
 thing furniture vehicle: broken kaputt
-thing place: empty leer, modern modern
-food dish drink: fresh frisch, sweet/sweeter süß/süßer, cold/colder kalt/kälter, hot/hotter heiß/heißer
-place nature: dark dunkel|dunkl, quiet/quieter ruhig/ruhiger
-mountain tower hill wall roof tree castle: high/higher hoch|hoh/höher
+bag box cup glass plate bottle suitcase basket place vehicle: empty leer
+lamp clock phone computer camera furniture vehicle place: modern modern
+food bread cheese butter meat fruit milk juice lemonade: fresh frisch
+apple pear banana orange cake strawberry cookie cherry chocolate honey fruit juice lemonade tea coffee wine:
+    sweet/sweeter süß/süßer
+soup sausage potato egg meat rice drink: cold/colder kalt/kälter
+soup sausage potato egg meat rice water milk coffee tea: hot/hotter heiß/heißer
+place forest sky cloud: dark dunkel|dunkl
+place river lake forest beach sea island: quiet/quieter ruhig/ruhiger
+mountain tower hill wall roof: high/higher hoch|hoh/höher
 vehicle animal: fast/faster schnell/schneller, slow/slower langsam/langsamer
 text place: interesting/more_interesting interessant/interessanter
 """
@@ -211,7 +223,7 @@ read/read/reading = lesen lese liest liest gelesen : person family : accusative 
 write/wrote/writing = schreiben schreibe schreibst schreibt geschrieben : person family : accusative letter book story
 carry/carried/carrying = tragen trage trägst trägt getragen : person family : accusative thing chair table baby
 wear/wore/wearing = tragen trage trägst trägt getragen : person family : accusative clothes ring
-paint/painted/painting = malen male malst malt gemalt : person family : accusative nature animal house castle
+paint/painted/painting = malen male malst malt gemalt : person family : accusative nature animal
 draw/drew/drawing = zeichnen zeichne zeichnest zeichnet gezeichnet : person family : accusative nature animal house
 open/opened/opening = öffnen öffne öffnest öffnet geöffnet : person family : accusative
     window door box bottle letter suitcase bag

@@ -254,8 +254,8 @@ IDEAS = (
     ),
     Fact(
         "does not pay",
-        "Then the request decodes plainly. KnapServe drafts only while that promises more tokens per time than plain "
-        "decoding.",
+        "Where drafting does not pay, the request decodes plainly: KnapServe drafts only while that promises more "
+        "tokens per time.",
         pool(
             """What happens if speculation does not pay? / What if drafting does not pay? /
             What happens when drafting does not pay? / What if speculation is slower? / What if drafts are bad? /
@@ -319,7 +319,7 @@ RUNNING = (
     ),
     Fact(
         "load model",
-        "Start the server with your checkpoint: knapserve serve --model PATH",
+        "Start the server with a checkpoint directory or a hub id: knapserve serve --model PATH_OR_HUB_ID",
         pool(
             """Which flag loads another model? / Can KnapServe serve my own model? / Where do I put my model? /
             Which command loads a model? / What is the command to load a model? / Can I use other models? /
@@ -334,12 +334,14 @@ RUNNING = (
             """load another model / load a model / load my own model / use another model / use a different model /
             serve my own model / serve another model / change the model / run a real model / load a real model /
             load a bigger model / use my own checkpoint / serve a checkpoint / switch the model / use a better model /
-            run a larger model / load a different model / load a larger model / choose the model"""
+            run a larger model / load a different model / load a larger model / choose the model / use a hub id /
+            load a model from the hub / load a model from Hugging Face"""
         ),
     ),
     Fact(
         "files",
-        "Hugging Face checkpoints (safetensors): a directory with config.json, the weights and tokenizer.json.",
+        "Hugging Face checkpoints of Llama, Mistral, Qwen2 and Qwen3 models, not quantised: config.json, safetensors "
+        "and tokenizer.json.",
         pool(
             """Which model files work? / What format must the model have? / Which models are supported? /
             What kind of model files does KnapServe read? / Which models can KnapServe load? /
@@ -349,7 +351,10 @@ RUNNING = (
             Which models can I use? / Does KnapServe read safetensors? / What must be in the model folder? /
             Which models does KnapServe support? / Which models can be loaded? /
             What kind of models does KnapServe support? / Does it support safetensors? /
-            Which model files are needed? / Does KnapServe work with Hugging Face models?"""
+            Which model files are needed? / Does KnapServe work with Hugging Face models? /
+            Which model families are supported? / Which kinds of models does KnapServe support? /
+            Does KnapServe support Llama? / Does KnapServe support Qwen? / Does KnapServe support Mistral? /
+            Can KnapServe load quantised models? / Which architectures does KnapServe support?"""
         ),
     ),
     Fact(

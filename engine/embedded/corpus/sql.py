@@ -25,6 +25,7 @@ from engine.embedded.corpus.sql_tables import (
 from engine.embedded.corpus.sums_steps import plural
 
 OPERATORS = {"after": ">", "before": "<"}
+NO_PLURAL = ("s", "ed", "_on", "since")  # columns that end so
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,8 @@ def list_columns(draw: Draw, table: Table) -> tuple[str, Query]:
     where, query = filtered(draw, table, Query(table.name, names), 0.6)
     order, query = ordered(draw, table, query, 0.35)
     many = draw.chance(0.2)
-    columns = enumeration(draw, [plural(said(draw, n)) if many and n[-1] != "s" else said(draw, n) for n in names])
+    spoken = [plural(said(draw, n)) if many and not n.endswith(NO_PLURAL) else said(draw, n) for n in names]
+    columns = enumeration(draw, spoken)
     return draw.phrase(words.LIST, cols=columns, t=said(draw, table.name), where=where, order=order), query
 
 

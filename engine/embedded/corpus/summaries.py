@@ -263,7 +263,12 @@ def request(draw: Draw, kind: Kind, text: str) -> str:
     if after:
         return draw.phrase(FRAMES_AFTER, text=text, ask=draw.casual(ask))
     ask = ask[0].lower() + ask[1:] if draw.chance(0.2) else ask
-    return draw.phrase(FRAMES_BEFORE, text=text, ask=ask).replace("?:", "?", 1).replace("?.", "?", 1)
+    return (
+        draw.phrase(FRAMES_BEFORE, text=text, ask=ask)
+        .replace("?:", "?", 1)
+        .replace("?.", "?", 1)
+        .replace(" - - ", "\n- ", 1)
+    )
 
 
 SKILL = Summaries()

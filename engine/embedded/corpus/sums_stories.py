@@ -38,6 +38,7 @@ from engine.embedded.corpus.sums_words import (
 from engine.embedded.corpus.sums_worlds import WORLDS
 
 TENSES = re.compile(r"(\w+)/(\w+)")
+TIMES = re.compile(r"\b(morning|noon|afternoon|evening|bed|day|week|spring|later|winter|[A-Z][a-z]+day|May)\b")
 Clause = tuple[str, str]  # in lower case; and what is left of it without its subject ("" if it begins otherwise)
 
 
@@ -186,7 +187,7 @@ class Story:
                 sentences[-1] += draw.choice((" and ", " and then ", ", then ")) + rest
             else:
                 after = draw.choice(AFTER) if len(sentences) > 1 else ""
-                sentences.append(sentence(after + text))
+                sentences.append(sentence(text if TIMES.search(text) else after + text))
         return ". ".join(sentences) + "."
 
 

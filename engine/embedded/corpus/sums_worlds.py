@@ -42,7 +42,7 @@ MONEY = World(
         "{S} finds/found {more} on the street",
         "{S} wins/won {more}( in a raffle|)",
         "{O} pays/paid {T} {more}( for some work|)",
-        "{S} sells/sold a (bike|book|lamp) for {more}",
+        "{S} sells/sold a (bike|book|lamp) for {n}",
         "{S} is/was paid {more}",
         "{S} earns/earned {more} (at work|by helping {O})",
         "{S} receives/received {more}( as a tip|)",
@@ -382,7 +382,7 @@ TANK = World(
     ),
     questions=Phrases(
         "how many {nouns} are {at} now?",
-        "how much water is {at} now?",
+        "how much is there {at} now?",
         "how many {nouns} are there {at} now?",
         "how many {nouns} are {at} (in the end|after that)?",
         "how much does {S} hold now?",
@@ -391,12 +391,12 @@ TANK = World(
     ),
     left=Phrases(
         "how many {nouns} are left?",
-        "how much water is left?",
+        "how much is still left?",
         "how many {nouns} are left {at}?",
         "how many {nouns} are left (now|in the end)?",
         "how much is left?",
         "how many {nouns} remain {at}?",
-        "how much water is left {at}?",
+        "how much is left {at}?",
     ),
 )
 

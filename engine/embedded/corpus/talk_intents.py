@@ -431,7 +431,7 @@ MOODS = (
     ),
     Intent(
         "insult",
-        "I am sorry that I am no better help. A larger model is loaded with knapserve serve --model PATH",
+        "I am sorry that I am no better help. A larger model is loaded with knapserve serve --model PATH_OR_HUB_ID",
         pool(
             """You are stupid / You're stupid / You are useless / You are dumb / You suck / I hate you /
             You're useless / You are terrible / You're dumb / You are an idiot / You are bad / Stupid / Idiot /

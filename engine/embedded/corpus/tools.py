@@ -126,8 +126,10 @@ class Offered:
         """One request for two values of a lookup."""
         first, second = self._values(draw), self._values(draw)
         (name,) = first
-        pair = draw.expand(draw.choice(PAIRS), a=first[name][1], b=second[name][1])
+        form, a, b = draw.choice(PAIRS), first[name][1], second[name][1]
+        pair = draw.expand(form, a=a, b=b)
         text = draw.phrase(self.tool.requests, **{name: pair}, **self.tool.fixed)
+        text = text.replace(f'"{pair}"', draw.expand(form, a=f'"{a}"', b=f'"{b}"'))
         return text, [self._asked(draw, text, first), self._asked(draw, text, second)]
 
     def follow_up(self, draw: Draw) -> Asked:

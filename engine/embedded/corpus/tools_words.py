@@ -180,7 +180,7 @@ PERSONAL_TOOLS = (
     known(
         "calendar",
         "create_event|add_event|new_event|calendar_add",
-        "(Create|Add) an event (in|to) the calendar",
+        "(Create an event in|Add an event to) the calendar",
         {"title|name|event": EVENT, "date|day": DATE, "time|start|at": TIME},
         """Create an event "{title}" on {date} at {time}. / Add "{title}" to my calendar on {date} at {time}. /
         New event: {title}, {date}, {time} / (Put|Please put) "{title}" in my calendar for {date} at {time}. /

@@ -75,7 +75,10 @@ def _person(draw: Draw) -> Values:
     return {"v": draw.first_name()}
 
 
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 HALVES = ("am", "pm", "pm", "o'clock")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 PLACES = (
