@@ -157,6 +157,20 @@ def test_rows_with_different_plans_equal_each_alone(pair: tuple[Any, LoadedModel
     assert (alone[0] - alone[1]).abs().max() > 1e-2
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ["llama biases", "mistral window", "qwen2", "qwen3"])
+@torch.inference_mode()
+def test_narrow_dtypes_compute_the_same(tmp_path: Path, name: str, dtype: torch.dtype) -> None:
+    family, changes = SHAPES[name]
+    tiny_model(tmp_path, family, scale=0.7, **changes)
+    model = load(dtype, model=tmp_path)
+    assert model.decoder.dtype == dtype
+    narrow = logits(model, [60, 1, 4, 5])
+    assert narrow.dtype == dtype
+    wide = logits(load(torch.float32, model=tmp_path), [70])
+    assert torch.cosine_similarity(narrow.float(), wide, dim=-1).min() > 0.99
+
+
 @pytest.mark.skipif(not onednn_available(), reason="needs a CPU with native bf16")
 @torch.inference_mode()
 def test_packed_linear_equals_plain() -> None:
