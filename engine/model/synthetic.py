@@ -228,26 +228,47 @@ def calibrate(
     The head is random rows plus `habit` times what it looks for. Without a habit, tokens are won by chance and hardly
     ever by the same one; with a strong one, whatever runs says the usual. Candidate rows see the cache as drafts do.
     """
-    draw = Random(mix64(made.seed ^ 2))
-    rows = min(_ROWS, attention.cache.length - _CONTEXT)
-    if rows < _ROWS // 4:
+    length = min(_CONTEXT + _ROWS, attention.cache.length)
+    if length < _CONTEXT + _ROWS // 4:
         raise ConfigError(f"{made.name} is calibrated on {_CONTEXT + _ROWS // 4} positions: raise --max-model-len")
-    x = decoder.embed([draw.randrange(made.spec.vocab) for _ in range(_CONTEXT + rows)])
-    states = torch.cat([decoder.normalise(y) for y in _whole_and_part(decoder, attention, x, plan)])
+    draw = Random(mix64(made.seed ^ 2))
+    tokens = [draw.randrange(made.spec.vocab) for _ in range(length)]
     tensors = _Tensors(made, decoder.dtype, decoder.device)
-    head, habits = tensors.take("lm_head.weight"), tensors.habits()
-    chance, usual = (F.linear(states, matrix).float() for matrix in (head, habits))
+    habits, share = tensors.habits(), 0.0
+    for _ in range(2):  # on random tokens, then on what the model says after the first few of them
+        head = tensors.take("lm_head.weight")
+        states = torch.cat(
+            [decoder.normalise(y) for y in _whole_and_part(decoder, attention, decoder.embed(tokens), plan)]
+        )
+        chance, usual = (F.linear(states, matrix).float() for matrix in (head, habits))
+        habit, share = _habit(made.alpha, chance, usual)
+        decoder.replace_head(linear(head.add_(habits, alpha=habit), None))
+        tokens = _text(decoder, attention, tokens[:8], length)
+    return share
+
+
+def _habit(alpha: float, chance: Tensor, usual: Tensor) -> tuple[float, float]:
+    """How much of `usual` to add to the logits `chance` [2·rows, vocab] so that both halves agree at a share α."""
 
     def share(habit: float) -> float:
-        tokens = chance.add(usual, alpha=habit).argmax(-1).view(2, rows)
-        return float((tokens[0] == tokens[1]).float().mean())
+        whole, part = chance.add(usual, alpha=habit).argmax(-1).chunk(2)
+        return float((whole == part).float().mean())
 
     low, high = 0.0, 4.0
     for _ in range(10):
         middle = (low + high) / 2
-        low, high = (middle, high) if share(middle) < made.alpha else (low, middle)
-    decoder.replace_head(linear(head.add_(habits, alpha=high), None))
-    return share(high)
+        low, high = (middle, high) if share(middle) < alpha else (low, middle)
+    return high, share(high)
+
+
+def _text(decoder: Decoder, attention: SdpaAttention, prompt: list[int], length: int) -> list[int]:
+    """What the model says after `prompt`, greedily, both together `length` tokens."""
+    tokens = list(prompt)
+    x = decoder.run(decoder.embed(tokens), attention.prepare([Segment(0, 0, len(tokens))]))
+    while len(tokens) < length:
+        tokens.append(int(decoder.head(x[-1:]).argmax()))
+        x = decoder.run(decoder.embed(tokens[-1:]), attention.prepare([Segment(0, len(tokens) - 1, 1)]))
+    return tokens
 
 
 def _whole_and_part(
