@@ -34,6 +34,7 @@ $(BIN)/python:
 $(VENV)/.serve: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m engine.native.library
 	touch $@
 
 $(VENV)/.test: $(VENV)/.serve

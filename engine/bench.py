@@ -6,151 +6,28 @@ import argparse
 import json
 import platform
 import statistics
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import torch
-
+from engine.bandwidth import ReadBandwidth, bytes_to_read
 from engine.build import DTYPES, EMBEDDED, LoadedModel
-from engine.clock import SystemClock
 from engine.config import EngineConfig
-from engine.core import EngineCore
+from engine.contenders import (
+    HUGGING_FACE,
+    Contender,
+    HuggingFaceContender,
+    PolicyContender,
+    Prompt,
+    Tally,
+    UrlContender,
+    load_hugging_face,
+)
 from engine.draft.base import policy_names
 from engine.draft.tpt import expected_tokens
-from engine.errors import ConfigError, EngineDeadError
+from engine.errors import ConfigError
 from engine.model.synthetic import PREFIX
-from engine.types import ErrorEvent, GenerateRequest, RoundReport, SamplingParams
-
-
-@dataclass(slots=True)
-class Tally:
-    """What one contender did, summed over prompts. Seconds and tokens."""
-
-    tokens: int = 0
-    seconds: float = 0.0
-    per_prompt: list[float] = field(default_factory=list)  # seconds, in the order of the prompts
-    decode_seconds: float = 0.0  # rounds without prompt rows
-    decode_tokens: int = 0
-    draft_seconds: float = 0.0
-    verify_seconds: float = 0.0
-    search_seconds: float = 0.0
-    other_seconds: float = 0.0
-    draft_passes: int = 0
-    rounds: int = 0
-    drafted: int = 0
-    accepted: int = 0
-    tested: int = 0
-    skipped_attention: int = 0
-    skipped_mlp: int = 0
-
-    def round(self, report: RoundReport) -> None:
-        """Count one round."""
-        self.search_seconds += report.search_seconds
-        self.other_seconds += report.other_seconds
-        emitted = sum(r.emitted for r in report.rounds)
-        if report.prompt_tokens == 0 and report.rounds:
-            spent = report.draft_seconds + report.verify_seconds + report.search_seconds + report.other_seconds
-            self.decode_seconds += spent
-            self.decode_tokens += emitted
-            self.draft_seconds += report.draft_seconds
-            self.verify_seconds += report.verify_seconds
-            self.draft_passes += max(r.draft_passes for r in report.rounds)
-            self.rounds += 1
-        for r in report.rounds:
-            self.drafted += r.drafted
-            self.accepted += r.accepted
-            self.tested += r.accepted + (r.accepted < r.drafted)
-            self.skipped_attention += r.skipped_attention * r.draft_passes
-            self.skipped_mlp += r.skipped_mlp * r.draft_passes
-
-
-class Contender(Protocol):
-    """Something that answers prompts."""
-
-    name: str
-    tally: Tally
-
-    def run(self, prompts: Sequence[tuple[int, ...]], streams: int) -> list[tuple[int, ...]]:
-        """Answer these prompts, `streams` at a time; the tokens of each."""
-        ...
-
-
-class PolicyContender:
-    """A draft policy on a core of its own, so that what one learns does not help another."""
-
-    def __init__(self, name: str, core: EngineCore, sampling: SamplingParams, context: tuple[int, ...] = ()) -> None:
-        """Every prompt comes after `context`, whose keys and values are made up rather than read."""
-        self._context = context
-        self.name = name
-        self.core = core
-        self.tally = Tally()
-        self._sampling = sampling
-        self._clock = SystemClock()
-
-    def run(self, prompts: Sequence[tuple[int, ...]], streams: int) -> list[tuple[int, ...]]:
-        core, tally = self.core, self.tally
-        core.scheduler.blocks.clear()  # every contender reads the prompt itself
-        if self._context:
-            core.imagine(self._context)
-        said: dict[str, list[int]] = {}
-        started = self._clock.now()
-        todo = deque(enumerate(prompts))
-        live = 0
-        while todo or live:
-            while todo and live < streams:
-                index, prompt = todo.popleft()
-                core.add(
-                    GenerateRequest(str(index), self._context + prompt, replace(self._sampling, seed=index), self.name)
-                )
-                live += 1
-            report = core.step()
-            tally.round(report)
-            for event in report.events:
-                if isinstance(event, ErrorEvent):
-                    raise EngineDeadError(event.message)
-                said.setdefault(event.request_id, []).extend(event.token_ids)
-                live -= event.finish_reason is not None
-        seconds = self._clock.now() - started
-        tally.seconds += seconds
-        tally.per_prompt.append(seconds)
-        tally.tokens += sum(len(tokens) for tokens in said.values())
-        return [tuple(said[str(index)]) for index in range(len(prompts))]
-
-
-class HuggingFaceContender:
-    """transformers' `generate` with its default settings and cache, same dtype and threads; greedy, one at a time."""
-
-    name = "hf-generate"
-
-    def __init__(self, directory: Path, dtype: str, sampling: SamplingParams) -> None:
-        from transformers import AutoModelForCausalLM
-
-        if not sampling.greedy:
-            raise ConfigError("--hf compares greedy decoding only: use --temperature 0")
-        self.tally = Tally()
-        self._model: Any = AutoModelForCausalLM.from_pretrained(directory, dtype=DTYPES[dtype])
-        self._sampling = sampling
-        self._clock = SystemClock()
-
-    @torch.inference_mode()
-    def run(self, prompts: Sequence[tuple[int, ...]], streams: int) -> list[tuple[int, ...]]:
-        out: list[tuple[int, ...]] = []
-        options: dict[str, Any] = {"max_new_tokens": self._sampling.max_tokens, "do_sample": False}
-        if self._sampling.ignore_eos:
-            options["eos_token_id"] = None
-        started = self._clock.now()
-        for prompt in prompts:
-            ids = torch.tensor([prompt])
-            tokens = self._model.generate(ids, attention_mask=torch.ones_like(ids), **options)
-            out.append(tuple(tokens[0, len(prompt) :].tolist()))
-        seconds = self._clock.now() - started
-        self.tally.seconds += seconds
-        self.tally.per_prompt.append(seconds)
-        self.tally.tokens += sum(len(tokens) for tokens in out)
-        return out
+from engine.types import SamplingParams
 
 
 def summarise(contender: Contender, plain: Tally, layers: int) -> dict[str, Any]:
@@ -253,7 +130,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--temperature", type=float, default=0.0)
     parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
-    parser.add_argument("--hf", action="store_true", help="also run transformers' generate, in the same run")
+    parser.add_argument(
+        "--hf", nargs="?", const="plain", default="", metavar="KINDS",
+        help=f"also run transformers' generate, in the same run; comma-separated: {', '.join(HUGGING_FACE)} (plain)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--url", action="append", default=[], help="also ask this server with OpenAI's API, in the same run; repeatable"
+    )
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
@@ -269,21 +152,20 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     model = LoadedModel(config)
     context = tuple(i % model.spec.vocab for i in range(args.context - args.context % config.block_size))
     contenders: list[Contender] = [PolicyContender(name, model.core(config), sampling, context) for name in names]
-    if args.hf and context:
-        raise ConfigError("--hf cannot start from an imagined context: leave out --context")
-    if args.hf:
-        contenders.append(HuggingFaceContender(model.source.directory, model.key.dtype, sampling))
+    contenders += _others(args, config, model, sampling)
     prompts = [encode(model, text) for text in texts] * args.repeat
     for contender in contenders[:1] + contenders[len(names) :]:  # warm up without teaching a policy anything
         contender.run(prompts[:1], 1)
         contender.tally = Tally()
     size = args.concurrency * (1 if args.concurrency == 1 else 4)  # enough for the batch to stay full most of the time
     batches = [prompts[i : i + size] for i in range(0, len(prompts), size)]
+    bandwidth = ReadBandwidth(model.decoder.device, model.clock)
     differing = 0
     for number, batch in enumerate(batches):
         turn = number % len(contenders)
         answers = {c.name: c.run(batch, args.concurrency) for c in contenders[turn:] + contenders[:turn]}
         differing += sum(answers[name] != answers["none"] for name in names)
+        bandwidth.observe()
     rows = [summarise(c, contenders[0].tally, model.spec.layers) for c in contenders]
     key = model.key
     print(f"{platform.machine()} {key.hardware}, {key.threads} threads, {key.dtype}; {key.shape}")
@@ -295,6 +177,11 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         "interleaved in one run"
     )
     print(table(rows))
+    reading = _reading(contenders[0].tally, model, bandwidth.median)
+    print(
+        f"plain decoding reads {reading['read'] / 1e9:.1f} GB/s, {reading['share']:.0%} of the "
+        f"{reading['bandwidth'] / 1e9:.1f} GB/s that this device reads (weights and live cache, once a round)"
+    )
     result = {
         "machine": key.hardware,
         "model": model.source.name,
@@ -304,15 +191,41 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         "prompts": len(prompts),
         "concurrency": args.concurrency,
         "answers_that_differ_from_none": differing,
+        "bandwidth": reading,
         "rows": rows,
     }
     print(json.dumps(result))
     return 0
 
 
-def encode(model: LoadedModel, text: str) -> tuple[int, ...]:
+def _others(
+    args: argparse.Namespace, config: EngineConfig, model: LoadedModel, sampling: SamplingParams
+) -> list[Contender]:
+    """Contenders that are not this engine. Raises ConfigError."""
+    kinds = [kind for kind in args.hf.split(",") if kind]
+    if wrong := sorted(set(kinds) - set(HUGGING_FACE)):
+        raise ConfigError(f"--hf knows {', '.join(HUGGING_FACE)}, not {', '.join(wrong)}")
+    if args.context and (kinds or args.url):
+        raise ConfigError("others cannot start from an imagined context: leave out --context")
+    others: list[Contender] = [UrlContender(url, sampling) for url in args.url]
+    if kinds:
+        theirs = load_hugging_face(model.source, model.key.dtype, sampling)
+        exit_layer = config.layerskip_exit or max(model.spec.layers // 4, 1)
+        others += [HuggingFaceContender(kind, theirs, sampling, exit_layer) for kind in dict.fromkeys(kinds)]
+    return others
+
+
+def _reading(plain: Tally, model: LoadedModel, bandwidth: float) -> dict[str, float]:
+    """Bytes per second that plain decoding had to read, and what share of `bandwidth` that is."""
+    step = bytes_to_read(model.spec, DTYPES[model.key.dtype], model.backend.cache_dtype, 0)
+    one = bytes_to_read(model.spec, DTYPES[model.key.dtype], model.backend.cache_dtype, 1) - step
+    read = (plain.rounds * step + plain.context * one) / plain.decode_seconds
+    return {"read": read, "bandwidth": bandwidth, "share": read / bandwidth}
+
+
+def encode(model: LoadedModel, text: str) -> Prompt:
     """A prompt as a chat's only message, or bare where the model has no template."""
     if not model.tokenizer.has_chat_template:
-        return tuple(model.tokenizer.encode(text))
+        return Prompt(text, tuple(model.tokenizer.encode(text)))
     chat = model.tokenizer.render_chat([{"role": "user", "content": text}])
-    return tuple(model.tokenizer.encode(chat, add_special_tokens=False))
+    return Prompt(text, tuple(model.tokenizer.encode(chat, add_special_tokens=False)))

@@ -20,12 +20,13 @@ from engine.draft.base import PolicyContext, policy_names
 from engine.draft.costs import CostModel
 from engine.errors import ConfigError, ProfileMismatchError
 from engine.kv.blocks import BlockManager
-from engine.kv.cache import SlabCache, bytes_per_token
+from engine.kv.cache import bytes_per_token
 from engine.loop import EngineThread
 from engine.measure import Measurement
 from engine.model import synthetic
-from engine.model.attention import SdpaAttention, Segment
-from engine.model.linear import LinearFactory, linear_backend, padded_rows
+from engine.model.attention import Segment
+from engine.model.backend import choose_backend
+from engine.model.linear import LinearFactory, padded_rows
 from engine.model.linear_onednn import native_bf16
 from engine.model.source import SyntheticSource, open_source
 from engine.model.spec import ModelSpec
@@ -91,31 +92,29 @@ class LoadedModel:
         if device.type == "cpu":
             torch.set_num_threads(config.threads or _threads(self.spec, dtype))
         self.length = _context(config, self.spec)
-        backend, linear = linear_backend(device, dtype)
-        self.decoder = self.source.decoder(dtype, device, linear, _progress_bar("loading weights"))
-        cache_dtype = torch.float32 if device.type == "cpu" and dtype.itemsize < 4 else dtype
-        self.size = _cache_size(config, self.spec, self.length, cache_dtype, device)
+        self.backend = backend = choose_backend(self.spec, device, dtype, torch.get_num_threads(), config.kernels)
+        self.decoder = self.source.decoder(dtype, device, backend, _progress_bar("loading weights"))
+        self.size = _cache_size(config, self.spec, self.length, backend.cache_dtype, device)
         if self.size.length < self.length:
             log.warning(
                 "contexts are limited to %d of the model's %d tokens, which is what --kv-cache-memory %s has room for",
                 *(self.size.length, self.length, config.kv_cache_memory),
             )
             self.length = self.size.length
-        cache = SlabCache(self.spec, self.size.slabs, self.length, cache_dtype, device)
-        self.attention = SdpaAttention(self.spec, cache)
+        self.attention = backend.attention(self.spec, self.size.slabs, self.length)
         self.key = ProfileKey(
             hardware=_hardware(device),
             threads=torch.get_num_threads(),
             shape=self.spec.shape_key,
             dtype=str(dtype).removeprefix("torch."),
-            backend=f"{backend}-{self.attention.name}",
+            backend=backend.name,
         )
         self.profile, self.profile_source = profile, "given"
         if self.profile is None:
             measurement = Measurement(self.decoder, self.attention, self.clock)
             self.profile, self.profile_source = _profile(config, self.key, measurement)
         if isinstance(self.source, SyntheticSource):
-            self._calibrate(self.source, linear)
+            self._calibrate(self.source, backend.linear)
 
     def _calibrate(self, source: SyntheticSource, linear: LinearFactory) -> None:
         """Make half of a synthetic model, by its measured time, as good a drafter as its name asks."""
@@ -128,10 +127,11 @@ class LoadedModel:
     def warm_up(self, budget: float = 0.5) -> None:
         """One pass of every width that decoding uses, so that kernels are made before the first request waits for them.
 
-        Ends early after `budget` seconds.
+        Ends early after `budget` seconds; a single pass where kernels are there already.
         """
         end = self.clock.now() + budget
-        for rows in sorted({padded_rows(rows) for rows in range(1, min(_WARM_ROWS, self.length) + 1)}):
+        most = min(_WARM_ROWS, self.length) if self.decoder.pads else 1
+        for rows in sorted({padded_rows(rows) for rows in range(1, most + 1)}):
             batch = self.attention.prepare([Segment(0, 0, rows)])
             x = self.decoder.run(self.decoder.embed([0] * rows), batch)
             draw(self.decoder.head(x), [SamplingParams(temperature=0.0)] * rows, range(rows), confidence=True)

@@ -70,6 +70,11 @@ class EngineConfig:
         "weights and activations; auto on a CPU is bfloat16 where that is native, else float32",
         choices=("auto", "bfloat16", "float16", "float32"),
     )
+    kernels: str = setting(
+        "auto",
+        "what runs on a CPU: our own kernels (bfloat16 only, compiled at the first start) or torch's operations",
+        choices=("auto", "native", "torch"),
+    )
     threads: int = setting(0, "CPU threads for the model; 0: one per core, but a single one for tiny models")
     max_model_len: int | None = setting(None, "longest context in tokens; default: the model's own", parse=int)
     max_num_seqs: int = setting(16, "most requests running at once")

@@ -47,18 +47,8 @@ class EngineCore:
             self._made[name] = make_policy(name, self._policies)
         return self._made[name]
 
-    def check(self, message: GenerateRequest) -> None:
-        """Refuse a request that can never run. Raises RequestError and its kinds. Thread-safe."""
-        if not message.prompt:
-            raise RequestError("The prompt is empty.", param="prompt")
-        if min(message.prompt) < 0 or max(message.prompt) >= self.info.vocab_size:
-            raise RequestError(f"Token ids lie between 0 and {self.info.vocab_size - 1}.", param="prompt")
-        if message.draft_policy is not None and message.draft_policy not in self.info.policies:
-            raise UnknownPolicyError(message.draft_policy, self.info.policies)
-        self.scheduler.check_length(len(message.prompt), message.sampling.max_tokens)
-
     def add(self, message: GenerateRequest) -> None:
-        """Queue a request that `check` has passed."""
+        """Queue a request that `check_request` has passed."""
         sampling = message.sampling
         limit = self.info.max_model_len
         if sampling.max_tokens is not None:

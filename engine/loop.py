@@ -1,20 +1,71 @@
-"""The engine's thread: inbox → step → outboxes. An exception fails every waiter; nothing hangs."""
+"""The engine's loop (inbox → step → outboxes), its side on the event loop, and the thread that may join them.
+
+An exception fails every waiter; nothing hangs. `engine.process` runs the same loop in a process of its own.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 from engine.clock import Clock
-from engine.core import EngineCore
 from engine.errors import EngineDeadError, EngineDrainingError, KnapServeError, QueueFullError
-from engine.tokenizer import Tokenizer
-from engine.types import EngineInfo, EngineStats, ErrorEvent, GenerateRequest, RoundReport, TokenEvent
+from engine.types import EngineInfo, EngineStats, ErrorEvent, GenerateRequest, RoundReport, TokenEvent, check_request
+
+if TYPE_CHECKING:
+    from engine.core import EngineCore
+    from engine.tokenizer import Tokenizer
 
 log = logging.getLogger("knapserve.engine")
+
+Message = GenerateRequest | str  # a str is the id of a request to cancel
+
+
+class Outside(Protocol):
+    """What the engine's loop sees of those that it works for."""
+
+    @property
+    def stopped(self) -> bool: ...
+
+    def take(self) -> list[Message]:
+        """What has come in; empty at once if nothing has."""
+        ...
+
+    def wait(self, timeout: float) -> None:
+        """Sleep until something comes in."""
+        ...
+
+    def deliver(self, report: RoundReport) -> None: ...
+
+    def show_life(self) -> None:
+        """Called about once a second while there is nothing to do."""
+        ...
+
+
+def run_rounds(core: EngineCore, outside: Outside) -> None:
+    """Rounds while there is work, until stopped. Raises what a round raises."""
+    busy = False
+    while not outside.stopped:
+        for message in outside.take():
+            if isinstance(message, str):
+                core.cancel(message)
+            else:
+                core.add(message)
+        if not core.scheduler.idle:
+            report = core.step()
+            busy = bool(report.running or report.waiting)
+            outside.deliver(report)
+            continue
+        outside.show_life()
+        if busy:  # cancellation emptied the engine: say so
+            busy = False
+            outside.deliver(core.idle_report())
+        outside.wait(1.0)
 
 
 class Stream:
@@ -52,15 +103,14 @@ class Stream:
             self._close(self._id)
 
 
-class EngineThread:
-    """`engine.seam.Engine` around an `EngineCore`. Public methods belong to the event loop's thread."""
+class EngineClient(ABC):
+    """`engine.seam.Engine` on the event loop's side; where the rounds are run is up to the subclass."""
 
-    def __init__(self, core: EngineCore, clock: Clock, *, max_live: int) -> None:
-        self._core = core
+    def __init__(self, info: EngineInfo, tokenizer: Tokenizer, clock: Clock, max_live: int) -> None:
+        self.info = info
+        self.tokenizer = tokenizer
         self._clock = clock
         self._max_live = max_live  # running and waiting requests
-        self._inbox: deque[GenerateRequest | str] = deque()  # a str is the id of a request to cancel
-        self._wake = threading.Event()
         self._stop = False
         self._draining = False
         self._failure: str | None = None
@@ -68,41 +118,29 @@ class EngineThread:
         self._last: RoundReport | None = None
         self._streams: dict[str, Stream] = {}
         self._listeners: list[Callable[[RoundReport], None]] = []
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._run, name="knapserve-engine", daemon=True)
-
-    @property
-    def info(self) -> EngineInfo:
-        return self._core.info
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        return self._core.tokenizer
 
     def submit(self, request: GenerateRequest) -> Stream:
         if self._failure is not None:
             raise EngineDeadError(self._failure)
         if self._draining:
             raise EngineDrainingError
-        self._core.check(request)
+        check_request(self.info, request)
         if len(self._streams) >= self._max_live:
             raise QueueFullError(len(self._streams) - self.info.max_num_seqs)
         stream = self._streams[request.id] = Stream(request.id, self.cancel)
-        self._inbox.append(request)
-        self._wake.set()
+        self._send(request)
         return stream
 
     def cancel(self, request_id: str) -> None:
         stream = self._streams.pop(request_id, None)
         if stream is not None:
             stream.put(None)
-            self._inbox.append(request_id)
-            self._wake.set()
+            self._send(request_id)
 
     def stats(self) -> EngineStats:
         last = self._last
         return EngineStats(
-            ready=self._thread.is_alive() and not self._draining and self._failure is None,
+            ready=self._alive() and not self._draining and self._failure is None,
             draining=self._draining,
             failure=self._failure,
             running=last.running if last else 0,
@@ -114,10 +152,6 @@ class EngineThread:
     def add_listener(self, listener: Callable[[RoundReport], None]) -> None:
         self._listeners.append(listener)
 
-    async def start(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._thread.start()
-
     async def drain(self, timeout: float) -> None:
         self._draining = True
         deadline = self._clock.now() + timeout
@@ -127,55 +161,23 @@ class EngineThread:
             stream.put(EngineDrainingError() if self._failure is None else EngineDeadError(self._failure))
             self.cancel(request_id)
         self._stop = True
-        self._wake.set()
-        if self._thread.is_alive():
-            await asyncio.to_thread(self._thread.join, 10.0)
+        await self._join()
 
-    # -- in the engine's thread --------------------------------------------------------------------------------------
+    @abstractmethod
+    async def start(self) -> None:
+        """Begin to serve; events go to the running event loop."""
 
-    def _run(self) -> None:
-        try:
-            while not self._stop:
-                self._take_inbox()
-                if self._core.scheduler.idle:
-                    self._wait()
-                    continue
-                report = self._core.step()
-                self._heartbeat = self._clock.now()
-                self._call(self._deliver, report)
-        except Exception as error:
-            log.exception("the engine loop has failed")
-            self._failure = f"{type(error).__name__}: {error}"
-            self._call(self._fail)
+    @abstractmethod
+    def _send(self, message: Message) -> None:
+        """Pass a message on."""
 
-    def _take_inbox(self) -> None:
-        while self._inbox:
-            message = self._inbox.popleft()
-            if isinstance(message, str):
-                self._core.cancel(message)
-            else:
-                self._core.add(message)
+    @abstractmethod
+    def _alive(self) -> bool:
+        """Whether rounds can be run."""
 
-    def _wait(self) -> None:
-        """Sleep until there is work; the heartbeat goes on."""
-        self._heartbeat = self._clock.now()
-        if self._last is not None and (self._last.running or self._last.waiting):
-            self._call(self._deliver, self._core.idle_report())  # cancellation emptied the engine: say so
-        self._wake.wait(timeout=1.0)
-        self._wake.clear()
-
-    def _call(self, function: Callable[..., None], *args: object) -> None:
-        """Run on the event loop's thread; a loop that is gone has nobody to tell."""
-        if args and isinstance(args[0], RoundReport):
-            self._last = args[0]
-        if self._loop is None:
-            return
-        try:
-            self._loop.call_soon_threadsafe(function, *args)
-        except RuntimeError:
-            log.debug("the event loop is closed")
-
-    # -- on the event loop -------------------------------------------------------------------------------------------
+    @abstractmethod
+    async def _join(self) -> None:
+        """End the loop; `_stop` is set."""
 
     def _deliver(self, report: RoundReport) -> None:
         for event in report.events:
@@ -196,3 +198,72 @@ class EngineThread:
         for stream in self._streams.values():
             stream.put(EngineDeadError(self._failure or "unknown"))
         self._streams.clear()
+
+
+class EngineThread(EngineClient):
+    """Runs an `EngineCore` in a thread. Public methods belong to the event loop's thread."""
+
+    def __init__(self, core: EngineCore, clock: Clock, *, max_live: int) -> None:
+        super().__init__(core.info, core.tokenizer, clock, max_live)
+        self._core = core
+        self._inbox: deque[Message] = deque()
+        self._wake = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="knapserve-engine", daemon=True)
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    def _send(self, message: Message) -> None:
+        self._inbox.append(message)
+        self._wake.set()
+
+    def _alive(self) -> bool:
+        return self._thread.is_alive()
+
+    async def _join(self) -> None:
+        self._wake.set()
+        if self._thread.is_alive():
+            await asyncio.to_thread(self._thread.join, 10.0)
+
+    # -- in the engine's thread: `Outside` ---------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            run_rounds(self._core, self)
+        except Exception as error:
+            log.exception("the engine loop has failed")
+            self._failure = f"{type(error).__name__}: {error}"
+            self._call(self._fail)
+
+    @property
+    def stopped(self) -> bool:
+        return self._stop
+
+    def take(self) -> list[Message]:
+        taken: list[Message] = []
+        while self._inbox:
+            taken.append(self._inbox.popleft())
+        return taken
+
+    def wait(self, timeout: float) -> None:
+        self._wake.wait(timeout)
+        self._wake.clear()
+
+    def deliver(self, report: RoundReport) -> None:
+        self._heartbeat = self._clock.now()
+        self._last = report
+        self._call(self._deliver, report)
+
+    def show_life(self) -> None:
+        self._heartbeat = self._clock.now()
+
+    def _call(self, function: Callable[..., None], *args: object) -> None:
+        """Run on the event loop's thread; a loop that is gone has nobody to tell."""
+        if self._loop is None:
+            return
+        try:
+            self._loop.call_soon_threadsafe(function, *args)
+        except RuntimeError:
+            log.debug("the event loop is closed")

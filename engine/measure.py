@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import torch
 
 from engine.clock import Clock
-from engine.model.attention import SdpaAttention, Segment
+from engine.model.attention import Segment
+from engine.model.backend import Attention
 from engine.model.decoder import Decoder
 from engine.model.spec import ModelSpec
 from engine.sampling import draw
@@ -39,7 +40,7 @@ class _Design:
 class Measurement:
     """Whole passes at several row counts and context lengths, interleaved so that a slow moment hurts none alone."""
 
-    def __init__(self, decoder: Decoder, attention: SdpaAttention, clock: Clock) -> None:
+    def __init__(self, decoder: Decoder, attention: Attention, clock: Clock) -> None:
         self._decoder, self._attention, self._clock = decoder, attention, clock
 
     def run(

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from engine.clock import Clock
-from engine.model.attention import CandidateBatch, SdpaAttention
+from engine.model.attention import AttentionBatch
+from engine.model.backend import Attention
 from engine.model.decoder import Decoder
 from engine.sampling import draw
 from engine.speculate import propose, verify
@@ -19,7 +20,7 @@ from engine.types import SamplingParams
 class Runner:
     """Runs rounds on one device. Used by one thread."""
 
-    def __init__(self, decoder: Decoder, attention: SdpaAttention, clock: Clock) -> None:
+    def __init__(self, decoder: Decoder, attention: Attention, clock: Clock) -> None:
         self.decoder = decoder
         self.attention = attention
         self._clock = clock
@@ -47,16 +48,16 @@ class SearchPass:
 
     def __init__(self, runner: Runner, slab: int, positions: tuple[int, ...], sampling: SamplingParams) -> None:
         self._runner, self._slab, self._positions, self._sampling = runner, slab, positions, sampling
-        self._batches: dict[int, CandidateBatch] = {}
+        self._batches: dict[int, AttentionBatch] = {}
 
     @torch.inference_mode()
     def sublayer(self, index: int, states: Tensor) -> Tensor:
         count = states.shape[0]
-        # Counts are padded to powers of two: kernels are made once per shape, which costs milliseconds.
-        padded = 1 << (count - 1).bit_length()
+        # Where kernels are made once per shape, in milliseconds, counts are padded to powers of two.
+        padded = 1 << (count - 1).bit_length() if self._runner.decoder.pads else count
         batch = self._batches.get(padded)
         if batch is None:
-            batch = self._batches[padded] = CandidateBatch(self._runner.attention, self._slab, self._positions, padded)
+            batch = self._batches[padded] = self._runner.attention.candidates(self._slab, self._positions, padded)
         if padded > count:
             states = torch.cat([states, states[:1].expand(padded - count, -1, -1)])
         return self._runner.decoder.sublayer(index, states.flatten(0, 1), batch).view_as(states)[:count]

@@ -9,11 +9,13 @@ is zero noise.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ctypes import c_float, c_int64
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from engine.native.library import loaded
 from engine.seeds import mix64
 from engine.types import SamplingParams
 
@@ -36,14 +38,24 @@ def draw(
     """
     scores = logits if logits.dtype == torch.float64 else logits.float()
     if all(p.temperature == 0.0 for p in params):
-        tokens = scores.argmax(-1).tolist()
-        return Draw(tokens, top_probability(scores) if confidence else [])
+        return Draw(*_top(scores, confidence))
     scores = process(scores, params)
     noisy = scores.clone()
     rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
     noise = gumbel([params[r].seed for r in rows], [positions[r] for r in rows], scores.shape[-1], scores.device)
     noisy[rows] += noise.to(scores.dtype)
     return Draw(noisy.argmax(-1).tolist(), top_probability(scores) if confidence else [])
+
+
+def _top(scores: Tensor, confidence: bool) -> tuple[list[int], list[float]]:
+    """Index of the largest of each row, the first of equals, and its softmax probability if asked for."""
+    if scores.device.type == "cpu" and scores.dtype == torch.float32 and (native := loaded()):
+        rows = scores.shape[0]
+        scores = scores.contiguous()
+        indices, shares = (c_int64 * rows)(), (c_float * rows)() if confidence else None
+        native.top(scores.data_ptr(), rows, scores.shape[1], indices, shares)
+        return indices[:], shares[:] if shares else []
+    return scores.argmax(-1).tolist(), top_probability(scores) if confidence else []
 
 
 def top_probability(scores: Tensor) -> list[float]:

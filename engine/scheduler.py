@@ -10,7 +10,6 @@ from collections import deque
 
 from engine.clock import Clock
 from engine.draft.base import Plan
-from engine.errors import ContextLengthError
 from engine.kv.blocks import BlockManager
 from engine.step import Copy, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import FinishReason, Request, RequestRound, RequestTiming, TokenEvent
@@ -43,11 +42,6 @@ class Scheduler:
     @property
     def idle(self) -> bool:
         return not self.running and not self.waiting
-
-    def check_length(self, prompt: int, max_tokens: int | None) -> None:
-        """Refuse what can never run. Raises ContextLengthError."""
-        if prompt + (max_tokens or 1) > self._max_model_len:
-            raise ContextLengthError(self._max_model_len, prompt, max_tokens)
 
     def add(self, request: Request) -> None:
         """Queue a request."""

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from engine.draft.base import References
-from engine.model.attention import SdpaAttention, Segment
+from engine.model.attention import Segment
+from engine.model.backend import Attention
 from engine.model.decoder import Decoder
 from engine.sampling import draw
 from engine.step import Work, WorkOutput
@@ -36,7 +37,7 @@ class Draft:
         return len(self.tokens) < plan.gamma and (not self.confidences or self.confidences[-1] >= plan.min_confidence)
 
 
-def propose(decoder: Decoder, attention: SdpaAttention, work: Sequence[Work]) -> tuple[list[Draft], int]:
+def propose(decoder: Decoder, attention: Attention, work: Sequence[Work]) -> tuple[list[Draft], int]:
     """Lock-step draft passes, which rows leave as they stop. Returns the drafts and the number of passes.
 
     The first row is the pending token, which has no K/V yet; K/V is written only for the sublayers that run.
@@ -60,7 +61,7 @@ def propose(decoder: Decoder, attention: SdpaAttention, work: Sequence[Work]) ->
 
 
 def verify(
-    decoder: Decoder, attention: SdpaAttention, work: Sequence[Work], drafts: Sequence[Draft]
+    decoder: Decoder, attention: Attention, work: Sequence[Work], drafts: Sequence[Draft]
 ) -> tuple[WorkOutput, ...]:
     """One full pass over every request's rows, drafts included; each keeps its accepted prefix and one token more."""
     drafted = {d.work.request_id: d for d in drafts}

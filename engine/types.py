@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from engine.errors import ContextLengthError, RequestError, UnknownPolicyError
+
 if TYPE_CHECKING:
     from engine.detokenize import Detokenizer
     from engine.draft.base import DraftPolicy, Plan
@@ -50,8 +52,17 @@ class GenerateRequest:
     draft_policy: str | None = None
 
 
+class _Positional:
+    """Pickled as its class and its values in order: many times faster than what frozen dataclasses with slots do."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, name) for name in self.__match_args__)  # type: ignore[attr-defined]
+
+
 @dataclass(frozen=True, slots=True)
-class SpeculationStats:
+class SpeculationStats(_Positional):
     """What drafting did for one request (API.md, `metrics.speculative_decoding`)."""
 
     policy: str
@@ -68,7 +79,7 @@ class SpeculationStats:
 
 
 @dataclass(frozen=True, slots=True)
-class TokenEvent:
+class TokenEvent(_Positional):
     """What one engine round adds to one request. `text` is complete UTF-8, already cut at stop strings.
 
     The counts are set on every event, `speculation` and `timing` on the last.
@@ -86,7 +97,7 @@ class TokenEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorEvent:
+class ErrorEvent(_Positional):
     """The request failed inside the engine; no further event follows."""
 
     request_id: str
@@ -94,7 +105,7 @@ class ErrorEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestTiming:
+class RequestTiming(_Positional):
     """Seconds, by the engine's clock."""
 
     queue: float
@@ -103,7 +114,7 @@ class RequestTiming:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestRound:
+class RequestRound(_Positional):
     """One request's part in one round that emitted tokens for it."""
 
     request_id: str
@@ -121,7 +132,7 @@ class RequestRound:
 
 
 @dataclass(frozen=True, slots=True)
-class RoundReport:
+class RoundReport(_Positional):
     """One batched hand-off per engine round: the events, and what the round cost in seconds."""
 
     events: tuple[TokenEvent | ErrorEvent, ...]
@@ -156,6 +167,18 @@ class EngineInfo:
     profile_file: str
     profile_hardware: str
     sampling_defaults: tuple[tuple[str, float], ...] = ()  # of the checkpoint, by SamplingParams field
+
+
+def check_request(info: EngineInfo, request: GenerateRequest) -> None:
+    """Refuse a request that can never run. Raises RequestError and its kinds."""
+    if not request.prompt:
+        raise RequestError("The prompt is empty.", param="prompt")
+    if min(request.prompt) < 0 or max(request.prompt) >= info.vocab_size:
+        raise RequestError(f"Token ids lie between 0 and {info.vocab_size - 1}.", param="prompt")
+    if request.draft_policy is not None and request.draft_policy not in info.policies:
+        raise UnknownPolicyError(request.draft_policy, info.policies)
+    if len(request.prompt) + (request.sampling.max_tokens or 1) > info.max_model_len:
+        raise ContextLengthError(info.max_model_len, len(request.prompt), request.sampling.max_tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Run, print figures and, as the last line, JSON."""
-    from engine.bench import PolicyContender, encode, read_prompts
+    from engine.bench import encode, read_prompts
     from engine.build import EMBEDDED, LoadedModel
+    from engine.contenders import PolicyContender
     from engine.types import SamplingParams
 
     texts = read_prompts(args.prompts or EMBEDDED / "prompts.jsonl")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from engine.config import EngineConfig
 from engine.errors import KnapServeError
+from engine.seam import Engine
 from server.config import ServerConfig
 from server.lifecycle import version
 from server.settings import Settings, add_arguments
@@ -78,9 +79,21 @@ def _serve(args: argparse.Namespace) -> int:
         print(f"knapserve: error: cannot listen on {config.host}:{config.port}: {error.strerror}", file=sys.stderr)
         return 1
     with listener:
+        return run(_engine(config, engine_config), config, listener)
+
+
+def _engine(config: ServerConfig, engine_config: EngineConfig) -> Engine:
+    """The loaded engine. Raises KnapServeError."""
+    if config.engine == "thread":
         from engine.build import build_engine
 
-        return run(build_engine(engine_config), config, listener)
+        return build_engine(engine_config)
+    from engine.process import Launch
+
+    launch = Launch(engine_config, log_level=config.log_level)
+    import transformers.utils.chat_template_utils  # noqa: F401  # meanwhile: the first chat need not wait for it
+
+    return launch.ready()
 
 
 def _bench(args: argparse.Namespace) -> int:

@@ -16,6 +16,11 @@ class ServerConfig:
 
     host: str = setting("127.0.0.1", "address to listen on")
     port: int = setting(8000, "port to listen on; 0 takes a free one")
+    engine: str = setting(
+        "process",
+        "where the engine runs: a process of its own, or a thread of this one (less memory, slower for small models)",
+        choices=("process", "thread"),
+    )
     api_key: tuple[str, ...] = setting((), "bearer keys, any of which opens /v1/*; none: open to all")
     served_model_name: tuple[str, ...] = setting((), "names the model answers to, the first of which replies carry")
     max_body_size: int = setting(16 * 2**20, "largest request body, in bytes or as 16MiB", parse=parse_bytes)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from engine.bench import PolicyContender
 from engine.build import EMBEDDED, LoadedModel
 from engine.config import EngineConfig
+from engine.contenders import PolicyContender, Prompt
 from engine.embedded.conversation import segments
 from engine.embedded.corpus.base import Example
 from engine.embedded.corpus.mixture import SKILLS, example, skill
@@ -64,7 +64,8 @@ def score(model: LoadedModel, config: EngineConfig, name: str, count: int, polic
     contender = PolicyContender(policy, model.core(config), SamplingParams(MAX_TOKENS, temperature=0.0))
     examples = held_out(name, count)
     room = model.length - MAX_TOKENS
-    prompts = [tuple(model.tokenizer.encode(prompt_text(e), add_special_tokens=False))[:room] for e in examples]
+    texts = [prompt_text(e) for e in examples]
+    prompts = [Prompt(t, tuple(model.tokenizer.encode(t, add_special_tokens=False))[:room]) for t in texts]
     answers = [
         model.tokenizer.backend.decode(list(tokens)).strip()
         for tokens in contender.run(prompts, 1 if policy == "knapspec" else STREAMS)

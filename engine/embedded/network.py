@@ -6,6 +6,7 @@ Hugging Face's `LlamaForCausalLM` reads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +14,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 _SHORT = 512  # tokens
+
+# Of the induction circuit that a network begins with (see `_initialise_copying`).
+_CONSTANT = 0.3  # in dimension 0 of every embedding, beside 0.02 of the others
+_FAST = 6  # pairs of dimensions that tell neighbours apart
+_LOOK, _NOTE, _FIND, _SAY = 0.6, 0.03, 3.4, 0.4
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,12 @@ class Network(nn.Module):
         self.attention = nn.ModuleList(Attention(shape) for _ in range(shape.layers))
         self.mlp = nn.ModuleList(MLP(shape) for _ in range(shape.layers))
         self.norm = nn.Parameter(torch.ones(shape.hidden))
+        self._passes: tuple[Callable[..., Tensor], ...] = (Attention.forward, MLP.forward)
         self._initialise()
+
+    def compile_sublayers(self) -> None:
+        """Fuses what lies between the matrix products; a minute at the first batches, then a quarter faster."""
+        self._passes = tuple(torch.compile(forward, dynamic=True) for forward in self._passes)
 
     def _initialise(self) -> None:
         """Normal weights; what writes into the residual stream is smaller by its depth."""
@@ -114,6 +125,49 @@ class Network(nn.Module):
             if parameter.dim() == 2:
                 writes = name.endswith(("o_proj.weight", "down_proj.weight"))
                 nn.init.normal_(parameter, std=0.02 / (2 * self.shape.layers) ** 0.5 if writes else 0.02)
+        if self.shape.layers > 1:
+            self._initialise_copying()
+
+    @torch.no_grad()
+    def _initialise_copying(self) -> None:
+        """Has the first two layers begin as an induction circuit: "after this token came that one, so it comes again".
+
+        Small networks find it late, if at all, and nearly every skill here copies. In layer 1 the heads of the first
+        group look one, two, … tokens back and note what they see in a subspace of their own; in layer 2 the first head
+        looks for a noted token equal to the one it stands at, and adds what it finds to what is to be said. The
+        magnitudes are those of the residual stream at the start; training is free to change all of it.
+        """
+        s, width = self.shape, self.shape.head_dim
+        look, find = self.attention[0], self.attention[1]
+        assert isinstance(look, Attention)
+        assert isinstance(find, Attention)
+        half = width // 2
+        angles = s.rope_theta ** -(torch.arange(half) / half)  # a token further, each pair of dimensions turns by these
+        fast, slow = torch.arange(_FAST), torch.arange(half // 2, half)
+        basis = nn.init.orthogonal_(torch.empty(s.hidden - 1, s.hidden - 1))
+        basis = F.pad(basis, (1, 0))  # nothing of dimension 0, which is the same for all tokens
+        seen, rest = basis[:width], basis[width:]
+        self.embedding.weight[:, 0] = _CONSTANT
+
+        look.k_proj.weight[:width] = 0
+        look.k_proj.weight[fast, 0] = _LOOK
+        look.v_proj.weight[:width] = seen
+        group = min(s.heads // s.kv_heads, len(rest) // width)
+        for i in range(group):
+            own = slice(i * width, (i + 1) * width)
+            back = (i + 1) * angles[fast]
+            look.q_proj.weight[own] = 0
+            look.q_proj.weight[i * width + fast, 0] = _LOOK * back.cos()
+            look.q_proj.weight[i * width + half + fast, 0] = -_LOOK * back.sin()
+            look.o_proj.weight[:, own] = _NOTE * rest[own].T
+
+        lasting = torch.cat((slow, half + slow))  # dimensions that turn little within a text
+        find.q_proj.weight[:width] = 0
+        find.k_proj.weight[:width] = 0
+        find.q_proj.weight[lasting] = _FIND * seen[: len(lasting)]
+        find.k_proj.weight[lasting] = _FIND * rest[: len(lasting)]
+        find.v_proj.weight[:width] = seen
+        find.o_proj.weight[:, :width] = _SAY * seen.T
 
     def sublayers(self) -> list[nn.Module]:
         return [m for pair in zip(self.attention, self.mlp, strict=True) for m in pair]
@@ -129,11 +183,12 @@ class Network(nn.Module):
         early: list[Tensor] = []
         for i, sublayer in enumerate(self.sublayers()):
             extra = (cos, sin) if i % 2 == 0 else ()
+            run = self._passes[i % 2]
             if drop is None or not bool(drop[i].any()):
-                x = x + sublayer(x, *extra)
+                x = x + run(sublayer, x, *extra)
             elif not bool(drop[i].all()):
                 kept = (~drop[i]).nonzero().squeeze(1)
-                x = x.index_add(0, kept, sublayer(x[kept], *extra).to(x.dtype))
+                x = x.index_add(0, kept, run(sublayer, x[kept], *extra).to(x.dtype))
             if exit_after is not None and i == 2 * exit_after - 1:
                 early.append(x)
         return (x, *early)
@@ -146,8 +201,8 @@ class Network(nn.Module):
         angles = torch.arange(length, device=device)[:, None] * self.shape.rope_theta**-half
         return angles.cos()[:, None], angles.sin()[:, None]
 
-    def exported(self) -> dict[str, Tensor]:
-        """bf16 weights under the names of `LlamaForCausalLM`."""
+    def named_checkpoint(self) -> dict[str, Tensor]:
+        """The parameters under the names of `LlamaForCausalLM`."""
         tensors: dict[str, Tensor] = {
             "model.embed_tokens.weight": self.embedding.weight,
             "model.norm.weight": self.norm,
@@ -158,7 +213,12 @@ class Network(nn.Module):
             for norm, block, module in blocks:
                 for name, parameter in module.named_parameters():
                     tensors[prefix + (f"{norm}.weight" if name == "norm" else f"{block}.{name}")] = parameter
-        return {name: t.detach().to("cpu", torch.bfloat16).contiguous() for name, t in tensors.items()}
+        return tensors
+
+    def exported(self) -> dict[str, Tensor]:
+        """bf16 copies of the weights for a checkpoint."""
+        named = self.named_checkpoint().items()
+        return {name: t.detach().to("cpu", torch.bfloat16).contiguous() for name, t in named}
 
 
 def short_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

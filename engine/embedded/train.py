@@ -9,7 +9,11 @@ and falls to nothing over the last part of the token budget.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
 import json
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -72,6 +76,7 @@ class Trainer:
         self.tokenizer = self._tokenizer()
         torch.manual_seed(settings.seed)
         self.network = Network(settings.shape).to(device)
+        self.loss = weighted_loss
         hidden = [p for n, p in self.network.named_parameters() if p.dim() == 2 and "embedding" not in n]
         rest = [p for n, p in self.network.named_parameters() if p.dim() != 2 or "embedding" in n]
         self.optimizers: list[torch.optim.Optimizer] = [
@@ -90,6 +95,10 @@ class Trainer:
             self.run.mkdir(parents=True, exist_ok=True)
             tokenizer.save(str(path))
         return Tokenizer.from_file(str(path))
+
+    def compile(self) -> None:
+        self.network.compile_sublayers()
+        self.loss = torch.compile(weighted_loss, dynamic=True)
 
     # ---- checkpoints
 
@@ -179,7 +188,7 @@ class Trainer:
         targets, weights = targets[chosen], weights[chosen].clamp(min=PROMPT_SAMPLE_WEIGHT)
         with torch.autocast(self.device.type, torch.bfloat16):
             states = self.network.states(inputs, drop, exit_after)
-            losses = [weighted_loss(self.network.logits(x[chosen]), targets, weights) for x in states]
+            losses = [self.loss(self.network.logits(x[chosen]), targets, weights) for x in states]
         total = losses[0] if len(losses) == 1 else losses[0] + EXIT_WEIGHT * losses[1]
         return losses[0].detach(), total
 
@@ -245,6 +254,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--intermediate", type=int, default=Shape.intermediate)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="the twin: no stochastic depth, no exits")
+    parser.add_argument(
+        "--compile", action=argparse.BooleanOptionalAction, default=True, help="fuse with torch.compile"
+    )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (torch's choice)")
     parser.add_argument("--evaluate-every", type=int, default=250, help="steps between looks at held-out answers")
@@ -257,19 +269,34 @@ def main() -> None:
     args = arguments()
     if args.threads:
         torch.set_num_threads(args.threads)
+    keep_freed_memory()
     shape = Shape(layers=args.layers, hidden=args.hidden, intermediate=args.intermediate)
     settings = Settings(args.seed, int(args.tokens), args.batch_tokens, args.rate, args.decay, args.plain, shape)
     trainer = Trainer(settings, args.run, torch.device(args.device))
     if trainer.checkpoint.exists():
         trainer.resume()
+    if args.compile:
+        trainer.compile()
     train(trainer, args.minutes, args.evaluate_every, args.save_every)
     trainer.save()
     if args.export:
         export(trainer.network, trainer.tokenizer, args.export)
 
 
+def keep_freed_memory() -> None:
+    """Has glibc keep large freed blocks: getting them anew from the system, page by page, is an eighth of a step."""
+    mmap_threshold, trim_threshold, top_pad = -3, -1, -2  # numbers of mallopt(3)
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None)
+        for option, size in ((mmap_threshold, 1 << 30), (trim_threshold, 2**31 - 1), (top_pad, 1 << 28)):
+            libc.mallopt(option, size)
+
+
 def train(trainer: Trainer, minutes: float, evaluate_every: int, save_every: float) -> None:
-    """Steps until the tokens are read or the minutes are over; logs one JSON line every ten steps."""
+    """Steps until the tokens are read, the minutes are over or it is interrupted; logs a JSON line every ten steps."""
+    interrupted = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: interrupted.set())
     p, budget = trainer.progress, trainer.settings.tokens
     began = saved = time.monotonic()
     before = p.seconds
@@ -286,7 +313,7 @@ def train(trainer: Trainer, minutes: float, evaluate_every: int, save_every: flo
         for batch in trainer.batches():
             if trainer.falling and not trainer.plateau.exists():
                 trainer.save(trainer.plateau)  # a longer run can go on from here
-            if p.tokens >= budget or time.monotonic() - began > 60 * minutes:
+            if p.tokens >= budget or time.monotonic() - began > 60 * minutes or interrupted.is_set():
                 return
             loss = trainer.step(batch)
             p.seconds = before + time.monotonic() - began

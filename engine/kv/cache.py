@@ -20,6 +20,27 @@ from engine.model.spec import ModelSpec
 _MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
 
 
+def reserved_zeros(
+    shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, what: str
+) -> tuple[Tensor, mmap.mmap | None]:
+    """Zeros for a cache of `what`, and the mapping they lie in, if any. Raises ConfigError.
+
+    Zeros rather than uninitialised memory: masked slots are read, and NaN survives a mask. On a CPU they are untouched
+    pages of a private mapping, which take no memory until they are written.
+    """
+    if device.type != "cpu" or not hasattr(mmap, "MADV_DONTNEED"):
+        return torch.zeros(shape, dtype=dtype, device=device), None
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+    try:
+        pages = mmap.mmap(-1, prod(shape) * dtype.itemsize, flags=flags)
+    except (OSError, OverflowError) as error:
+        raise ConfigError(
+            f"the system gives no address space for a K/V cache of {what} ({error}); "
+            "lower --max-model-len or --max-num-seqs"
+        ) from None
+    return torch.frombuffer(pages, dtype=dtype).view(shape), pages
+
+
 class SlabCache:
     """One tensor [layers, slabs, length, 2, kv_heads, head_dim]; K is 0 and V is 1 of the fourth dimension."""
 
@@ -27,21 +48,7 @@ class SlabCache:
         self.slabs = slabs
         self.length = length
         shape = (spec.layers, slabs, length, 2, spec.kv_heads, spec.head_dim)
-        # Zeros rather than uninitialised memory: masked slots are read, and NaN survives a mask. On a CPU they are
-        # untouched pages of a private mapping, which take no memory until they are written.
-        self._map: mmap.mmap | None = None
-        if device.type == "cpu" and hasattr(mmap, "MADV_DONTNEED"):
-            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
-            try:
-                self._map = mmap.mmap(-1, prod(shape) * dtype.itemsize, flags=flags)
-            except (OSError, OverflowError) as error:
-                raise ConfigError(
-                    f"the system gives no address space for a K/V cache of {slabs} × {length} tokens ({error}); "
-                    "lower --max-model-len or --max-num-seqs"
-                ) from None
-            self._all = torch.frombuffer(self._map, dtype=dtype).view(shape)
-        else:
-            self._all = torch.zeros(shape, dtype=dtype, device=device)
+        self._all, self._map = reserved_zeros(shape, dtype, device, f"{slabs} × {length} tokens")
         self._by_slot = self._all.view(spec.layers, slabs * length, 2 * spec.kv_heads, spec.head_dim).unbind(0)
 
     @property

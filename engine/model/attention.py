@@ -51,11 +51,11 @@ class Rope:
         inverse = spec.rope.inverse_frequencies(spec.head_dim)
         angles = torch.arange(positions, dtype=torch.float32)[:, None] * inverse[None, :]
         factors = torch.polar(torch.full_like(angles, spec.rope.magnitude), angles)
-        self._factors = factors.to(device=device, dtype=torch.complex128 if dtype == torch.float64 else torch.complex64)
+        self.table = factors.to(device=device, dtype=torch.complex128 if dtype == torch.float64 else torch.complex64)
 
     def factors(self, positions: Tensor) -> Tensor:
         """One factor per row and pair, the same for all heads: [rows, 1, head_dim/2]."""
-        return self._factors.index_select(0, positions).unsqueeze(1)
+        return self.table.index_select(0, positions).unsqueeze(1)
 
 
 class Workspace:
@@ -117,6 +117,10 @@ class SdpaAttention:
     def prepare(self, segments: Sequence[Segment]) -> SdpaBatch:
         """The batch of a pass whose rows are the segments' positions in order; segments are sorted by slab."""
         return SdpaBatch(self, tuple(segments))
+
+    def candidates(self, slab: int, positions: Sequence[int], states: int) -> CandidateBatch:
+        """The batch of a search: `states` states of the same verified rows of one request."""
+        return CandidateBatch(self, slab, positions, states)
 
     def workspace(self, rows: int, dtype: torch.dtype) -> Workspace:
         """Buffers for a pass of this many rows; kept for the small passes that recur."""

@@ -56,6 +56,11 @@ class Decoder:
     def device(self) -> torch.device:
         return self._embedding.device
 
+    @property
+    def pads(self) -> bool:
+        """Whether passes of a new width cost the backend time, so that few widths are better."""
+        return self._head.pads
+
     def embed(self, tokens: Sequence[int]) -> Tensor:
         """Token ids -> [rows, hidden]."""
         rows = self._embedding.index_select(0, torch.tensor(tokens, device=self._embedding.device))
@@ -95,7 +100,7 @@ class Decoder:
     def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
         """All sublayers. `record` receives the 2L+1 residual streams, X^(0) first: no copies, and padding rows stay."""
         rows = x.shape[0]
-        padding = padded_rows(rows) - rows if self._head.pads else 0
+        padding = padded_rows(rows) - rows if self.pads else 0
         if padding:
             x = torch.cat([x, x[:1].expand(padding, -1)])
         if record is not None:

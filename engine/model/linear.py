@@ -31,8 +31,8 @@ class LinearFactory(Protocol):
         """Whether they keep the weight itself rather than a form of their own."""
         ...
 
-    def __call__(self, weight: Tensor, bias: Tensor | None, /) -> Linear:
-        """weight [out, in], bias [out]."""
+    def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> Linear:
+        """weight [out, in], bias [out]; `gated`: the first half of the outputs gates the second."""
         ...
 
 
@@ -49,7 +49,7 @@ class PlainLinear:
     shares = True
     pads = False
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
         self._weight, self._bias = weight, bias
 
     def __call__(self, x: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ class PackedLinear:
     shares = False
     pads = True  # kernels are made once per shape, in milliseconds, and at most 1,024 are kept
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
         self._bias = bias
         self._packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous())
         # The overloads are bound once: resolving them on every call costs microseconds at one row.

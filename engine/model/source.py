@@ -10,10 +10,10 @@ import torch
 
 from engine.errors import ConfigError
 from engine.model import synthetic
+from engine.model.backend import Backend
 from engine.model.decoder import Decoder
 from engine.model.generation import sampling_defaults
 from engine.model.hub import display_name, resolve
-from engine.model.linear import LinearFactory
 from engine.model.spec import ModelSpec, load_spec
 from engine.model.weights import load_decoder
 from engine.tokenizer import Tokenizer
@@ -35,7 +35,7 @@ class Source(Protocol):
         """Of its files. Raises ConfigError if it has none."""
         ...
 
-    def decoder(self, dtype: torch.dtype, device: torch.device, linear: LinearFactory, progress: Progress) -> Decoder:
+    def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
         """Read or make the weights."""
         ...
 
@@ -54,8 +54,8 @@ class CheckpointSource:
         ends = {*self.spec.eos_token_ids, *self.tokenizer.end_ids}
         self.eos_token_ids = tuple(sorted(i for i in ends if i < self.spec.vocab))
 
-    def decoder(self, dtype: torch.dtype, device: torch.device, linear: LinearFactory, progress: Progress) -> Decoder:
-        return load_decoder(self.directory, self.spec, dtype, device, linear, progress)
+    def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
+        return load_decoder(self.directory, self.spec, dtype, device, backend, progress)
 
 
 class SyntheticSource:
@@ -74,8 +74,8 @@ class SyntheticSource:
     def directory(self) -> Path:
         raise ConfigError(f"{self.name} has no files")
 
-    def decoder(self, dtype: torch.dtype, device: torch.device, linear: LinearFactory, progress: Progress) -> Decoder:
-        return synthetic.build(self.made, dtype, device, linear, progress)
+    def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
+        return synthetic.build(self.made, dtype, device, backend, progress)
 
 
 def open_source(model: str | None, embedded: Path, *, defaults: bool) -> Source:

@@ -28,7 +28,8 @@ from tokenizers import decoders, models, pre_tokenizers
 from torch import Tensor
 
 from engine.errors import ConfigError, ModelError
-from engine.model.attention import CandidateBatch, SdpaAttention, Segment
+from engine.model.attention import Segment
+from engine.model.backend import Attention, Backend
 from engine.model.decoder import Decoder
 from engine.model.linear import LinearFactory
 from engine.model.rope import RopeSpec
@@ -148,11 +149,11 @@ def build(
     made: Synthetic,
     dtype: torch.dtype,
     device: torch.device,
-    linear: LinearFactory,
+    backend: Backend,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Decoder:
     """The decoder, not calibrated yet."""
-    spec = made.spec
+    spec, linear = made.spec, backend.linear
     tensors = _Tensors(made, dtype, device)
     place = Placement(spec, tensors.take, dtype, device, linear)
     layers = []
@@ -165,7 +166,7 @@ def build(
     embedding = tensors.take("model.embed_tokens.weight").mul_(size * math.sqrt(spec.hidden))
     norm = torch.full((spec.hidden,), _LOGIT_STD, dtype=dtype, device=device)
     progress(1.0)
-    return Decoder(spec, dtype, embedding, layers, norm, head)
+    return backend.decoder(spec, dtype, embedding, layers, norm, head)
 
 
 class _Tensors:
@@ -221,7 +222,7 @@ class _Tensors:
 
 @torch.inference_mode()
 def calibrate(
-    made: Synthetic, decoder: Decoder, attention: SdpaAttention, linear: LinearFactory, plan: tuple[int, ...]
+    made: Synthetic, decoder: Decoder, attention: Attention, linear: LinearFactory, plan: tuple[int, ...]
 ) -> float:
     """Let usual successors stand out until `plan` draws the whole model's token at a share α; the share reached.
 
@@ -240,7 +241,7 @@ def calibrate(
         states = torch.cat(
             [decoder.normalise(y) for y in _whole_and_part(decoder, attention, decoder.embed(tokens), plan)]
         )
-        chance, usual = (F.linear(states, matrix).float() for matrix in (head, habits))
+        chance, usual = (F.linear(states.to(matrix.dtype), matrix).float() for matrix in (head, habits))
         habit, share = _habit(made.alpha, chance, usual)
         decoder.replace_head(linear(head.add_(habits, alpha=habit), None))
         tokens = _text(decoder, attention, tokens[:8], length)
@@ -261,7 +262,7 @@ def _habit(alpha: float, chance: Tensor, usual: Tensor) -> tuple[float, float]:
     return high, share(high)
 
 
-def _text(decoder: Decoder, attention: SdpaAttention, prompt: list[int], length: int) -> list[int]:
+def _text(decoder: Decoder, attention: Attention, prompt: list[int], length: int) -> list[int]:
     """What the model says after `prompt`, greedily, both together `length` tokens."""
     tokens = list(prompt)
     x = decoder.run(decoder.embed(tokens), attention.prepare([Segment(0, 0, len(tokens))]))
@@ -271,16 +272,14 @@ def _text(decoder: Decoder, attention: SdpaAttention, prompt: list[int], length:
     return tokens
 
 
-def _whole_and_part(
-    decoder: Decoder, attention: SdpaAttention, x: Tensor, plan: tuple[int, ...]
-) -> tuple[Tensor, Tensor]:
+def _whole_and_part(decoder: Decoder, attention: Attention, x: Tensor, plan: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """Final states of the last rows of `x`: the whole model's, and the plan's over the whole model's cache."""
     whole = decoder.run(x, attention.prepare([Segment(0, 0, len(x))]))[_CONTEXT:]
-    rows = CandidateBatch(attention, 0, range(_CONTEXT, len(x)), 1)
+    rows = attention.candidates(0, range(_CONTEXT, len(x)), 1)
     return whole, decoder.run_plan(x[_CONTEXT:], rows, plan)
 
 
-def agreement(decoder: Decoder, attention: SdpaAttention, x: Tensor, plan: tuple[int, ...]) -> float:
+def agreement(decoder: Decoder, attention: Attention, x: Tensor, plan: tuple[int, ...]) -> float:
     """Share of the last rows of `x` at which the plan, over the whole model's cache, draws the same token."""
     whole, part = (decoder.head(y).argmax(-1) for y in _whole_and_part(decoder, attention, x, plan))
     return float((whole == part).float().mean())

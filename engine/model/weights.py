@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from engine.model.backend import Backend
 from engine.model.checkpoint import Checkpoint
 from engine.model.decoder import Decoder, LayerWeights
 from engine.model.linear import Linear, LinearFactory
@@ -22,7 +23,7 @@ def load_decoder(
     spec: ModelSpec,
     dtype: torch.dtype,
     device: torch.device,
-    linear: LinearFactory,
+    backend: Backend,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Decoder:
     """Read the weights, cast to `dtype`, build. Raises ModelError naming missing, unexpected or misshapen tensors.
@@ -30,6 +31,7 @@ def load_decoder(
     Beside the weights it takes memory for a layer's widest matrix, or for the head if that has to be cast. `progress`
     gets the share done.
     """
+    linear = backend.linear
     checkpoint = Checkpoint(directory, expected_tensors(spec))
     place = Placement(spec, checkpoint.mapped, dtype, device, linear)
     layers = []
@@ -43,7 +45,7 @@ def load_decoder(
     else:
         embedding = place.tensor(name)
         head = linear(embedding, None) if spec.tied else place.linear(("lm_head.weight",))
-    decoder = Decoder(spec, dtype, embedding, layers, place.tensor("model.norm.weight"), head)
+    decoder = backend.decoder(spec, dtype, embedding, layers, place.tensor("model.norm.weight"), head)
     progress(1.0)
     return decoder
 
@@ -66,10 +68,10 @@ class Placement:
         """A copy of our own, several stacked: a mapped tensor would go bad with its file."""
         return self._fill(self._empty(self._stacked(names)), names)
 
-    def linear(self, weights: tuple[str, ...], biases: tuple[str, ...] = ()) -> Linear:
+    def linear(self, weights: tuple[str, ...], biases: tuple[str, ...] = (), *, gated: bool = False) -> Linear:
         """Projections that read the same input become one matrix."""
         weight = self.tensor(*weights) if self._linear.shares else self._lend(weights)
-        return self._linear(weight, self.tensor(*biases) if biases else None)
+        return self._linear(weight, self.tensor(*biases) if biases else None, gated=gated)
 
     def _lend(self, names: tuple[str, ...]) -> Tensor:
         """The stacked tensors until the next call: in scratch memory, or, where one is fit as it is, in its file."""
@@ -89,9 +91,9 @@ class Placement:
     def layer(self, layer: int) -> LayerWeights:
         spec, prefix = self._spec, f"model.layers.{layer}."
 
-        def projections(biased: bool, *names: str) -> Linear:
+        def projections(biased: bool, *names: str, gated: bool = False) -> Linear:
             biases = tuple(f"{prefix}{name}.bias" for name in names) if biased else ()
-            return self.linear(tuple(f"{prefix}{name}.weight" for name in names), biases)
+            return self.linear(tuple(f"{prefix}{name}.weight" for name in names), biases, gated=gated)
 
         norms = None
         if spec.qk_norm:
@@ -103,7 +105,7 @@ class Placement:
             qk_norm=norms,
             output=projections(spec.output_bias, "self_attn.o_proj"),
             mlp_norm=self.tensor(prefix + "post_attention_layernorm.weight"),
-            gate_up=projections(spec.mlp_bias, "mlp.gate_proj", "mlp.up_proj"),
+            gate_up=projections(spec.mlp_bias, "mlp.gate_proj", "mlp.up_proj", gated=True),
             down=projections(spec.mlp_bias, "mlp.down_proj"),
         )
 

@@ -14,7 +14,7 @@ from support import load, tiny_model
 from torch import Tensor
 
 from engine.draft.knapsack import Candidate, Knapsack, cosines, solve, ticks
-from engine.model.attention import CandidateBatch, Segment
+from engine.model.attention import Segment
 
 Transition = Callable[[int, Tensor], Tensor]
 
@@ -184,7 +184,7 @@ def test_candidates_see_what_the_first_drafted_token_sees(tmp_path: Path) -> Non
     model.decoder.run(model.decoder.embed(tokens), whole, states)
     positions = [0, 5, 17, 23]
     variants = (1, 1, 0, 1, 1, 0, 1, 1)
-    batch = CandidateBatch(model.attention, 0, positions, 2)
+    batch = model.attention.candidates(0, positions, 2)
     x = states[0][positions].repeat(2, 1)
     for i, variant in enumerate(variants):
         x = model.decoder.sublayer(i, x, batch) if variant else x
@@ -209,7 +209,7 @@ def test_regret_against_brute_force_on_a_tiny_model(tmp_path: Path) -> None:
     references = torch.stack([x[rows] for x in states])
 
     def run(i: int, candidates: Tensor) -> Tensor:
-        batch = CandidateBatch(model.attention, 0, rows, candidates.shape[0])
+        batch = model.attention.candidates(0, rows, candidates.shape[0])
         return model.decoder.sublayer(i, candidates.flatten(0, 1), batch).view_as(candidates)
 
     weights = [3, 2] * model.spec.layers

@@ -28,7 +28,7 @@ LOAD = """
 import sys, threading, time
 import torch
 from pathlib import Path
-from engine.model.linear import linear_backend
+from engine.model.backend import choose_backend
 from engine.model.spec import load_spec
 from engine.model.weights import load_decoder
 
@@ -37,8 +37,8 @@ def own():  # kB that are this process's own; pages of mapped files are the syst
 
 directory, dtype, cpu = Path(sys.argv[1]), getattr(torch, sys.argv[2]), torch.device('cpu')
 spec = load_spec(directory)
-_, linear = linear_backend(cpu, dtype)
-linear(torch.ones(64, 64, dtype=dtype), None)(torch.ones(1, 64, dtype=dtype))
+backend = choose_backend(spec, cpu, dtype, 1, sys.argv[3])
+backend.linear(torch.ones(64, 64, dtype=dtype), None)
 before, most, done = own(), [0], False
 
 def watch():
@@ -48,7 +48,7 @@ def watch():
 
 watcher = threading.Thread(target=watch)
 watcher.start()
-decoder = load_decoder(directory, spec, dtype, cpu, linear)
+decoder = load_decoder(directory, spec, dtype, cpu, backend)
 after, done = own(), True
 watcher.join()
 print(max(most) - before, after - before)
@@ -57,17 +57,25 @@ print(max(most) - before, after - before)
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize(
-    ("stored", "dtype"),
-    [("bfloat16", "bfloat16"), ("bfloat16", "float32"), ("float32", "bfloat16"), ("float16", "float16")],
+    ("stored", "dtype", "kernels"),
+    [
+        ("bfloat16", "bfloat16", "auto"),
+        ("bfloat16", "bfloat16", "torch"),
+        ("bfloat16", "float32", "auto"),
+        ("float32", "bfloat16", "auto"),
+        ("float16", "float16", "auto"),
+    ],
 )
-def test_memory_is_that_of_the_weights(tmp_path: Path, tied: bool, stored: str, dtype: str) -> None:
+def test_memory_is_that_of_the_weights(tmp_path: Path, tied: bool, stored: str, dtype: str, kernels: str) -> None:
     """A head that has to be cast takes its own size for a moment, where the backend keeps a form of its own."""
     config = CONFIG | {"tie_word_embeddings": tied}
     spec = parse_spec(config)
     (tmp_path / "config.json").write_text(json.dumps(config))
     tensors = {name: torch.zeros(shape, dtype=getattr(torch, stored)) for name, shape in expected_tensors(spec).items()}
     save_file(tensors, tmp_path / "model.safetensors")
-    done = subprocess.run([sys.executable, "-c", LOAD, tmp_path, dtype], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, tmp_path, dtype, kernels], capture_output=True, text=True, check=True
+    )
     peak, after = (1024 * int(kilobytes) for kilobytes in done.stdout.split())
     weights = spec.parameters * getattr(torch, dtype).itemsize
     assert after <= 1.05 * weights + (1 << 24)

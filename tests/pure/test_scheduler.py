@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulation import EOS, Setting, World, plain_decoding
 
-from engine.errors import ContextLengthError
 from engine.types import FinishReason, SamplingParams
 
 SETTINGS = st.builds(
@@ -250,16 +249,3 @@ def test_the_end_of_sequence_ends_a_request_unless_ignored() -> None:
     assert stops.request.finish_reason is FinishReason.STOP
     assert goes_on.request.tokens[: len(stops.request.tokens)] == stops.request.tokens
     assert len(goes_on.request.tokens) == world.setting.max_model_len
-
-
-@pytest.mark.parametrize(
-    ("prompt", "most", "fits"),
-    [(7, 1, True), (8, 1, False), (7, None, True), (8, None, False), (4, 4, True), (4, 5, False)],
-)
-def test_what_can_never_run_is_refused(prompt: int, most: int | None, fits: bool) -> None:
-    scheduler = World(Setting(block_size=2, blocks_per_slab=4)).scheduler
-    if fits:
-        scheduler.check_length(prompt, most)
-    else:
-        with pytest.raises(ContextLengthError):
-            scheduler.check_length(prompt, most)

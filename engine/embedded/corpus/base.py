@@ -73,6 +73,14 @@ class Phrases:
         return self.train if split == "train" else self.held_out
 
 
+def phrases(text: str, **slots: str) -> Phrases:
+    """Templates separated by " / ", with the slots already filled that are the same for the whole pool."""
+    text = " ".join(text.split())
+    for name, value in slots.items():
+        text = text.replace("{" + name + "}", value)
+    return Phrases(*text.split(" / "))
+
+
 class Draw:
     """A seeded source of values and phrasings for one example."""
 

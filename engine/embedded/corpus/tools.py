@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from engine.embedded.corpus.base import Draw, Example, Message, Phrases, fill
-from engine.embedded.corpus.tools_form import Arguments, Tool, phrases
+from engine.embedded.corpus.base import Draw, Example, Message, Phrases, fill, phrases
+from engine.embedded.corpus.tools_form import Arguments, Tool
 from engine.embedded.corpus.tools_made_up import made_up
 from engine.embedded.corpus.tools_services import SERVICE_TOOLS
 from engine.embedded.corpus.tools_values import Kind, Said

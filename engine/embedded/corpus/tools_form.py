@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.embedded.corpus.base import Draw, Phrases
+from engine.embedded.corpus.base import Draw, Phrases, phrases
 from engine.embedded.corpus.tools_values import Kind
 
 Arguments = dict[str, Any]
@@ -53,10 +53,6 @@ class Tool:
 
 def slots(kinds: Mapping[str, Kind]) -> tuple[Slot, ...]:
     return tuple(Slot(names.split("|")[0], tuple(names.split("|")), kind) for names, kind in kinds.items())
-
-
-def phrases(text: str) -> Phrases:
-    return Phrases(*" ".join(text.split()).split(" / "))
 
 
 def known(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.embedded.corpus.base import Draw
-from engine.embedded.corpus.tools_form import Slot, Tool, phrases
+from engine.embedded.corpus.base import Draw, phrases
+from engine.embedded.corpus.tools_form import Slot, Tool
 from engine.embedded.corpus.tools_values import CODE, IDENTIFIER, Kind, enum, integer, text, words
 
 ATTRIBUTES = words(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.embedded.corpus.tools_form import known, phrases
+from engine.embedded.corpus.base import phrases
+from engine.embedded.corpus.tools_form import known
 from engine.embedded.corpus.tools_values import (
     APP,
     CHORE,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.embedded.corpus.base import Draw, Example, Message, Phrases, fill
+from engine.embedded.corpus.base import Draw, Example, Message, Phrases, fill, phrases
 from engine.embedded.corpus.talk_intents import CLOSINGS, OPENINGS
-from engine.embedded.corpus.turns_facts import FACTS, Fact, Question, Values, phrases
+from engine.embedded.corpus.turns_facts import FACTS, Fact, Question, Values
 from engine.embedded.corpus.turns_list import GROCERIES, LIST_ADDS, LIST_ASKS, LIST_OPENS, LIST_REMOVES, listed
 
 GREETING = next(intent for intent in OPENINGS if intent.name == "greeting")

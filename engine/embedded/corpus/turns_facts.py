@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.embedded.corpus.base import Draw, Phrases
+from engine.embedded.corpus.base import Draw, Phrases, phrases
 
 Values = dict[str, str]
 
@@ -30,14 +30,6 @@ class Fact:
     questions: tuple[Question, ...]
     unknown: str
     main: str = "v"
-
-
-def phrases(text: str, **slots: str) -> Phrases:
-    """Templates separated by " / ", with the slots already filled that are the same for the whole pool."""
-    text = " ".join(text.split())
-    for name, value in slots.items():
-        text = text.replace("{" + name + "}", value)
-    return Phrases(*text.split(" / "))
 
 
 def words(text: str) -> Callable[[Draw], Values]:

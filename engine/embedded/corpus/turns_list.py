@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.embedded.corpus.turns_facts import phrases
+from engine.embedded.corpus.base import phrases
 
 GROCERIES = (
     *("milk", "bread", "eggs", "butter", "cheese", "rice", "apples", "bananas", "tomatoes", "onions", "coffee", "tea"),

@@ -1,0 +1,44 @@
+"""How fast this device reads memory, and what plain decoding has to read for a token."""
+
+from __future__ import annotations
+
+import statistics
+
+import torch
+
+from engine.clock import Clock
+from engine.kv.cache import bytes_per_token
+from engine.model.spec import ModelSpec
+from engine.native.library import library
+
+_BYTES = 512 << 20  # far beyond any cache
+
+
+class ReadBandwidth:
+    """Times reads of a large block by all threads; `observe` now and then, for machines are busy at times."""
+
+    def __init__(self, device: torch.device, clock: Clock) -> None:
+        self._clock = clock
+        self._block = torch.ones(_BYTES // 8, dtype=torch.int64, device=device)
+        self._seen: list[float] = []
+
+    def observe(self) -> None:
+        """One timed read."""
+        started = self._clock.now()
+        native = library() if self._block.device.type == "cpu" else None
+        if native is not None:
+            native.read(self._block.data_ptr(), _BYTES)
+        else:
+            self._block.sum().item()
+        self._seen.append(_BYTES / (self._clock.now() - started))
+
+    @property
+    def median(self) -> float:
+        """Bytes per second."""
+        return statistics.median(self._seen)
+
+
+def bytes_to_read(spec: ModelSpec, dtype: torch.dtype, cache_dtype: torch.dtype, context: int) -> int:
+    """What one plain decoding step moves at the least: all weights but the embedding's rows, and the live K/V."""
+    embedding = 0 if spec.tied else spec.vocab * spec.hidden
+    return (spec.parameters - embedding) * dtype.itemsize + context * bytes_per_token(spec, cache_dtype)

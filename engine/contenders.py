@@ -1,0 +1,241 @@
+"""What `knapserve bench` compares: draft policies of this engine, transformers' `generate`, servers behind a URL."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import torch
+
+from engine.build import DTYPES
+from engine.clock import SystemClock
+from engine.core import EngineCore
+from engine.errors import ConfigError, EngineDeadError
+from engine.model.source import Source, SyntheticSource
+from engine.model.spec import ModelSpec
+from engine.types import ErrorEvent, GenerateRequest, RoundReport, SamplingParams
+
+
+class Prompt(NamedTuple):
+    """A user's message, and a whole prompt with it as this model's tokens."""
+
+    text: str
+    tokens: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one contender did, summed over prompts. Seconds and tokens."""
+
+    tokens: int = 0
+    seconds: float = 0.0
+    per_prompt: list[float] = field(default_factory=list)  # seconds, in the order of the prompts
+    decode_seconds: float = 0.0  # rounds without prompt rows
+    decode_tokens: int = 0
+    draft_seconds: float = 0.0
+    verify_seconds: float = 0.0
+    search_seconds: float = 0.0
+    other_seconds: float = 0.0
+    draft_passes: int = 0
+    rounds: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    tested: int = 0
+    skipped_attention: int = 0
+    skipped_mlp: int = 0
+    context: int = 0  # positions that the decode rounds found in the cache
+
+    def round(self, report: RoundReport, context: int) -> None:
+        """Count one round over requests with `context` cached positions in all."""
+        self.search_seconds += report.search_seconds
+        self.other_seconds += report.other_seconds
+        emitted = sum(r.emitted for r in report.rounds)
+        if report.prompt_tokens == 0 and report.rounds:
+            spent = report.draft_seconds + report.verify_seconds + report.search_seconds + report.other_seconds
+            self.decode_seconds += spent
+            self.decode_tokens += emitted
+            self.draft_seconds += report.draft_seconds
+            self.verify_seconds += report.verify_seconds
+            self.draft_passes += max(r.draft_passes for r in report.rounds)
+            self.rounds += 1
+            self.context += context
+        for r in report.rounds:
+            self.drafted += r.drafted
+            self.accepted += r.accepted
+            self.tested += r.accepted + (r.accepted < r.drafted)
+            self.skipped_attention += r.skipped_attention * r.draft_passes
+            self.skipped_mlp += r.skipped_mlp * r.draft_passes
+
+
+class Contender(Protocol):
+    """Something that answers prompts."""
+
+    name: str
+    tally: Tally
+
+    def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]] | None:
+        """Answer these prompts, `streams` at a time; the tokens of each, if this contender has the same ones."""
+        ...
+
+
+class PolicyContender:
+    """A draft policy on a core of its own, so that what one learns does not help another."""
+
+    def __init__(self, name: str, core: EngineCore, sampling: SamplingParams, context: tuple[int, ...] = ()) -> None:
+        """Every prompt comes after `context`, whose keys and values are made up rather than read."""
+        self._context = context
+        self.name = name
+        self.core = core
+        self.tally = Tally()
+        self._sampling = sampling
+        self._clock = SystemClock()
+
+    def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:
+        core, tally = self.core, self.tally
+        core.scheduler.blocks.clear()  # every contender reads the prompt itself
+        if self._context:
+            core.imagine(self._context)
+        said: dict[str, list[int]] = {}
+        started = self._clock.now()
+        todo = deque(enumerate(prompts))
+        live = 0
+        while todo or live:
+            while todo and live < streams:
+                index, prompt = todo.popleft()
+                core.add(
+                    GenerateRequest(
+                        str(index), self._context + prompt.tokens, replace(self._sampling, seed=index), self.name
+                    )
+                )
+                live += 1
+            context = sum(r.computed for r in core.scheduler.running)
+            report = core.step()
+            tally.round(report, context)
+            for event in report.events:
+                if isinstance(event, ErrorEvent):
+                    raise EngineDeadError(event.message)
+                said.setdefault(event.request_id, []).extend(event.token_ids)
+                live -= event.finish_reason is not None
+        seconds = self._clock.now() - started
+        tally.seconds += seconds
+        tally.per_prompt.append(seconds)
+        tally.tokens += sum(len(tokens) for tokens in said.values())
+        return [tuple(said[str(index)]) for index in range(len(prompts))]
+
+
+# What `generate` is asked for: its plain loop, or one of its own ways to speculate without a second model.
+HUGGING_FACE = ("plain", "early-exit", "prompt-lookup")
+_LOOKUP_TOKENS = 10
+
+
+class HuggingFaceContender:
+    """transformers' `generate` with its default settings and cache, same dtype and threads; greedy, one at a time."""
+
+    def __init__(self, kind: str, model: Any, sampling: SamplingParams, exit_layer: int) -> None:
+        """`kind` is one of HUGGING_FACE; `exit_layer`: where early-exit drafts stop."""
+        self.name = "hf-generate" if kind == "plain" else f"hf-{kind}"
+        self.tally = Tally()
+        self._model = model
+        self._clock = SystemClock()
+        self._options: dict[str, Any] = {"max_new_tokens": sampling.max_tokens, "do_sample": False}
+        if sampling.ignore_eos:
+            self._options["eos_token_id"] = None
+        if kind == "early-exit":
+            self._options["assistant_early_exit"] = exit_layer
+        if kind == "prompt-lookup":
+            self._options["prompt_lookup_num_tokens"] = _LOOKUP_TOKENS
+
+    @torch.inference_mode()
+    def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:
+        out: list[tuple[int, ...]] = []
+        started = self._clock.now()
+        for prompt in prompts:
+            ids = torch.tensor([prompt.tokens])
+            tokens = self._model.generate(ids, attention_mask=torch.ones_like(ids), **self._options)
+            out.append(tuple(tokens[0, len(prompt.tokens) :].tolist()))
+        seconds = self._clock.now() - started
+        self.tally.seconds += seconds
+        self.tally.per_prompt.append(seconds)
+        self.tally.tokens += sum(len(tokens) for tokens in out)
+        return out
+
+
+def load_hugging_face(source: Source, dtype: str, sampling: SamplingParams) -> Any:
+    """The model as transformers runs it. Raises ConfigError where the comparison would not be fair.
+
+    Of a synthetic model only the shape is the same: its text means nothing anyway, and costs what it costs.
+    """
+    from transformers import AutoModelForCausalLM
+
+    if not sampling.greedy:
+        raise ConfigError("--hf compares greedy decoding only: use --temperature 0")
+    models: Any = AutoModelForCausalLM
+    if isinstance(source, SyntheticSource):
+        return models.from_config(_hugging_face_config(source.spec), dtype=DTYPES[dtype]).eval()
+    return models.from_pretrained(source.directory, dtype=DTYPES[dtype])
+
+
+def _hugging_face_config(spec: ModelSpec) -> Any:
+    """transformers' configuration of a synthetic shape."""
+    from transformers import LlamaConfig, Qwen2Config, Qwen3Config
+
+    family: Any = Qwen3Config if spec.qk_norm else Qwen2Config if spec.qkv_bias else LlamaConfig
+    return family(
+        vocab_size=spec.vocab,
+        hidden_size=spec.hidden,
+        intermediate_size=spec.intermediate,
+        num_hidden_layers=spec.layers,
+        num_attention_heads=spec.heads,
+        num_key_value_heads=spec.kv_heads,
+        head_dim=spec.head_dim,
+        max_position_embeddings=spec.max_positions,
+        tie_word_embeddings=spec.tied,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+
+
+class UrlContender:
+    """A server with OpenAI's API (llama.cpp, vLLM, another KnapServe), asked for whole chat completions."""
+
+    def __init__(self, url: str, sampling: SamplingParams) -> None:
+        """Its first model is asked. Raises ConfigError if there is no such server."""
+        import httpx
+
+        self.name = url.removeprefix("http://").removeprefix("https://").rstrip("/")
+        self.tally = Tally()
+        self._clock = SystemClock()
+        self._client = httpx.Client(base_url=url.rstrip("/").removesuffix("/v1"), timeout=600)
+        self._failures = (httpx.HTTPError, KeyError, IndexError, ValueError)
+        self._body = {
+            "model": self._get("/v1/models")["data"][0]["id"],
+            "max_tokens": sampling.max_tokens,
+            "temperature": sampling.temperature,
+        }
+        if sampling.ignore_eos:
+            self._body["ignore_eos"] = True
+
+    def run(self, prompts: Sequence[Prompt], streams: int) -> None:
+        started = self._clock.now()
+        with ThreadPoolExecutor(streams) as pool:
+            tokens = sum(pool.map(self._answer, prompts))
+        seconds = self._clock.now() - started
+        self.tally.seconds += seconds
+        self.tally.per_prompt.append(seconds)
+        self.tally.tokens += tokens
+
+    def _answer(self, prompt: Prompt) -> int:
+        """Number of tokens of the answer."""
+        body = {**self._body, "messages": [{"role": "user", "content": prompt.text}]}
+        return int(self._get("/v1/chat/completions", body)["usage"]["completion_tokens"])
+
+    def _get(self, path: str, body: Any = None) -> Any:
+        try:
+            response = self._client.get(path) if body is None else self._client.post(path, json=body)
+            response.raise_for_status()
+            return response.json()
+        except self._failures as error:
+            raise ConfigError(f"{self._client.base_url}{path.lstrip('/')}: {error or type(error).__name__}") from None

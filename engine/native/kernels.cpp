@@ -1,0 +1,741 @@
+// A pass of any sub-network of a Llama-like decoder over bf16 weights and a bf16 K/V cache, in one call.
+//
+// Every sum runs in an order that depends on the row alone: not on how many rows share the pass, on the split among
+// threads, or on what else the batch holds. A token's logits are therefore the same to the last bit in plain decoding
+// and in verification, alone and in a batch.
+//
+// Layouts (bf16 throughout):
+//   weights [out/32][in/2][32][2]: panels of 32 outputs, pairs of inputs together, as dot-product instructions want.
+//   cache   [layers][slabs][kv_heads][blocks of 16 positions][K, V]: K as [head_dim/2][16][2], V as [8][head_dim][2];
+//           a slab is a multiple of 64 positions.
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+namespace {
+
+using bf16 = uint16_t;
+typedef float vf __attribute__((vector_size(64)));
+typedef uint32_t vu __attribute__((vector_size(64)));
+typedef int32_t vi __attribute__((vector_size(64)));
+typedef uint16_t vh __attribute__((vector_size(32)));
+
+constexpr int LANES = 16, PANEL = 32, BLOCK = 16;
+constexpr int TILE = 64;         // positions whose scores are computed before they are weighed
+constexpr int PART = 1024;       // positions that are summed up on their own; what threads may share out
+constexpr int UNIT_ROWS = 16;    // rows of a request that read a tile together
+constexpr int SPINS = 40000;     // of a worker before it sleeps
+constexpr float NEVER = -INFINITY;
+
+template <class V> inline V load(const void *p) { V v; std::memcpy(&v, p, sizeof v); return v; }
+template <class V> inline void store(void *p, V v) { std::memcpy(p, &v, sizeof v); }
+inline vf splat(float x) { return x - vf{}; }
+
+inline bf16 narrow(float x) {
+    uint32_t u; std::memcpy(&u, &x, 4);
+    return (u + 0x7fff + (u >> 16 & 1)) >> 16;
+}
+inline vh narrow(vf x) {
+    vu u = (vu)x;
+    return __builtin_convertvector((u + 0x7fff + (u >> 16 & 1)) >> 16, vh);
+}
+inline float widen(bf16 x) { uint32_t u = uint32_t(x) << 16; float f; std::memcpy(&f, &u, 4); return f; }
+
+// sums + w[i].lo · x.lo + w[i].hi · x.hi for 16 pairs of bf16.
+inline vf dot(vf sums, vu w, uint32_t x) {
+#ifdef __AVX512BF16__
+    return (vf)_mm512_dpbf16_ps((__m512)sums, (__m512bh)w, (__m512bh)_mm512_set1_epi32(int(x)));
+#else
+    float lo = widen(bf16(x)), hi = widen(bf16(x >> 16));
+    sums += (vf)(w << 16) * lo;
+    return sums + (vf)(w & 0xffff0000u) * hi;
+#endif
+}
+
+inline float total(vf v) {
+    float s[LANES]; store(s, v);
+    for (int step = 8; step; step /= 2) for (int i = 0; i < step; i++) s[i] += s[i + step];
+    return s[0];
+}
+inline float highest(vf v) {
+    float s[LANES]; store(s, v);
+    for (int step = 8; step; step /= 2) for (int i = 0; i < step; i++) s[i] = std::max(s[i], s[i + step]);
+    return s[0];
+}
+
+// e^x to 2 ulp for x ≤ 88; 0 below -87.
+inline vf exponential(vf x) {
+    const vf magic = splat(12582912.f);
+    vf kept = x < -87.f ? splat(-87.f) : x;
+    vf n = (kept * 1.44269504f + magic) - magic;
+    vf r = kept - n * 0.693359375f + n * 2.12194440e-4f;
+    vf p = splat(1.9875691500e-4f);
+    p = p * r + 1.3981999507e-3f; p = p * r + 8.3334519073e-3f; p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f; p = p * r + 5.0000001201e-1f;
+    vf y = p * r * r + r + 1.f;
+    vi bits = (vi)y + (__builtin_convertvector(n, vi) << 23);
+    return x < -87.f ? vf{} : (vf)bits;
+}
+inline float exponential(float x) { return exponential(splat(x))[0]; }
+
+inline void pause() {
+#ifdef __x86_64__
+    _mm_pause();
+#endif
+}
+
+// ---- threads: one team, whose members meet at barriers inside a job
+
+class Team {
+public:
+    explicit Team(int size) : size(size) {
+        for (int i = 1; i < size; i++) threads.emplace_back([this] { work(); });
+    }
+    ~Team() {
+        { std::lock_guard<std::mutex> hold(lock); leaving = true; epoch++; }
+        wake.notify_all();
+        for (auto &t : threads) t.join();
+    }
+    template <class Job> void run(Job &&job) {
+        next = 0;
+        if (size == 1) { job(); return; }
+        call = [](void *j) { (*static_cast<std::remove_reference_t<Job> *>(j))(); };
+        argument = &job;
+        finished = 0;
+        epoch.fetch_add(1);
+        if (asleep.load()) { std::lock_guard<std::mutex> hold(lock); wake.notify_all(); }
+        job();
+        await([&] { return finished.load(std::memory_order_acquire) == size - 1; });
+    }
+    // Shares of the phase: each index in [0, count) is given to one member.
+    int take() { return next.fetch_add(1, std::memory_order_relaxed); }
+    void barrier() {
+        if (size == 1) { next = 0; return; }
+        int now = generation.load(std::memory_order_relaxed);
+        if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
+            arrived.store(0, std::memory_order_relaxed);
+            next.store(0, std::memory_order_relaxed);
+            generation.store(now + 1, std::memory_order_release);
+        } else {
+            await([&] { return generation.load(std::memory_order_acquire) != now; });
+        }
+    }
+    const int size;
+
+private:
+    template <class Done> static void await(Done done) {
+        for (int i = 0; !done(); i++) if (i < 4096) pause(); else std::this_thread::yield();
+    }
+    void work() {
+        for (uint64_t seen = 0;;) {
+            for (int i = 0; epoch.load() == seen && i < SPINS; i++) pause();
+            if (epoch.load() == seen) {
+                std::unique_lock<std::mutex> hold(lock);
+                asleep++;
+                wake.wait(hold, [&] { return epoch.load() != seen; });
+                asleep--;
+            }
+            seen = epoch.load();
+            if (leaving) return;
+            call(argument);
+            finished.fetch_add(1, std::memory_order_release);
+        }
+    }
+    std::vector<std::thread> threads;
+    std::mutex lock;
+    std::condition_variable wake;
+    std::atomic<uint64_t> epoch{0};
+    std::atomic<int> asleep{0}, finished{0}, arrived{0}, generation{0};
+    alignas(64) std::atomic<int> next{0};
+    bool leaving = false;
+    void (*call)(void *) = nullptr;
+    void *argument = nullptr;
+};
+
+// ---- what Python describes (native/library.py has the same structures)
+
+struct Linear { const bf16 *w; const float *bias; int32_t out, in; };
+struct Layer {
+    const float *attention_norm, *mlp_norm, *qk_norm;
+    Linear qkv, output, gate_up, down;
+    int32_t window;
+};
+struct Model {
+    int32_t layers, hidden, heads, kv_heads, head_dim, intermediate;
+    float epsilon;
+    const Layer *layer;
+};
+struct Cache { bf16 *data; int64_t layer, slab, head; };  // strides in elements
+struct Pass {
+    const float *rope;       // [positions][head_dim/2][cos, sin]
+    float *x;                // [rows][hidden], changed in place
+    const int32_t *slabs, *positions;  // [rows]; rows of a slab are neighbours
+    const uint8_t *plans;    // which sublayers run: [2·layers], or one such row after another
+    float *records;          // [last - first + 1][rows][hidden] or null
+    int32_t plan_stride, rows, first, last;
+    int32_t own;             // rows see the cache before their position, and themselves; nothing is written
+};
+
+// ---- linear layers
+
+// Products of R rows with P neighbouring panels, which are read once; the lines at `ahead` are asked for meanwhile.
+template <int R, int P, bool AHEAD>
+void panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int64_t apart, int pairs, float (*out)[2 * PANEL]) {
+    vf sums[R][2 * P] = {};
+    for (int k = 0; k < pairs; k++) {
+        vu part[2 * P];
+        for (int j = 0; j < 2 * P; j++) {
+            const int64_t at = (j / 2) * apart + k * 2 * PANEL + (j % 2) * PANEL;
+            part[j] = load<vu>(w + at);
+            if (AHEAD) __builtin_prefetch(ahead + at, 0, 2);
+        }
+        for (int r = 0; r < R; r++) {
+            const uint32_t pair = load<uint32_t>(x + r * stride + 2 * k);
+            for (int j = 0; j < 2 * P; j++) sums[r][j] = dot(sums[r][j], part[j], pair);
+        }
+    }
+    for (int r = 0; r < R; r++) for (int j = 0; j < 2 * P; j++) store(out[r] + j * LANES, sums[r][j]);
+}
+
+// What 32 registers hold: 24 sums, the weights they are made from, and a pair of inputs.
+constexpr int FEW = 6, MOST = 12;
+using Kernel = void (*)(const bf16 *, int64_t, const bf16 *, const bf16 *, int64_t, int, float (*)[2 * PANEL]);
+template <int P, bool AHEAD> Kernel kernel(int rows) {
+    switch (rows) {
+        case 1: return panels<1, P, AHEAD>;
+        case 2: return panels<2, P, AHEAD>;
+        case 3: return panels<3, P, AHEAD>;
+        case 4: return panels<4, P, AHEAD>;
+        case 5: return panels<5, P, AHEAD>;
+        case 6: return panels<6, P, AHEAD>;
+    }
+    if constexpr (P == 1) switch (rows) {
+        case 7: return panels<7, P, AHEAD>;
+        case 8: return panels<8, P, AHEAD>;
+        case 9: return panels<9, P, AHEAD>;
+        case 10: return panels<10, P, AHEAD>;
+        case 11: return panels<11, P, AHEAD>;
+        case 12: return panels<12, P, AHEAD>;
+    }
+    return nullptr;
+}
+
+// `write(row, column, sums, columns)` gets the products of x [rows][in] with each panel, or two of them.
+template <class Write> void products(Team &team, const Linear &l, const bf16 *x, int rows, Write write) {
+    const int64_t size = int64_t(l.in) * PANEL;
+    const int all = (l.out + PANEL - 1) / PANEL, width = rows <= FEW ? 2 : 1, units = (all + width - 1) / width;
+    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * team.size))));
+    const int blocks = (rows + MOST - 1) / MOST;
+    float sums[MOST][2 * PANEL];
+    for (int first; (first = team.take() * chunk) < units;) {
+        for (int unit = first; unit < std::min(first + chunk, units); unit++) {
+            const int panel = unit * width;
+            const bool two = width == 2 && panel + 1 < all;
+            const bf16 *w = l.w + panel * size;
+            for (int b = 0, row = 0; b < blocks; b++) {
+                const int count = (rows - row) / (blocks - b);
+                // Several blocks of rows read a panel from cache after the first: time to fetch the next from memory.
+                const bool ahead = blocks > 1 && b == blocks - 1 && panel + 1 < all;
+                const Kernel run = two ? kernel<2, false>(count) : ahead ? kernel<1, true>(count) : kernel<1, false>(count);
+                run(x + int64_t(row) * l.in, l.in, w, w + size, size, l.in / 2, sums);
+                for (int r = 0; r < count; r++) write(row + r, panel * PANEL, sums[r], two ? 2 * PANEL : PANEL);
+                row += count;
+            }
+        }
+    }
+}
+
+// ---- norms
+
+void rms_norm(const float *x, const float *weight, int n, float epsilon, bf16 *out) {
+    vf squares{};
+    int i = 0;
+    for (; i + LANES <= n; i += LANES) { vf v = load<vf>(x + i); squares += v * v; }
+    float sum = total(squares);
+    for (int j = i; j < n; j++) sum += x[j] * x[j];
+    const float scale = 1.f / std::sqrt(sum / n + epsilon);
+    for (i = 0; i + LANES <= n; i += LANES) store(out + i, narrow(load<vf>(x + i) * scale * load<vf>(weight + i)));
+    for (; i < n; i++) out[i] = narrow(x[i] * scale * weight[i]);
+}
+
+// ---- a pass
+
+template <class T> struct Buffer {
+    T *get(size_t n) {
+        if (n > size) { std::free(data); data = static_cast<T *>(std::aligned_alloc(64, (n * sizeof(T) + 63) / 64 * 64)); size = n; }
+        return data;
+    }
+    ~Buffer() { std::free(data); }
+    T *data = nullptr;
+    size_t size = 0;
+};
+
+struct Unit { int first, count, part; };
+
+class Runner {
+public:
+    explicit Runner(int threads) : team(threads) {}
+
+    void pass(const Model &m, const Cache &cache, const Pass &p) {
+        std::lock_guard<std::mutex> one(busy);
+        this->m = &m; this->cache = &cache; this->p = &p;
+        const size_t rows = p.rows;
+        active.resize(rows);
+        normed = normed_.get(rows * m.hidden);
+        qkv = qkv_.get(rows * (m.heads + 2 * m.kv_heads) * m.head_dim);
+        heads = heads_.get(rows * m.heads * m.head_dim);
+        inner = inner_.get(rows * m.intermediate);
+        team.run([&] { sublayers(); });
+    }
+
+    void product(const Linear &l, const float *x, int rows, float *out, const float *norm, float epsilon) {
+        std::lock_guard<std::mutex> one(busy);
+        normed = normed_.get(size_t(rows) * l.in);
+        team.run([&] {
+            for (int r; (r = team.take()) < rows;) {
+                const float *from = x + int64_t(r) * l.in;
+                bf16 *to = normed + int64_t(r) * l.in;
+                if (norm) rms_norm(from, norm, l.in, epsilon, to);
+                else for (int i = 0; i < l.in; i++) to[i] = narrow(from[i]);
+            }
+            team.barrier();
+            products(team, l, normed, rows, [&](int r, int column, const float *sums, int columns) {
+                const int n = std::min(columns, l.out - column);
+                float *to = out + int64_t(r) * l.out + column;
+                for (int i = 0; i < n; i++) to[i] = sums[i] + (l.bias ? l.bias[column + i] : 0.f);
+            });
+        });
+    }
+
+    // Reads all of it, to no end but the time it takes.
+    uint64_t read(const uint64_t *data, int64_t n) {
+        std::lock_guard<std::mutex> one(busy);
+        std::atomic<uint64_t> sum{0};
+        const int64_t share = 1 << 17;
+        team.run([&] {
+            uint64_t own = 0;
+            for (int64_t first; (first = team.take() * share) < n;)
+                for (int64_t i = first; i < std::min(first + share, n); i++) own += data[i];
+            sum += own;
+        });
+        return sum;
+    }
+
+private:
+    // The job of every member of the team.
+    void sublayers() {
+        for (int index = p->first; index < p->last; index++) {
+            if (p->records) record(index);
+            choose(index);
+            team.barrier();
+            if (chosen[index % 2]) index % 2 ? mlp(m->layer[index / 2]) : attention(index / 2);
+        }
+        if (p->records) { record(p->last); team.barrier(); }
+    }
+
+    void record(int index) {
+        float *to = p->records + int64_t(index - p->first) * p->rows * m->hidden;
+        const int64_t size = m->hidden;
+        for (int r; (r = team.take()) < p->rows;) std::memcpy(to + r * size, p->x + r * size, size * sizeof(float));
+        team.barrier();
+    }
+
+    // Which rows run this sublayer; one member finds out. Their number is kept for two sublayers: a member may still
+    // look at it while another is already at the next one.
+    void choose(int index) {
+        if (team.take() != 0) return;
+        int n = 0;
+        for (int r = 0; r < p->rows; r++) if (p->plans[int64_t(r) * p->plan_stride + index]) active[n++] = r;
+        chosen[index % 2] = count = n;
+        if (n && index % 2 == 0) share_out(m->layer[index / 2].window);
+    }
+
+    // Units of attention: rows of one slab, and the parts of the context that they see.
+    void share_out(int window) {
+        units.clear();
+        int blocks = 0, parts = 1;
+        for (int i = 0; i < count;) {
+            int n = 1;
+            while (i + n < count && n < UNIT_ROWS && p->slabs[active[i + n]] == p->slabs[active[i]]) n++;
+            units.push_back({i, n, 0});
+            for (int r = 0; r < n; r++) parts = std::max(parts, p->positions[active[i + r]] / PART + 1);
+            blocks++;
+            i += n;
+        }
+        split = parts > 1 && blocks * m->kv_heads < 4 * team.size ? parts : 0;
+        if (split) {
+            units.clear();
+            for (int i = 0; i < count;) {
+                int n = 1;
+                while (i + n < count && n < UNIT_ROWS && p->slabs[active[i + n]] == p->slabs[active[i]]) n++;
+                int first = parts, last = 0;
+                for (int r = 0; r < n; r++) {
+                    const int position = p->positions[active[i + r]];
+                    first = std::min(first, begin(position, window) / PART);
+                    last = std::max(last, position / PART);
+                }
+                for (int part = first; part <= last; part++) units.push_back({i, n, part});
+                i += n;
+            }
+            partial = partial_.get(size_t(count) * m->heads * split * state_size());
+        }
+    }
+
+    static int begin(int position, int window) { return window ? std::max(0, position + 1 - window) : 0; }
+    int state_size() const { return m->head_dim + LANES; }  // weighted values, then highest score and sum of weights
+
+    void norm_rows(const float *weight) {
+        for (int i; (i = team.take()) < count;)
+            rms_norm(p->x + int64_t(active[i]) * m->hidden, weight, m->hidden, m->epsilon, normed + int64_t(i) * m->hidden);
+        team.barrier();
+    }
+
+    void add_products(const Linear &l, const bf16 *x) {
+        products(team, l, x, count, [&](int i, int column, const float *sums, int columns) {
+            const int n = std::min(columns, l.out - column);
+            float *to = p->x + int64_t(active[i]) * m->hidden + column;
+            if (l.bias) for (int j = 0; j < n; j++) to[j] += sums[j] + l.bias[column + j];
+            else for (int j = 0; j < n; j++) to[j] += sums[j];
+        });
+        team.barrier();
+    }
+
+    void mlp(const Layer &layer) {
+        norm_rows(layer.mlp_norm);
+        const Linear &l = layer.gate_up;  // each panel: 16 outputs of the gate, the same 16 of the other half
+        products(team, l, normed, count, [&](int i, int column, const float *sums, int columns) {
+            for (int j = 0; j < columns; j += PANEL) {
+                vf gate = load<vf>(sums + j), up = load<vf>(sums + j + LANES);
+                if (l.bias) { gate += load<vf>(l.bias + column + j); up += load<vf>(l.bias + column + j + LANES); }
+                const vf kept = gate < -87.f ? splat(-87.f) : gate;
+                store(inner + int64_t(i) * m->intermediate + (column + j) / 2, narrow(gate / (1.f + exponential(-kept)) * up));
+            }
+        });
+        team.barrier();
+        add_products(layer.down, inner);
+    }
+
+    void attention(int index) {
+        const Layer &layer = m->layer[index];
+        norm_rows(layer.attention_norm);
+        const Linear &l = layer.qkv;
+        products(team, l, normed, count, [&](int i, int column, const float *sums, int columns) {
+            const int n = std::min(columns, l.out - column);
+            float *to = qkv + int64_t(i) * l.out + column;
+            for (int j = 0; j < n; j++) to[j] = sums[j] + (l.bias ? l.bias[column + j] : 0.f);
+        });
+        team.barrier();
+        for (int i; (i = team.take()) < count;) turn_and_keep(index, layer, i);
+        team.barrier();
+        attend(index, layer.window);
+        team.barrier();
+        add_products(layer.output, heads);
+    }
+
+    bf16 *slab(int layer, int row) const { return cache->data + layer * cache->layer + p->slabs[row] * cache->slab; }
+
+    // RoPE (and the heads' norms) of row i of the active ones; q to bf16, k and v to the cache.
+    void turn_and_keep(int index, const Layer &layer, int i) {
+        const int width = m->head_dim, half = width / 2, row = active[i], position = p->positions[row];
+        const int turned = m->heads + m->kv_heads;
+        float *from = qkv + int64_t(i) * (turned + m->kv_heads) * width;
+        const float *rope = p->rope + int64_t(position) * width;
+        for (int h = 0; h < turned; h++) {
+            float *head = from + h * width;
+            if (layer.qk_norm) {
+                float sum = 0;
+                for (int d = 0; d < width; d++) sum += head[d] * head[d];
+                const float scale = 1.f / std::sqrt(sum / width + m->epsilon);
+                for (int d = 0; d < width; d++) head[d] *= scale * layer.qk_norm[h * width + d];
+            }
+            for (int d = 0; d < half; d++) {
+                const float a = head[2 * d], b = head[2 * d + 1], c = rope[2 * d], s = rope[2 * d + 1];
+                head[2 * d] = a * c - b * s;
+                head[2 * d + 1] = a * s + b * c;
+            }
+        }
+        bf16 *q = heads + int64_t(i) * m->heads * width;
+        for (int d = 0; d < m->heads * width; d++) q[d] = narrow(from[d]);
+        if (p->own) return;
+        bf16 *base = slab(index, row) + int64_t(position / BLOCK) * 2 * BLOCK * width;
+        const int lane = position % BLOCK;
+        for (int h = 0; h < m->kv_heads; h++) {
+            const float *k = from + (m->heads + h) * width, *v = k + m->kv_heads * width;
+            bf16 *to_k = base + h * cache->head + 2 * lane;
+            bf16 *to_v = base + h * cache->head + BLOCK * width + lane / 2 * 2 * width + lane % 2;
+            for (int d = 0; d < half; d++) {
+                to_k[d * 2 * BLOCK] = narrow(k[2 * d]);
+                to_k[d * 2 * BLOCK + 1] = narrow(k[2 * d + 1]);
+            }
+            for (int d = 0; d < width; d++) to_v[2 * d] = narrow(v[d]);
+        }
+    }
+
+    // Softmax over the context, a part of it at a time; parts are merged in their order.
+    void attend(int index, int window) {
+        const int group = m->heads / m->kv_heads, size = state_size();
+        const int n = int(units.size()) * m->kv_heads;
+        thread_local std::vector<float> states, merged;
+        for (int u; (u = team.take()) < n;) {
+            const Unit unit = units[u / m->kv_heads];
+            const int kv = u % m->kv_heads;
+            if (split) {
+                states.resize(size_t(unit.count) * group * size);
+                scan(index, window, unit, kv, states.data());
+                for (int r = 0; r < unit.count; r++)
+                    for (int g = 0; g < group; g++)
+                        std::memcpy(part_of(unit.first + r, kv * group + g, unit.part), &states[(size_t(r) * group + g) * size], size * sizeof(float));
+                continue;
+            }
+            int first = PART, last = 0;
+            for (int r = 0; r < unit.count; r++) {
+                const int position = p->positions[active[unit.first + r]];
+                first = std::min(first, begin(position, window) / PART);
+                last = std::max(last, position / PART);
+            }
+            states.resize(size_t(unit.count) * group * size);
+            merged.resize(states.size());
+            for (int s = 0; s < unit.count * group; s++) clear(&merged[size_t(s) * size]);
+            for (int part = first; part <= last; part++) {
+                scan(index, window, {unit.first, unit.count, part}, kv, states.data());
+                for (int s = 0; s < unit.count * group; s++) merge(&merged[size_t(s) * size], &states[size_t(s) * size]);
+            }
+            for (int r = 0; r < unit.count; r++)
+                for (int g = 0; g < group; g++) finish(unit.first + r, kv * group + g, &merged[(size_t(r) * group + g) * size]);
+        }
+        if (!split) return;
+        team.barrier();
+        merged.resize(size);
+        for (int u; (u = team.take()) < count * m->heads;) {
+            const int i = u / m->heads, head = u % m->heads, position = p->positions[active[i]];
+            clear(merged.data());
+            for (int part = begin(position, window) / PART; part <= position / PART; part++) merge(merged.data(), part_of(i, head, part));
+            finish(i, head, merged.data());
+        }
+    }
+
+    float *part_of(int i, int head, int part) { return partial + ((size_t(i) * m->heads + head) * split + part) * state_size(); }
+
+    void clear(float *state) const {
+        std::memset(state, 0, m->head_dim * sizeof(float));
+        state[m->head_dim] = NEVER;
+        state[m->head_dim + 1] = 0;
+    }
+
+    void merge(float *into, const float *part) const {
+        const int width = m->head_dim;
+        const float high = std::max(into[width], part[width]);
+        if (high == NEVER) return;
+        const float a = into[width] == NEVER ? 0.f : exponential(into[width] - high);
+        const float b = part[width] == NEVER ? 0.f : exponential(part[width] - high);
+        for (int d = 0; d < width; d += LANES) store(into + d, load<vf>(into + d) * a + load<vf>(part + d) * b);
+        into[width + 1] = into[width + 1] * a + part[width + 1] * b;
+        into[width] = high;
+    }
+
+    void finish(int i, int head, float *state) {
+        const int width = m->head_dim;
+        bf16 *to = heads + (int64_t(i) * m->heads + head) * width;
+        if (p->own) {  // the row's own position, which is not in the cache
+            const int kv = head / (m->heads / m->kv_heads);
+            const float *k = qkv + int64_t(i) * (m->heads + 2 * m->kv_heads) * width + (m->heads + kv) * width;
+            const float *v = k + m->kv_heads * width;
+            float score = 0;
+            for (int d = 0; d < width; d++) score += widen(to[d]) * widen(narrow(k[d]));
+            score *= scale();
+            const float high = std::max(state[width], score);
+            const float a = state[width] == NEVER ? 0.f : exponential(state[width] - high), b = exponential(score - high);
+            for (int d = 0; d < width; d++) state[d] = state[d] * a + b * widen(narrow(v[d]));
+            state[width + 1] = state[width + 1] * a + b;
+        }
+        const float share = 1.f / state[width + 1];
+        for (int d = 0; d < width; d += LANES) store(to + d, narrow(load<vf>(state + d) * share));
+    }
+
+    float scale() const { return 1.f / std::sqrt(float(m->head_dim)); }
+
+    // The states of all rows of a unit for one kv head over one part of the context.
+    void scan(int index, int window, Unit unit, int kv, float *states) {
+        const int group = m->heads / m->kv_heads, width = m->head_dim, size = state_size();
+        int low = (unit.part + 1) * PART, high = 0;
+        for (int r = 0; r < unit.count; r++) {
+            const int position = p->positions[active[unit.first + r]];
+            low = std::min(low, std::max(begin(position, window), unit.part * PART));
+            high = std::max(high, std::min(position + !p->own, (unit.part + 1) * PART));
+            for (int g = 0; g < group; g++) clear(states + (size_t(r) * group + g) * size);
+        }
+        const bf16 *data = slab(index, active[unit.first]) + kv * cache->head;
+        for (int tile = low / TILE * TILE; tile < high; tile += TILE) {
+            for (int r = 0; r < unit.count; r++) {
+                const int row = active[unit.first + r], position = p->positions[row];
+                const int from = begin(position, window), to = position + !p->own;
+                if (from >= tile + TILE || to <= tile) continue;
+                const bf16 *q = heads + (int64_t(unit.first + r) * m->heads + kv * group) * width;
+                float *state = states + size_t(r) * group * size;
+                const bf16 *blocks = data + int64_t(tile / BLOCK) * 2 * BLOCK * width;
+                const int used = (std::min(to, tile + TILE) - tile + BLOCK - 1) / BLOCK;
+                for (int g = 0; g < group; g += 4) {
+                    const int some = std::min(4, group - g);
+                    alignas(64) bf16 weights[4][TILE];
+                    switch (some) {
+                        case 1: scores<1>(q + g * width, blocks, used, tile, from, to, state + g * size, weights); break;
+                        case 2: scores<2>(q + g * width, blocks, used, tile, from, to, state + g * size, weights); break;
+                        case 3: scores<3>(q + g * width, blocks, used, tile, from, to, state + g * size, weights); break;
+                        default: scores<4>(q + g * width, blocks, used, tile, from, to, state + g * size, weights);
+                    }
+                    for (int d = 0; d < width; d += 2 * LANES)
+                        switch (some) {
+                            case 1: values<1>(blocks, used, d, state + g * size, weights); break;
+                            case 2: values<2>(blocks, used, d, state + g * size, weights); break;
+                            case 3: values<3>(blocks, used, d, state + g * size, weights); break;
+                            default: values<4>(blocks, used, d, state + g * size, weights);
+                        }
+                }
+            }
+        }
+    }
+
+    // Weights e^(score - highest) of a tile for G heads; what was summed before is scaled to the new highest.
+    template <int G>
+    void scores(const bf16 *q, const bf16 *blocks, int used, int tile, int from, int to, float *state, bf16 (*weights)[TILE]) const {
+        const int width = m->head_dim, size = state_size();
+        const float scale = this->scale();
+        const vi lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+        vf found[G][TILE / BLOCK] = {};
+        for (int d = 0; d < width / 2; d++) {
+            vu keys[TILE / BLOCK];
+            for (int b = 0; b < TILE / BLOCK; b++) keys[b] = load<vu>(blocks + b * 2 * BLOCK * width + d * 2 * BLOCK);
+            for (int g = 0; g < G; g++) {
+                const uint32_t pair = load<uint32_t>(q + g * width + 2 * d);
+                for (int b = 0; b < TILE / BLOCK; b++) found[g][b] = dot(found[g][b], keys[b], pair);
+            }
+        }
+        const bool whole = from <= tile && tile + TILE <= to;
+        for (int b = 0; b < TILE / BLOCK; b++) {
+            const vi at = lanes + (tile + b * BLOCK);
+            for (int g = 0; g < G; g++) {
+                vf s = found[g][b] * scale;
+                if (!whole) { s = at < from ? splat(NEVER) : s; s = at >= to ? splat(NEVER) : s; }
+                found[g][b] = s;
+            }
+        }
+        for (int g = 0; g < G; g++) {
+            float *own = state + g * size;
+            vf top = found[g][0];
+            for (int b = 1; b < used; b++) top = top > found[g][b] ? top : found[g][b];
+            const float before = own[width], high = std::max(before, highest(top));
+            const float factor = before == NEVER ? 0.f : exponential(before - high);
+            vf sum{};
+            for (int b = 0; b < used; b++) {
+                const vf w = exponential(found[g][b] - high);
+                sum += w;
+                store(weights[g] + b * BLOCK, narrow(w));
+            }
+            own[width] = high;
+            own[width + 1] = own[width + 1] * factor + total(sum);
+            if (factor != 1.f) for (int d = 0; d < width; d += LANES) store(own + d, load<vf>(own + d) * factor);
+        }
+    }
+
+    // Adds the weighed values of a tile, dimensions d … d+31, for G heads.
+    template <int G> void values(const bf16 *blocks, int used, int d, float *state, const bf16 (*weights)[TILE]) const {
+        const int width = m->head_dim, size = state_size();
+        vf sums[G][2];
+        for (int g = 0; g < G; g++) for (int j = 0; j < 2; j++) sums[g][j] = load<vf>(state + g * size + d + j * LANES);
+        for (int b = 0; b < used; b++) {
+            const bf16 *v = blocks + int64_t(b) * 2 * BLOCK * width + BLOCK * width + 2 * d;
+            for (int pair = 0; pair < BLOCK / 2; pair++) {
+                const vu one = load<vu>(v + pair * 2 * width), two = load<vu>(v + pair * 2 * width + 2 * LANES);
+                for (int g = 0; g < G; g++) {
+                    const uint32_t w = load<uint32_t>(weights[g] + b * BLOCK + 2 * pair);
+                    sums[g][0] = dot(sums[g][0], one, w);
+                    sums[g][1] = dot(sums[g][1], two, w);
+                }
+            }
+        }
+        for (int g = 0; g < G; g++) for (int j = 0; j < 2; j++) store(state + g * size + d + j * LANES, sums[g][j]);
+    }
+
+    Team team;
+    std::mutex busy;
+    const Model *m = nullptr;
+    const Cache *cache = nullptr;
+    const Pass *p = nullptr;
+    std::vector<int> active;
+    std::vector<Unit> units;
+    int count = 0, split = 0, chosen[2] = {};
+    bf16 *normed = nullptr, *heads = nullptr, *inner = nullptr;
+    float *qkv = nullptr, *partial = nullptr;
+    Buffer<bf16> normed_, heads_, inner_;
+    Buffer<float> qkv_, partial_;
+};
+
+Runner *runner = nullptr;  // never destroyed at exit: a pass may be running
+
+}  // namespace
+
+extern "C" {
+
+// Bumped with every change of a signature or a structure.
+int ks_version() { return 2; }
+
+void ks_threads(int threads) {
+    delete runner;
+    runner = new Runner(threads);
+}
+
+uint64_t ks_read(const uint64_t *data, int64_t bytes) { return runner->read(data, bytes / 8); }
+
+// [out][in] to panels; outputs beyond the last are zeros. `gated`: a panel is 16 outputs of the first half and the same
+// 16 of the second.
+void ks_pack(const bf16 *w, int64_t out, int64_t in, bf16 *to, int gated) {
+    for (int64_t panel = 0; panel * PANEL < out; panel++)
+        for (int64_t k = 0; k < in; k += 2)
+            for (int64_t j = 0; j < PANEL; j++, to += 2) {
+                const int64_t row = gated ? panel * LANES + j % LANES + j / LANES * (out / 2) : panel * PANEL + j;
+                to[0] = row < out ? w[row * in + k] : 0;
+                to[1] = row < out ? w[row * in + k + 1] : 0;
+            }
+}
+
+void ks_pass(const Model *model, const Cache *cache, const Pass *pass) { runner->pass(*model, *cache, *pass); }
+
+// x [rows][in] f32, normed if there is a norm's weight -> out [rows][l.out] f32.
+void ks_product(const Linear *l, const float *x, int rows, float *out, const float *norm, float epsilon) {
+    runner->product(*l, x, rows, out, norm, epsilon);
+}
+
+// Index of the largest of each row (the first of equals) and, if asked for, its softmax probability.
+void ks_top(const float *logits, int rows, int64_t n, int64_t *index, float *probability) {
+    for (int r = 0; r < rows; r++) {
+        const float *row = logits + r * n;
+        vf top = splat(NEVER);
+        int64_t i = 0;
+        for (; i + LANES <= n; i += LANES) { vf v = load<vf>(row + i); top = v > top ? v : top; }
+        float high = highest(top);
+        for (int64_t j = i; j < n; j++) high = std::max(high, row[j]);
+        int64_t first = 0;
+        while (first < n && row[first] != high) first++;
+        index[r] = first < n ? first : 0;
+        if (!probability) continue;
+        vf sum{};
+        for (i = 0; i + LANES <= n; i += LANES) sum += exponential(load<vf>(row + i) - high);
+        float rest = total(sum);
+        for (int64_t j = i; j < n; j++) rest += exponential(row[j] - high);
+        probability[r] = 1.f / rest;
+    }
+}
+
+}

@@ -1,0 +1,243 @@
+"""The engine in a process of its own, so that HTTP work and rounds do not fight for one interpreter lock.
+
+`python -m engine.process FD` is the child: it gets its settings through the socket FD, answers with what it loaded, or
+with the error that kept it from that, and then runs rounds: messages in, a pickled report a round out. When the parent
+goes away the socket says so, and the child ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import pickle
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from engine.clock import Clock, SystemClock
+from engine.config import EngineConfig
+from engine.errors import EngineDeadError, KnapServeError
+from engine.loop import EngineClient, Message, run_rounds
+from engine.types import EngineInfo, RoundReport
+
+if TYPE_CHECKING:
+    from engine.tokenizer import Tokenizer
+
+log = logging.getLogger("knapserve.engine")
+
+_HEADER = struct.Struct("<Q")
+_READ = 1 << 18
+
+
+class Channel:
+    """Pickled objects over a socket; both ends belong to the same program."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self.socket = end
+        self._buffer = bytearray()
+        self._early: list[Any] = []
+
+    def send(self, item: Any) -> None:
+        data = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
+        self.socket.sendall(_HEADER.pack(len(data)) + data)
+
+    def receive(self) -> list[Any]:
+        """What is there, after waiting for some bytes of it. Raises EOFError when the other end is gone."""
+        if self._early:
+            items, self._early = self._early, []
+            return items
+        data = self.socket.recv(_READ)
+        if not data:
+            raise EOFError
+        self._buffer += data
+        items, at = [], 0
+        while len(self._buffer) - at >= _HEADER.size:
+            (size,) = _HEADER.unpack_from(self._buffer, at)
+            if len(self._buffer) - at - _HEADER.size < size:
+                break
+            at += _HEADER.size
+            items.append(pickle.loads(memoryview(self._buffer)[at : at + size]))
+            at += size
+        del self._buffer[:at]
+        return items
+
+    def one(self) -> Any:
+        """The next object; others that came with it stay for `receive`."""
+        while not (items := self.receive()):
+            pass
+        self._early = items[1:]
+        return items[0]
+
+
+class Launch:
+    """A child that loads a model, while its parent does something else."""
+
+    def __init__(self, config: EngineConfig, *, log_level: str = "info") -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = [sys.executable, "-m", "engine.process", str(theirs.fileno())]
+            self.child = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        self.channel = Channel(ours)
+        self.channel.send((config, log_level))
+
+    def ready(self, clock: Clock | None = None) -> EngineProcess:
+        """Wait until the model is loaded. Raises what kept it from that."""
+        try:
+            answer = self.channel.one()
+        except (EOFError, OSError):
+            raise EngineDeadError(f"its process ended while loading, with {self.child.wait()}") from None
+        except BaseException:
+            self.child.kill()
+            raise
+        if isinstance(answer, BaseException):
+            self.child.wait()
+            raise answer
+        return EngineProcess(self, clock or SystemClock(), *answer)
+
+
+class EngineProcess(EngineClient):
+    """Runs an engine in a child process. Public methods belong to the event loop's thread."""
+
+    def __init__(self, launch: Launch, clock: Clock, info: EngineInfo, tokenizer: Tokenizer, max_live: int) -> None:
+        super().__init__(info, tokenizer, clock, max_live)
+        self._child, self._channel = launch.child, launch.channel
+        self._outbox: SimpleQueue[Message | None] = SimpleQueue()
+        self._sender = threading.Thread(target=self._send_all, name="knapserve-to-engine", daemon=True)
+        self._ended = False
+
+    async def start(self) -> None:
+        self._sender.start()
+        asyncio.get_running_loop().add_reader(self._channel.socket.fileno(), self._readable)
+
+    def _send(self, message: Message) -> None:
+        self._outbox.put(message)
+
+    def _send_all(self) -> None:
+        """In a thread: a long prompt may fill the socket until the child's round is over."""
+        try:
+            while True:
+                message = self._outbox.get()
+                self._channel.send(message)
+                if message is None:
+                    return
+        except OSError:
+            log.debug("the engine's process no longer listens")
+
+    def _alive(self) -> bool:
+        return self._sender.ident is not None and self._child.poll() is None
+
+    async def _join(self) -> None:
+        self._outbox.put(None)
+        if self._sender.ident is None:
+            self._child.kill()
+        try:
+            await asyncio.to_thread(self._child.wait, 10.0)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            await asyncio.to_thread(self._child.wait)
+        self._close()
+
+    def _readable(self) -> None:
+        """Whatever has come is delivered together."""
+        try:
+            items = self._channel.receive()
+        except (EOFError, OSError):
+            items = [None]
+        for item in items:
+            self._heartbeat = self._clock.now()
+            if isinstance(item, RoundReport):
+                self._last = item
+                self._deliver(item)
+            elif isinstance(item, str):
+                self._failure = item
+            elif item is None:
+                self._close()
+                if not self._stop:
+                    self._failure = self._failure or "its process has ended"
+                    log.error("the engine's process has ended")
+                    self._fail()
+
+    def _close(self) -> None:
+        if not self._ended:
+            self._ended = True
+            asyncio.get_running_loop().remove_reader(self._channel.socket.fileno())
+            self._channel.socket.close()
+
+
+class _Child:
+    """`engine.loop.Outside` at the child's end of the socket."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._poll = select.poll()
+        self._poll.register(channel.socket, select.POLLIN)
+        self.stopped = False
+
+    def take(self) -> list[Message]:
+        taken: list[Message] = []
+        while not self.stopped and self._poll.poll(0):
+            try:
+                items = self._channel.receive()
+            except (EOFError, OSError):
+                items = [None]
+            taken += [item for item in items if item is not None]
+            self.stopped = None in items
+        return taken
+
+    def wait(self, timeout: float) -> None:
+        self._poll.poll(1000 * timeout)
+
+    def deliver(self, report: RoundReport) -> None:
+        self._send(report)
+
+    def show_life(self) -> None:
+        self._send(True)
+
+    def _send(self, item: RoundReport | bool) -> None:
+        try:
+            self._channel.send(item)
+        except OSError:  # the parent is gone
+            self.stopped = True
+
+
+def _load(config: EngineConfig) -> tuple[Any, Any]:
+    from engine.build import LoadedModel
+
+    model = LoadedModel(config)
+    core = model.core(config)
+    model.warm_up()
+    return core, (core.info, core.tokenizer, core.info.max_num_seqs + config.max_queued)
+
+
+def _main(descriptor: int, load: Callable[[EngineConfig], tuple[Any, Any]] = _load) -> int:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the parent drains, then says when to end
+    channel = Channel(socket.socket(fileno=descriptor))
+    config, level = channel.one()
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    for name in ("knapserve", "engine", "profiles"):
+        logging.getLogger(name).setLevel(level.upper())
+    try:
+        core, answer = load(config)
+    except KnapServeError as error:
+        channel.send(error)
+        return 2
+    channel.send(answer)
+    try:
+        run_rounds(core, _Child(channel))
+    except Exception as error:
+        log.exception("the engine loop has failed")
+        channel.send(f"{type(error).__name__}: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(int(sys.argv[1])))

@@ -1,0 +1,209 @@
+"""The native kernels: right, and the same to the last bit whatever shares the pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
+from torch import Tensor
+from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
+
+from engine.build import LoadedModel
+from engine.errors import ConfigError
+from engine.model.attention import Segment
+from engine.native.library import library
+from engine.sampling import draw
+
+pytestmark = pytest.mark.skipif(library() is None, reason="needs a C++ compiler")
+
+WIDE = {"head_dim": 32, "hidden_size": 96, "intermediate_size": 160, "max_position_embeddings": 2560}
+SHAPES: dict[str, tuple[type[PreTrainedConfig], dict[str, Any]]] = {
+    "llama": (LlamaConfig, {}),
+    "llama tied": (LlamaConfig, {"tie_word_embeddings": True, "head_dim": 64}),
+    "llama one kv head": (LlamaConfig, {"num_attention_heads": 7, "num_key_value_heads": 1, "hidden_size": 224}),
+    "llama biases": (LlamaConfig, {"attention_bias": True, "mlp_bias": True, "num_key_value_heads": 4}),
+    "mistral window": (MistralConfig, {"sliding_window": 100}),
+    "qwen2": (Qwen2Config, {"num_attention_heads": 6}),
+    "qwen3": (Qwen3Config, {"head_dim": 128, "num_attention_heads": 10}),
+    "qwen3 windows": (
+        Qwen3Config,
+        {
+            "use_sliding_window": True,
+            "sliding_window": 1100,
+            "layer_types": ["sliding_attention", "full_attention"] * 2,
+        },
+    ),
+}
+LENGTH = 2300  # three parts of the context, the last one short
+TOKENS = torch.randint(0, 1024, (LENGTH,), generator=torch.Generator().manual_seed(1)).tolist()
+
+
+@pytest.fixture(params=SHAPES)
+def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    family, changes = SHAPES[request.param]
+    tiny_model(tmp_path, family, seed=len(request.param), **(WIDE | changes))
+    return tmp_path
+
+
+def run(model: LoadedModel, segments: list[Segment], record: list[Tensor] | None = None) -> Tensor:
+    """Logits of all rows."""
+    tokens = [t for s in segments for t in TOKENS[s.start : s.start + s.rows]]
+    x = model.decoder.run(model.decoder.embed(tokens), model.attention.prepare(segments), record)
+    return model.decoder.head(x)
+
+
+def chunks(slab: int, *sizes: int) -> list[Segment]:
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return [Segment(slab, start, rows) for start, rows in zip(starts, sizes, strict=True)]
+
+
+@torch.inference_mode()
+def test_no_further_from_float32_than_torchs_own_bf16(directory: Path) -> None:
+    """Logits and every residual stream, against the same bf16 weights in float32."""
+    exact = load(torch.float32, model=directory)
+    for layer in exact.decoder._layers:
+        for linear in (layer.qkv, layer.output, layer.gate_up, layer.down):
+            linear._weight.copy_(linear._weight.bfloat16())  # type: ignore[attr-defined]
+    exact.decoder._head._weight.copy_(exact.decoder._head._weight.bfloat16())  # type: ignore[attr-defined]
+    exact.decoder._embedding.copy_(exact.decoder._embedding.bfloat16())
+    models = [exact, *(load(torch.bfloat16, model=directory, kernels=kernels) for kernels in ("native", "torch"))]
+
+    def error(got: Tensor, want: Tensor) -> float:
+        return float((got - want).pow(2).mean().sqrt() / want.std())
+
+    for segment in chunks(0, 500, 1500, 1, 3, LENGTH - 2004):
+        states: list[list[Tensor]] = [[], [], []]
+        want, native, torchs = (run(m, [segment], s) for m, s in zip(models, states, strict=True))
+        assert error(native, want) < 0.1
+        if segment.rows > 100:
+            assert error(native, want) < 1.3 * error(torchs, want)
+        for got, stream in zip(states[1], states[0], strict=True):
+            assert error(got, stream) < 0.1
+
+
+@torch.inference_mode()
+def test_a_row_is_the_same_to_the_last_bit_in_any_pass(directory: Path) -> None:
+    """One by one, in chunks, beside other requests, by one thread or two: the last 40 rows of a long context."""
+    model = load(torch.bfloat16, model=directory, kernels="native", threads=1)
+    for segment in chunks(0, 1000, LENGTH - 1040):
+        run(model, [segment])
+    model.attention.cache.copy(0, 1, LENGTH - 40)
+    model.attention.cache.copy(0, 3, LENGTH - 40)
+    first = LENGTH - 40
+    alone = torch.cat([run(model, [Segment(0, first + i, 1)]) for i in range(40)])
+    assert torch.equal(run(model, [Segment(1, first, 40)]), alone)
+    run(model, [Segment(2, 0, 9)])
+    native = library()
+    assert native is not None
+    native.set_threads(2)
+    try:
+        mixed = [run(model, [Segment(2, 9 + i, 5), Segment(3, first + i, 8)])[5:] for i in range(0, 40, 8)]
+        assert torch.equal(torch.cat(mixed), alone)
+        again = torch.cat([run(model, [Segment(1, first + i, 1)]) for i in range(40)])
+        assert torch.equal(again, alone)
+    finally:
+        native.set_threads(1)
+
+
+@torch.inference_mode()
+def test_rows_with_plans_of_their_own(directory: Path) -> None:
+    model = load(torch.bfloat16, model=directory, kernels="native")
+    generator = torch.Generator().manual_seed(2)
+    plans = [tuple(torch.randint(0, 2, (model.spec.sublayers,), generator=generator).tolist()) for _ in range(4)]
+    plans[2] = (0,) * model.spec.sublayers
+    for slab in range(4):
+        run(model, [Segment(slab, 0, 30)])
+    x = model.decoder.embed(TOKENS[30:34])
+    segments = [Segment(slab, 30, 1) for slab in range(4)]
+    together = model.decoder.run_plans(x, model.attention.prepare(segments), plans)
+    for i, plan in enumerate(plans):
+        alone = model.decoder.run_plan(x[i : i + 1], model.attention.prepare(segments[i : i + 1]), plan)
+        assert torch.equal(together[i : i + 1], alone)
+        by_hand, batch = x[i : i + 1], model.attention.prepare(segments[i : i + 1])
+        for index, variant in enumerate(plan):
+            by_hand = model.decoder.sublayer(index, by_hand, batch) if variant else by_hand
+        assert torch.equal(by_hand, alone)
+    assert torch.equal(together[2], x[2])
+
+
+@torch.inference_mode()
+def test_candidates_see_the_cache_before_them_and_themselves(directory: Path) -> None:
+    """A candidate state that is the row's own input comes out as the row did, and nothing is written."""
+    model = load(torch.bfloat16, model=directory, kernels="native")
+    for segment in chunks(0, 1500, 600):
+        states: list[Tensor] = []
+        run(model, [segment], states)
+    positions = (1500, 1777, 2099)
+    rows = torch.tensor([p - 1500 for p in positions])
+    batch = model.attention.candidates(0, positions, 2)
+    for index in range(model.spec.sublayers):
+        want = states[index + 1][rows]
+        got = model.decoder.sublayer(index, states[index][rows].repeat(2, 1), batch)
+        assert torch.allclose(got[:3], want, atol=0.02 * float(want.std()), rtol=0.01)
+        assert torch.equal(got[:3], got[3:])
+    assert torch.equal(run(model, [Segment(0, 2099, 1)]), model.decoder.head(states[-1][599:]))
+
+
+def test_answers_are_equal_under_every_policy(tmp_path: Path) -> None:
+    """Greedy and sampled, alone and mixed in a batch: in bf16 too, to the token."""
+    tiny_model(tmp_path, LlamaConfig, **(WIDE | {"max_position_embeddings": 256}))
+    model = load(torch.bfloat16, model=tmp_path, kernels="native")
+    core = model.core(_config(tmp_path))
+    prompts = [chat_ids(core, f"prompt number {i} of several") for i in range(8)]
+    for sampling in (SAMPLED, None):
+        options: dict[str, Any] = {} if sampling is None else {"sampling": sampling}
+        plain = answer(core, prompts, policies=["none"], **options)
+        assert len(set(plain)) > 1
+        for policies in (["fixed"], ["layerskip"], ["knapspec"], ["none", "fixed", "layerskip", "knapspec"]):
+            for concurrency in (1, 5):
+                assert answer(core, prompts, policies=policies, concurrency=concurrency, **options) == plain
+
+
+def _config(directory: Path) -> Any:
+    from engine.config import EngineConfig
+
+    return EngineConfig(model=str(directory), kernels="native", max_num_batched_tokens=24)
+
+
+def test_the_cache_gives_memory_back_and_copies(directory: Path) -> None:
+    model = load(torch.bfloat16, model=directory, kernels="native")
+    with torch.inference_mode():
+        run(model, [Segment(0, 0, 200)])
+        want = run(model, [Segment(0, 200, 1)])
+        model.attention.cache.copy(0, 2, 200)
+        assert torch.equal(run(model, [Segment(2, 200, 1)]), want)
+        model.attention.cache.discard(2, 100, 200)
+        assert not torch.equal(run(model, [Segment(2, 200, 1)]), want)
+        assert torch.equal(run(model, [Segment(0, 200, 1)]), want)
+        model.attention.cache.discard(2, 0, 100)
+        model.attention.cache.fill(2, 64)
+        assert torch.isfinite(run(model, [Segment(2, 64, 1)])).all()
+
+
+def test_what_the_kernels_cannot_run_is_refused(tmp_path: Path) -> None:
+    tiny_model(tmp_path, LlamaConfig, head_dim=16)
+    with pytest.raises(ConfigError, match="multiples of 32"):
+        load(torch.bfloat16, model=tmp_path, kernels="native")
+    with pytest.raises(ConfigError, match="bfloat16"):
+        load(torch.float32, model=tmp_path, kernels="native")
+    assert load(torch.bfloat16, model=tmp_path).key.backend != "native"
+    assert load(torch.bfloat16, model=tmp_path, kernels="torch").key.backend != "native"
+
+
+@pytest.mark.parametrize("vocabulary", [1, 15, 1000, 1024 * 37 + 5])
+def test_the_largest_logit_and_its_share(vocabulary: int) -> None:
+    generator = torch.Generator().manual_seed(vocabulary)
+    logits = 4 * torch.randn(5, vocabulary, generator=generator)
+    logits[1] = 3.0  # all equal: the first
+    logits[2, vocabulary // 2] = logits[2, -1] = logits[2].max() + 1
+    logits[3] = float("-inf")
+    logits[3, vocabulary // 3] = -1000.0
+    tokens, shares = draw(logits, [GREEDY] * 5, range(5), confidence=True)
+    assert tokens == logits.argmax(-1).tolist()
+    assert tokens[1] == 0
+    assert tokens[2] == vocabulary // 2
+    assert shares == pytest.approx(logits.softmax(-1).amax(-1).tolist(), rel=1e-5)
+    assert draw(logits, [GREEDY] * 5, range(5)) == (tokens, [])
