@@ -9,7 +9,8 @@ import torch
 from engine.clock import Clock
 from engine.kv.cache import bytes_per_token
 from engine.model.spec import ModelSpec
-from engine.native.library import library
+from engine.native.library import loaded
+from engine.native.linear import huge
 
 _BYTES = 512 << 20  # far beyond any cache
 
@@ -19,15 +20,18 @@ class ReadBandwidth:
 
     def __init__(self, device: torch.device, clock: Clock) -> None:
         self._clock = clock
-        self._block = torch.ones(_BYTES // 8, dtype=torch.int64, device=device)
+        self._native = loaded() if device.type == "cpu" else None
+        if self._native is None:
+            self._block = torch.ones(_BYTES // 8, dtype=torch.int64, device=device)
+        else:
+            self._block = huge(_BYTES // 8, torch.int64).fill_(1)
         self._seen: list[float] = []
 
     def observe(self) -> None:
         """One timed read."""
         started = self._clock.now()
-        native = library() if self._block.device.type == "cpu" else None
-        if native is not None:
-            native.read(self._block.data_ptr(), _BYTES)
+        if self._native is not None:
+            self._native.read(self._native.team(torch.get_num_threads()), self._block.data_ptr(), _BYTES)
         else:
             self._block.sum().item()
         self._seen.append(_BYTES / (self._clock.now() - started))

@@ -26,6 +26,7 @@ from engine.contenders import (
 from engine.draft.base import policy_names
 from engine.draft.tpt import expected_tokens
 from engine.errors import ConfigError
+from engine.model.source import SyntheticSource
 from engine.model.synthetic import PREFIX
 from engine.types import SamplingParams
 
@@ -164,7 +165,8 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     for number, batch in enumerate(batches):
         turn = number % len(contenders)
         answers = {c.name: c.run(batch, args.concurrency) for c in contenders[turn:] + contenders[:turn]}
-        differing += sum(answers[name] != answers["none"] for name in names)
+        plain = answers["none"] or []
+        differing += sum(a != b for name in names for a, b in zip(answers[name] or [], plain, strict=True))
         bandwidth.observe()
     rows = [summarise(c, contenders[0].tally, model.spec.layers) for c in contenders]
     key = model.key
@@ -178,10 +180,16 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     )
     print(table(rows))
     reading = _reading(contenders[0].tally, model, bandwidth.median)
-    print(
-        f"plain decoding reads {reading['read'] / 1e9:.1f} GB/s, {reading['share']:.0%} of the "
-        f"{reading['bandwidth'] / 1e9:.1f} GB/s that this device reads (weights and live cache, once a round)"
-    )
+    if reading:
+        print(
+            f"plain decoding reads {reading['read'] / 1e9:.1f} GB/s (weights and live cache, once a round), "
+            f"{reading['share']:.0%} of the {reading['bandwidth'] / 1e9:.1f} GB/s that memory gives; small models stay "
+            "in the CPU's caches"
+        )
+    if args.concurrency > 1 and args.hf:
+        print("transformers' generate answers one prompt at a time")
+    if args.url:
+        print("servers may keep prefixes of earlier runs in their caches; here every contender reads its prompts")
     result = {
         "machine": key.hardware,
         "model": model.source.name,
@@ -208,6 +216,8 @@ def _others(
     if args.context and (kinds or args.url):
         raise ConfigError("others cannot start from an imagined context: leave out --context")
     others: list[Contender] = [UrlContender(url, sampling) for url in args.url]
+    if isinstance(model.source, SyntheticSource) and kinds not in ([], ["plain"]):
+        raise ConfigError("a synthetic model's acceptance says nothing about transformers': use --hf plain")
     if kinds:
         theirs = load_hugging_face(model.source, model.key.dtype, sampling)
         exit_layer = config.layerskip_exit or max(model.spec.layers // 4, 1)
@@ -216,7 +226,9 @@ def _others(
 
 
 def _reading(plain: Tally, model: LoadedModel, bandwidth: float) -> dict[str, float]:
-    """Bytes per second that plain decoding had to read, and what share of `bandwidth` that is."""
+    """Bytes per second that plain decoding had to read, and what share of `bandwidth` that is; empty if it was idle."""
+    if not plain.rounds:
+        return {}
     step = bytes_to_read(model.spec, DTYPES[model.key.dtype], model.backend.cache_dtype, 0)
     one = bytes_to_read(model.spec, DTYPES[model.key.dtype], model.backend.cache_dtype, 1) - step
     read = (plain.rounds * step + plain.context * one) / plain.decode_seconds

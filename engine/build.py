@@ -42,6 +42,8 @@ log = logging.getLogger("knapserve.engine")
 EMBEDDED = Path(__file__).parent / "embedded"
 _SMALL_LAYER = 8 << 20  # bytes
 _WARM_ROWS = 64
+_LONG_ROUND = 1.0  # seconds that reading a prompt may take at a time
+_TYPICAL_CONTEXT = 512
 DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float32", "float64")}
 
 
@@ -143,12 +145,18 @@ class LoadedModel:
         _check_policy(config.draft_policy)
         assert self.profile is not None
         sequences = min(config.max_num_seqs, self.size.slabs)
+        costs = CostModel(self.spec, self.profile)
+        typical = min(self.length, _TYPICAL_CONTEXT)
+        rows = config.max_num_batched_tokens or max(costs.rows_within(_LONG_ROUND, typical), sequences)
+        # Where a plain round takes longer than the stall allowed, a round that reads a prompt may take twice as long.
+        stall = max(config.prefill_stall, 2 * costs.verify_pass(1, [typical]))
         scheduler = Scheduler(
             BlockManager(self.size.slabs, self.size.blocks_per_slab, config.block_size, self.size.capacity),
             self.clock,
             max_model_len=self.length,
             max_num_seqs=sequences,
-            max_num_batched_tokens=config.max_num_batched_tokens,
+            max_num_batched_tokens=rows,
+            max_shared_tokens=costs.rows_within(stall, typical),
             eos_token_ids=self.source.eos_token_ids,
         )
         info = EngineInfo(
@@ -165,7 +173,7 @@ class LoadedModel:
             profile_hardware=self.key.hardware,
             sampling_defaults=self.source.sampling_defaults,
         )
-        policies = PolicyContext(self.spec, config, CostModel(self.spec, self.profile), self.clock)
+        policies = PolicyContext(self.spec, config, costs, self.clock)
         runner = Runner(self.decoder, self.attention, self.clock)
         return EngineCore(info, self.tokenizer, scheduler, runner, policies, self.clock)
 

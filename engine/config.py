@@ -78,7 +78,14 @@ class EngineConfig:
     threads: int = setting(0, "CPU threads for the model; 0: one per core, but a single one for tiny models")
     max_model_len: int | None = setting(None, "longest context in tokens; default: the model's own", parse=int)
     max_num_seqs: int = setting(16, "most requests running at once")
-    max_num_batched_tokens: int = setting(512, "most rows of one verify pass, prompt chunks included")
+    max_num_batched_tokens: int | None = setting(
+        None,
+        "most rows of one verify pass, prompt chunks included; default: what takes about a second by the profile",
+        parse=int,
+    )
+    prefill_stall: float = setting(
+        0.1, "seconds that a round may take while prompts are read beside requests that decode"
+    )
     kv_cache_memory: int | float = setting(
         0.4, "memory for the K/V cache: bytes (4GiB) or a share of what is free (0.4)", parse=parse_memory
     )
@@ -110,7 +117,7 @@ class EngineConfig:
     profile: Path | None = setting(None, "use this latency profile; it must match this machine and model", parse=_path)
 
     def __post_init__(self) -> None:
-        for name in ("max_num_seqs", "max_num_batched_tokens", "block_size", "knapspec_interval", "knapspec_redecide",
+        for name in ("max_num_seqs", "block_size", "knapspec_interval", "knapspec_redecide",
                      "knapspec_rows", "knapspec_resolution"):  # fmt: skip
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -128,5 +135,7 @@ class EngineConfig:
             raise ConfigError(f"knapspec_tau is a cosine, not {self.knapspec_tau}")
         if self.max_model_len is not None and self.max_model_len < 2:
             raise ConfigError(f"max_model_len must be at least 2, not {self.max_model_len}")
-        if self.max_num_batched_tokens < self.max_num_seqs:
+        if self.max_num_batched_tokens is not None and self.max_num_batched_tokens < self.max_num_seqs:
             raise ConfigError("max_num_batched_tokens must be at least max_num_seqs: every running request needs a row")
+        if not self.prefill_stall > 0:
+            raise ConfigError(f"prefill_stall must be a time in seconds, not {self.prefill_stall}")

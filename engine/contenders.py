@@ -46,10 +46,10 @@ class Tally:
     tested: int = 0
     skipped_attention: int = 0
     skipped_mlp: int = 0
-    context: int = 0  # positions that the decode rounds found in the cache
+    context: float = 0.0  # positions that the decode rounds read from the cache, mean over layers
 
-    def round(self, report: RoundReport, context: int) -> None:
-        """Count one round over requests with `context` cached positions in all."""
+    def round(self, report: RoundReport, context: float) -> None:
+        """Count one round over requests with `context` positions to read in all."""
         self.search_seconds += report.search_seconds
         self.other_seconds += report.other_seconds
         emitted = sum(r.emitted for r in report.rounds)
@@ -95,6 +95,7 @@ class PolicyContender:
 
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:
         core, tally = self.core, self.tally
+        spec, whole = core.costs.spec, (1,) * core.costs.spec.sublayers
         core.scheduler.blocks.clear()  # every contender reads the prompt itself
         if self._context:
             core.imagine(self._context)
@@ -111,7 +112,7 @@ class PolicyContender:
                     )
                 )
                 live += 1
-            context = sum(r.computed for r in core.scheduler.running)
+            context = sum(spec.scanned(whole, r.computed) for r in core.scheduler.running) / spec.layers
             report = core.step()
             tally.round(report, context)
             for event in report.events:
@@ -141,6 +142,7 @@ class HuggingFaceContender:
         self._model = model
         self._clock = SystemClock()
         self._options: dict[str, Any] = {"max_new_tokens": sampling.max_tokens, "do_sample": False}
+        self._options["repetition_penalty"] = 1.0  # whatever the checkpoint asks for: nobody else applies it here
         if sampling.ignore_eos:
             self._options["eos_token_id"] = None
         if kind == "early-exit":
@@ -214,6 +216,7 @@ class UrlContender:
             "model": self._get("/v1/models")["data"][0]["id"],
             "max_tokens": sampling.max_tokens,
             "temperature": sampling.temperature,
+            "seed": 0,
         }
         if sampling.ignore_eos:
             self._body["ignore_eos"] = True

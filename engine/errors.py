@@ -10,7 +10,7 @@ KnapServeError
 ├── QueueFullError         try again after `retry_after` seconds
 └── EngineUnavailableError
     ├── EngineDrainingError    stopping: no new requests
-    └── EngineDeadError        the loop has failed; `__cause__` says why
+    └── EngineDeadError        the loop, or its process, has failed
 """
 
 from __future__ import annotations

@@ -227,37 +227,14 @@ class EngineThread(EngineClient):
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join, 10.0)
 
-    # -- in the engine's thread: `Outside` ---------------------------------------------------------------------------
-
     def _run(self) -> None:
+        """The thread."""
         try:
-            run_rounds(self._core, self)
+            run_rounds(self._core, self._Outside(self))
         except Exception as error:
             log.exception("the engine loop has failed")
             self._failure = f"{type(error).__name__}: {error}"
             self._call(self._fail)
-
-    @property
-    def stopped(self) -> bool:
-        return self._stop
-
-    def take(self) -> list[Message]:
-        taken: list[Message] = []
-        while self._inbox:
-            taken.append(self._inbox.popleft())
-        return taken
-
-    def wait(self, timeout: float) -> None:
-        self._wake.wait(timeout)
-        self._wake.clear()
-
-    def deliver(self, report: RoundReport) -> None:
-        self._heartbeat = self._clock.now()
-        self._last = report
-        self._call(self._deliver, report)
-
-    def show_life(self) -> None:
-        self._heartbeat = self._clock.now()
 
     def _call(self, function: Callable[..., None], *args: object) -> None:
         """Run on the event loop's thread; a loop that is gone has nobody to tell."""
@@ -267,3 +244,31 @@ class EngineThread(EngineClient):
             self._loop.call_soon_threadsafe(function, *args)
         except RuntimeError:
             log.debug("the event loop is closed")
+
+    class _Outside:
+        """The engine's thread's view of its owner."""
+
+        def __init__(self, owner: EngineThread) -> None:
+            self._owner = owner
+
+        @property
+        def stopped(self) -> bool:
+            return self._owner._stop
+
+        def take(self) -> list[Message]:
+            inbox, taken = self._owner._inbox, []
+            while inbox:
+                taken.append(inbox.popleft())
+            return taken
+
+        def wait(self, timeout: float) -> None:
+            self._owner._wake.wait(timeout)
+            self._owner._wake.clear()
+
+        def deliver(self, report: RoundReport) -> None:
+            self.show_life()
+            self._owner._last = report
+            self._owner._call(self._owner._deliver, report)
+
+        def show_life(self) -> None:
+            self._owner._heartbeat = self._owner._clock.now()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import pickle
 import select
 import signal
@@ -17,7 +18,6 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from engine.loop import EngineClient, Message, run_rounds
 from engine.types import EngineInfo, RoundReport
 
 if TYPE_CHECKING:
+    from engine.core import EngineCore
     from engine.tokenizer import Tokenizer
 
 log = logging.getLogger("knapserve.engine")
@@ -77,29 +78,54 @@ class Channel:
 
 
 class Launch:
-    """A child that loads a model, while its parent does something else."""
+    """A child that loads a model, while its parent does something else. Leaving it without an engine ends the child."""
 
     def __init__(self, config: EngineConfig, *, log_level: str = "info") -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            command = [sys.executable, "-m", "engine.process", str(theirs.fileno())]
+            # -P: modules that happen to lie in the current directory are not ours.
+            command = [sys.executable, "-P", "-m", "engine.process", str(theirs.fileno())]
             self.child = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         self.channel = Channel(ours)
-        self.channel.send((config, log_level))
+        self._handed_over = False
+        try:
+            self.channel.send((config, log_level))
+        except BaseException:
+            self._end()
+            raise
+
+    def __enter__(self) -> Launch:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if not self._handed_over:
+            self._end()
 
     def ready(self, clock: Clock | None = None) -> EngineProcess:
         """Wait until the model is loaded. Raises what kept it from that."""
         try:
             answer = self.channel.one()
         except (EOFError, OSError):
-            raise EngineDeadError(f"its process ended while loading, with {self.child.wait()}") from None
-        except BaseException:
-            self.child.kill()
-            raise
-        if isinstance(answer, BaseException):
-            self.child.wait()
+            raise EngineDeadError(f"its process ended while loading ({how_it_ended(self.child.wait())})") from None
+        if isinstance(answer, str):
+            raise EngineDeadError(answer)
+        if isinstance(answer, KnapServeError):
             raise answer
+        self._handed_over = True
         return EngineProcess(self, clock or SystemClock(), *answer)
+
+    def _end(self) -> None:
+        self.child.kill()
+        self.child.wait()
+        self.channel.socket.close()
+
+
+def how_it_ended(code: int) -> str:
+    """A process's return code in words."""
+    if code >= 0:
+        return f"exit code {code}"
+    name = signal.Signals(-code).name
+    return f"{name}, perhaps for lack of memory" if name == "SIGKILL" else name
 
 
 class EngineProcess(EngineClient):
@@ -154,15 +180,21 @@ class EngineProcess(EngineClient):
             self._heartbeat = self._clock.now()
             if isinstance(item, RoundReport):
                 self._last = item
-                self._deliver(item)
+                try:
+                    self._deliver(item)
+                except Exception:
+                    log.exception("a round's report could not be delivered")
             elif isinstance(item, str):
-                self._failure = item
+                self._failed(item)
             elif item is None:
                 self._close()
-                if not self._stop:
-                    self._failure = self._failure or "its process has ended"
-                    log.error("the engine's process has ended")
-                    self._fail()
+                self._failed(f"its process has ended ({how_it_ended(self._child.wait())})")
+
+    def _failed(self, reason: str) -> None:
+        if self._failure is None and not self._stop:
+            log.error("the engine has failed: %s", reason)
+            self._failure = reason
+            self._fail()
 
     def _close(self) -> None:
         if not self._ended:
@@ -207,7 +239,30 @@ class _Child:
             self.stopped = True
 
 
-def _load(config: EngineConfig) -> tuple[Any, Any]:
+class _Watch:
+    """Ends the child if its parent goes away while it cannot look at its socket: while it loads."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._poll = select.poll()
+        self._poll.register(channel.socket, select.POLLIN)  # nothing but the end comes in at that time
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.is_set():
+            if self._poll.poll(100):
+                os._exit(1)
+
+
+def _load(config: EngineConfig) -> tuple[EngineCore, tuple[EngineInfo, Tokenizer, int]]:
+    """The engine, and what its parent must know of it."""
     from engine.build import LoadedModel
 
     model = LoadedModel(config)
@@ -216,7 +271,7 @@ def _load(config: EngineConfig) -> tuple[Any, Any]:
     return core, (core.info, core.tokenizer, core.info.max_num_seqs + config.max_queued)
 
 
-def _main(descriptor: int, load: Callable[[EngineConfig], tuple[Any, Any]] = _load) -> int:
+def _main(descriptor: int) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the parent drains, then says when to end
     channel = Channel(socket.socket(fileno=descriptor))
@@ -225,10 +280,15 @@ def _main(descriptor: int, load: Callable[[EngineConfig], tuple[Any, Any]] = _lo
     for name in ("knapserve", "engine", "profiles"):
         logging.getLogger(name).setLevel(level.upper())
     try:
-        core, answer = load(config)
+        with _Watch(channel):
+            core, answer = _load(config)
     except KnapServeError as error:
         channel.send(error)
         return 2
+    except Exception as error:
+        log.exception("the model cannot be loaded")
+        channel.send(f"{type(error).__name__}: {error}")
+        return 1
     channel.send(answer)
     try:
         run_rounds(core, _Child(channel))

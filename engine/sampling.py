@@ -9,7 +9,7 @@ is zero noise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import c_float, c_int64
+from ctypes import byref, c_float, c_int64, c_uint64
 from typing import NamedTuple
 
 import torch
@@ -42,8 +42,7 @@ def draw(
     scores = process(scores, params)
     noisy = scores.clone()
     rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
-    noise = gumbel([params[r].seed for r in rows], [positions[r] for r in rows], scores.shape[-1], scores.device)
-    noisy[rows] += noise.to(scores.dtype)
+    _add_gumbel(noisy, rows, [params[r].seed for r in rows], [positions[r] for r in rows])
     return Draw(noisy.argmax(-1).tolist(), top_probability(scores) if confidence else [])
 
 
@@ -97,6 +96,17 @@ def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: t
     bits = _mix(keys[:, None] + ids[None, :])
     u = ((bits >> 33) & 0x7FFFFFFF).float().add_(0.5).mul_(2.0**-31).clamp_(max=1 - 2.0**-24)
     return torch.log1p(u.neg_()).neg_().log_().neg_()
+
+
+def _add_gumbel(scores: Tensor, rows: Sequence[int], seeds: Sequence[int], positions: Sequence[int]) -> None:
+    """Add each row's own noise to those of scores [rows, vocab] that `rows` names."""
+    vocab = scores.shape[-1]
+    if scores.device.type == "cpu" and scores.dtype == torch.float32 and (native := loaded()):
+        # To the last bit independent of the other rows, which torch's vectorised logarithms are not.
+        for row, seed, position in zip(rows, seeds, positions, strict=True):
+            native.gumbel(byref(c_uint64(_row_key(seed, position))), 1, vocab, scores[row].data_ptr())
+        return
+    scores[rows] += gumbel(seeds, positions, vocab, scores.device).to(scores.dtype)
 
 
 def _mix(x: Tensor) -> Tensor:

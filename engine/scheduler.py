@@ -26,8 +26,10 @@ class Scheduler:
         max_model_len: int,
         max_num_seqs: int,
         max_num_batched_tokens: int,
+        max_shared_tokens: int | None = None,
         eos_token_ids: tuple[int, ...] = (),
     ) -> None:
+        """`max_shared_tokens`: most prompt rows of a round in which others decode; None: no other limit."""
         self.blocks = blocks
         self.running: list[Request] = []  # in order of admission
         self.waiting: deque[Request] = deque()
@@ -36,6 +38,7 @@ class Scheduler:
         self._max_model_len = max_model_len
         self._max_num_seqs = max_num_seqs
         self._max_rows = max_num_batched_tokens
+        self._max_shared = max_shared_tokens or max_num_batched_tokens
         self._eos = frozenset(eos_token_ids)
         self._copies: list[Copy] = []
 
@@ -113,6 +116,8 @@ class Scheduler:
             spare -= gamma
             drafting -= gamma
             works.append(self._work(request, 1, draft, request.policy.record(request.draft_state, 1)))
+        if decoding:
+            spare = min(spare, self._max_shared)
         for request in prompts:
             rows = min(request.pending, spare)
             if rows == 0:

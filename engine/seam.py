@@ -1,4 +1,4 @@
-"""Seam 1: what the server sees of the engine. `engine.loop.EngineThread` is the real one; tests use a fake."""
+"""Seam 1: what the server sees of the engine, in a process (`engine.process`), a thread (`engine.loop`) or faked."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from engine.config import EngineConfig
-from engine.errors import KnapServeError
+from engine.errors import EngineUnavailableError, KnapServeError
 from engine.seam import Engine
 from server.config import ServerConfig
 from server.lifecycle import version
@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _bench(args)
     except KnapServeError as error:
         print(f"knapserve: error: {error}", file=sys.stderr)
-        return 2
+        return 1 if isinstance(error, EngineUnavailableError) else 2
     except KeyboardInterrupt:
         return 130
 
@@ -90,10 +90,10 @@ def _engine(config: ServerConfig, engine_config: EngineConfig) -> Engine:
         return build_engine(engine_config)
     from engine.process import Launch
 
-    launch = Launch(engine_config, log_level=config.log_level)
-    import transformers.utils.chat_template_utils  # noqa: F401  # meanwhile: the first chat need not wait for it
+    with Launch(engine_config, log_level=config.log_level) as launch:
+        import transformers.utils.chat_template_utils  # noqa: F401  # meanwhile: the first chat need not wait for it
 
-    return launch.ready()
+        return launch.ready()
 
 
 def _bench(args: argparse.Namespace) -> int:

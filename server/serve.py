@@ -53,7 +53,7 @@ class GracefulServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Signal handler. Unlike the base class's it never raises the signal again: a drained process exits 0."""
         if self._stopping is not None and sig == signal.SIGINT:
-            os._exit(130)  # the engine's thread may be in a long pass; an orderly exit would wait for it
+            os._exit(130)  # the engine may be in a long pass; an orderly exit would wait for it
         if self._loop is None:
             raise KeyboardInterrupt
         self._loop.call_soon_threadsafe(self._stop)
@@ -137,8 +137,8 @@ def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulSer
 
 def run(engine: Engine, config: ServerConfig, listener: socket.socket) -> int:
     """Serve until a signal or a failure; the exit code."""
-    # The engine's thread must not wait for the interpreter lock while a burst of HTTP work holds it: 5 ms, the default,
-    # is longer than a round of a small model.
+    # With --engine thread: it must not wait for the interpreter lock while a burst of HTTP work holds it. 5 ms, the
+    # default, is longer than a round of a small model.
     sys.setswitchinterval(_SWITCH_INTERVAL)
     server = build_server(engine, config, listener.getsockname()[1])
     try:

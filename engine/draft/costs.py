@@ -52,6 +52,13 @@ class CostModel:
         width = rows / max(len(contexts), 1)
         return self.verify[_width(rows)].factor * self._price(self._all, rows, contexts, width)
 
+    def rows_within(self, seconds: float, context: int) -> int:
+        """Most rows (16, 32 … 2048) of a verify pass that is to take no longer than this."""
+        rows = 16
+        while rows < 2048 and self.verify_pass(2 * rows, [context]) <= seconds:
+            rows *= 2
+        return rows
+
     def verify_passes(self, rows: np.ndarray, contexts: Sequence[int]) -> np.ndarray:
         """`verify_pass` for an array of row counts (expected values, so not whole numbers)."""
         knots = sorted({*self.profile.rows, *_WIDTHS, int(np.ceil(rows.max()))})

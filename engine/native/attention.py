@@ -29,7 +29,7 @@ class NativeCache:
         blocks = -(-length // TILE) * TILE // BLOCK
         shape = (spec.layers, slabs, spec.kv_heads, blocks, 2 * BLOCK * spec.head_dim)
         self._all, self._map = reserved_zeros(shape, self.dtype, self.device, f"{slabs} × {length} tokens")
-        layer, slab, head, self._block, _ = self._all.stride()
+        layer, slab, head, _, _ = self._all.stride()
         self.struct = native.Cache(self._all.data_ptr(), layer, slab, head)
 
     def fill(self, slab: int, tokens: int) -> None:
@@ -62,8 +62,11 @@ class NativeBatch:
     """Slab and position of each row. `own`: rows of candidates, see `attention.CandidateBatch`."""
 
     def __init__(self, attention: NativeAttention, slabs: Sequence[int], positions: Sequence[int], own: bool) -> None:
+        cache = attention.cache
+        assert 0 <= min(slabs) <= max(slabs) < cache.slabs
+        assert 0 <= min(positions) <= max(positions) < cache.length
         self.rows, self.own = len(slabs), own
-        self.cache, self.rope = ctypes.byref(attention.cache.struct), attention.rope
+        self.cache, self.rope = ctypes.byref(cache.struct), attention.rope
         ints = ctypes.c_int32 * self.rows
         self.slabs, self.positions = ints(*slabs), ints(*positions)
 
@@ -85,9 +88,7 @@ class NativeAttention:
         self.rope = self._factors.data_ptr()
 
     def prepare(self, segments: Sequence[Segment]) -> NativeBatch:
-        """The batch of a pass whose rows are the segments' positions in order; segments are sorted by slab."""
-        if all(s.rows == 1 for s in segments):
-            return NativeBatch(self, [s.slab for s in segments], [s.start for s in segments], False)
+        """The batch of a pass whose rows are the segments' positions in order; rows of a slab are neighbours."""
         slabs = [s.slab for s in segments for _ in range(s.rows)]
         return NativeBatch(self, slabs, [p for s in segments for p in range(s.start, s.start + s.rows)], False)
 

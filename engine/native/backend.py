@@ -9,7 +9,7 @@ from engine.model.spec import ModelSpec
 from engine.native.attention import NativeAttention, NativeCache
 from engine.native.decoder import NativeDecoder, fits
 from engine.native.library import library
-from engine.native.linear import NativeLinear
+from engine.native.linear import NativeLinears
 
 
 def native_backend(spec: ModelSpec, threads: int) -> Backend | None:
@@ -17,8 +17,8 @@ def native_backend(spec: ModelSpec, threads: int) -> Backend | None:
     found = library() if fits(spec) else None
     if found is None:
         return None
-    found.set_threads(threads)
-    return Backend(NativeLinear.name, NativeLinear, NativeDecoder, torch.bfloat16, _attention)
+    linears = NativeLinears(found, threads)
+    return Backend(linears.name, linears, NativeDecoder, torch.bfloat16, _attention)
 
 
 def _attention(spec: ModelSpec, slabs: int, length: int) -> NativeAttention:

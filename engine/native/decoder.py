@@ -36,9 +36,8 @@ class NativeDecoder(Decoder):
         head: Linear,
     ) -> None:
         super().__init__(spec, dtype, embedding, layers, norm.float(), head)
-        found = native.library()
-        assert found is not None
-        self._library = found
+        made_by = cast(NativeLinear, head).made_by
+        self._run, self._team = made_by.library.run, made_by.team
         self._kept: list[Tensor] = []  # what the structures point to
         self._structs = (native.Layer * spec.layers)(*(self._layer(i, w) for i, w in enumerate(layers)))
         self._all = bytes([1]) * spec.sublayers
@@ -103,7 +102,8 @@ class NativeDecoder(Decoder):
         b = cast(NativeBatch, batch)
         x = x.clone(memory_format=torch.contiguous_format)
         assert x.shape[0] == b.rows
-        self._library.run(
+        self._run(
+            self._team,
             self._model,
             b.cache,
             native.Pass(

@@ -14,10 +14,12 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #ifdef __x86_64__
@@ -36,6 +38,7 @@ constexpr int LANES = 16, PANEL = 32, BLOCK = 16;
 constexpr int TILE = 64;         // positions whose scores are computed before they are weighed
 constexpr int PART = 1024;       // positions that are summed up on their own; what threads may share out
 constexpr int UNIT_ROWS = 16;    // rows of a request that read a tile together
+constexpr int SPLIT_ROWS = 32;   // most rows of a pass whose contexts are shared out in parts
 constexpr int SPINS = 40000;     // of a worker before it sleeps
 constexpr float NEVER = -INFINITY;
 
@@ -89,6 +92,30 @@ inline vf exponential(vf x) {
     return x < -87.f ? vf{} : (vf)bits;
 }
 inline float exponential(float x) { return exponential(splat(x))[0]; }
+
+// log x to 2 ulp for normal positive x.
+inline vf logarithm(vf x) {
+    vi bits = (vi)x;
+    vi exponent = (bits >> 23) - 126;
+    vf m = (vf)((bits & 0x007fffff) | 0x3f000000);  // in [0.5, 1)
+    vi small = m < 0.707106781f;
+    exponent += small;  // true is -1
+    m = (small ? m + m : m) - 1.f;
+    const vf e = __builtin_convertvector(exponent, vf), z = m * m;
+    vf p = splat(7.0376836292e-2f);
+    p = p * m - 1.1514610310e-1f; p = p * m + 1.1676998740e-1f; p = p * m - 1.2420140846e-1f;
+    p = p * m + 1.4249322787e-1f; p = p * m - 1.6668057665e-1f; p = p * m + 2.0000714765e-1f;
+    p = p * m - 2.4999993993e-1f; p = p * m + 3.3333331174e-1f;
+    vf y = p * m * z + e * -2.12194440e-4f - 0.5f * z;
+    return m + y + e * 0.693359375f;
+}
+
+// log(1 - u) for u in (0, 1), exact where u is small: log(v)·(-u)/(v - 1) with v = 1 - u as rounded.
+inline vf log_of_rest(vf u) {
+    const vf v = 1.f - u, off = v - 1.f;
+    const vf safe = off == 0.f ? splat(-1.f) : off;
+    return off == 0.f ? -u : logarithm(v) * (-u / safe);
+}
 
 inline void pause() {
 #ifdef __x86_64__
@@ -274,7 +301,14 @@ void rms_norm(const float *x, const float *weight, int n, float epsilon, bf16 *o
 
 template <class T> struct Buffer {
     T *get(size_t n) {
-        if (n > size) { std::free(data); data = static_cast<T *>(std::aligned_alloc(64, (n * sizeof(T) + 63) / 64 * 64)); size = n; }
+        if (n <= size) return data;
+        std::free(data);
+        data = static_cast<T *>(std::aligned_alloc(64, (n * sizeof(T) + 63) / 64 * 64));
+        if (!data) {
+            std::fprintf(stderr, "knapserve: no memory for %zu bytes of scratch\n", n * sizeof(T));
+            std::abort();
+        }
+        size = n;
         return data;
     }
     ~Buffer() { std::free(data); }
@@ -342,7 +376,7 @@ private:
             team.barrier();
             if (chosen[index % 2]) index % 2 ? mlp(m->layer[index / 2]) : attention(index / 2);
         }
-        if (p->records) { record(p->last); team.barrier(); }
+        if (p->records) record(p->last);
     }
 
     void record(int index) {
@@ -362,35 +396,38 @@ private:
         if (n && index % 2 == 0) share_out(m->layer[index / 2].window);
     }
 
-    // Units of attention: rows of one slab, and the parts of the context that they see.
+    // Units of attention: rows of one slab, and which part of the context they scan (-1: all parts, one by one). Parts
+    // are shared out where there are too few rows and heads to keep the team busy.
     void share_out(int window) {
         units.clear();
-        int blocks = 0, parts = 1;
+        int parts = 1;
         for (int i = 0; i < count;) {
             int n = 1;
             while (i + n < count && n < UNIT_ROWS && p->slabs[active[i + n]] == p->slabs[active[i]]) n++;
-            units.push_back({i, n, 0});
+            units.push_back({i, n, -1});
             for (int r = 0; r < n; r++) parts = std::max(parts, p->positions[active[i + r]] / PART + 1);
-            blocks++;
             i += n;
         }
-        split = parts > 1 && blocks * m->kv_heads < 4 * team.size ? parts : 0;
-        if (split) {
-            units.clear();
-            for (int i = 0; i < count;) {
-                int n = 1;
-                while (i + n < count && n < UNIT_ROWS && p->slabs[active[i + n]] == p->slabs[active[i]]) n++;
-                int first = parts, last = 0;
-                for (int r = 0; r < n; r++) {
-                    const int position = p->positions[active[i + r]];
-                    first = std::min(first, begin(position, window) / PART);
-                    last = std::max(last, position / PART);
-                }
-                for (int part = first; part <= last; part++) units.push_back({i, n, part});
-                i += n;
-            }
-            partial = partial_.get(size_t(count) * m->heads * split * state_size());
+        split = parts > 1 && count <= SPLIT_ROWS && int(units.size()) * m->kv_heads < 4 * team.size ? parts : 0;
+        if (!split) return;
+        std::vector<Unit> whole;
+        whole.swap(units);
+        for (const Unit &unit : whole) {
+            const auto [first, last] = parts_of(unit, window);
+            for (int part = first; part <= last; part++) units.push_back({unit.first, unit.count, part});
         }
+        partial = partial_.get(size_t(count) * m->heads * split * state_size());
+    }
+
+    // First and last part of the context that any row of the unit sees.
+    std::pair<int, int> parts_of(const Unit &unit, int window) const {
+        int first = 1 << 30, last = 0;
+        for (int r = 0; r < unit.count; r++) {
+            const int position = p->positions[active[unit.first + r]];
+            first = std::min(first, begin(position, window) / PART);
+            last = std::max(last, position / PART);
+        }
+        return {first, last};
     }
 
     static int begin(int position, int window) { return window ? std::max(0, position + 1 - window) : 0; }
@@ -499,12 +536,7 @@ private:
                         std::memcpy(part_of(unit.first + r, kv * group + g, unit.part), &states[(size_t(r) * group + g) * size], size * sizeof(float));
                 continue;
             }
-            int first = PART, last = 0;
-            for (int r = 0; r < unit.count; r++) {
-                const int position = p->positions[active[unit.first + r]];
-                first = std::min(first, begin(position, window) / PART);
-                last = std::max(last, position / PART);
-            }
+            const auto [first, last] = parts_of(unit, window);
             states.resize(size_t(unit.count) * group * size);
             merged.resize(states.size());
             for (int s = 0; s < unit.count * group; s++) clear(&merged[size_t(s) * size]);
@@ -534,7 +566,8 @@ private:
         state[m->head_dim + 1] = 0;
     }
 
-    void merge(float *into, const float *part) const {
+    // One copy of the code, so that the compiler rounds the same way wherever parts are merged.
+    __attribute__((noinline)) void merge(float *into, const float *part) const {
         const int width = m->head_dim;
         const float high = std::max(into[width], part[width]);
         if (high == NEVER) return;
@@ -581,7 +614,7 @@ private:
             for (int r = 0; r < unit.count; r++) {
                 const int row = active[unit.first + r], position = p->positions[row];
                 const int from = begin(position, window), to = position + !p->own;
-                if (from >= tile + TILE || to <= tile) continue;
+                if (from >= to || from >= tile + TILE || to <= tile) continue;
                 const bf16 *q = heads + (int64_t(unit.first + r) * m->heads + kv * group) * width;
                 float *state = states + size_t(r) * group * size;
                 const bf16 *blocks = data + int64_t(tile / BLOCK) * 2 * BLOCK * width;
@@ -632,10 +665,10 @@ private:
             }
         }
         for (int g = 0; g < G; g++) {
-            float *own = state + g * size;
+            float *sum_so_far = state + g * size;
             vf top = found[g][0];
             for (int b = 1; b < used; b++) top = top > found[g][b] ? top : found[g][b];
-            const float before = own[width], high = std::max(before, highest(top));
+            const float before = sum_so_far[width], high = std::max(before, highest(top));
             const float factor = before == NEVER ? 0.f : exponential(before - high);
             vf sum{};
             for (int b = 0; b < used; b++) {
@@ -643,9 +676,9 @@ private:
                 sum += w;
                 store(weights[g] + b * BLOCK, narrow(w));
             }
-            own[width] = high;
-            own[width + 1] = own[width + 1] * factor + total(sum);
-            if (factor != 1.f) for (int d = 0; d < width; d += LANES) store(own + d, load<vf>(own + d) * factor);
+            sum_so_far[width] = high;
+            sum_so_far[width + 1] = sum_so_far[width + 1] * factor + total(sum);
+            if (factor != 1.f) for (int d = 0; d < width; d += LANES) store(sum_so_far + d, load<vf>(sum_so_far + d) * factor);
         }
     }
 
@@ -682,21 +715,17 @@ private:
     Buffer<float> qkv_, partial_;
 };
 
-Runner *runner = nullptr;  // never destroyed at exit: a pass may be running
-
 }  // namespace
 
 extern "C" {
 
-// Bumped with every change of a signature or a structure.
-int ks_version() { return 2; }
+// A team of threads with its scratch memory; one pass at a time. It lives as long as the process, for at exit a pass may
+// still be running.
+void *ks_team(int threads) { return new Runner(threads); }
 
-void ks_threads(int threads) {
-    delete runner;
-    runner = new Runner(threads);
+uint64_t ks_read(void *team, const uint64_t *data, int64_t bytes) {
+    return static_cast<Runner *>(team)->read(data, bytes / 8);
 }
-
-uint64_t ks_read(const uint64_t *data, int64_t bytes) { return runner->read(data, bytes / 8); }
 
 // [out][in] to panels; outputs beyond the last are zeros. `gated`: a panel is 16 outputs of the first half and the same
 // 16 of the second.
@@ -710,11 +739,13 @@ void ks_pack(const bf16 *w, int64_t out, int64_t in, bf16 *to, int gated) {
             }
 }
 
-void ks_pass(const Model *model, const Cache *cache, const Pass *pass) { runner->pass(*model, *cache, *pass); }
+void ks_pass(void *team, const Model *model, const Cache *cache, const Pass *pass) {
+    static_cast<Runner *>(team)->pass(*model, *cache, *pass);
+}
 
 // x [rows][in] f32, normed if there is a norm's weight -> out [rows][l.out] f32.
-void ks_product(const Linear *l, const float *x, int rows, float *out, const float *norm, float epsilon) {
-    runner->product(*l, x, rows, out, norm, epsilon);
+void ks_product(void *team, const Linear *l, const float *x, int rows, float *out, const float *norm, float epsilon) {
+    static_cast<Runner *>(team)->product(*l, x, rows, out, norm, epsilon);
 }
 
 // Index of the largest of each row (the first of equals) and, if asked for, its softmax probability.
@@ -735,6 +766,27 @@ void ks_top(const float *logits, int rows, int64_t n, int64_t *index, float *pro
         float rest = total(sum);
         for (int64_t j = i; j < n; j++) rest += exponential(row[j] - high);
         probability[r] = 1.f / rest;
+    }
+}
+
+// Adds Gumbel noise to scores [rows][n]: -log(-log(1 - u)), u from the finaliser of splitmix64 over the row's key and the
+// index, as in engine/sampling.py.
+void ks_gumbel(const uint64_t *keys, int rows, int64_t n, float *scores) {
+    for (int r = 0; r < rows; r++) {
+        float *row = scores + r * n;
+        for (int64_t first = 0; first < n; first += LANES) {
+            float uniform[LANES];
+            for (int j = 0; j < LANES; j++) {
+                uint64_t x = keys[r] + uint64_t(first + j) * 0x9e3779b97f4a7c15u;
+                x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+                x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+                x ^= x >> 31;
+                uniform[j] = std::min((float(int32_t(x >> 33)) + 0.5f) * 0x1p-31f, 1 - 0x1p-24f);
+            }
+            const vf noise = logarithm(-log_of_rest(load<vf>(uniform)));
+            const int64_t end = std::min<int64_t>(LANES, n - first);
+            for (int64_t j = 0; j < end; j++) row[first + j] -= noise[j];
+        }
     }
 }
 

@@ -6,11 +6,14 @@ name made of source, compiler and CPU. Without a C++ compiler there is no librar
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import ctypes
 import hashlib
 import logging
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -21,7 +24,6 @@ from pathlib import Path
 
 log = logging.getLogger("knapserve.engine")
 
-VERSION = 2  # of the interface, as in kernels.cpp
 SOURCE = Path(__file__).with_name("kernels.cpp")
 FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-ffp-contract=fast", "-shared", "-fPIC", "-pthread")
 TIMEOUT = 120.0  # seconds for the compiler
@@ -82,93 +84,106 @@ class Pass(Structure):
 
 
 class Library:
-    """The functions of kernels.cpp. Calls release the interpreter lock; one pass runs at a time."""
+    """The functions of kernels.cpp. Calls release the interpreter lock."""
 
     def __init__(self, path: Path) -> None:
-        self._library = ctypes.CDLL(str(path))
-        self._library.ks_version.restype = c_int
-        if self._library.ks_version() != VERSION:
-            raise OSError(f"{path} has another interface")
-        self.pack = self._library.ks_pack
+        functions = ctypes.CDLL(str(path))
+        self._team = functions.ks_team
+        self._team.argtypes, self._team.restype = (c_int,), c_void_p
+        self.pack = functions.ks_pack
         self.pack.argtypes = (c_void_p, c_int64, c_int64, c_void_p, c_int)
-        self.run = self._library.ks_pass
-        self.run.argtypes = (POINTER(Model), POINTER(Cache), POINTER(Pass))
-        self.product = self._library.ks_product
-        self.product.argtypes = (POINTER(Linear), c_void_p, c_int, c_void_p, c_void_p, c_float)
-        self.top = self._library.ks_top
+        self.run = functions.ks_pass
+        self.run.argtypes = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Pass))
+        self.product = functions.ks_product
+        self.product.argtypes = (c_void_p, POINTER(Linear), c_void_p, c_int, c_void_p, c_void_p, c_float)
+        self.read = functions.ks_read
+        self.read.argtypes = (c_void_p, c_void_p, c_int64)
+        self.top = functions.ks_top
         self.top.argtypes = (c_void_p, c_int, c_int64, c_void_p, c_void_p)
-        self.read = self._library.ks_read
-        self.read.argtypes = (c_void_p, c_int64)
-        for function in (self.pack, self.run, self.product, self.top):
+        self.gumbel = functions.ks_gumbel
+        self.gumbel.argtypes = (c_void_p, c_int, c_int64, c_void_p)
+        for function in (self.pack, self.run, self.product, self.read, self.top, self.gumbel):
             function.restype = None
-        self.threads = 0
-        self.set_threads(1)
+        self._teams: dict[int, int] = {}
 
-    def set_threads(self, threads: int) -> None:
-        """How many share a pass, the caller included."""
-        if threads != self.threads:
-            self._library.ks_threads(threads)
-            self.threads = threads
+    def team(self, threads: int) -> int:
+        """Handle of so many threads, the caller included, that share a pass; one pass at a time."""
+        if threads not in self._teams:
+            self._teams[threads] = self._team(threads)
+        return self._teams[threads]
 
 
 def loaded() -> Library | None:
-    """The library, if a model already uses it."""
+    """The library, if it has been asked for."""
     return library() if library.cache_info().currsize else None
 
 
 @cache
 def library() -> Library | None:
     """The library, compiled if need be; None, with the reason in the log, where that is not possible."""
-    found = compiler()
-    if found is None:
+    command = compiler()
+    if command is None:
         log.info("no C++ compiler: torch's own operations do the work, slower")
         return None
     try:
-        path = directory() / f"{_name(found)}.so"
-        if not path.exists():
-            build(found, path)
+        path = directory() / f"{_name(command)}.so"
+        if path.exists():
+            with contextlib.suppress(OSError, AttributeError):
+                return Library(path)
+            path.unlink()  # damaged
+        log.info("compiling the native kernels, once")
+        build(command, path)
         return Library(path)
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, subprocess.SubprocessError, AttributeError) as error:
         reason = getattr(error, "stderr", None) or error
         log.warning("the native kernels cannot be built, torch's own operations do the work: %s", str(reason)[:2000])
         return None
 
 
-def compiler() -> str | None:
-    """Path of the C++ compiler: $CXX, or the usual names."""
-    names = [os.environ["CXX"]] if os.environ.get("CXX") else ["c++", "g++", "clang++"]
-    return next((path for path in map(shutil.which, names) if path), None)
+def compiler() -> list[str] | None:
+    """The C++ compiler's command: $CXX, or one of the usual names."""
+    given = shlex.split(os.environ.get("CXX", ""))
+    for command in [given] if given else [["c++"], ["g++"], ["clang++"]]:
+        if shutil.which(command[0]):
+            return command
+    return None
 
 
 def directory() -> Path:
-    """Where compiled libraries are kept."""
+    """Where compiled libraries are kept: the user's cache, or a private place if others may write to that."""
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "knapserve" / "native"
+    try:
+        path = (Path(base) if base else Path.home() / ".cache") / "knapserve" / "native"
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.stat()
+        if found.st_uid == os.getuid() and not found.st_mode & 0o022 and os.access(path, os.W_OK):
+            return path
+        log.warning("%s is not ours alone: the native kernels are compiled anew at every start", path)
+    except (OSError, RuntimeError) as error:  # no home, or not to be written to
+        log.info("no cache for the native kernels (%s): they are compiled at every start", error)
+    private = tempfile.mkdtemp(prefix="knapserve-")
+    atexit.register(shutil.rmtree, private, ignore_errors=True)
+    return Path(private)
 
 
-def build(found: str, path: Path) -> None:
+def build(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> None:
     """Compile to `path`, which appears whole or not at all. Raises OSError, SubprocessError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         made = Path(scratch) / path.name
-        for tuning in _tunings():
-            command = [found, *FLAGS, tuning, str(SOURCE), "-o", str(made)]
-            result = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        for tuning in ("-march=native", "-mcpu=native"):  # the second for compilers that refuse the first
+            line = [*command, *FLAGS, tuning, *options, str(SOURCE), "-o", str(made)]
+            result = subprocess.run(line, capture_output=True, text=True, timeout=TIMEOUT, check=False)
             if result.returncode == 0:
                 made.replace(path)
                 return
-        raise subprocess.CalledProcessError(result.returncode, command, result.stdout, result.stderr)
+        raise subprocess.CalledProcessError(result.returncode, line, result.stdout, result.stderr)
 
 
-def _tunings() -> Sequence[str]:
-    return ("-march=native", "-mcpu=native")
-
-
-def _name(found: str) -> str:
+def _name(command: Sequence[str]) -> str:
     """Of a library that fits this source, compiler and CPU."""
     facts = hashlib.sha256(SOURCE.read_bytes())
-    facts.update(" ".join(FLAGS).encode())
-    facts.update(subprocess.run([found, "--version"], capture_output=True, timeout=TIMEOUT, check=True).stdout)
+    facts.update(" ".join((*FLAGS, *command)).encode())
+    facts.update(subprocess.run([*command, "--version"], capture_output=True, timeout=TIMEOUT, check=True).stdout)
     facts.update(f"{platform.machine()} {platform.processor()}".encode())
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
@@ -179,4 +194,5 @@ def _name(found: str) -> str:
 
 
 if __name__ == "__main__":
-    print("native kernels ready" if library() else "no native kernels; see the log")
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    print("native kernels: ready" if library() else "native kernels: none")

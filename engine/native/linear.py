@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 
@@ -14,45 +15,60 @@ PANEL = 32  # outputs that lie together
 _HUGE = 2 << 20  # bytes of a huge page
 
 
-class NativeLinear:
-    """Backend "native": a packed copy, float32 in and out; the original may be freed."""
+class NativeLinears:
+    """Makes `NativeLinear`s for a team of threads."""
 
     name = "native"
     shares = False
+
+    def __init__(self, library: native.Library, threads: int) -> None:
+        self.library, self.team = library, library.team(threads)
+
+    def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> NativeLinear:
+        return NativeLinear(self, weight, bias, gated)
+
+
+class NativeLinear:
+    """A packed copy, float32 in and out; the original may be freed."""
+
     pads = False
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
+    def __init__(self, made_by: NativeLinears, weight: Tensor, bias: Tensor | None, gated: bool) -> None:
         """`gated`: only a whole MLP understands the order of the outputs then."""
-        found = native.library()
-        assert found is not None
-        self._library = found
+        assert weight.dtype == torch.bfloat16
         weight = weight.contiguous()
+        self.made_by = made_by
         out, inputs = weight.shape
-        self._packed = _huge(-(-out // PANEL) * PANEL * inputs)
+        self._packed = huge(-(-out // PANEL) * PANEL * inputs, torch.bfloat16)
         self._bias = None if bias is None else bias.float().contiguous()
         if gated and self._bias is not None:
             self._bias = self._bias.view(2, -1, PANEL // 2).transpose(0, 1).reshape(-1)
-        found.pack(weight.data_ptr(), out, inputs, self._packed.data_ptr(), gated)
+        made_by.library.pack(weight.data_ptr(), out, inputs, self._packed.data_ptr(), gated)
         self.struct = native.Linear(
             self._packed.data_ptr(), None if self._bias is None else self._bias.data_ptr(), out, inputs
         )
 
     def __call__(self, x: Tensor, norm: Tensor | None = None, epsilon: float = 0.0) -> Tensor:
         """x [rows, in] float32 -> [rows, out] float32; `norm` [in] float32: of RMSNorm(x)."""
+        assert x.dtype == torch.float32
         x = x.contiguous()
-        out = torch.empty(x.shape[0], self.struct.out, dtype=torch.float32)
+        rows = x.shape[0]
+        out = torch.empty(rows, self.struct.out, dtype=torch.float32)
         weight = None if norm is None else norm.data_ptr()
-        self._library.product(ctypes.byref(self.struct), x.data_ptr(), x.shape[0], out.data_ptr(), weight, epsilon)
+        product, struct = self.made_by.library.product, ctypes.byref(self.struct)
+        product(self.made_by.team, struct, x.data_ptr(), rows, out.data_ptr(), weight, epsilon)
         return out
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         return residual + self(x)
 
 
-def _huge(elements: int) -> Tensor:
-    """Uninitialised bf16, in huge pages where the system has them: a pass reads all of it."""
-    if 2 * elements < _HUGE or not hasattr(mmap, "MADV_HUGEPAGE"):
-        return torch.empty(elements, dtype=torch.bfloat16)
-    pages = mmap.mmap(-1, 2 * elements, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    pages.madvise(mmap.MADV_HUGEPAGE)
-    return torch.frombuffer(pages, dtype=torch.bfloat16)
+def huge(elements: int, dtype: torch.dtype) -> Tensor:
+    """Uninitialised memory, in huge pages where the system has them: passes read all of it."""
+    size = elements * dtype.itemsize
+    if size < _HUGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return torch.empty(elements, dtype=dtype)
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError):  # a kernel without them
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    return torch.frombuffer(pages, dtype=dtype)

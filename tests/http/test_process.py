@@ -41,7 +41,7 @@ sys.exit(main(sys.argv[1:]))
 def start(*flags: str) -> subprocess.Popen[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("KNAPSERVE_")}
     environ["PYTHONPATH"] = os.pathsep.join([str(HERE), str(HERE.parent.parent)])
-    command = [sys.executable, "-c", PROGRAM, "serve", *flags]
+    command = [sys.executable, "-c", PROGRAM, "serve", "--engine", "thread", *flags]
     return subprocess.Popen(command, env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 

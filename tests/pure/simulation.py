@@ -181,6 +181,7 @@ class Setting:
     spare: int = 4  # blocks of memory beyond one full slab
     max_num_seqs: int = 3
     max_rows: int = 6
+    max_shared: int | None = None
     gamma: int = 3
     skill: float = 0.7
     always_draft: bool = False  # all of gamma
@@ -219,6 +220,7 @@ class World:
             max_model_len=setting.max_model_len,
             max_num_seqs=min(setting.max_num_seqs, setting.slabs, setting.max_rows),
             max_num_batched_tokens=setting.max_rows,
+            max_shared_tokens=setting.max_shared,
             eos_token_ids=(EOS,),
         )
         self.policy = FakePolicy(setting.gamma, setting.always_draft, random)
@@ -305,6 +307,9 @@ class World:
         setting = self.setting
         running = {r.id: r for r in self.scheduler.running}
         assert sum(len(w.tokens) + w.gamma for w in plan.work) <= setting.max_rows
+        prompt_rows = sum(len(w.tokens) for w in plan.work if not running[w.request_id].decoding)
+        if any(r.decoding for r in running.values()):
+            assert prompt_rows <= (setting.max_shared or setting.max_rows), "reading a prompt holds others up"
         slabs = [w.slab for w in plan.work]
         assert slabs == sorted(set(slabs)), "one share of the round a slab, in the order of slabs"
         assert {r.slab for r in running.values()} == set(self.blocks.promised)

@@ -15,7 +15,6 @@ from engine.errors import ConfigError
 
 COUNTS = (
     "max_num_seqs",
-    "max_num_batched_tokens",
     "block_size",
     "knapspec_interval",
     "knapspec_redecide",
@@ -46,6 +45,8 @@ def config(**settings: Any) -> EngineConfig:
         *((name, value) for name in SHARES for value in (-0.01, 1.01, math.nan)),
         *(("knapspec_tau", value) for value in (-1.01, 1.01, math.nan)),
         *(("max_model_len", value) for value in (1, 0, -5)),
+        *(("max_num_batched_tokens", value) for value in (0, -1)),
+        *(("prefill_stall", value) for value in (0, -0.1, math.nan)),
     ],
 )
 def test_impossible_values_are_refused_by_name(name: str, value: float) -> None:
@@ -57,7 +58,7 @@ def test_impossible_values_are_refused_by_name(name: str, value: float) -> None:
     ("name", "value"),
     [
         ("max_num_seqs", 1),
-        *((name, 1) for name in COUNTS if name != "max_num_batched_tokens"),
+        *((name, 1) for name in COUNTS),
         *((name, 0) for name in AMOUNTS),
         *((name, value) for name in SHARES for value in (0, 1)),
         *(("knapspec_tau", value) for value in (-1, 1)),

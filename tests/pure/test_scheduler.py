@@ -20,6 +20,7 @@ SETTINGS = st.builds(
     spare=st.integers(0, 4),
     max_num_seqs=st.integers(1, 5),
     max_rows=st.integers(1, 12),
+    max_shared=st.sampled_from([None, 1, 2, 5]),
     gamma=st.integers(0, 6),
     skill=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
 )
@@ -249,3 +250,14 @@ def test_the_end_of_sequence_ends_a_request_unless_ignored() -> None:
     assert stops.request.finish_reason is FinishReason.STOP
     assert goes_on.request.tokens[: len(stops.request.tokens)] == stops.request.tokens
     assert len(goes_on.request.tokens) == world.setting.max_model_len
+
+
+def test_prompts_share_a_round_with_decoding_in_small_chunks_and_have_others_to_themselves() -> None:
+    world = World(Setting(block_size=4, blocks_per_slab=16, slabs=4, spare=64, max_rows=32, max_shared=3, gamma=0))
+    first = world.add([1] * 40)
+    assert [len(w.tokens) for w in world.step().work] == [32]
+    assert [len(w.tokens) for w in world.step().work] == [8]
+    world.add([2] * 7)
+    sizes = [sorted(len(w.tokens) for w in world.step().work) for _ in range(3)]
+    assert first.request.decoding
+    assert sizes == [[1, 3], [1, 3], [1, 1]]

@@ -1,0 +1,252 @@
+"""The engine in a process of its own: the same answers as in a thread, and what happens when either side fails."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from support import answer, chat_ids, load, made_up_profile
+
+from engine.config import EngineConfig
+from engine.errors import EngineDeadError, EngineDrainingError, ModelError, QueueFullError, RequestError
+from engine.loop import Stream
+from engine.process import Channel, EngineProcess, Launch
+from engine.types import (
+    ErrorEvent,
+    FinishReason,
+    GenerateRequest,
+    RequestRound,
+    RequestTiming,
+    RoundReport,
+    SamplingParams,
+    SpeculationStats,
+    TokenEvent,
+)
+from profiles import store
+
+PATIENCE = 60
+SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
+ENDLESS = SamplingParams(max_tokens=1500, temperature=0.0, ignore_eos=True)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> EngineConfig:
+    """float32 and no drafting; with a made-up profile, so that nothing is measured."""
+    config = EngineConfig(
+        profile_dir=tmp_path, dtype="float32", threads=1, max_num_seqs=4, max_queued=1, draft_policy="none"
+    )
+    key = load(torch.float32, threads=1).key
+    store.save(replace(made_up_profile(), key=key), tmp_path)
+    return config
+
+
+@asynccontextmanager
+async def running(config: EngineConfig) -> AsyncIterator[EngineProcess]:
+    with Launch(config) as launch:
+        engine = await asyncio.to_thread(launch.ready)
+    await engine.start()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            yield engine
+    finally:
+        await engine.drain(0)
+    assert engine._child.poll() is not None, "the child has ended"
+
+
+def ids(engine: EngineProcess, text: str) -> tuple[int, ...]:
+    rendered = engine.tokenizer.render_chat([{"role": "user", "content": text}])
+    return tuple(engine.tokenizer.encode(rendered, add_special_tokens=False))
+
+
+async def rest(stream: Stream) -> list[TokenEvent]:
+    return [event async for event in stream]
+
+
+async def collect(engine: EngineProcess, id: str, sampling: SamplingParams = SHORT) -> list[TokenEvent]:
+    return await rest(engine.submit(GenerateRequest(id, ids(engine, f"What is {id}?"), sampling)))
+
+
+def test_it_says_what_the_engine_says(config: EngineConfig) -> None:
+    reports: list[RoundReport] = []
+
+    async def test() -> list[list[TokenEvent]]:
+        async with running(config) as engine:
+            engine.add_listener(reports.append)
+            assert engine.stats().ready
+            with pytest.raises(RequestError):
+                engine.submit(GenerateRequest("bad", ()))
+            said = await asyncio.gather(*(collect(engine, id) for id in ("snow", "a river", "a boat")))
+            long = tuple(range(5, 500)) * 4
+            with pytest.raises(RequestError):
+                engine.submit(GenerateRequest("long", long * 100, SHORT))
+            events = [event async for event in engine.submit(GenerateRequest("long", long, SHORT))]
+            assert events[-1].prompt_tokens == len(long)
+            return said
+
+    said = asyncio.run(test())
+    core = load(torch.float32, threads=1).core(config)
+    prompts = [chat_ids(core, f"What is {id}?") for id in ("snow", "a river", "a boat")]
+    assert [tuple(t for e in events for t in e.token_ids) for events in said] == answer(core, prompts, SHORT, ["none"])
+    assert all(events[-1].finish_reason is FinishReason.LENGTH for events in said)
+    assert sum(r.emitted for report in reports for r in report.rounds) == 4 * 24
+    assert reports[-1].running == 0
+
+
+def test_cancelling_frees_and_a_full_queue_refuses(config: EngineConfig) -> None:
+    async def test() -> None:
+        async with running(config) as engine:
+            streams = [engine.submit(GenerateRequest(str(i), ids(engine, "x"), ENDLESS)) for i in range(5)]
+            with pytest.raises(QueueFullError):
+                engine.submit(GenerateRequest("one more", ids(engine, "x"), SHORT))
+            for stream in streams:
+                await stream.aclose()
+            assert await collect(engine, "after all")
+            while engine.stats().kv_usage > 0:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(test())
+
+
+def test_a_killed_engine_fails_every_waiter(config: EngineConfig) -> None:
+    async def test() -> None:
+        async with running(config) as engine:
+            stream = engine.submit(GenerateRequest("snow", ids(engine, "snow"), ENDLESS))
+            await anext(stream)
+            os.kill(engine._child.pid, signal.SIGKILL)
+            with pytest.raises(EngineDeadError):
+                await rest(stream)
+            assert engine.stats().failure
+            assert not engine.stats().ready
+            with pytest.raises(EngineDeadError):
+                engine.submit(GenerateRequest("late", ids(engine, "snow"), SHORT))
+
+    asyncio.run(test())
+
+
+def test_signals_meant_for_the_parent_do_not_stop_rounds(config: EngineConfig) -> None:
+    async def test() -> None:
+        async with running(config) as engine:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                os.kill(engine._child.pid, number)
+            assert await collect(engine, "snow")
+            stream = engine.submit(GenerateRequest("river", ids(engine, "river"), ENDLESS))
+            await anext(stream)
+            await engine.drain(0)
+            with pytest.raises(EngineDrainingError):
+                await rest(stream)
+
+    asyncio.run(test())
+
+
+def test_what_keeps_it_from_loading_reaches_the_parent(tmp_path: Path) -> None:
+    with Launch(EngineConfig(model=str(tmp_path))) as launch, pytest.raises(ModelError, match=r"config\.json"):
+        launch.ready()
+    assert launch.child.poll() is not None
+
+
+def test_a_child_killed_while_loading_says_so(config: EngineConfig) -> None:
+    with Launch(config) as launch:
+        launch.child.kill()
+        with pytest.raises(EngineDeadError, match="SIGKILL"):
+            launch.ready()
+
+
+def test_leaving_before_it_is_loaded_ends_it(config: EngineConfig) -> None:
+    with Launch(config) as launch:
+        assert launch.child.poll() is None
+    assert launch.child.poll() is not None
+
+
+def test_modules_in_the_current_directory_are_not_ours(
+    config: EngineConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pickle.py", "queue.py", "profiles.py"):
+        (tmp_path / name).write_text("raise SystemExit(77)")
+    monkeypatch.chdir(tmp_path)
+
+    async def test() -> None:
+        async with running(config) as engine:
+            assert await collect(engine, "snow")
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize("size", [1, 3, 1 << 12])
+def test_messages_are_put_together_from_whatever_pieces_come(size: int) -> None:
+    messages = [tuple(range(1 << 17)), "text", True, GenerateRequest("a", (1, 2))]
+    ours, theirs = socket.socketpair()
+    written, piecewise = socket.socketpair()
+    with ours, theirs, written, piecewise:
+        channel, end = Channel(written), Channel(theirs)
+        sender = threading.Thread(target=lambda: [channel.send(m) for m in messages])
+        sender.start()
+
+        def pass_on() -> None:
+            left = sum(8 + len(pickle.dumps(m, pickle.HIGHEST_PROTOCOL)) for m in messages)
+            while left:
+                data = piecewise.recv(size if left < 4096 else 1 << 16)
+                ours.sendall(data)
+                left -= len(data)
+
+        relay = threading.Thread(target=pass_on)
+        relay.start()
+        got = [end.one()]
+        while len(got) < len(messages):
+            got += end.receive()
+        assert got == messages
+        sender.join()
+        relay.join()
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_it_ends_with_its_parent(config: EngineConfig, tmp_path: Path, loaded: bool) -> None:
+    program = f"""
+import os, pickle, sys
+from engine.process import Launch
+launch = Launch(pickle.loads({pickle.dumps(config)!r}))
+if {loaded}:
+    launch.ready()
+print(launch.child.pid, flush=True)
+os._exit(0)
+"""
+    out = tmp_path / "out"
+    with out.open("w") as file:  # not a pipe: the child holds on to it
+        subprocess.run([sys.executable, "-c", program], stdout=file, stderr=file, check=True, timeout=PATIENCE)
+    child = int(out.read_text().split()[-1])
+    deadline = time.monotonic() + PATIENCE
+    while alive(child):
+        assert time.monotonic() < deadline, "the child outlived its parent"
+        time.sleep(0.02)
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_messages_survive_the_way() -> None:
+    figures = SpeculationStats("knapspec", 3, 4, 2, 1.5, None, 1.0, 2.0, 1, None, 300.0)
+    timing = RequestTiming(0.1, 0.2, 0.3)
+    event = TokenEvent("a", "text\u2028", (1, 2), FinishReason.STOP, 1, 2, 0, figures, timing)
+    part = RequestRound("a", "none", 1, 0, 0, 0, 5, 0, 0, None, None, "changed")
+    report = RoundReport((event, ErrorEvent("b", "why")), (part,), 1, 0, 0.5, 3, 2, 0.1, 0.2, 0.0, 0.1, 7, 3, 1)
+    request = GenerateRequest("a", (1, 2, 3), SamplingParams(stop=("x",)), "none")
+    for message in (report, request):
+        again = pickle.loads(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+        assert again == message
+        assert repr(again) == repr(message)
