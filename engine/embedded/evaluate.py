@@ -26,6 +26,10 @@ from engine.types import SamplingParams
 EVALUATION_SEED = 0xE7A1
 MAX_TOKENS = 320
 STREAMS = 16
+BENCH_SKILLS = (
+    *("knapserve", "notice", "sums", "stories", "translation"),
+    *("sql", "summaries", "fields", "python", "documents"),
+)
 HALF = (0.47, 0.53)  # least and most share of the time skipped
 
 
@@ -95,6 +99,15 @@ def evaluate(directory: Path, names: Sequence[str], count: int, alpha_count: int
     return scores
 
 
+def bench_prompts(names: Sequence[str], count: int) -> list[dict[str, str]]:
+    """Held-out prompts for `knapserve bench`: `count` of each skill that asks in a single message."""
+    lines: list[dict[str, str]] = []
+    for name in names:
+        single = [e for e in held_out(name, 4 * count) if len(e.prompt) == 1 and not e.tools]
+        lines += [{"domain": name, "prompt": str(e.prompt[0]["content"])} for e in single[:count]]
+    return lines
+
+
 def table(scores: dict[str, Score]) -> str:
     """Markdown, one row a skill."""
     lines = ["| skill | right | of | α at half skipped |", "|---|---|---|---|"]
@@ -112,7 +125,12 @@ def main() -> None:
     parser.add_argument("--alpha", type=int, default=0, metavar="N", help="measure α on N prompts a skill")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (the engine's choice)")
     parser.add_argument("--wrong", type=int, default=0, metavar="N", help="show N wrong answers a skill")
+    parser.add_argument("--bench-prompts", type=Path, metavar="FILE", help="write prompts for knapserve bench, and end")
     args = parser.parse_args()
+    if args.bench_prompts:
+        lines = bench_prompts(args.skill or BENCH_SKILLS, args.count)
+        args.bench_prompts.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
+        return
     scores = evaluate(args.model, args.skill or list(SKILLS), args.count, args.alpha, args.threads)
     for name, s in scores.items():
         for prompt, reference, answer in s.wrong[: args.wrong]:

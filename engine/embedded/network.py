@@ -6,7 +6,7 @@ Hugging Face's `LlamaForCausalLM` reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -214,6 +214,15 @@ class Network(nn.Module):
                 for name, parameter in module.named_parameters():
                     tensors[prefix + (f"{norm}.weight" if name == "norm" else f"{block}.{name}")] = parameter
         return tensors
+
+    @torch.no_grad()
+    def read(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take over a checkpoint's tensors; ValueError if they are not of this shape."""
+        named = self.named_checkpoint()
+        if named.keys() != tensors.keys() or any(named[name].shape != t.shape for name, t in tensors.items()):
+            raise ValueError("the checkpoint is of another shape")
+        for name, parameter in named.items():
+            parameter.copy_(tensors[name])
 
     def exported(self) -> dict[str, Tensor]:
         """bf16 copies of the weights for a checkpoint."""

@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import ctypes
 import json
+import shutil
 import signal
 import threading
 import time
@@ -22,6 +23,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 from tqdm import tqdm
@@ -254,6 +256,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--intermediate", type=int, default=Shape.intermediate)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="the twin: no stochastic depth, no exits")
+    parser.add_argument("--start", type=Path, help="exported checkpoint that a new run goes on from, its tokenizer too")
     parser.add_argument(
         "--compile", action=argparse.BooleanOptionalAction, default=True, help="fuse with torch.compile"
     )
@@ -272,15 +275,32 @@ def main() -> None:
     keep_freed_memory()
     shape = Shape(layers=args.layers, hidden=args.hidden, intermediate=args.intermediate)
     settings = Settings(args.seed, int(args.tokens), args.batch_tokens, args.rate, args.decay, args.plain, shape)
+    if args.start and not (args.run / "tokenizer.json").exists():
+        args.run.mkdir(parents=True, exist_ok=True)
+        shutil.copy(args.start / "tokenizer.json", args.run)
     trainer = Trainer(settings, args.run, torch.device(args.device))
     if trainer.checkpoint.exists():
         trainer.resume()
+    elif args.start:
+        trainer.network.read(load_file(args.start / "model.safetensors"))
     if args.compile:
         trainer.compile()
     train(trainer, args.minutes, args.evaluate_every, args.save_every)
     trainer.save()
     if args.export:
         export(trainer.network, trainer.tokenizer, args.export)
+
+
+@contextlib.contextmanager
+def interruption() -> Iterator[threading.Event]:
+    """Set by Ctrl-C or SIGTERM, for whoever looks between two steps."""
+    event = threading.Event()
+    before = {number: signal.signal(number, lambda *_: event.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield event
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def keep_freed_memory() -> None:
@@ -294,14 +314,12 @@ def keep_freed_memory() -> None:
 
 def train(trainer: Trainer, minutes: float, evaluate_every: int, save_every: float) -> None:
     """Steps until the tokens are read, the minutes are over or it is interrupted; logs a JSON line every ten steps."""
-    interrupted = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: interrupted.set())
     p, budget = trainer.progress, trainer.settings.tokens
     began = saved = time.monotonic()
     before = p.seconds
     smooth = None
     with (
+        interruption() as interrupted,
         tqdm(total=budget, initial=p.tokens, unit="tok", unit_scale=True, smoothing=0.05) as bar,
         (trainer.run / "log.jsonl").open("a", encoding="utf-8") as log,
     ):

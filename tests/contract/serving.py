@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from prometheus_client.parser import text_string_to_metric_families
 REPOSITORY = Path(__file__).parents[2]
 EMBEDDED = REPOSITORY / "engine" / "embedded"
 MODEL = "knapserve-embedded"
+CONFIG: dict[str, Any] = json.loads((EMBEDDED / "config.json").read_text("utf-8"))
+LENGTH = 2048  # of the longest context that is served here
 PATIENCE = 60  # seconds until what should have happened counts as hanging
 _MAIN = "import sys; from server.cli import main; sys.exit(main(sys.argv[1:]))"
 
@@ -40,13 +43,14 @@ def knapserve(*arguments: str, **environ: str) -> subprocess.CompletedProcess[st
 
 
 class Process:
-    """`knapserve serve` on a free port with the embedded model; float32, so that replies are equal to the last bit."""
+    """`knapserve serve` on a free port with the embedded model; float32, so that no kernels need be compiled."""
 
     def __init__(self, log: Path, *flags: str) -> None:
         self._log = log
+        flags = ("--port", "0", "--dtype", "float32", "--max-model-len", str(LENGTH), *flags)
         with log.open("w") as errors:
             self.popen: subprocess.Popen[str] = subprocess.Popen(
-                **command("serve", "--port", "0", "--dtype", "float32", *flags), stdout=subprocess.PIPE, stderr=errors
+                **command("serve", *flags), stdout=subprocess.PIPE, stderr=errors
             )
         assert self.popen.stdout is not None
         watchdog = threading.Timer(PATIENCE, self.popen.kill)

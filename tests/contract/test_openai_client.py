@@ -10,7 +10,7 @@ import httpx
 import openai
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from serving import EMBEDDED, MODEL, Process
+from serving import CONFIG, EMBEDDED, LENGTH, MODEL, Process
 from tokenizers import Tokenizer
 
 STORY = "Tell me a story about a kind dog and a market."  # ends by itself after 89 tokens
@@ -61,7 +61,7 @@ def test_models(client: openai.OpenAI) -> None:
     assert [model.id for model in listed] == [MODEL]
     assert client.models.retrieve(MODEL) == listed[0]
     assert listed[0].model_extra is not None
-    assert listed[0].model_extra["max_model_len"] == 2048
+    assert listed[0].model_extra["max_model_len"] == LENGTH
     with pytest.raises(openai.NotFoundError) as missing:
         client.models.retrieve("another")
     assert (missing.value.code, missing.value.param) == ("model_not_found", "model")
@@ -202,9 +202,11 @@ def test_the_end_of_text_and_the_limit(client: openai.OpenAI) -> None:
 
 
 def test_the_last_position_of_the_context_is_used(client: openai.OpenAI) -> None:
-    reply = client.completions.create(model=MODEL, prompt=[9] * 2040, max_tokens=8, extra_body={"ignore_eos": True})
+    reply = client.completions.create(
+        model=MODEL, prompt=[9] * (LENGTH - 8), max_tokens=8, extra_body={"ignore_eos": True}
+    )
     assert reply.usage is not None
-    assert (reply.usage.total_tokens, reply.choices[0].finish_reason) == (2048, "length")
+    assert (reply.usage.total_tokens, reply.choices[0].finish_reason) == (LENGTH, "length")
 
 
 def test_completions_take_text_and_ids_alone_and_in_lists(client: openai.OpenAI) -> None:
@@ -270,7 +272,7 @@ REFUSALS: dict[str, tuple[Callable[[openai.OpenAI], Any], type[openai.APIStatusE
     "no messages": (chat(messages=[]), openai.BadRequestError, "messages", None),
     "no role": (chat(messages=[{"content": "Hi"}]), openai.BadRequestError, "messages[0].role", None),
     "empty prompt": (text(prompt=""), openai.BadRequestError, "prompt", None),
-    "token beyond the vocabulary": (text(prompt=[5, 1024]), openai.BadRequestError, "prompt[1]", None),
+    "token beyond the vocabulary": (text(prompt=[5, CONFIG["vocab_size"]]), openai.BadRequestError, "prompt[1]", None),
     "negative max_tokens": (chat(max_tokens=-1), openai.BadRequestError, "max_tokens", None),
     "negative max_tokens, completions": (text(max_tokens=-1), openai.BadRequestError, "max_tokens", None),
     "hot": (chat(temperature=2.5), openai.BadRequestError, "temperature", None),
@@ -278,7 +280,7 @@ REFUSALS: dict[str, tuple[Callable[[openai.OpenAI], Any], type[openai.APIStatusE
     "no choice": (chat(n=0), openai.BadRequestError, "n", None),
     "five stops": (chat(stop=list("abcde")), openai.BadRequestError, "stop", None),
     "unknown policy": (chat(extra_body={"draft_policy": "x"}), openai.BadRequestError, "draft_policy", None),
-    "long prompt": (text(prompt=[5] * 2048), openai.BadRequestError, "prompt", "context_length_exceeded"),
+    "long prompt": (text(prompt=[5] * LENGTH), openai.BadRequestError, "prompt", "context_length_exceeded"),
     "long text": (
         chat(messages=messages("a b " * 4000)),
         openai.BadRequestError,
@@ -286,7 +288,7 @@ REFUSALS: dict[str, tuple[Callable[[openai.OpenAI], Any], type[openai.APIStatusE
         "context_length_exceeded",
     ),
     "huge text": (text(prompt="a" * 10**6), openai.BadRequestError, "prompt", "context_length_exceeded"),
-    "much asked": (chat(max_tokens=2048), openai.BadRequestError, "messages", "context_length_exceeded"),
+    "much asked": (chat(max_tokens=LENGTH), openai.BadRequestError, "messages", "context_length_exceeded"),
     "refused field": (chat(presence_penalty=0.5), openai.BadRequestError, "presence_penalty", None),
     "refused field, completions": (text(suffix="x"), openai.BadRequestError, "suffix", None),
 }
@@ -305,7 +307,7 @@ def test_refusals_are_the_clients_exceptions_and_cost_no_round(
     assert refused.value.body.keys() == {"message", "type", "param", "code"}
     assert len(refused.value.response.content) < 2000
     if code == "context_length_exceeded":
-        assert refused.value.body["message"].startswith("This model's maximum context length is 2048 tokens")
+        assert refused.value.body["message"].startswith(f"This model's maximum context length is {LENGTH} tokens")
     after = server.metrics()
     for counter in ("vllm:iteration_tokens_total_count", "vllm:prompt_tokens_total", "vllm:generation_tokens_total"):
         assert after.total(counter) == before.total(counter)

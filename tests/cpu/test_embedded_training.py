@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -201,6 +204,43 @@ def test_it_learns_and_the_twin_is_not_prepared(tmp_path: Path) -> None:
             with_exit[plain] += not torch.equal(loss, total.detach())
     assert with_exit[True] == 0
     assert 1 <= with_exit[False] <= 16
+
+
+@pytest.mark.usefixtures("quick")
+def test_ctrl_c_ends_a_run_between_two_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = Trainer.step
+
+    def interrupted(self: Trainer, batch: object) -> float:
+        if self.progress.step == 3:
+            signal.raise_signal(signal.SIGINT)
+        return step(self, batch)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Trainer, "step", interrupted)
+    handler = signal.getsignal(signal.SIGINT)
+    assert run(tmp_path).progress.step == 4
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+@torch.inference_mode()
+def test_an_untrained_network_copies() -> None:
+    """It begins with an induction circuit: the second time a random text comes, it knows how it goes on."""
+    torch.manual_seed(1)
+    network = Network(Shape())
+    text = torch.randint(300, 3000, (16, 48))
+    guesses = network.logits(network.states(torch.cat([text, text], 1))[0]).argmax(-1)
+    assert (guesses[:, 49:-1] == text[:, 2:]).float().mean() > 0.6
+    assert (guesses[:, :47] == text[:, 1:]).float().mean() < 0.01
+
+
+def test_a_run_can_go_on_from_an_exported_checkpoint(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    first, second = Network(SHAPE), Network(SHAPE)
+    export(first, tokenizer, tmp_path)
+    second.read(load_file(tmp_path / "model.safetensors"))
+    for name, value in second.state_dict().items():
+        assert torch.equal(value, first.state_dict()[name].bfloat16().float())
+    with pytest.raises(ValueError, match="shape"):
+        Network(replace(SHAPE, layers=2)).read(load_file(tmp_path / "model.safetensors"))
 
 
 def test_the_rate_warms_up_stays_and_falls(tmp_path: Path, quick: None) -> None:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from support import answer, chat_ids, load
+from support import VOCABULARY, answer, chat_ids, load
 
 from engine.build import LoadedModel
 from engine.clock import Clock, SystemClock
@@ -33,7 +33,7 @@ ENDLESS = SamplingParams(max_tokens=1500, temperature=0.0, ignore_eos=True)
 
 @pytest.fixture(scope="module")
 def model() -> LoadedModel:
-    return load()
+    return load(max_model_len=2048)
 
 
 @pytest.fixture
@@ -473,7 +473,7 @@ def test_a_full_queue_refuses_until_somebody_leaves(model: LoadedModel) -> None:
 BAD_REQUESTS: list[tuple[GenerateRequest, type[RequestError], str]] = [
     (GenerateRequest("bad", ()), RequestError, "prompt"),
     (GenerateRequest("bad", (5, -1)), RequestError, "prompt"),
-    (GenerateRequest("bad", (5, 1024)), RequestError, "prompt"),
+    (GenerateRequest("bad", (5, VOCABULARY)), RequestError, "prompt"),
     (GenerateRequest("bad", (5,), draft_policy="guesswork"), UnknownPolicyError, "draft_policy"),
     (GenerateRequest("bad", (5,) * 2048), ContextLengthError, "messages"),
     (GenerateRequest("bad", (5,), SamplingParams(max_tokens=2048)), ContextLengthError, "messages"),

@@ -1,6 +1,6 @@
 """Text depends on prompt, parameters and seed alone: any policy, alone or in company, equals plain decoding.
 
-Exact in float64. In float32 and bf16, passes of different width round differently; a divergence is legitimate only at a
+Exact in float64, and in bf16 with our own kernels. In float32 and bf16 through torch, passes of different width round differently; a divergence is legitimate only at a
 near-tie: the two candidates' scores differ by less than twice the measured width noise (METHODS section 0).
 """
 
@@ -16,6 +16,7 @@ from support import GREEDY, SAMPLED, answer, chat_ids, load
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.model.attention import Segment
+from engine.native.library import library
 from engine.sampling import gumbel
 from engine.types import SamplingParams
 
@@ -36,7 +37,14 @@ def single() -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def half() -> LoadedModel:
-    return load(torch.bfloat16)
+    return load(torch.bfloat16, kernels="torch")
+
+
+@pytest.fixture(scope="module")
+def native() -> LoadedModel:
+    if library() is None:
+        pytest.skip("needs a C++ compiler")
+    return load(torch.bfloat16, kernels="native")
 
 
 def some(prompts: Sequence[str], full: bool) -> Sequence[str]:
@@ -65,6 +73,20 @@ def test_every_policy_equals_plain_decoding_in_float64(
     assert all(drafted.values()), f"drafting must have happened: {drafted}"
     mixed = double.core(CONFIG)
     assert answer(mixed, ids, sampling, POLICIES, concurrency=8) == plain
+
+
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.full)], ids=["ten", "all"])
+@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+def test_every_policy_equals_plain_decoding_with_our_own_kernels(
+    native: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, full: bool
+) -> None:
+    """In bf16, to the last token: passes of any width round alike."""
+    ids = prompt_ids(native, some(prompts, full))
+    plain = answer(native.core(CONFIG), ids, sampling, ["none"])
+    for policy in POLICIES[1:]:
+        assert answer(native.core(CONFIG), ids, sampling, [policy]) == plain, policy
+    assert answer(native.core(CONFIG), ids, sampling, POLICIES, concurrency=8) == plain
+    assert max(width_noise(native, p + a) for p, a in list(zip(ids, plain, strict=True))[:5]) == 0
 
 
 @pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.full)], ids=["ten", "all"])
