@@ -18,7 +18,7 @@ _SHORT = 512  # tokens
 # Of the induction circuit that a network begins with (see `_initialise_copying`).
 _CONSTANT = 0.3  # in dimension 0 of every embedding, beside 0.02 of the others
 _FAST = 6  # pairs of dimensions that tell neighbours apart
-_LOOK, _NOTE, _FIND, _SAY = 0.6, 0.03, 3.4, 0.4
+_LOOK, _NOTE, _FIND, _SAY = 0.6, 0.06, 3.4, 0.4
 
 
 @dataclass(frozen=True)
@@ -130,44 +130,56 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def _initialise_copying(self) -> None:
-        """Has the first two layers begin as an induction circuit: "after this token came that one, so it comes again".
+        """Has the first two layers begin as induction circuits: "after these tokens came that one, so it comes again".
 
-        Small networks find it late, if at all, and nearly every skill here copies. In layer 1 the heads of the first
-        group look one, two, … tokens back and note what they see in a subspace of their own; in layer 2 the first head
-        looks for a noted token equal to the one it stands at, and adds what it finds to what is to be said. The
-        magnitudes are those of the residual stream at the start; training is free to change all of it.
+        Small networks find them late, if at all, and nearly every skill here copies. In layer 1 each head looks one,
+        two, … tokens back and notes what it sees in a subspace of its own. In layer 2 the first head of each group
+        looks for a place where two neighbouring tokens were what they are here: the first group compares the last two,
+        the next the two before the last, and so on; each adds what followed to what is to be said, so that longer
+        matches win. The magnitudes are those of the residual stream at the start; training is free to change it all.
         """
         s, width = self.shape, self.shape.head_dim
         look, find = self.attention[0], self.attention[1]
         assert isinstance(look, Attention)
         assert isinstance(find, Attention)
-        half = width // 2
+        half, group = width // 2, s.heads // s.kv_heads
         angles = s.rope_theta ** -(torch.arange(half) / half)  # a token further, each pair of dimensions turns by these
         fast, slow = torch.arange(_FAST), torch.arange(half // 2, half)
         basis = nn.init.orthogonal_(torch.empty(s.hidden - 1, s.hidden - 1))
         basis = F.pad(basis, (1, 0))  # nothing of dimension 0, which is the same for all tokens
-        seen, rest = basis[:width], basis[width:]
+        share = min(width, (s.hidden - 1) // (s.heads + 1))  # dimensions of what is seen, and of each note
+        seen, notes = basis[:share], basis[share : (s.heads + 1) * share].view(s.heads, share, -1)
         self.embedding.weight[:, 0] = _CONSTANT
 
-        look.k_proj.weight[:width] = 0
-        look.k_proj.weight[fast, 0] = _LOOK
-        look.v_proj.weight[:width] = seen
-        group = min(s.heads // s.kv_heads, len(rest) // width)
-        for i in range(group):
-            own = slice(i * width, (i + 1) * width)
-            back = (i + 1) * angles[fast]
+        look.k_proj.weight.zero_()
+        look.v_proj.weight.zero_()
+        for kv in range(s.kv_heads):
+            look.k_proj.weight[kv * width + fast, 0] = _LOOK
+            look.v_proj.weight[kv * width : kv * width + share] = seen
+        for head in range(s.heads):
+            own = slice(head * width, (head + 1) * width)
+            back = (head + 1) * angles[fast]
             look.q_proj.weight[own] = 0
-            look.q_proj.weight[i * width + fast, 0] = _LOOK * back.cos()
-            look.q_proj.weight[i * width + half + fast, 0] = -_LOOK * back.sin()
-            look.o_proj.weight[:, own] = _NOTE * rest[own].T
+            look.q_proj.weight[head * width + fast, 0] = _LOOK * back.cos()
+            look.q_proj.weight[head * width + half + fast, 0] = -_LOOK * back.sin()
+            look.o_proj.weight[:, own] = 0
+            look.o_proj.weight[:, head * width : head * width + share] = _NOTE * notes[head].T
 
-        lasting = torch.cat((slow, half + slow))  # dimensions that turn little within a text
-        find.q_proj.weight[:width] = 0
-        find.k_proj.weight[:width] = 0
-        find.q_proj.weight[lasting] = _FIND * seen[: len(lasting)]
-        find.k_proj.weight[lasting] = _FIND * rest[: len(lasting)]
-        find.v_proj.weight[:width] = seen
-        find.o_proj.weight[:, :width] = _SAY * seen.T
+        lasting = torch.cat((slow, half + slow)).view(2, -1)  # dimensions that turn little within a text
+        count = lasting.shape[1]
+        here = (seen, *notes)  # what a position knows of the tokens at and before it
+        for kv in range(min(s.kv_heads, s.heads - 1)):
+            q, k = find.q_proj.weight[kv * group * width :], find.k_proj.weight[kv * width :]
+            q[:width] = 0
+            k[:width] = 0
+            for part, offset in enumerate((kv, kv + 1)):
+                q[lasting[part]] = _FIND * here[offset][:count]
+                k[lasting[part]] = _FIND * here[offset + 1][:count]
+            find.v_proj.weight[kv * width : (kv + 1) * width] = 0
+            find.v_proj.weight[kv * width : kv * width + share] = seen
+            first = kv * group * width
+            find.o_proj.weight[:, first : first + width] = 0
+            find.o_proj.weight[:, first : first + share] = _SAY * seen.T
 
     def sublayers(self) -> list[nn.Module]:
         return [m for pair in zip(self.attention, self.mlp, strict=True) for m in pair]

@@ -1,7 +1,8 @@
 """Text depends on prompt, parameters and seed alone: any policy, alone or in company, equals plain decoding.
 
-Exact in float64, and in bf16 with our own kernels. In float32 and bf16 through torch, passes of different width round differently; a divergence is legitimate only at a
-near-tie: the two candidates' scores differ by less than twice the measured width noise (METHODS section 0).
+Exact in float64, and in bf16 with our own kernels. In float32, and in bf16 through torch, passes of different width
+round differently; a divergence is legitimate only at a near-tie: the two candidates' scores differ by less than twice
+the measured width noise (METHODS section 0).
 """
 
 from __future__ import annotations
