@@ -7,18 +7,19 @@ Hugging Face's `LlamaForCausalLM` reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.embedded.copying import Strengths, write_copying
+
 _SHORT = 512  # tokens
 
-# Of the induction circuit that a network begins with (see `_initialise_copying`).
+# The induction circuit that a network begins with.
 _CONSTANT = 0.3  # in dimension 0 of every embedding, beside 0.02 of the others
-_FAST = 6  # pairs of dimensions that tell neighbours apart
-_LOOK, _NOTE, _FIND, _SAY = 0.6, 0.06, 3.4, 0.4
+_COPYING = Strengths(look=9.0, note=2.0, find=2.0, say=12.0)
 
 
 @dataclass(frozen=True)
@@ -126,60 +127,27 @@ class Network(nn.Module):
                 writes = name.endswith(("o_proj.weight", "down_proj.weight"))
                 nn.init.normal_(parameter, std=0.02 / (2 * self.shape.layers) ** 0.5 if writes else 0.02)
         if self.shape.layers > 1:
-            self._initialise_copying()
+            with torch.no_grad():
+                self.embedding.weight[:, 0] = _CONSTANT
+            look, find = self.attention[0], self.attention[1]
+            assert isinstance(look, Attention)
+            assert isinstance(find, Attention)
+            write_copying(look, find, self.embedding.weight, _COPYING)
 
-    @torch.no_grad()
-    def _initialise_copying(self) -> None:
-        """Has the first two layers begin as induction circuits: "after these tokens came that one, so it comes again".
-
-        Small networks find them late, if at all, and nearly every skill here copies. In layer 1 each head looks one,
-        two, … tokens back and notes what it sees in a subspace of its own. In layer 2 the first head of each group
-        looks for a place where two neighbouring tokens were what they are here: the first group compares the last two,
-        the next the two before the last, and so on; each adds what followed to what is to be said, so that longer
-        matches win. The magnitudes are those of the residual stream at the start; training is free to change it all.
-        """
-        s, width = self.shape, self.shape.head_dim
-        look, find = self.attention[0], self.attention[1]
-        assert isinstance(look, Attention)
-        assert isinstance(find, Attention)
-        half, group = width // 2, s.heads // s.kv_heads
-        angles = s.rope_theta ** -(torch.arange(half) / half)  # a token further, each pair of dimensions turns by these
-        fast, slow = torch.arange(_FAST), torch.arange(half // 2, half)
-        basis = nn.init.orthogonal_(torch.empty(s.hidden - 1, s.hidden - 1))
-        basis = F.pad(basis, (1, 0))  # nothing of dimension 0, which is the same for all tokens
-        share = min(width, (s.hidden - 1) // (s.heads + 1))  # dimensions of what is seen, and of each note
-        seen, notes = basis[:share], basis[share : (s.heads + 1) * share].view(s.heads, share, -1)
-        self.embedding.weight[:, 0] = _CONSTANT
-
-        look.k_proj.weight.zero_()
-        look.v_proj.weight.zero_()
-        for kv in range(s.kv_heads):
-            look.k_proj.weight[kv * width + fast, 0] = _LOOK
-            look.v_proj.weight[kv * width : kv * width + share] = seen
-        for head in range(s.heads):
-            own = slice(head * width, (head + 1) * width)
-            back = (head + 1) * angles[fast]
-            look.q_proj.weight[own] = 0
-            look.q_proj.weight[head * width + fast, 0] = _LOOK * back.cos()
-            look.q_proj.weight[head * width + half + fast, 0] = -_LOOK * back.sin()
-            look.o_proj.weight[:, own] = 0
-            look.o_proj.weight[:, head * width : head * width + share] = _NOTE * notes[head].T
-
-        lasting = torch.cat((slow, half + slow)).view(2, -1)  # dimensions that turn little within a text
-        count = lasting.shape[1]
-        here = (seen, *notes)  # what a position knows of the tokens at and before it
-        for kv in range(min(s.kv_heads, s.heads - 1)):
-            q, k = find.q_proj.weight[kv * group * width :], find.k_proj.weight[kv * width :]
-            q[:width] = 0
-            k[:width] = 0
-            for part, offset in enumerate((kv, kv + 1)):
-                q[lasting[part]] = _FIND * here[offset][:count]
-                k[lasting[part]] = _FIND * here[offset + 1][:count]
-            find.v_proj.weight[kv * width : (kv + 1) * width] = 0
-            find.v_proj.weight[kv * width : kv * width + share] = seen
-            first = kv * group * width
-            find.o_proj.weight[:, first : first + width] = 0
-            find.o_proj.weight[:, first : first + share] = _SAY * seen.T
+    def grown(self, layers: int) -> Network:
+        """This network behind `layers` new ones, which add nothing at first."""
+        network = Network(replace(self.shape, layers=self.shape.layers + layers))
+        with torch.no_grad():
+            for attention, mlp in zip(network.attention[:layers], network.mlp[:layers], strict=True):
+                assert isinstance(attention, Attention)
+                assert isinstance(mlp, MLP)
+                attention.o_proj.weight.zero_()
+                mlp.down_proj.weight.zero_()
+            network.norm.copy_(self.norm)
+        network.embedding.load_state_dict(self.embedding.state_dict())
+        network.attention[layers:].load_state_dict(self.attention.state_dict())
+        network.mlp[layers:].load_state_dict(self.mlp.state_dict())
+        return network
 
     def sublayers(self) -> list[nn.Module]:
         return [m for pair in zip(self.attention, self.mlp, strict=True) for m in pair]

@@ -17,7 +17,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ from engine.seeds import mix64
 TOKENIZER_EXAMPLES = 30_000
 CLIP = 1.0
 WARM_UP_STEPS = 150
-THINNED_SHARE = 0.5  # of the batches leave sublayers out
+THINNED_SHARE = 0.4  # of the batches leave sublayers out
 DROP_AT_LAST = 0.5  # rate at the last sublayer of such a batch; 0 at the first
 EXIT_SHARE = 0.25  # of the batches add an exit's loss
 EXIT_WEIGHT = 0.3
@@ -130,6 +130,13 @@ class Trainer:
         self.network.load_state_dict(state["network"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
+
+    def start_from(self, directory: Path, grow: int) -> None:
+        """Takes over an exported checkpoint of `grow` layers less."""
+        shape = self.settings.shape
+        network = Network(replace(shape, layers=shape.layers - grow))
+        network.read(load_file(directory / "model.safetensors"))
+        self.network.load_state_dict(network.grown(grow).state_dict())
 
     # ---- steps
 
@@ -257,6 +264,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="the twin: no stochastic depth, no exits")
     parser.add_argument("--start", type=Path, help="exported checkpoint that a new run goes on from, its tokenizer too")
+    parser.add_argument("--grow", type=int, default=0, metavar="N", help="put N new layers before those of --start (0)")
     parser.add_argument(
         "--compile", action=argparse.BooleanOptionalAction, default=True, help="fuse with torch.compile"
     )
@@ -282,7 +290,7 @@ def main() -> None:
     if trainer.checkpoint.exists():
         trainer.resume()
     elif args.start:
-        trainer.network.read(load_file(args.start / "model.safetensors"))
+        trainer.start_from(args.start, args.grow)
     if args.compile:
         trainer.compile()
     train(trainer, args.minutes, args.evaluate_every, args.save_every)

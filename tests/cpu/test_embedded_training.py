@@ -221,7 +221,7 @@ def test_ctrl_c_ends_a_run_between_two_steps(tmp_path: Path, monkeypatch: pytest
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-@pytest.mark.parametrize(("words", "share"), [(2700, 0.9), (40, 0.8)])
+@pytest.mark.parametrize(("words", "share"), [(2700, 0.95), (40, 0.95)])
 @torch.inference_mode()
 def test_an_untrained_network_copies(words: int, share: float) -> None:
     """The second time a random text comes, it knows how it goes on, also where each word comes more than once."""
@@ -231,6 +231,22 @@ def test_an_untrained_network_copies(words: int, share: float) -> None:
     guesses = network.logits(network.states(torch.cat([text, text], 1))[0]).argmax(-1)
     assert (guesses[:, 64:-1] == text[:, 5:]).float().mean() > share
     assert (guesses[:, :59] == text[:, 1:]).float().mean() < 0.1
+
+
+@torch.inference_mode()
+def test_a_run_can_go_on_with_more_layers_which_change_nothing_at_first(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    base = Network(SHAPE)
+    export(base, tokenizer, tmp_path / "base")
+    (tmp_path / "run").mkdir()
+    tokenizer.save(str(tmp_path / "run" / "tokenizer.json"))
+    larger = replace(TINY, shape=replace(SHAPE, layers=SHAPE.layers + 2))
+    trainer = Trainer(larger, tmp_path / "run", torch.device("cpu"))
+    trainer.start_from(tmp_path / "base", grow=2)
+    assert len(trainer.network.mlp) == SHAPE.layers + 2
+    base.read(load_file(tmp_path / "base" / "model.safetensors"))
+    tokens = torch.randint(0, SHAPE.vocabulary, (2, 30))
+    torch.testing.assert_close(trainer.network.states(tokens)[0], base.states(tokens)[0])
 
 
 def test_a_run_can_go_on_from_an_exported_checkpoint(tokenizer: Tokenizer, tmp_path: Path) -> None:

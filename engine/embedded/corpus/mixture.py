@@ -13,24 +13,24 @@ from engine.seeds import mix64
 
 # skill: (module, attribute, share of the examples at the start, share at the end)
 SKILLS: dict[str, tuple[str, str, float, float]] = {
-    "echo": ("echo", "SKILL", 8, 2),
+    "echo": ("echo", "SKILL", 6, 2),
     "talk": ("talk", "SKILL", 4, 4),
-    "knapserve": ("knapserve", "SKILL", 6, 6),
+    "knapserve": ("knapserve", "SKILL", 5, 5),
     "notice": ("notice", "SKILL", 8, 9),
-    "sums": ("sums", "SKILL", 26, 24),
-    "stories": ("stories", "SKILL", 4, 3),
-    "translation": ("german", "SKILL", 30, 30),
-    "sql": ("sql", "SKILL", 11, 11),
-    "summaries": ("summaries", "SKILL", 6, 7),
-    "fields": ("fields", "SKILL", 11, 11),
+    "sums": ("sums", "SKILL", 18, 18),
+    "stories": ("stories", "SKILL", 3, 3),
+    "translation": ("german", "SKILL", 42, 40),
+    "sql": ("sql", "SKILL", 14, 14),
+    "summaries": ("summaries", "SKILL", 8, 9),
+    "fields": ("fields", "SKILL", 14, 14),
     "tools": ("tools", "SKILL", 4, 5),
-    "turns": ("turns", "SKILL", 4, 4),
-    "python": ("python", "SKILL", 5, 5),
-    "documents": ("documents", "SKILL", 3, 5),
-    "documents_long": ("documents", "LONG", 0, 1.0),
+    "turns": ("turns", "SKILL", 4, 5),
+    "python": ("python", "SKILL", 4, 5),
+    "documents": ("documents", "SKILL", 4, 5),
+    "documents_long": ("documents", "LONG", 0, 1.5),
     "documents_8k": ("documents", "VERY_LONG", 0, 0.02),
 }
-LONG_FROM = 0.45  # progress at which the long documents begin: short sequences teach more a second
+LONG_FROM = 0.3  # progress at which the long documents begin: short sequences teach more a second
 
 
 @cache
