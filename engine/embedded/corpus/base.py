@@ -134,6 +134,13 @@ class Draw:
             text += self.choice((" Thanks!", " Please.", " Thank you.", " Thanks in advance."))
         return text
 
+    def follow_ups(self, most: int) -> int:
+        """How many more questions about the same text a conversation goes on with. None in the evaluation.
+
+        What was read once is worth several answers: most of what a training run reads is prompts.
+        """
+        return self.integer(0, most) if self.split == "train" and self.chance(0.7) else 0
+
     def first_name(self) -> str:
         """A real first name, or (one in three) one made of syllables."""
         return self.choice(FIRST_NAMES) if self.chance(0.67) else self.made_up_word(2).capitalize()

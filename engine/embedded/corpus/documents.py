@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.embedded.corpus import documents_words as given
-from engine.embedded.corpus.base import Draw, Example, chat
+from engine.embedded.corpus.base import Draw, Example, belongs, chat
 from engine.embedded.corpus.documents_text import (
     Document,
     Record,
@@ -21,6 +21,7 @@ from engine.embedded.corpus.documents_words import Field, Kind
 ABSENT = "It is not in the document."
 LONGEST_SUMMARY = 8  # entries
 LONGEST_COUNT = 14  # entries
+MOST_FOLLOW_UPS = 5
 # of: one field, reverse look-up, two fields, listed, absent, count, summary; what does not suit becomes the first
 WEIGHTS = (40, 16, 10, 4, 8, 5, 18)
 
@@ -32,6 +33,10 @@ class Question:
     text: str
     answer: str
     holds: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return "|".join(self.holds)
 
 
 class Documents:
@@ -57,7 +62,13 @@ def make_document(draw: Draw, words: int, tokens: int = 7800, name: str = "docum
     question = draw_question(draw, document)
     pool = given.AFTER if draw.chance(0.75) else given.BEFORE
     prompt = draw.phrase(pool, document=document.text, question=draw.casual(question.text))
-    return Example(name, chat(prompt, question.answer), key="|".join(question.holds), expect=list(question.holds))
+    key, messages = question.key, chat(prompt, question.answer)
+    for _ in range(draw.follow_ups(MOST_FOLLOW_UPS)):
+        more = draw_question(draw, document)
+        if belongs(more.key, draw.split):
+            messages += chat(draw.casual(more.text), more.answer)
+            question = more
+    return Example(name, messages, key=key, expect=list(question.holds))
 
 
 def draw_question(draw: Draw, document: Document) -> Question:

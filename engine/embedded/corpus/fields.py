@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from engine.embedded.corpus.base import Draw, Example, Phrases, chat
+from engine.embedded.corpus.base import Draw, Example, Phrases, belongs, chat, phrases
 from engine.embedded.corpus.fields_values import MAKERS, Value
 from engine.embedded.corpus.fields_words import KINDS, Kind
 
@@ -74,6 +75,13 @@ PROMPTS = Phrases(
     "Complete this JSON from the text.\n{skeleton}\n{text}",
 )
 
+FOLLOW_UPS = phrases(
+    """And {keys}? / Now {keys}. / Now (extract|give me|get) {keys}. / Then {keys}, please. / Also {keys} as JSON. /
+    And as JSON: {keys} / The same for {keys}. / Next: {keys} / And what about {keys}? / Now only {keys}. /
+    (Please |)(return|write) {keys} as well. / I also need {keys}. / Another object with {keys}, please."""
+)
+MOST_FOLLOW_UPS = 3
+
 
 def listed(draw: Draw, keys: Sequence[str]) -> str:
     """The keys as people write a list."""
@@ -103,20 +111,36 @@ def missing_key(draw: Draw, kind: Kind, present: Sequence[str]) -> str | None:
     return draw.choice(pool) if pool else None
 
 
-def draw_fields(draw: Draw) -> tuple[str, dict[str, Value | None]]:
-    """A text, and the fields asked for in their order."""
+@dataclass(frozen=True)
+class Text:
+    """A text of one kind, and what its slots were filled with: as written there, and as a JSON value."""
+
+    kind: Kind
+    text: str
+    made: dict[str, tuple[str, Value]]
+
+    def ask(self, draw: Draw) -> dict[str, Value | None]:
+        """Some fields in the order in which they are asked for."""
+        asked = draw.sample(list(self.made), draw.integer(2, min(5, len(self.made))))
+        fields: dict[str, Value | None] = {draw.choice(self.kind.fields[s][1]): self.made[s][1] for s in asked}
+        if draw.chance(MISSING) and (key := missing_key(draw, self.kind, list(self.made))):
+            pairs = list(fields.items())[:4]
+            pairs.insert(draw.integer(0, len(pairs)), (key, None))
+            fields = dict(pairs)
+        return fields
+
+
+def draw_text(draw: Draw) -> Text:
     kind = draw.choice(KINDS)
     template = draw.choice(kind.texts.of(draw.split))
-    present = slots_in(template)
-    made = {slot: MAKERS[kind.fields[slot][0]](draw) for slot in present}
-    asked = draw.sample(present, draw.integer(2, min(5, len(present))))
-    fields: dict[str, Value | None] = {draw.choice(kind.fields[slot][1]): made[slot][1] for slot in asked}
-    if draw.chance(MISSING) and (key := missing_key(draw, kind, present)):
-        pairs = list(fields.items())[:4]
-        pairs.insert(draw.integer(0, len(pairs)), (key, None))
-        fields = dict(pairs)
+    made = {slot: MAKERS[kind.fields[slot][0]](draw) for slot in slots_in(template)}
     text = draw.expand(template, **{slot: text for slot, (text, _) in made.items()})
-    return ARTICLE.sub("an", text), fields
+    return Text(kind, ARTICLE.sub("an", text), made)
+
+
+def key_of(fields: Mapping[str, Value | None]) -> str:
+    """The combination of values."""
+    return "|".join(sorted(map(str, fields.values())))
 
 
 def written(draw: Draw, key: str, manner: float) -> str:
@@ -130,18 +154,24 @@ class Fields:
     name = "fields"
 
     def make(self, draw: Draw) -> Example:
-        text, fields = draw_fields(draw)
+        text = draw_text(draw)
         manner = draw.random.random()
-        fields = {written(draw, key, manner): value for key, value in fields.items()}
+        fields = {written(draw, key, manner): value for key, value in text.ask(draw).items()}
         template = draw.choice(PROMPTS.of(draw.split))
         skeleton = json.dumps(dict.fromkeys(fields, draw.choice((None, ""))), ensure_ascii=False)
         bullet = draw.choice(("", "- ", "* "))
         lines = "\n".join(bullet + key for key in fields)
-        prompt = draw.expand(template, keys=listed(draw, list(fields)), lines=lines, skeleton=skeleton, text=text)
+        prompt = draw.expand(template, keys=listed(draw, list(fields)), lines=lines, skeleton=skeleton, text=text.text)
         if not template.startswith("{text}"):
             prompt = draw.casual(prompt)
-        answer = json.dumps(fields, ensure_ascii=False)
-        return Example(self.name, chat(prompt, answer), "|".join(sorted(map(str, fields.values()))), fields)
+        key, messages = key_of(fields), chat(prompt, json.dumps(fields, ensure_ascii=False))
+        for _ in range(draw.follow_ups(MOST_FOLLOW_UPS)):
+            more = {written(draw, name, manner): value for name, value in text.ask(draw).items()}
+            if belongs(key_of(more), draw.split):
+                asked = draw.phrase(FOLLOW_UPS, keys=listed(draw, list(more)))
+                messages += chat(draw.casual(asked), json.dumps(more, ensure_ascii=False))
+                fields = more
+        return Example(self.name, messages, key, fields)
 
     def check(self, example: Example, answer: str) -> bool:
         """The same keys in the same order, with equal values of equal types."""

@@ -17,9 +17,9 @@ SKILLS: dict[str, tuple[str, str, float, float]] = {
     "talk": ("talk", "SKILL", 4, 4),
     "knapserve": ("knapserve", "SKILL", 5, 5),
     "notice": ("notice", "SKILL", 8, 9),
-    "sums": ("sums", "SKILL", 18, 18),
+    "sums": ("sums", "SKILL", 16, 16),
     "stories": ("stories", "SKILL", 3, 3),
-    "translation": ("german", "SKILL", 42, 40),
+    "translation": ("german", "SKILL", 50, 50),
     "sql": ("sql", "SKILL", 14, 14),
     "summaries": ("summaries", "SKILL", 8, 9),
     "fields": ("fields", "SKILL", 14, 14),
@@ -27,8 +27,8 @@ SKILLS: dict[str, tuple[str, str, float, float]] = {
     "turns": ("turns", "SKILL", 4, 5),
     "python": ("python", "SKILL", 4, 5),
     "documents": ("documents", "SKILL", 4, 5),
-    "documents_long": ("documents", "LONG", 0, 1.5),
-    "documents_8k": ("documents", "VERY_LONG", 0, 0.02),
+    "documents_long": ("documents", "LONG", 0, 0.5),
+    "documents_8k": ("documents", "VERY_LONG", 0, 0.005),
 }
 LONG_FROM = 0.3  # progress at which the long documents begin: short sequences teach more a second
 

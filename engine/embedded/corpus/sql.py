@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.embedded.corpus import sql_words as words
-from engine.embedded.corpus.base import Draw, Example, Phrases, chat
+from engine.embedded.corpus.base import Draw, Example, Phrases, belongs, chat
 from engine.embedded.corpus.sql_tables import (
     Column,
     Table,
@@ -25,6 +25,7 @@ from engine.embedded.corpus.sql_tables import (
 from engine.embedded.corpus.sums_steps import plural
 
 OPERATORS = {"after": ">", "before": "<"}
+MOST_FOLLOW_UPS = 4
 NO_PLURAL = ("s", "ed", "_on", "since")  # columns that end so
 
 
@@ -343,7 +344,13 @@ class Sql:
         )
         if not template.startswith("{schema}"):
             prompt = draw.casual(prompt)
-        return Example(self.name, chat(prompt, query.sql), query.sql, query.sql)
+        key, messages = query.sql, chat(prompt, query.sql)
+        for _ in range(draw.follow_ups(MOST_FOLLOW_UPS)):
+            question, more = draw.choice(KINDS)(draw, draw.choice(tables))
+            if belongs(more.sql, draw.split):
+                messages += chat(draw.casual(question[0].upper() + question[1:]), more.sql)
+                query = more
+        return Example(self.name, messages, key, query.sql)
 
     def check(self, example: Example, answer: str) -> bool:
         return normal(answer) == normal(example.expect)
