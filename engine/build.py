@@ -8,7 +8,6 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -19,13 +18,14 @@ from engine.core import EngineCore
 from engine.draft.base import PolicyContext, policy_names
 from engine.draft.costs import CostModel
 from engine.errors import ConfigError, ProfileMismatchError
-from engine.kv.blocks import BlockManager
+from engine.kv.blocks import BlockManager, CacheSize
 from engine.kv.cache import bytes_per_token
+from engine.kv.pages import PageManager
 from engine.loop import EngineThread
 from engine.measure import Measurement
 from engine.model import synthetic
 from engine.model.attention import Segment
-from engine.model.backend import choose_backend
+from engine.model.backend import Backend, choose_backend
 from engine.model.linear import LinearFactory, padded_rows
 from engine.model.linear_onednn import native_bf16
 from engine.model.source import SyntheticSource, open_source
@@ -44,17 +44,8 @@ _SMALL_LAYER = 8 << 20  # bytes
 _WARM_ROWS = 64
 _LONG_ROUND = 1.0  # seconds that reading a prompt may take at a time
 _TYPICAL_CONTEXT = 512
+_PAGES_PER_SEQUENCE = 2  # times what all requests can hold: the rest is for prefixes
 DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float32", "float64")}
-
-
-@dataclass(frozen=True, slots=True)
-class CacheSize:
-    """Slabs of address space, blocks of memory."""
-
-    slabs: int
-    blocks_per_slab: int
-    capacity: int
-    length: int  # longest context: what was asked for, or less if nothing was asked for and memory is short
 
 
 def build_engine(config: EngineConfig) -> EngineThread:
@@ -96,14 +87,14 @@ class LoadedModel:
         self.length = _context(config, self.spec)
         self.backend = backend = choose_backend(self.spec, device, dtype, torch.get_num_threads(), config.kernels)
         self.decoder = self.source.decoder(dtype, device, backend, _progress_bar("loading weights"))
-        self.size = _cache_size(config, self.spec, self.length, backend.cache_dtype, device)
+        self.size = _cache_size(config, self.spec, self.length, backend, device)
         if self.size.length < self.length:
             log.warning(
                 "contexts are limited to %d of the model's %d tokens, which is what --kv-cache-memory %s has room for",
                 *(self.size.length, self.length, config.kv_cache_memory),
             )
             self.length = self.size.length
-        self.attention = backend.attention(self.spec, self.size.slabs, self.length)
+        self.attention = backend.attention(self.spec, self.size)
         self.key = ProfileKey(
             hardware=_hardware(device),
             threads=torch.get_num_threads(),
@@ -150,8 +141,9 @@ class LoadedModel:
         rows = config.max_num_batched_tokens or max(costs.rows_within(_LONG_ROUND, typical), sequences)
         # Where a plain round takes longer than the stall allowed, a round that reads a prompt may take twice as long.
         stall = max(config.prefill_stall, 2 * costs.verify_pass(1, [typical]))
+        blocks = PageManager if self.backend.paged else BlockManager
         scheduler = Scheduler(
-            BlockManager(self.size.slabs, self.size.blocks_per_slab, config.block_size, self.size.capacity),
+            blocks(self.size.slabs, self.size.blocks_per_slab, self.size.block_size, self.size.capacity),
             self.clock,
             max_model_len=self.length,
             max_num_seqs=sequences,
@@ -227,10 +219,10 @@ def _context(config: EngineConfig, spec: ModelSpec) -> int:
 
 
 def _cache_size(
-    config: EngineConfig, spec: ModelSpec, length: int, dtype: torch.dtype, device: torch.device
+    config: EngineConfig, spec: ModelSpec, length: int, backend: Backend, device: torch.device
 ) -> CacheSize:
     """Slabs and blocks that `--kv-cache-memory` pays for. On a CPU slabs are address space, paid for when written."""
-    block_bytes = bytes_per_token(spec, dtype) * config.block_size
+    block_bytes = bytes_per_token(spec, backend.cache_dtype) * config.block_size
     blocks_per_slab = -(-length // config.block_size)
     budget = config.kv_cache_memory
     if isinstance(budget, float):
@@ -242,13 +234,15 @@ def _cache_size(
             f"{blocks_per_slab * block_bytes}; raise it or lower --max-model-len"
         )
     if capacity < blocks_per_slab:
-        # On a GPU a slab is memory, so that a single long one would leave no room for a second request.
-        shared = min(4, config.max_num_seqs) if device.type == "cuda" else 1
-        blocks_per_slab = max(1, capacity // shared)
+        blocks_per_slab = capacity
         length = blocks_per_slab * config.block_size
-    slabs = 2 * config.max_num_seqs if device.type == "cpu" else capacity // blocks_per_slab
-    slabs = min(slabs, 2 * config.max_num_seqs)
-    return CacheSize(slabs, blocks_per_slab, min(capacity, slabs * blocks_per_slab), length)
+    if backend.paged:
+        slabs = config.max_num_seqs
+        capacity = min(capacity, _PAGES_PER_SEQUENCE * slabs * blocks_per_slab)
+    else:
+        slabs = 2 * config.max_num_seqs
+        capacity = min(capacity, slabs * blocks_per_slab)
+    return CacheSize(slabs, blocks_per_slab, config.block_size, capacity, length)
 
 
 def _free_memory(device: torch.device) -> int:

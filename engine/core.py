@@ -74,6 +74,7 @@ class EngineCore:
         slot = blocks.allocate("imagined", tokens)
         if slot is None:
             raise RequestError(f"There is no room for {len(tokens)} cached tokens.")
+        self.runner.attention.cache.place(blocks.take_placements())
         self.runner.attention.cache.fill(slot.slab, len(tokens))
         blocks.seal(slot.slab, tokens, len(tokens))
         blocks.release(slot.slab)

@@ -29,6 +29,7 @@ class Runner:
     def run(self, plan: StepPlan) -> StepOutput:
         """One round: copies, draft passes, the verify pass."""
         started = self._clock.now()
+        self.attention.cache.place(plan.placements)
         for copy in plan.copies:
             self.attention.cache.copy(copy.source, copy.target, copy.tokens)
         for slab, first, last in plan.discards:

@@ -43,7 +43,7 @@ def draw(
     noisy = scores.clone()
     rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
     _add_gumbel(noisy, rows, [params[r].seed for r in rows], [positions[r] for r in rows])
-    return Draw(noisy.argmax(-1).tolist(), top_probability(scores) if confidence else [])
+    return Draw(*_fetch(noisy.argmax(-1), scores if confidence else None))
 
 
 def _top(scores: Tensor, confidence: bool) -> tuple[list[int], list[float]]:
@@ -54,21 +54,35 @@ def _top(scores: Tensor, confidence: bool) -> tuple[list[int], list[float]]:
         indices, shares = (c_int64 * rows)(), (c_float * rows)() if confidence else None
         native.top(scores.data_ptr(), rows, scores.shape[1], indices, shares)
         return indices[:], shares[:] if shares else []
-    return scores.argmax(-1).tolist(), top_probability(scores) if confidence else []
+    return _fetch(scores.argmax(-1), scores if confidence else None)
 
 
-def top_probability(scores: Tensor) -> list[float]:
-    """Largest softmax probability per row of scores [rows, vocab]."""
-    return (scores.amax(-1) - scores.logsumexp(-1)).exp_().tolist()
+def _fetch(tokens: Tensor, scores: Tensor | None) -> tuple[list[int], list[float]]:
+    """Tokens [rows] and, if there are scores [rows, vocab], their top probabilities: one wait for the device."""
+    if scores is None:
+        return tokens.tolist(), []
+    shares = top_probability(scores)
+    if tokens.device.type == "cpu":
+        return tokens.tolist(), shares.tolist()
+    both = torch.stack((tokens.double(), shares.double())).tolist()
+    return [int(token) for token in both[0]], both[1]
+
+
+def top_probability(scores: Tensor) -> Tensor:
+    """Largest softmax probability per row of scores [rows, vocab] -> [rows]."""
+    return (scores.amax(-1) - scores.logsumexp(-1)).exp_()
 
 
 def process(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     """Temperature, then top-k, then top-p: scores [rows, vocab] -> the same with excluded ids at -inf."""
     temperature = torch.tensor([p.temperature or 1.0 for p in params], dtype=scores.dtype, device=scores.device)
     scores = scores / temperature[:, None]
-    for row, p in enumerate(params):
-        if p.temperature > 0.0 and (p.top_k > 0 or p.top_p < 1.0):
-            scores[row] = _truncate(scores[row], p.top_k, p.top_p)
+    cut = [row for row, p in enumerate(params) if p.temperature > 0.0 and (p.top_k > 0 or p.top_p < 1.0)]
+    if cut and scores.device.type != "cpu":
+        scores[cut] = _truncate_rows(scores[cut], [params[row] for row in cut])
+    else:
+        for row in cut:
+            scores[row] = _truncate(scores[row], params[row].top_k, params[row].top_p)
     return scores
 
 
@@ -83,6 +97,20 @@ def _truncate(scores: Tensor, top_k: int, top_p: float) -> Tensor:
         keep = int((before < top_p).sum().clamp_(min=1))
         ordered, ids = ordered[:keep], ids[:keep]
     return torch.full_like(scores, float("-inf")).scatter_(0, ids, ordered)
+
+
+def _truncate_rows(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
+    """The same for all rows of scores [rows, vocab] at once, without waiting for the device."""
+    ordered, ids = scores.sort(dim=-1, descending=True, stable=True)
+    rank = torch.arange(scores.shape[1], device=scores.device)
+    top_k = torch.tensor([p.top_k if p.top_k > 0 else scores.shape[1] for p in params], device=scores.device)
+    # Rows that keep all of the mass: sums of rounded shares may reach 1 before the last id.
+    top_p = torch.tensor([p.top_p if p.top_p < 1.0 else 2.0 for p in params], dtype=scores.dtype, device=scores.device)
+    ordered = ordered.masked_fill(rank >= top_k[:, None], float("-inf"))
+    probabilities = ordered.softmax(-1)
+    before = probabilities.cumsum(-1) - probabilities
+    ordered = ordered.masked_fill((before >= top_p[:, None]) & (rank > 0), float("-inf"))
+    return torch.empty_like(scores).scatter_(1, ids, ordered)
 
 
 def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: torch.device) -> Tensor:

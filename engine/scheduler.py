@@ -10,7 +10,7 @@ from collections import deque
 
 from engine.clock import Clock
 from engine.draft.base import Plan
-from engine.kv.blocks import BlockManager
+from engine.kv.blocks import Blocks
 from engine.step import Copy, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import FinishReason, Request, RequestRound, RequestTiming, TokenEvent
 
@@ -20,7 +20,7 @@ class Scheduler:
 
     def __init__(
         self,
-        blocks: BlockManager,
+        blocks: Blocks,
         clock: Clock,
         *,
         max_model_len: int,
@@ -126,7 +126,12 @@ class Scheduler:
             record = request.policy.record(request.draft_state, rows) if rows == request.pending else 0
             works.append(self._work(request, rows, None, record))
         copies, self._copies = tuple(self._copies), []
-        return StepPlan(tuple(sorted(works, key=lambda w: w.slab)), copies, tuple(self.blocks.take_freed()))
+        return StepPlan(
+            tuple(sorted(works, key=lambda w: w.slab)),
+            copies,
+            tuple(self.blocks.take_freed()),
+            tuple(self.blocks.take_placements()),
+        )
 
     def _draft(self, request: Request, rows: int) -> Plan | None:
         """The request's plan with γ cut to what fits: its room, the row budget, free cache."""

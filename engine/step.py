@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.draft.base import Plan, References
+from engine.kv.blocks import Placement
 from engine.types import SamplingParams
 
 
@@ -37,11 +38,12 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """A round: copies, then discards, lock-step draft passes, one verify pass. `work` is ordered by slab."""
+    """A round: placements, copies, discards, lock-step draft passes, one verify pass. `work` is ordered by slab."""
 
     work: tuple[Work, ...]
     copies: tuple[Copy, ...] = ()
     discards: tuple[tuple[int, int, int], ...] = ()  # (slab, first, last + 1): positions whose memory is free
+    placements: tuple[Placement, ...] = ()  # of a paged cache
 
 
 @dataclass(frozen=True, slots=True)

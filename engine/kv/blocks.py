@@ -12,7 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSize:
+    """Slabs of address space (or tables of pages), blocks of memory."""
+
+    slabs: int
+    blocks_per_slab: int
+    block_size: int
+    capacity: int
+    length: int  # longest context: what was asked for, or less if nothing was asked for and memory is short
+
+
+class Placement(NamedTuple):
+    """Blocks of a slab, from number `first` on, lie in these pages from now on."""
+
+    slab: int
+    first: int
+    pages: tuple[int, ...]
 
 
 class Allocation(NamedTuple):
@@ -22,6 +41,27 @@ class Allocation(NamedTuple):
     cached: int
     source: int
     copied: int
+
+
+class Blocks(Protocol):
+    """What the scheduler asks of the book-keeping: `BlockManager`, or `engine.kv.pages.PageManager`.
+
+    The methods say the same of both; a slab is then the name of a table of pages.
+    """
+
+    block_size: int
+
+    @property
+    def usage(self) -> float: ...
+    def match(self, tokens: Sequence[int]) -> int: ...
+    def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None: ...
+    def grow(self, slab: int, tokens: int) -> bool: ...
+    def trim(self, slab: int, tokens: int) -> None: ...
+    def seal(self, slab: int, tokens: Sequence[int], computed: int) -> None: ...
+    def release(self, slab: int) -> None: ...
+    def clear(self) -> None: ...
+    def take_freed(self) -> list[tuple[int, int, int]]: ...
+    def take_placements(self) -> list[Placement]: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -158,6 +198,10 @@ class BlockManager:
             for slab, first, last in freed
             if self._slabs[slab].used < last
         ]
+
+    def take_placements(self) -> list[Placement]:
+        """Nothing: a block's place is its number."""
+        return []
 
     def _free(self, slab: int, first: int, last: int) -> None:
         self._in_use -= last - first

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import mmap
 import sys
+from collections.abc import Sequence
 from math import prod
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from engine.errors import ConfigError
+from engine.kv.blocks import Placement
 from engine.model.spec import ModelSpec
 
 # Address space only: blocks are counted elsewhere, and the system must not refuse what will never be written.
@@ -41,8 +44,24 @@ def reserved_zeros(
     return torch.frombuffer(pages, dtype=dtype).view(shape), pages
 
 
+class Cache(Protocol):
+    """K/V memory, addressed by slab and position."""
+
+    length: int
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def place(self, placements: Sequence[Placement]) -> None: ...
+    def fill(self, slab: int, tokens: int) -> None: ...
+    def discard(self, slab: int, first: int, last: int) -> None: ...
+    def copy(self, source: int, target: int, tokens: int) -> None: ...
+
+
 class SlabCache:
     """One tensor [layers, slabs, length, 2, kv_heads, head_dim]; K is 0 and V is 1 of the fourth dimension."""
+
+    contiguous = True
 
     def __init__(self, spec: ModelSpec, slabs: int, length: int, dtype: torch.dtype, device: torch.device) -> None:
         self.slabs = slabs
@@ -79,6 +98,10 @@ class SlabCache:
         """Per layer K and V of slabs first..last, positions begin..end-1: [slabs, kv_heads, end-begin, head_dim]."""
         k, v = self._all[:, first : last + 1, begin:end].permute(3, 0, 1, 4, 2, 5).unbind(0)
         return tuple(zip(k.unbind(0), v.unbind(0), strict=True))
+
+    def place(self, placements: Sequence[Placement]) -> None:
+        """Slabs do not move."""
+        assert not placements
 
     def fill(self, slab: int, tokens: int) -> None:
         """Put random values where the first `tokens` positions of a slab would be: a context without its prefill."""

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.kv.cache import SlabCache
+from engine.kv.cache import Cache
 from engine.model.spec import ModelSpec
 
 _CALL_BYTES = 400_000  # K/V bytes that may be read in vain to save one SDPA call (measured: about 15 µs each)
@@ -42,6 +42,19 @@ class AttentionBatch(Protocol):
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
         """The batch of a subset of the rows (row indices in ascending order)."""
         ...
+
+
+class PortableCache(Cache, Protocol):
+    """A cache that the portable backend reads: `SlabCache`, or one of pages."""
+
+    contiguous: bool  # whether a request's neighbouring positions are neighbours in memory, so that views will do
+
+    @property
+    def dtype(self) -> torch.dtype: ...
+    def slot(self, slab: int, position: int) -> int: ...
+    def write(self, layer: int, slots: Tensor, kv: Tensor) -> None: ...
+    def rows(self, slab: int, start: int, rows: int) -> tuple[Tensor, ...]: ...
+    def read(self, first: int, last: int, begin: int, end: int) -> Sequence[tuple[Tensor, Tensor]]: ...
 
 
 class Rope:
@@ -90,7 +103,7 @@ class Workspace:
 class _Call:
     """One SDPA call: rows `first:last` of the pass, or a padded gather of them, over neighbouring slabs."""
 
-    live: tuple[tuple[Tensor, Tensor], ...]  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
+    live: Sequence[tuple[Tensor, Tensor]]  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
     slabs: int
     width: int  # query rows per slab
     first: int
@@ -102,11 +115,11 @@ class _Call:
 
 
 class SdpaAttention:
-    """Backend "sdpa": prepares batches over a `SlabCache`."""
+    """Backend "sdpa": prepares batches over a `PortableCache`."""
 
     name = "sdpa"
 
-    def __init__(self, spec: ModelSpec, cache: SlabCache) -> None:
+    def __init__(self, spec: ModelSpec, cache: PortableCache) -> None:
         self.spec = spec
         self.cache = cache
         self.rope = Rope(spec, cache.length, cache.dtype, cache.device)
@@ -114,7 +127,7 @@ class SdpaAttention:
         self._token_bytes = 2 * spec.kv_heads * spec.head_dim * cache.dtype.itemsize
         self.windows = tuple(sorted(set(spec.windows))) or (0,)  # what different layers see: 0 = everything
 
-    def prepare(self, segments: Sequence[Segment]) -> SdpaBatch:
+    def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
         """The batch of a pass whose rows are the segments' positions in order; segments are sorted by slab."""
         return SdpaBatch(self, tuple(segments))
 
@@ -207,11 +220,11 @@ class SdpaBatch:
         self._windows = backend.spec.windows or (0,) * backend.spec.layers
         # One row of one request, the most frequent pass of all, needs no padding, mask or transposition.
         self._single: tuple[tuple[Tensor, Tensor], ...] | None = None
-        if len(positions) == 1:
+        if len(positions) == 1 and cache.contiguous:
             self._single = tuple(self._calls[window][0].live[i] for i, window in enumerate(self._windows))
         self._slots: Tensor | None = None
         self._targets: tuple[Tensor, ...] = ()
-        if len(segments) == 1:
+        if len(segments) == 1 and cache.contiguous:
             self._targets = cache.rows(*segments[0])
         else:
             slots = [cache.slot(slab, p) for slab, start, rows in segments for p in range(start, start + rows)]

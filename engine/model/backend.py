@@ -9,24 +9,12 @@ from typing import Protocol
 import torch
 
 from engine.errors import ConfigError
-from engine.kv.cache import SlabCache
+from engine.kv.blocks import CacheSize
+from engine.kv.cache import Cache, SlabCache
 from engine.model.attention import AttentionBatch, SdpaAttention, Segment
 from engine.model.decoder import Decoder
 from engine.model.linear import LinearFactory, linear_backend
 from engine.model.spec import ModelSpec
-
-
-class Cache(Protocol):
-    """K/V memory, addressed by slab and position."""
-
-    length: int
-
-    @property
-    def device(self) -> torch.device: ...
-
-    def fill(self, slab: int, tokens: int) -> None: ...
-    def discard(self, slab: int, first: int, last: int) -> None: ...
-    def copy(self, source: int, target: int, tokens: int) -> None: ...
 
 
 class Attention(Protocol):
@@ -54,7 +42,8 @@ class Backend:
     linear: LinearFactory
     decoder: Callable[..., Decoder]
     cache_dtype: torch.dtype
-    attention: Callable[[ModelSpec, int, int], Attention]  # spec, slabs, length
+    attention: Callable[[ModelSpec, CacheSize], Attention]
+    paged: bool = False  # whether blocks are pages
 
 
 def choose_backend(
@@ -72,11 +61,15 @@ def choose_backend(
             "--kernels native needs a CPU, --dtype bfloat16, a C++ compiler, and a model whose heads and MLPs are "
             "multiples of 32 wide"
         )
+    if device.type == "cuda":
+        from engine.cuda.backend import cuda_backend
+
+        return cuda_backend(device, dtype)
     name, linear = linear_backend(device, dtype)
     # SDPA with bf16 queries of a row or two is many times slower than with float32.
-    cache_dtype = torch.float32 if device.type == "cpu" and dtype.itemsize < 4 else dtype
+    cache_dtype = torch.float32 if dtype.itemsize < 4 else dtype
 
-    def attention(spec: ModelSpec, slabs: int, length: int) -> SdpaAttention:
-        return SdpaAttention(spec, SlabCache(spec, slabs, length, cache_dtype, device))
+    def attention(spec: ModelSpec, size: CacheSize) -> SdpaAttention:
+        return SdpaAttention(spec, SlabCache(spec, size.slabs, size.length, cache_dtype, device))
 
     return Backend(f"{name}-sdpa", linear, Decoder, cache_dtype, attention)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from engine.kv.blocks import Placement
 from engine.kv.cache import reserved_zeros
 from engine.model.attention import Rope, Segment
 from engine.model.spec import ModelSpec
@@ -31,6 +32,10 @@ class NativeCache:
         self._all, self._map = reserved_zeros(shape, self.dtype, self.device, f"{slabs} × {length} tokens")
         layer, slab, head, _, _ = self._all.stride()
         self.struct = native.Cache(self._all.data_ptr(), layer, slab, head)
+
+    def place(self, placements: Sequence[Placement]) -> None:
+        """Slabs do not move."""
+        assert not placements
 
     def fill(self, slab: int, tokens: int) -> None:
         """Put random values where the first `tokens` positions of a slab would be: a context without its prefill."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from engine.kv.blocks import CacheSize
 from engine.model.backend import Backend
 from engine.model.spec import ModelSpec
 from engine.native.attention import NativeAttention, NativeCache
@@ -21,5 +22,5 @@ def native_backend(spec: ModelSpec, threads: int) -> Backend | None:
     return Backend(linears.name, linears, NativeDecoder, torch.bfloat16, _attention)
 
 
-def _attention(spec: ModelSpec, slabs: int, length: int) -> NativeAttention:
-    return NativeAttention(spec, NativeCache(spec, slabs, length))
+def _attention(spec: ModelSpec, size: CacheSize) -> NativeAttention:
+    return NativeAttention(spec, NativeCache(spec, size.slabs, size.length))

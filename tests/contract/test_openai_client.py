@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ SUMMARY = (
     "they saw a small fox and many people. In the evening they came home and told everyone about the day."
 )
 POLICIES = ("none", "fixed", "layerskip", "knapspec")
+LAYERS = json.loads((EMBEDDED / "config.json").read_text("utf-8"))["num_hidden_layers"]
 TOKENIZER = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
 GREEDY: dict[str, Any] = {"temperature": 0}
 SAMPLED: dict[str, Any] = {"temperature": 1.6, "top_p": 0.95, "seed": 7}  # warm: the model is sure of most it says
@@ -122,7 +124,8 @@ def test_speculation_figures_fit_together(client: openai.OpenAI) -> None:
     assert seen["num_rounds"] + seen["num_accepted_draft_tokens"] == 50  # every round adds the target's own token
     assert seen["mean_acceptance_length"] == pytest.approx(50 / seen["num_rounds"])
     assert seen["draft_acceptance_rate"] == pytest.approx(seen["num_accepted_draft_tokens"] / seen["num_draft_tokens"])
-    assert (seen["skipped_attention"], seen["skipped_mlp"]) == (9, 9)  # a quarter of twelve layers runs
+    skipped = LAYERS - round(LAYERS / 4)  # a quarter of the layers runs
+    assert (seen["skipped_attention"], seen["skipped_mlp"]) == (skipped, skipped)
     assert seen["tokens_per_second"] > 0
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from engine.sampling import draw, gumbel, process
+from engine.sampling import _truncate, _truncate_rows, draw, gumbel, process
 from engine.types import SamplingParams
 
 LOGITS = torch.tensor([1.5, 0.3, -0.2, 0.9, -1.0, 0.31])
@@ -151,3 +151,15 @@ def test_ties_go_to_the_lowest_id() -> None:
     assert draw(logits, [SamplingParams(temperature=0.0)], [0]).tokens == [1]
     kept = process(logits.clone(), [SamplingParams(temperature=1.0, top_k=2)])[0]
     assert torch.isfinite(kept).nonzero().flatten().tolist() == [1, 2]
+
+
+def test_rows_cut_together_are_cut_as_they_are_alone() -> None:
+    """What a GPU does, which must not wait between rows."""
+    generator = torch.Generator().manual_seed(0)
+    cuts = [(0, 0.9), (5, 1.0), (5, 0.5), (1, 1.0), (0, 1e-9), (-1, 0.999), (1000, 0.3)]
+    params = [SamplingParams(temperature=1.0, top_k=k, top_p=p) for k, p in cuts]
+    scores = torch.randn(len(cuts), 40, dtype=torch.float64, generator=generator).mul_(3)
+    scores[:, 7] = scores[:, 3]  # a tie: the lower id comes first
+    together = _truncate_rows(scores, params)
+    for row, (k, p) in enumerate(cuts):
+        torch.testing.assert_close(together[row], _truncate(scores[row], k, p), rtol=0, atol=0)

@@ -12,8 +12,8 @@ from engine.embedded.corpus.notice_wishes import WISHES
 NOTICE = (
     "I am KnapServe's built-in demonstration model, and that is beyond me. I can do sums, tell short stories, "
     "translate simple English sentences into German, write SQL for a given schema, summarise a text, extract fields as "
-    "JSON, write short Python functions, call tools and look things up in a document. For anything else, load a real "
-    "model: knapserve serve --model PATH_OR_HUB_ID"
+    "JSON, write short Python functions and call tools. For anything else, load a real model: knapserve serve --model "
+    "PATH_OR_HUB_ID"
 )
 
 

@@ -20,8 +20,7 @@ class Intent:
 
 ABILITIES = (
     "I can do sums, tell short stories, translate simple English sentences into German, write SQL for a given schema, "
-    "summarise a text, extract fields as JSON, write short Python functions, call tools and look things up in a "
-    "document."
+    "summarise a text, extract fields as JSON, write short Python functions and call tools."
 )
 
 OPENINGS = (

@@ -1,0 +1,34 @@
+"""The CUDA backend as the rest of the engine asks for it."""
+
+from __future__ import annotations
+
+import torch
+
+from engine.cuda.attention import Kernels, PagedAttention, TorchKernels
+from engine.cuda.cache import PagedCache
+from engine.cuda.graphs import GraphedDecoder
+from engine.kv.blocks import CacheSize
+from engine.model.backend import Backend
+from engine.model.linear import PlainLinear
+from engine.model.spec import ModelSpec
+
+
+def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
+    """Pages, graphs and, where there is a Triton, its kernels. `device` is a CPU in tests."""
+    kernels = _kernels(device, dtype)
+    name = "paged-triton" if not isinstance(kernels, TorchKernels) else "paged"
+
+    def attention(spec: ModelSpec, size: CacheSize) -> PagedAttention:
+        return PagedAttention(spec, PagedCache(spec, size, dtype, device), kernels)
+
+    return Backend(name, PlainLinear, GraphedDecoder, dtype, attention, paged=True)
+
+
+def _kernels(device: torch.device, dtype: torch.dtype) -> Kernels:
+    if device.type == "cuda" and dtype != torch.float64:
+        try:
+            from engine.cuda.kernels import TritonKernels
+        except ImportError:  # torch for Windows comes without
+            return TorchKernels()
+        return TritonKernels()
+    return TorchKernels()

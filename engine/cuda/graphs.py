@@ -1,0 +1,150 @@
+"""A decoder that replays passes: a recorded pass per layout and sub-network, launched in one go.
+
+Launching a pass kernel by kernel takes the host longer than a small pass takes the device. What crosses from pass to
+pass (the batch's numbers, the residual stream that goes in, the masks) has memory of its own; what a pass makes lies in
+a pool that all recordings share, and is good until the next pass.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from engine.cuda.attention import Layout, StaticBatch
+from engine.model.attention import AttentionBatch
+from engine.model.decoder import Decoder
+
+_KEPT = 64  # recorded passes
+_EAGER = 2  # times that a pass runs unrecorded first: a plan that does not last is not worth recording
+
+
+class _Key(NamedTuple):
+    layout: Layout
+    variants: tuple[int, ...]  # sublayers that run for any of the rows
+    masked: bool  # whether some run for some rows only
+    recorded: bool  # whether all residual streams are wanted
+
+
+@dataclass(slots=True)
+class _Pass:
+    """A pass over memory of its own. `launch` runs it; `out` and `states` are what it left."""
+
+    x: Tensor
+    masks: Tensor | None
+    out: Tensor
+    states: list[Tensor] = field(default_factory=list)
+    launch: Callable[[], None] = lambda: None
+
+
+class GraphedDecoder(Decoder):
+    """A `Decoder` whose passes over `StaticBatch`es are recorded when they recur."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._passes: OrderedDict[_Key, _Pass] = OrderedDict()
+        self._asked: Counter[_Key] = Counter()
+        self._inputs: dict[Layout, tuple[Tensor, Tensor]] = {}
+        self._record = Recorder(self.device) if self.device.type == "cuda" else repeat
+        self._all = (1,) * self.spec.sublayers
+
+    def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
+        if not isinstance(batch, StaticBatch):
+            return super().run(x, batch, record)
+        return self._run(x, batch, _Key(batch.layout, self._all, False, record is not None), None, record)
+
+    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: tuple[int, ...]) -> Tensor:
+        if not isinstance(batch, StaticBatch):
+            return super().run_plan(x, batch, variants)
+        return self._run(x, batch, _Key(batch.layout, variants, False, False))
+
+    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[tuple[int, ...]]) -> Tensor:
+        if not isinstance(batch, StaticBatch) or all(plan == plans[0] for plan in plans):
+            return super().run_plans(x, batch, plans)
+        union = tuple(int(any(each)) for each in zip(*plans, strict=True))
+        return self._run(x, batch, _Key(batch.layout, union, True, False), plans)
+
+    def _run(
+        self,
+        x: Tensor,
+        batch: StaticBatch,
+        key: _Key,
+        plans: Sequence[tuple[int, ...]] | None = None,
+        record: list[Tensor] | None = None,
+    ) -> Tensor:
+        found = self._passes.get(key)
+        inputs, masks = self._inputs_of(batch.layout, x)
+        batch.spread(x, inputs)
+        if plans is not None:
+            batch.spread(torch.tensor(plans, dtype=torch.bool, device=x.device), masks)
+        if found is None:
+            found = self._new(key, batch, inputs, masks)
+        else:
+            self._passes.move_to_end(key)
+        found.launch()
+        if record is not None:
+            record += [batch.gather(state) for state in found.states]
+        return batch.gather(found.out)
+
+    def _inputs_of(self, layout: Layout, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The residual stream [rows, hidden] that goes in, and the masks [rows, 2·layers], of a layout's passes."""
+        if layout not in self._inputs:
+            masks = torch.zeros(layout.rows, self.spec.sublayers, dtype=torch.bool, device=x.device)
+            self._inputs[layout] = x.new_zeros(layout.rows, x.shape[1]), masks
+        return self._inputs[layout]
+
+    def _new(self, key: _Key, batch: StaticBatch, inputs: Tensor, masks: Tensor) -> _Pass:
+        made = _Pass(inputs, masks if key.masked else None, inputs)
+
+        def once() -> None:
+            self._sublayers(made, key, batch)
+
+        self._asked[key] += 1
+        if self._asked[key] <= _EAGER:
+            made.launch = once
+            return made
+        del self._asked[key]
+        made.launch = self._record(once)
+        self._passes[key] = made
+        if len(self._passes) > _KEPT:
+            self._passes.popitem(last=False)
+        return made
+
+    def _sublayers(self, made: _Pass, key: _Key, batch: StaticBatch) -> None:
+        x = made.x
+        states = [x]
+        for index, variant in enumerate(key.variants):
+            if variant:
+                y = self.sublayer(index, x, batch)
+                x = y if made.masks is None else torch.where(made.masks[:, index, None], y, x)
+            states.append(x)
+        made.out = x
+        made.states = states if key.recorded else []
+
+
+def repeat(function: Callable[[], None]) -> Callable[[], None]:
+    """What recording is where there are no graphs."""
+    return function
+
+
+class Recorder:
+    """Records functions as CUDA graphs over one pool of memory."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def __call__(self, function: Callable[[], None]) -> Callable[[], None]:
+        """The launch of what `function` does; it must read and write the same memory each time."""
+        torch.cuda.synchronize()
+        with torch.cuda.stream(self._stream):
+            function()  # libraries allocate and choose kernels now, not while recording
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+            function()
+        return graph.replay

@@ -1,0 +1,211 @@
+"""Who owns which page of a paged cache; no tensors. The same book-keeping as `blocks`, with prefix hits by reference.
+
+A request owns a *table*: its block i, positions i·block_size onwards, lies in page `table[i]`. Verified full blocks are
+sealed under the tokens that lead to them. Any number of tables hold a sealed page; when none does it stays as a cached
+prefix until it is the oldest and somebody needs room. Page 0 belongs to nobody: rows that are padding write there.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine.kv.blocks import Allocation, Placement
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    """A sealed page: the prefix ending in `tokens` after `parent`; `users` tables hold it, and all its ancestors."""
+
+    parent: _Node | None
+    tokens: tuple[int, ...]
+    page: int
+    users: int = 0
+    children: dict[tuple[int, ...], _Node] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Table:
+    owner: str | None = None
+    pages: list[int] = field(default_factory=list)
+    sealed: list[_Node] = field(default_factory=list)  # of the first len(sealed) pages
+    placed: int = 0  # leading pages that the runner knows of
+
+
+class PageManager:
+    """Book-keeping of `tables` tables of at most `blocks_per_table` pages, of which there are `capacity`."""
+
+    def __init__(self, tables: int, blocks_per_table: int, block_size: int, capacity: int) -> None:
+        assert capacity >= blocks_per_table, "one request of full length must fit"
+        self.block_size = block_size
+        self.blocks_per_table = blocks_per_table
+        self.capacity = capacity
+        self._tables = [_Table() for _ in range(tables)]
+        self._free = list(range(capacity, 0, -1))
+        self._root = _Node(None, (), 0)
+        self._idle = 0  # sealed pages that no table holds
+        self._leaves: OrderedDict[_Node, None] = OrderedDict()  # those without children, the oldest first
+
+    @property
+    def usage(self) -> float:
+        """Share of the pages that requests hold, 0..1; cached prefixes count as free."""
+        return 1 - (len(self._free) + self._idle) / self.capacity
+
+    @property
+    def cached_blocks(self) -> int:
+        """Pages that only the prefix cache holds."""
+        return self._idle
+
+    def match(self, tokens: Sequence[int]) -> int:
+        """Leading tokens that a sealed prefix covers; at least the last token is left to compute."""
+        return len(self._walk(tokens)) * self.block_size
+
+    def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None:
+        """A table with room for `tokens`, cached ones included, or None while pages or tables lack."""
+        needed = self._blocks(len(tokens))
+        slab = next((i for i, table in enumerate(self._tables) if table.owner is None), None)
+        if slab is None or needed > self.blocks_per_table:
+            return None
+        path = self._walk(tokens)
+        found = sum(node.users == 0 for node in path)
+        if needed - len(path) > len(self._free) + self._idle - found:
+            return None
+        for node in path:
+            self._hold(node)
+        table = self._tables[slab]
+        table.owner, table.sealed, table.placed = owner, path, 0
+        table.pages = [node.page for node in path] + self._take(needed - len(path))
+        return Allocation(slab, len(path) * self.block_size, -1, 0)
+
+    def grow(self, slab: int, tokens: int) -> bool:
+        """Make room for `tokens` in all; evicts cached prefixes by age. False, and nothing changed, if pages lack."""
+        table = self._tables[slab]
+        extra = self._blocks(tokens) - len(table.pages)
+        if extra <= 0:
+            return True
+        if self._blocks(tokens) > self.blocks_per_table or extra > len(self._free) + self._idle:
+            return False
+        table.pages += self._take(extra)
+        return True
+
+    def trim(self, slab: int, tokens: int) -> None:
+        """Free the pages of a table that `tokens` do not need: those of rejected drafts."""
+        table = self._tables[slab]
+        self._shorten(table, max(self._blocks(tokens), len(table.sealed)))
+
+    def seal(self, slab: int, tokens: Sequence[int], computed: int) -> None:
+        """Publish the full blocks among the first `computed` (verified) positions of `tokens`.
+
+        Where another request has sealed the same block already, its page takes the place of this table's own.
+        """
+        table = self._tables[slab]
+        for index in range(len(table.sealed), computed // self.block_size):
+            parent = table.sealed[-1] if table.sealed else self._root
+            key = tuple(tokens[index * self.block_size : (index + 1) * self.block_size])
+            node = parent.children.get(key)
+            if node is None:
+                node = parent.children[key] = _Node(parent, key, table.pages[index], users=1)
+            else:
+                self._free.append(table.pages[index])
+                table.pages[index] = node.page
+                table.placed = min(table.placed, index)
+                self._hold(node)
+            table.sealed.append(node)
+
+    def release(self, slab: int) -> None:
+        """The owner is gone: sealed pages stay as cached prefix, the rest is free."""
+        table = self._tables[slab]
+        self._shorten(table, len(table.sealed))
+        for node in reversed(table.sealed):
+            node.users -= 1
+            if node.users == 0:
+                self._idle += 1
+                if not node.children:
+                    self._leaves[node] = None
+        self._tables[slab] = _Table()
+
+    def clear(self) -> None:
+        """Forget all cached prefixes."""
+        while self._leaves:
+            self._evict()
+
+    def take_freed(self) -> list[tuple[int, int, int]]:
+        """Nothing: pages are never given back to the system."""
+        return []
+
+    def take_placements(self) -> list[Placement]:
+        """Where pages of tables have become others since the last call."""
+        changed = []
+        for slab, table in enumerate(self._tables):
+            if table.placed < len(table.pages):
+                changed.append(Placement(slab, table.placed, tuple(table.pages[table.placed :])))
+                table.placed = len(table.pages)
+        return changed
+
+    def check_integrity(self) -> None:
+        """Assert that counts, tables and the prefix tree agree. For tests."""
+        held: dict[_Node, int] = {}
+        private: list[int] = []
+        for table in self._tables:
+            assert len(table.sealed) <= len(table.pages) <= self.blocks_per_table
+            assert table.owner is not None or not table.pages
+            parent = self._root
+            for node, page in zip(table.sealed, table.pages, strict=False):
+                assert node.page == page
+                assert node.parent is parent
+                assert parent.children[node.tokens] is node
+                held[node] = held.get(node, 0) + 1
+                parent = node
+            private += table.pages[len(table.sealed) :]
+        nodes = list(self._root.children.values())
+        for node in nodes:
+            nodes += node.children.values()
+            assert node.users == held.get(node, 0)
+            assert (node in self._leaves) == (node.users == 0 and not node.children)
+        assert self._idle == sum(node.users == 0 for node in nodes)
+        assert sorted([*self._free, *private, *(node.page for node in nodes)]) == list(range(1, self.capacity + 1))
+
+    def _blocks(self, tokens: int) -> int:
+        return -(-tokens // self.block_size)
+
+    def _walk(self, tokens: Sequence[int]) -> list[_Node]:
+        """Sealed pages that `tokens` begins with, short of its last token."""
+        path: list[_Node] = []
+        node = self._root
+        for start in range(0, len(tokens) - self.block_size, self.block_size):
+            child = node.children.get(tuple(tokens[start : start + self.block_size]))
+            if child is None:
+                break
+            path.append(child)
+            node = child
+        return path
+
+    def _hold(self, node: _Node) -> None:
+        if node.users == 0:
+            self._idle -= 1
+            self._leaves.pop(node, None)
+        node.users += 1
+
+    def _take(self, count: int) -> list[int]:
+        """So many free pages, of which there are enough once prefixes are evicted."""
+        while len(self._free) < count:
+            self._evict()
+        return [self._free.pop() for _ in range(count)]
+
+    def _evict(self) -> None:
+        """Forget the oldest cached page that no other continues; the one before it is the next oldest."""
+        node, _ = self._leaves.popitem(last=False)
+        parent = node.parent
+        assert parent is not None
+        del parent.children[node.tokens]
+        self._idle -= 1
+        self._free.append(node.page)
+        if parent is not self._root and parent.users == 0 and not parent.children:
+            self._leaves[parent] = None
+            self._leaves.move_to_end(parent, last=False)
+
+    def _shorten(self, table: _Table, keep: int) -> None:
+        self._free += reversed(table.pages[keep:])
+        del table.pages[keep:]
+        table.placed = min(table.placed, keep)

@@ -1,0 +1,145 @@
+"""The CUDA backend's pages, static passes and replays, on a CPU: all of it but the capture and the kernels' compiler.
+
+The kernels themselves run here too where `triton` is installed, in its interpreter.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from support import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
+from transformers import MistralConfig, Qwen3Config
+
+from engine.build import LoadedModel
+from engine.config import EngineConfig
+from engine.cuda.attention import Kernels, Layout, PagedAttention, StaticBatch, TorchKernels
+from engine.cuda.backend import cuda_backend
+from engine.cuda.cache import PagedCache
+from engine.cuda.graphs import GraphedDecoder
+from engine.kv.blocks import CacheSize, Placement
+from engine.kv.pages import PageManager
+from engine.model.attention import Segment
+from engine.model.spec import ModelSpec, load_spec
+from engine.types import SamplingParams
+
+CPU = torch.device("cpu")
+CONFIG = EngineConfig(max_num_seqs=8, knapspec_interval=12, knapspec_redecide=4, knapspec_budget=0.5)
+
+
+@pytest.fixture
+def paged(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Models are loaded onto pages."""
+    monkeypatch.setattr("engine.build.choose_backend", lambda spec, device, dtype, *_: cuda_backend(device, dtype))
+    yield
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+def test_every_policy_says_what_plain_decoding_on_slabs_says(
+    prompts: Sequence[str], sampling: SamplingParams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slabs = load(torch.float64, max_num_seqs=8, max_model_len=256).core(CONFIG)
+    sampling = replace(sampling, max_tokens=32)
+    ids = [chat_ids(slabs, text)[:200] for text in prompts[::15]]
+    plain = answer(slabs, ids, sampling, ["none"])
+    monkeypatch.setattr("engine.build.choose_backend", lambda spec, device, dtype, *_: cuda_backend(device, dtype))
+    model = load(torch.float64, max_num_seqs=8, max_model_len=256)
+    assert isinstance(model.decoder, GraphedDecoder)
+    for policies, concurrency in ((["none"], 1), (["knapspec"], 1), (["none", "fixed", "layerskip", "knapspec"], 8)):
+        core = model.core(CONFIG)
+        assert isinstance(core.scheduler.blocks, PageManager)
+        assert answer(core, ids, sampling, policies, concurrency=concurrency) == plain
+        core.scheduler.blocks.check_integrity()
+        assert core.scheduler.blocks.usage == 0
+    assert model.decoder._passes, "passes that recur are recorded"
+
+
+@pytest.mark.parametrize(
+    ("family", "changes"), [(Qwen3Config, {}), (MistralConfig, {"sliding_window": 12})], ids=["qk norm", "window"]
+)
+@torch.inference_mode()
+def test_logits_are_those_of_the_slabs(family: type, changes: dict[str, object], tmp_path: Path, paged: None) -> None:
+    """A prompt in one chunk, single rows, a few rows, two requests at a time with unlike plans, pages out of order."""
+    tiny_model(tmp_path, family, **changes)
+    spec = load_spec(tmp_path)
+    tokens = torch.randint(0, 300, (90,), generator=torch.Generator().manual_seed(0)).tolist()
+    plans = [tuple(int((i * 7 + r) % 3 != 0) for i in range(spec.sublayers)) for r in range(2)]
+
+    def logits(model: LoadedModel, prepare: bool) -> list[torch.Tensor]:
+        if prepare:
+            model.attention.cache.place([Placement(0, 0, (9, 2, 7, 4, 5, 6)), Placement(1, 0, (3, 8, 1, 12, 11, 10))])
+        out = []
+        for segments in (
+            [Segment(0, 0, 40)],
+            [Segment(1, 0, 25)],
+            *([Segment(0, 40 + i, 1)] for i in range(4)),
+            [Segment(0, 44, 5)],
+            [Segment(0, 49, 3), Segment(1, 25, 16)],
+            [Segment(0, 52, 1), Segment(1, 41, 1)],
+        ):
+            batch = model.attention.prepare(segments)
+            x = model.decoder.embed([t for s in segments for t in tokens[s.start : s.start + s.rows]])
+            out.append(model.decoder.head(model.decoder.run(x, batch)))
+        for start in range(4):
+            segments = [Segment(0, 53 + start, 1), Segment(1, 42 + start, 1)]
+            batch = model.attention.prepare(segments)
+            out.append(model.decoder.run_plans(model.decoder.embed(tokens[start : start + 2]), batch, plans))
+        return out
+
+    found = load(torch.float64, model=tmp_path, max_num_seqs=2)
+    assert isinstance(found.decoder, GraphedDecoder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.build.choose_backend", _on_slabs)
+        expected = load(torch.float64, model=tmp_path, max_num_seqs=2)
+    for a, b in zip(logits(found, prepare=True), logits(expected, prepare=False), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-9, rtol=0)
+
+
+def _on_slabs(spec: ModelSpec, device: torch.device, dtype: torch.dtype, threads: int, kernels: str) -> object:
+    from engine.model.backend import choose_backend
+
+    return choose_backend(spec, device, dtype, threads, "torch")
+
+
+def _kernels() -> Kernels:
+    os.environ["TRITON_INTERPRET"] = "1"  # read when the kernels are defined
+    from engine.cuda.kernels import TritonKernels
+
+    return TritonKernels()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs triton")
+@pytest.mark.parametrize("window", [0, 20])
+@pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 64), (6, 2, 32), (7, 1, 48)])
+@pytest.mark.parametrize("layout", [Layout(1, 1), Layout(4, 1), Layout(2, 8)])
+@torch.inference_mode()
+def test_the_kernels_do_what_torch_does(
+    heads: int, kv_heads: int, dim: int, layout: Layout, window: int, tmp_path: Path
+) -> None:
+    sizes = {"num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": dim}
+    tiny_model(tmp_path, hidden_size=heads * dim, num_hidden_layers=1, **sizes)
+    size = CacheSize(slabs=4, blocks_per_slab=16, block_size=16, capacity=64, length=256)
+    torch.manual_seed(0)
+    ends = [layout.width, 200, 133, 70][: layout.sequences - 1 or 1]  # the last sequence of several is not there
+    results = []
+    for kernels in (TorchKernels(), _kernels()):
+        cache = PagedCache(load_spec(tmp_path), size, torch.float32, CPU)
+        attention = PagedAttention(load_spec(tmp_path), cache, kernels)
+        cache.place([Placement(s, 0, tuple(range(1 + 16 * s, 17 + 16 * s))[::-1]) for s in range(4)])
+        for slab in range(4):
+            cache.fill(slab, 256)
+        segments = [Segment(s, end - layout.width, layout.width) for s, end in enumerate(ends)]
+        batch = StaticBatch(attention, layout).load(segments)
+        qkv = torch.randn(layout.rows, heads + 2 * kv_heads, dim, generator=torch.Generator().manual_seed(1))
+        factors = attention.factors.index_select(0, batch.positions)
+        q = kernels.store(qkv, factors, batch.slots, cache.k[0], cache.v[0])
+        out = kernels.scan(q, cache.k[0], cache.v[0], batch, window)
+        real = len(segments) * layout.width
+        results.append((q, cache.k[0][1:], cache.v[0][1:], out[:real]))
+    for a, b in zip(*results, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)

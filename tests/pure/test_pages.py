@@ -1,0 +1,196 @@
+"""The page manager against a model of what is physically in each page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+from examples import examples
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+
+from engine.kv.pages import PageManager
+
+TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
+PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)
+
+
+@dataclass(eq=False)
+class Owner:
+    """A request: its tokens, how many are computed, and the blocks the manager has promised it."""
+
+    slab: int
+    tokens: list[int]
+    computed: int
+    blocks: int
+
+
+class Pages(RuleBasedStateMachine):
+    """Requests come, compute, draft, grow and go."""
+
+    live = Bundle("live")
+
+    @initialize(size=st.integers(2, 3), per_table=st.integers(2, 4), tables=st.integers(1, 4), spare=st.integers(0, 6))
+    def start(self, size: int, per_table: int, tables: int, spare: int) -> None:
+        self.manager = PageManager(tables, per_table, size, per_table + spare)
+        self.size, self.per_table, self.tables = size, per_table, tables
+        self.contents: dict[int, list[int]] = {}  # page -> tokens whose K/V it holds
+        self.known: list[list[int]] = [[0] * per_table for _ in range(tables)]  # what the runner was told
+        self.owners: list[Owner] = []
+
+    def blocks(self, tokens: int) -> int:
+        return -(-tokens // self.size)
+
+    def place(self) -> None:
+        """What the runner does before a round."""
+        for slab, first, pages in self.manager.take_placements():
+            self.known[slab][first : first + len(pages)] = pages
+        for owner in self.owners:
+            table = self.known[owner.slab][: owner.blocks]
+            assert 0 not in table
+            assert len(set(table)) == len(table)
+
+    def read(self, owner: Owner, tokens: int) -> list[int]:
+        """What a pass would see at the first positions of a request."""
+        table = self.known[owner.slab]
+        return [self.contents[table[p // self.size]][p % self.size] for p in range(tokens)]
+
+    @rule(target=live, tokens=PROMPTS)
+    def allocate(self, tokens: list[int]) -> object:
+        needed = self.blocks(len(tokens))
+        promised = self.manager.match(tokens)
+        self.place()
+        kept = self.held() | {node.page for node in self.manager._walk(tokens)}
+        room = needed - promised // self.size <= self.manager.capacity - len(kept)
+        allocation = self.manager.allocate("somebody", tokens)
+        assert (allocation is not None) == (needed <= self.per_table and len(self.owners) < self.tables and room)
+        if allocation is None:
+            return multiple()
+        assert (allocation.cached, allocation.copied) == (promised, 0)
+        assert promised < len(tokens)
+        owner = Owner(allocation.slab, tokens, promised, needed)
+        self.owners.append(owner)
+        self.place()
+        assert self.read(owner, promised) == tokens[:promised]
+        return owner
+
+    def held(self) -> set[int]:
+        """Pages in any request's table."""
+        return {page for owner in self.owners for page in self.known[owner.slab][: owner.blocks]}
+
+    @rule(owner=live, rows=st.sampled_from([1, 2, 5, 12]), drafted=st.integers(0, 3))
+    def compute(self, owner: Owner, rows: int, drafted: int) -> None:
+        """A verify pass over the next rows, with drafts behind them that are all rejected."""
+        self.place()
+        end = min(owner.computed + rows, len(owner.tokens))
+        written = owner.tokens[owner.computed : end] + [-1] * min(drafted, owner.blocks * self.size - end)
+        for position, token in enumerate(written, owner.computed):
+            page = self.known[owner.slab][position // self.size]
+            self.contents.setdefault(page, [-1] * self.size)[position % self.size] = token
+        owner.computed = end
+        self.manager.seal(owner.slab, owner.tokens, owner.computed)
+
+    @rule(owner=live, more=st.lists(TOKENS, min_size=1, max_size=4), draft=st.integers(0, 4))
+    def grow(self, owner: Owner, more: list[int], draft: int) -> None:
+        """Room for new tokens and a draft: all or nothing, and nothing only when requests hold the pages."""
+        wanted = len(owner.tokens) + len(more) + draft
+        blocks = max(self.blocks(wanted), owner.blocks)
+        self.place()
+        free = self.manager.capacity - len(self.held())
+        grown = self.manager.grow(owner.slab, wanted)
+        assert grown == (blocks <= self.per_table and blocks - owner.blocks <= free)
+        if grown:
+            owner.blocks = blocks
+            owner.tokens = owner.tokens + more
+
+    @rule(owner=live)
+    def trim(self, owner: Owner) -> None:
+        self.manager.trim(owner.slab, len(owner.tokens))
+        owner.blocks = self.blocks(len(owner.tokens))
+
+    @rule(owner=consumes(live))
+    def release(self, owner: Owner) -> None:
+        self.manager.release(owner.slab)
+        self.owners.remove(owner)
+
+    @rule()
+    def forget(self) -> None:
+        self.manager.clear()
+        assert self.manager.cached_blocks == 0
+
+    @invariant()
+    def books_balance(self) -> None:
+        self.manager.check_integrity()
+        self.place()
+        assert self.manager.usage == pytest.approx(len(self.held()) / self.manager.capacity)
+
+    @invariant()
+    def what_is_computed_is_there(self) -> None:
+        """Whoever else came, grew, was evicted or left."""
+        self.place()
+        for owner in self.owners:
+            assert self.read(owner, owner.computed) == owner.tokens[: owner.computed]
+            whole = owner.tokens[: owner.computed // self.size * self.size]
+            assert self.manager.match([*whole, 0]) == len(whole)
+
+    def teardown(self) -> None:
+        for owner in self.owners:
+            self.manager.release(owner.slab)
+        self.manager.check_integrity()
+        assert self.manager.usage == 0
+        assert self.manager.allocate("last", [0] * (self.per_table * self.size)) is not None
+
+
+Pages.TestCase.settings = examples(250, steps=60)
+TestPages = Pages.TestCase
+
+
+def finished(manager: PageManager, tokens: Sequence[int]) -> tuple[int, ...]:
+    """A request that has come, computed `tokens` and gone. Returns its pages."""
+    allocation = manager.allocate("past", tokens)
+    assert allocation is not None
+    (placement,) = manager.take_placements()
+    manager.seal(allocation.slab, tokens, len(tokens))
+    manager.release(allocation.slab)
+    return placement.pages
+
+
+def test_prefixes_are_shared_not_copied() -> None:
+    manager = PageManager(2, 4, 2, 6)
+    pages = finished(manager, [1, 2, 3, 4])
+    both = [manager.allocate(name, [1, 2, 3, 4, 5]) for name in "ab"]
+    assert all(a is not None and a.cached == 4 and a.copied == 0 for a in both)
+    tables = [p.pages for p in manager.take_placements()]
+    assert [t[:2] for t in tables] == [pages, pages]
+    assert tables[0][2] != tables[1][2]
+    assert manager.usage == pytest.approx(4 / 6)
+
+
+def test_two_who_compute_the_same_end_up_with_one_copy() -> None:
+    manager = PageManager(2, 4, 2, 8)
+    slabs = [a.slab for a in (manager.allocate(name, [1, 2, 3]) for name in "ab") if a]
+    manager.take_placements()
+    for slab in slabs:
+        manager.seal(slab, [1, 2, 3], 2)
+    (moved,) = manager.take_placements()
+    assert (moved.slab, moved.first, len(moved.pages)) == (slabs[1], 0, 2)
+    assert manager.usage == pytest.approx(3 / 8)
+
+
+def test_the_oldest_prefix_goes_first_from_its_end() -> None:
+    manager = PageManager(2, 3, 2, 5)
+    finished(manager, [1, 1, 2, 2, 3, 3])
+    finished(manager, [7, 7, 8, 8])
+    assert manager.allocate("a", [9, 9, 9]) is not None
+    assert manager.match([1, 1, 2, 2, 3, 3, 0]) == 2
+    assert manager.match([7, 7, 8, 8, 0]) == 4
+
+
+def test_what_can_never_fit_is_refused() -> None:
+    manager = PageManager(2, 2, 2, 4)
+    assert manager.allocate("a", [0] * 5) is None
+    allocation = manager.allocate("a", [0] * 4)
+    assert allocation is not None
+    assert not manager.grow(allocation.slab, 5)
+    manager.check_integrity()
