@@ -52,7 +52,7 @@ class StaticBatch:
         s, rows = layout
         device = attention.cache.device
         self._numbers = torch.zeros(2 * layout.rows + 3 * s, dtype=torch.int64, device=device)
-        sizes = (layout.rows, layout.rows, s, s, s)
+        sizes = [layout.rows, layout.rows, s, s, s]
         # starts: position of a sequence's first row; ends: one beyond its last, 0 where there is none
         self.slots, self.positions, self.slabs, self.starts, self.ends = torch.split(self._numbers, sizes)
         self.places: Tensor | None = None  # of the rows that are there, if not all are

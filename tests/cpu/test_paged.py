@@ -1,13 +1,13 @@
 """The CUDA backend's pages, static passes and replays, on a CPU: all of it but the capture and the kernels' compiler.
 
-The kernels themselves run here too where `triton` is installed, in its interpreter.
+The kernels run here too, in Triton's interpreter: `TRITON_INTERPRET=1 pytest tests/cpu/test_paged.py`, triton installed.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,15 +28,15 @@ from engine.model.attention import Segment
 from engine.model.spec import ModelSpec, load_spec
 from engine.types import SamplingParams
 
+INTERPRETED = importlib.util.find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
 CPU = torch.device("cpu")
 CONFIG = EngineConfig(max_num_seqs=8, knapspec_interval=12, knapspec_redecide=4, knapspec_budget=0.5)
 
 
 @pytest.fixture
-def paged(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def paged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models are loaded onto pages."""
     monkeypatch.setattr("engine.build.choose_backend", lambda spec, device, dtype, *_: cuda_backend(device, dtype))
-    yield
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
@@ -107,13 +107,12 @@ def _on_slabs(spec: ModelSpec, device: torch.device, dtype: torch.dtype, threads
 
 
 def _kernels() -> Kernels:
-    os.environ["TRITON_INTERPRET"] = "1"  # read when the kernels are defined
     from engine.cuda.kernels import TritonKernels
 
     return TritonKernels()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs triton")
+@pytest.mark.skipif(not INTERPRETED, reason="needs triton, and TRITON_INTERPRET=1 from the start")
 @pytest.mark.parametrize("window", [0, 20])
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 64), (6, 2, 32), (7, 1, 48)])
 @pytest.mark.parametrize("layout", [Layout(1, 1), Layout(4, 1), Layout(2, 8)])
