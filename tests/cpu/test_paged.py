@@ -1,6 +1,6 @@
 """The CUDA backend's pages, static passes and replays, on a CPU: all of it but the capture and the kernels' compiler.
 
-The kernels run here too, in Triton's interpreter: `TRITON_INTERPRET=1 pytest tests/cpu/test_paged.py`, triton installed.
+The kernels run too, in Triton's interpreter: `TRITON_INTERPRET=1 pytest tests/cpu/test_paged.py`, triton installed.
 """
 
 from __future__ import annotations
