@@ -20,6 +20,7 @@ from engine.model.attention import AttentionBatch
 from engine.model.decoder import Decoder
 
 _KEPT = 64  # recorded passes
+_COUNTED = 1024  # passes not recorded yet
 _EAGER = 2  # times that a pass runs unrecorded first: a plan that does not last is not worth recording
 
 
@@ -103,6 +104,8 @@ class GraphedDecoder(Decoder):
         def once() -> None:
             self._sublayers(made, key, batch)
 
+        if len(self._asked) > _COUNTED:
+            self._asked.clear()
         self._asked[key] += 1
         if self._asked[key] <= _EAGER:
             made.launch = once

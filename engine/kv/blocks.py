@@ -10,9 +10,9 @@ Slabs are address space; `capacity` blocks are memory. Blocks in use (owned or c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,29 @@ class _Slab:
     used: int = 0  # blocks, from the start of the slab
     sealed: list[_Node] = field(default_factory=list)  # the first len(sealed) of them
     touched: int = 0  # tick of last use, for eviction by age
+
+
+class PrefixNode(Protocol):
+    """A node of a tree of prefixes: what follows it, by the tokens of the next block."""
+
+    @property
+    def children(self) -> Mapping[tuple[int, ...], Self]: ...
+
+
+N = TypeVar("N", bound=PrefixNode)
+
+
+def walk(root: N, tokens: Sequence[int], block_size: int) -> list[N]:
+    """The blocks below `root` that `tokens` begins with, short of its last token."""
+    path: list[N] = []
+    node = root
+    for start in range(0, len(tokens) - block_size, block_size):
+        child = node.children.get(tuple(tokens[start : start + block_size]))
+        if child is None:
+            break
+        path.append(child)
+        node = child
+    return path
 
 
 class BlockManager:
@@ -239,15 +262,7 @@ class BlockManager:
 
     def _walk(self, tokens: Sequence[int]) -> list[_Node]:
         """Sealed blocks that `tokens` begins with, short of its last token."""
-        path: list[_Node] = []
-        node = self._root
-        for start in range(0, len(tokens) - self.block_size, self.block_size):
-            child = node.children.get(tuple(tokens[start : start + self.block_size]))
-            if child is None:
-                break
-            path.append(child)
-            node = child
-        return path
+        return walk(self._root, tokens, self.block_size)
 
     def _adoptable(self, slab: int, matched: int) -> bool:
         """Whether a request that matches the first blocks of a slab may take it over and nothing is lost."""

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.kv.blocks import Allocation, Placement
+from engine.kv.blocks import Allocation, Placement, walk
 
 
 @dataclass(slots=True, eq=False)
@@ -171,15 +171,7 @@ class PageManager:
 
     def _walk(self, tokens: Sequence[int]) -> list[_Node]:
         """Sealed pages that `tokens` begins with, short of its last token."""
-        path: list[_Node] = []
-        node = self._root
-        for start in range(0, len(tokens) - self.block_size, self.block_size):
-            child = node.children.get(tuple(tokens[start : start + self.block_size]))
-            if child is None:
-                break
-            path.append(child)
-            node = child
-        return path
+        return walk(self._root, tokens, self.block_size)
 
     def _hold(self, node: _Node) -> None:
         if node.users == 0:
