@@ -14,8 +14,8 @@ from engine.embedded.conversation import Tokens, tokenize
 from engine.embedded.corpus.mixture import training_examples
 from engine.seeds import mix64
 
-POOL = 1024  # examples sorted by length together
-LENGTH_STEP = 16  # lengths are padded to a multiple of this
+POOL = 4096  # examples sorted by length together
+LENGTH_STEP = 4  # lengths are padded to a multiple of this
 PROMPT_WEIGHT = 0.1  # the most a token of the prompt counts in the loss, beside 1 for one of the assistant's
 PROMPT_SHARE = 0.5  # the most a whole prompt counts beside its answers
 

@@ -127,10 +127,19 @@ def test_sections_hold_the_entries_that_are_said() -> None:
         is_prose = any(part.count(". ") > 2 for part in parts)
         assert is_prose or any(all(has(part, key) for key in keys) for part in parts), prompt
         assert len(set(keys)) == len(keys)
-        assert f"{len(keys)} entr" in example.answer
+        assert f"\n{len(keys)} entr" in example.answer
     for example, _, (where, count, keys) in asked("count"):
         assert int(count) == len(keys.split(","))
-        assert example.answer.startswith(f"{where} has {count} entr")
+        assert example.answer.startswith(f"{where}:\n1. ")
+        assert f"\n{count} entr" in example.answer
+
+
+def test_answers_quote_a_line_of_the_document_that_holds_what_they_say() -> None:
+    for example, prompt, holds in asked("one", "reverse", "two"):
+        quote, _, said = example.answer.removeprefix("> ").partition("\n\n")
+        assert quote in prompt
+        for value in (holds[0], *holds[2::2]):
+            assert has(quote, value) and has(said, value), example.answer
 
 
 @pytest.mark.parametrize("skill", [documents.SKILL, documents.LONG, documents.VERY_LONG], ids=lambda skill: skill.name)

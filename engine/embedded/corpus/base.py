@@ -61,13 +61,16 @@ class Skill(Protocol):
 
 
 class Phrases:
-    """A pool of templates; see `expand` for their syntax. At least seven, so that one is held out."""
+    """A pool of templates; see `expand` for their syntax. At least seven, so that one is held out.
 
-    def __init__(self, *templates: str) -> None:
+    What is `more` is for training alone, so that a pool can grow without a change of what the evaluation asks.
+    """
+
+    def __init__(self, *templates: str, more: Sequence[str] = ()) -> None:
         if len(templates) < HELD_OUT_PHRASES:
             raise ValueError(f"a pool needs at least {HELD_OUT_PHRASES} phrasings, got {len(templates)}")
         self.held_out = templates[3::HELD_OUT_PHRASES]
-        self.train = tuple(t for t in templates if t not in self.held_out)
+        self.train = (*(t for t in templates if t not in self.held_out), *more)
 
     def of(self, split: Split) -> Sequence[str]:
         return self.train if split == "train" else self.held_out

@@ -1,4 +1,8 @@
-"""Documents of records, and questions that are answered from one line or one section of them, at any depth."""
+"""Documents of records, and questions that are answered from one line or one section of them, at any depth.
+
+An answer quotes the line it rests on before it says what was asked for, and lists what it counts: what a reader can
+check is also what a small network can do, one step after the other.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from engine.embedded.corpus.documents_words import Field, Kind
 ABSENT = "It is not in the document."
 LONGEST_SUMMARY = 8  # entries
 LONGEST_COUNT = 14  # entries
-MOST_FOLLOW_UPS = 5
+MOST_FOLLOW_UPS = 8
 # of: one field, reverse look-up, two fields, listed, absent, count, summary; what does not suit becomes the first
 WEIGHTS = (40, 16, 10, 4, 8, 5, 18)
 
@@ -85,7 +89,8 @@ def draw_question(draw: Draw, document: Document) -> Question:
     if kind == "two" and len(record.form.fields) > 1:
         return ask_two(draw, record)
     if kind == "listed":
-        return ask_listed(draw, record.form.kind, record.key, f"Yes, {record.label} is in the document.")
+        answer = quoting(record, f"Yes, {record.label} is in the document.")
+        return ask_listed(draw, record.form.kind, record.key, answer)
     if kind == "absent":
         return ask_absent(draw, document, record)
     return ask_one(draw, record, draw.choice(record.form.fields))
@@ -106,6 +111,11 @@ def fact(item: Field, record: Record) -> str:
     return f"The {item.name} of {record.label} is {record.values[item.name]}."
 
 
+def quoting(record: Record, answer: str) -> str:
+    """`answer` below the line that it rests on."""
+    return f"> {record.quote}\n\n{answer}"
+
+
 def look_up(draw: Draw, kind: Kind, key: str, item: Field) -> str:
     """A question for one field of the record `key`."""
     name = label(kind, key)
@@ -119,7 +129,7 @@ def look_up(draw: Draw, kind: Kind, key: str, item: Field) -> str:
 
 def ask_one(draw: Draw, record: Record, item: Field) -> Question:
     text = look_up(draw, record.form.kind, record.key, item)
-    return Question(text, fact(item, record), ("one", record.key, item.name, record.values[item.name]))
+    return Question(text, quoting(record, fact(item, record)), ("one", record.key, item.name, record.values[item.name]))
 
 
 def reverse(draw: Draw, kind: Kind, name: str, value: str) -> str:
@@ -132,7 +142,7 @@ def reverse(draw: Draw, kind: Kind, name: str, value: str) -> str:
 def ask_reverse(draw: Draw, record: Record, item: Field) -> Question:
     value = record.values[item.name]
     text = reverse(draw, record.form.kind, item.name, value)
-    return Question(text, fact(item, record), ("reverse", record.key, item.name, value))
+    return Question(text, quoting(record, fact(item, record)), ("reverse", record.key, item.name, value))
 
 
 def ask_two(draw: Draw, record: Record) -> Question:
@@ -140,7 +150,7 @@ def ask_two(draw: Draw, record: Record) -> Question:
     text = draw.phrase(given.TWO_FIELDS, a=first.name, b=second.name, label=record.label)
     answer = f"{fact(first, record)[:-1]} and the {second.name} is {record.values[second.name]}."
     values = (first.name, record.values[first.name], second.name, record.values[second.name])
-    return Question(text, answer, ("two", record.key, *values))
+    return Question(text, quoting(record, answer), ("two", record.key, *values))
 
 
 def ask_listed(draw: Draw, kind: Kind, key: str, answer: str) -> Question:
@@ -173,8 +183,11 @@ def absent_key(draw: Draw, document: Document, like: Record) -> str:
             return key
 
 
-def entries(section: Section) -> str:
-    return f"{len(section.records)} entr{'y' if len(section.records) == 1 else 'ies'}"
+def listing(title: str, section: Section) -> str:
+    """The entries of a section, numbered, and how many they are."""
+    lines = [f"{number}. {record.key}" for number, record in enumerate(section.records, 1)]
+    last = f"{len(lines)} entr{'y' if len(lines) == 1 else 'ies'} in all."
+    return "\n".join((f"{title}:", *lines, "", last))
 
 
 def part(draw: Draw, section: Section) -> str:
@@ -189,15 +202,15 @@ def ask_count(draw: Draw, section: Section) -> Question:
     where = f"Section {section.number}" if section.number else "The document"
     keys = ",".join(record.key for record in section.records)
     text = draw.phrase(given.COUNT, part=part(draw, section))
-    return Question(text, f"{where} has {entries(section)}.", ("count", where, str(len(section.records)), keys))
+    return Question(text, listing(where, section), ("count", where, str(len(section.records)), keys))
 
 
 def ask_summary(draw: Draw, section: Section) -> Question:
     keys = [record.key for record in section.records]
-    answer = f"Section {section.number}, {section.name}, has {entries(section)}: {', '.join(keys)}."
+    answer = listing(f"Section {section.number}, {section.name}", section)
     return Question(draw.phrase(given.SUMMARY, part=part(draw, section)), answer, ("summary", section.name, *keys))
 
 
-SKILL = Documents(words=(60, 300), tokens=400)
-LONG = Documents(words=(300, 1300), tokens=1900, name="documents_long")
+SKILL = Documents(words=(30, 250), tokens=400)
+LONG = Documents(words=(250, 1300), tokens=1900, name="documents_long")
 VERY_LONG = Documents(words=(1300, 4500), tokens=7800, name="documents_8k")

@@ -37,6 +37,16 @@ class Record:
     def label(self) -> str:
         return label(self.form.kind, self.key)
 
+    @property
+    def line(self) -> str:
+        """The record as it stands in the document."""
+        return self.form.line.format_map({"key": self.key, **self.values})
+
+    @property
+    def quote(self) -> str:
+        """The record as an answer quotes it: without the bullet."""
+        return self.line.removeprefix("- ").removeprefix("* ")
+
 
 @dataclass
 class Section:
@@ -269,7 +279,7 @@ class Writer:
         lines = []
         while len(section.records) != most and (self.has_room() or not section.records):
             section.records.append(record := self.new_record(form))
-            lines.append(self.spend(form.line.format_map({"key": record.key, **record.values})))
+            lines.append(self.spend(record.line))
             lines += self.fillers()
         return "\n".join([*top, self.join(lines)])
 

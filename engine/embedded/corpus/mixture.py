@@ -13,22 +13,22 @@ from engine.seeds import mix64
 
 # skill: (module, attribute, share of the examples at the start, share at the end)
 SKILLS: dict[str, tuple[str, str, float, float]] = {
-    "echo": ("echo", "SKILL", 6, 2),
+    "echo": ("echo", "SKILL", 1, 1),
     "talk": ("talk", "SKILL", 4, 4),
-    "knapserve": ("knapserve", "SKILL", 5, 5),
-    "notice": ("notice", "SKILL", 8, 9),
-    "sums": ("sums", "SKILL", 16, 16),
+    "knapserve": ("knapserve", "SKILL", 4, 4),
+    "notice": ("notice", "SKILL", 9, 9),
+    "sums": ("sums", "SKILL", 8, 8),
     "stories": ("stories", "SKILL", 3, 3),
     "translation": ("german", "SKILL", 50, 50),
-    "sql": ("sql", "SKILL", 14, 14),
-    "summaries": ("summaries", "SKILL", 8, 9),
-    "fields": ("fields", "SKILL", 14, 14),
+    "sql": ("sql", "SKILL", 15, 15),
+    "summaries": ("summaries", "SKILL", 13, 13),
+    "fields": ("fields", "SKILL", 17, 17),
     "tools": ("tools", "SKILL", 4, 5),
     "turns": ("turns", "SKILL", 4, 5),
-    "python": ("python", "SKILL", 4, 5),
-    "documents": ("documents", "SKILL", 4, 5),
-    "documents_long": ("documents", "LONG", 0, 0.5),
-    "documents_8k": ("documents", "VERY_LONG", 0, 0.005),
+    "python": ("python", "SKILL", 4, 4),
+    "documents": ("documents", "SKILL", 7, 6),
+    "documents_long": ("documents", "LONG", 0, 1.2),
+    "documents_8k": ("documents", "VERY_LONG", 0, 0.02),
 }
 LONG_FROM = 0.3  # progress at which the long documents begin: short sequences teach more a second
 
