@@ -24,6 +24,7 @@ class Runner:
         self.decoder = decoder
         self.attention = attention
         self._clock = clock
+        self._late = decoder.device.type != "cpu"
 
     @torch.inference_mode()
     def run(self, plan: StepPlan) -> StepOutput:
@@ -34,7 +35,7 @@ class Runner:
             self.attention.cache.copy(copy.source, copy.target, copy.tokens)
         for slab, first, last in plan.discards:
             self.attention.cache.discard(slab, first, last)
-        drafts, passes = propose(self.decoder, self.attention, plan.work)
+        drafts, passes = propose(self.decoder, self.attention, plan.work, late=self._late)
         drafted = self._clock.now()
         outputs = verify(self.decoder, self.attention, plan.work, drafts)
         return StepOutput(outputs, passes, drafted - started if passes else 0.0, self._clock.now() - drafted)

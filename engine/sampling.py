@@ -15,9 +15,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from engine.native.library import loaded
+from engine.native.library import Library, loaded
 from engine.seeds import mix64
 from engine.types import SamplingParams
+from engine.upload import upload
 
 _MASK = (1 << 64) - 1
 
@@ -36,36 +37,55 @@ def draw(
 
     Exact ties go to the lowest id. Confidence of a greedy row is that of the softmax at temperature 1.
     """
+    greedy = all(p.temperature == 0.0 for p in params)
+    if greedy and logits.device.type == "cpu" and logits.dtype != torch.float64 and (native := loaded()):
+        return _top(native, logits.float().contiguous(), confidence)
+    return launch(logits, params, positions, confidence=confidence).wait()
+
+
+def launch(
+    logits: Tensor, params: Sequence[SamplingParams], positions: Sequence[int], *, confidence: bool = False
+) -> Launched:
+    """`draw` that does not wait for the device."""
     scores = logits if logits.dtype == torch.float64 else logits.float()
     if all(p.temperature == 0.0 for p in params):
-        return Draw(*_top(scores, confidence))
+        return Launched(scores.argmax(-1), scores if confidence else None)
     scores = process(scores, params)
     noisy = scores.clone()
     rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
     _add_gumbel(noisy, rows, [params[r].seed for r in rows], [positions[r] for r in rows])
-    return Draw(*_fetch(noisy.argmax(-1), scores if confidence else None))
+    return Launched(noisy.argmax(-1), scores if confidence else None)
 
 
-def _top(scores: Tensor, confidence: bool) -> tuple[list[int], list[float]]:
+class Launched:
+    """Tokens that are being drawn: `tokens` [rows] on the device, where the next pass may use them at once."""
+
+    def __init__(self, tokens: Tensor, scores: Tensor | None) -> None:
+        """`scores` [rows, vocab] if their top probabilities are asked for."""
+        self.tokens = tokens
+        self._results = [tokens] if scores is None else [tokens, top_probability(scores)]
+        self._copied: torch.cuda.Event | None = None
+        if tokens.device.type == "cuda":
+            results = torch.stack([result.double() for result in self._results])
+            copy = torch.empty(results.shape, dtype=results.dtype, pin_memory=True).copy_(results, non_blocking=True)
+            self._copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._copied.record()
+            self._results = list(copy.unbind(0))
+
+    def wait(self) -> Draw:
+        """What was drawn; the one wait for the device."""
+        if self._copied is not None:
+            self._copied.synchronize()
+        tokens, *shares = (result.tolist() for result in self._results)
+        return Draw([int(token) for token in tokens] if self._copied else tokens, shares[0] if shares else [])
+
+
+def _top(native: Library, scores: Tensor, confidence: bool) -> Draw:
     """Index of the largest of each row, the first of equals, and its softmax probability if asked for."""
-    if scores.device.type == "cpu" and scores.dtype == torch.float32 and (native := loaded()):
-        rows = scores.shape[0]
-        scores = scores.contiguous()
-        indices, shares = (c_int64 * rows)(), (c_float * rows)() if confidence else None
-        native.top(scores.data_ptr(), rows, scores.shape[1], indices, shares)
-        return indices[:], shares[:] if shares else []
-    return _fetch(scores.argmax(-1), scores if confidence else None)
-
-
-def _fetch(tokens: Tensor, scores: Tensor | None) -> tuple[list[int], list[float]]:
-    """Tokens [rows] and, if there are scores [rows, vocab], their top probabilities: one wait for the device."""
-    if scores is None:
-        return tokens.tolist(), []
-    shares = top_probability(scores)
-    if tokens.device.type == "cpu":
-        return tokens.tolist(), shares.tolist()
-    both = torch.stack((tokens.double(), shares.double())).tolist()
-    return [int(token) for token in both[0]], both[1]
+    rows = scores.shape[0]
+    indices, shares = (c_int64 * rows)(), (c_float * rows)() if confidence else None
+    native.top(scores.data_ptr(), rows, scores.shape[1], indices, shares)
+    return Draw(indices[:], shares[:] if shares else [])
 
 
 def top_probability(scores: Tensor) -> Tensor:
@@ -75,11 +95,12 @@ def top_probability(scores: Tensor) -> Tensor:
 
 def process(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     """Temperature, then top-k, then top-p: scores [rows, vocab] -> the same with excluded ids at -inf."""
-    temperature = torch.tensor([p.temperature or 1.0 for p in params], dtype=scores.dtype, device=scores.device)
+    temperature = upload([p.temperature or 1.0 for p in params], scores.device, scores.dtype)
     scores = scores / temperature[:, None]
     cut = [row for row, p in enumerate(params) if p.temperature > 0.0 and (p.top_k > 0 or p.top_p < 1.0)]
     if cut and scores.device.type != "cpu":
-        scores[cut] = _truncate_rows(scores[cut], [params[row] for row in cut])
+        where = upload(cut, scores.device)
+        scores[where] = _truncate_rows(scores[where], [params[row] for row in cut])
     else:
         for row in cut:
             scores[row] = _truncate(scores[row], params[row].top_k, params[row].top_p)
@@ -103,9 +124,9 @@ def _truncate_rows(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     """The same for all rows of scores [rows, vocab] at once, without waiting for the device."""
     ordered, ids = scores.sort(dim=-1, descending=True, stable=True)
     rank = torch.arange(scores.shape[1], device=scores.device)
-    top_k = torch.tensor([p.top_k if p.top_k > 0 else scores.shape[1] for p in params], device=scores.device)
+    top_k = upload([p.top_k if p.top_k > 0 else scores.shape[1] for p in params], scores.device)
     # Rows that keep all of the mass: sums of rounded shares may reach 1 before the last id.
-    top_p = torch.tensor([p.top_p if p.top_p < 1.0 else 2.0 for p in params], dtype=scores.dtype, device=scores.device)
+    top_p = upload([p.top_p if p.top_p < 1.0 else 2.0 for p in params], scores.device, scores.dtype)
     ordered = ordered.masked_fill(rank >= top_k[:, None], float("-inf"))
     probabilities = ordered.softmax(-1)
     before = probabilities.cumsum(-1) - probabilities
@@ -119,7 +140,7 @@ def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: t
     A counter-based generator: the finaliser of splitmix64 over a key per row and the token id. 31 bits become u in
     (0, 1); -log(-log(1-u)) keeps full precision where it matters, in the upper tail (u near 0).
     """
-    keys = torch.tensor([_signed(_row_key(s, p)) for s, p in zip(seeds, positions, strict=True)], device=device)
+    keys = upload([_signed(_row_key(s, p)) for s, p in zip(seeds, positions, strict=True)], device)
     ids = torch.arange(vocab, device=device) * _signed(0x9E3779B97F4A7C15)
     bits = _mix(keys[:, None] + ids[None, :])
     u = ((bits >> 33) & 0x7FFFFFFF).float().add_(0.5).mul_(2.0**-31).clamp_(max=1 - 2.0**-24)
@@ -134,7 +155,8 @@ def _add_gumbel(scores: Tensor, rows: Sequence[int], seeds: Sequence[int], posit
         for row, seed, position in zip(rows, seeds, positions, strict=True):
             native.gumbel(byref(c_uint64(_row_key(seed, position))), 1, vocab, scores[row].data_ptr())
         return
-    scores[rows] += gumbel(seeds, positions, vocab, scores.device).to(scores.dtype)
+    where = upload(rows, scores.device)
+    scores[where] += gumbel(seeds, positions, vocab, scores.device).to(scores.dtype)
 
 
 def _mix(x: Tensor) -> Tensor:

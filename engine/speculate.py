@@ -16,9 +16,10 @@ from engine.draft.base import References
 from engine.model.attention import Segment
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder
-from engine.sampling import draw
+from engine.sampling import draw, launch
 from engine.step import Work, WorkOutput
 from engine.types import SamplingParams
+from engine.upload import upload
 
 
 @dataclass(slots=True)
@@ -36,28 +37,70 @@ class Draft:
         assert plan is not None
         return len(self.tokens) < plan.gamma and (not self.confidences or self.confidences[-1] >= plan.min_confidence)
 
+    def add(self, token: int, confidence: float) -> None:
+        self.tokens.append(token)
+        self.confidences.append(confidence)
+        self.reach *= confidence
 
-def propose(decoder: Decoder, attention: Attention, work: Sequence[Work]) -> tuple[list[Draft], int]:
+
+def propose(
+    decoder: Decoder, attention: Attention, work: Sequence[Work], *, late: bool = False
+) -> tuple[list[Draft], int]:
     """Lock-step draft passes, which rows leave as they stop. Returns the drafts and the number of passes.
 
-    The first row is the pending token, which has no K/V yet; K/V is written only for the sublayers that run.
+    The first row is the pending token, which has no K/V yet; K/V is written only for the sublayers that run. `late`:
+    what a pass drew is read while the device runs the next, which is thrown away where the rule says stop. The drafts
+    are the same.
     """
     drafts = [Draft(w) for w in work if w.gamma > 0]
     passes = 0
-    while live := [d for d in drafts if d.alive]:
-        if len(drafts) > 1 and sum(d.reach for d in live) < max(d.work.plan.pass_worth for d in live if d.work.plan):
-            break
-        ends = [d.work.start + len(d.tokens) for d in live]
-        batch = attention.prepare([Segment(d.work.slab, end, 1) for d, end in zip(live, ends, strict=True)])
-        x = decoder.embed([d.tokens[-1] if d.tokens else d.work.tokens[-1] for d in live])
-        x = decoder.run_plans(x, batch, [d.work.plan.variants for d in live if d.work.plan])
-        drawn = draw(decoder.head(x), [d.work.sampling for d in live], [e + 1 for e in ends], confidence=True)
-        for d, token, confidence in zip(live, drawn.tokens, drawn.confidence, strict=True):
-            d.tokens.append(token)
-            d.confidences.append(confidence)
-            d.reach *= confidence
+    current = _DraftPass(decoder, attention, drafts) if drafts else None
+    while current:
+        ahead = current.next() if late else None
+        live = current.read()
         passes += 1
+        worth = max((d.work.plan.pass_worth for d in live if d.work.plan), default=0.0)
+        if not live or (len(drafts) > 1 and sum(d.reach for d in live) < worth):
+            break
+        current = ahead or _DraftPass(decoder, attention, live)
     return drafts, passes
+
+
+class _DraftPass:
+    """One token more for each of some drafts, on its way."""
+
+    def __init__(
+        self, decoder: Decoder, attention: Attention, drafts: Sequence[Draft], last: Tensor | None = None
+    ) -> None:
+        """`last` [drafts]: their last tokens, on the device, where these have not been read yet."""
+        self._decoder, self._attention, self._drafts = decoder, attention, drafts
+        unread = last is not None
+        ends = [d.work.start + len(d.tokens) + unread for d in drafts]
+        batch = attention.prepare([Segment(d.work.slab, end, 1) for d, end in zip(drafts, ends, strict=True)])
+        if last is None:
+            x = decoder.embed([d.tokens[-1] if d.tokens else d.work.tokens[-1] for d in drafts])
+        else:
+            x = decoder.embed_ids(last)
+        x = decoder.run_plans(x, batch, [d.work.plan.variants for d in drafts if d.work.plan])
+        self._drawn = launch(decoder.head(x), [d.work.sampling for d in drafts], [e + 1 for e in ends], confidence=True)
+
+    def next(self) -> _DraftPass | None:
+        """The pass after this one, for all that may go on by their length; before this one is read."""
+        picked = [i for i, d in enumerate(self._drafts) if d.alive and len(d.tokens) + 1 < d.work.gamma]
+        if not picked:
+            return None
+        last = self._drawn.tokens
+        if len(picked) < len(self._drafts):
+            last = last.index_select(0, upload(picked, last.device))
+        return _DraftPass(self._decoder, self._attention, [self._drafts[i] for i in picked], last)
+
+    def read(self) -> list[Draft]:
+        """Gives each draft that has not stopped meanwhile its token; those that go on."""
+        drawn = self._drawn.wait()
+        for d, token, confidence in zip(self._drafts, drawn.tokens, drawn.confidence, strict=True):
+            if d.alive:
+                d.add(token, confidence)
+        return [d for d in self._drafts if d.alive]
 
 
 def verify(
@@ -110,7 +153,7 @@ def _draw_targets(
     if not picked:
         return []
     if len(picked) < first:
-        x = x.index_select(0, torch.tensor(picked, device=x.device))
+        x = x.index_select(0, upload(picked, x.device))
     tokens = iter(draw(decoder.head(x), params, positions).tokens)
     return [[next(tokens) for _ in range(count)] for count in counts]
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from engine.cuda.cache import PagedCache
 from engine.model.attention import AttentionBatch, SdpaAttention, Segment
 from engine.model.spec import ModelSpec
+from engine.upload import upload
 
 _SEQUENCES, _WIDTH = 64, 16  # the largest static pass
 
@@ -73,10 +74,11 @@ class StaticBatch:
         none = [0] * (len(padding) * width)
         every = [*segments, *padding]
         sequences = [[s.slab for s in every], [s.start for s in every], [s.start + s.rows for s in every]]
-        self._numbers.copy_(torch.tensor([*slots, *none, *positions, *none, *(n for part in sequences for n in part)]))
+        numbers = [*slots, *none, *positions, *none, *(n for part in sequences for n in part)]
+        self._numbers.copy_(upload(numbers, cache.device))
         self.rows = len(places)
         whole = self.rows == self.layout.rows
-        self.places = None if whole else torch.tensor(places, device=cache.device)
+        self.places = None if whole else upload(places, cache.device)
         return self
 
     def spread(self, x: Tensor, target: Tensor) -> None:

@@ -11,6 +11,7 @@ from engine.kv.blocks import CacheSize, Placement
 from engine.kv.cache import reserved_zeros
 from engine.model.attention import Segment
 from engine.model.spec import ModelSpec
+from engine.upload import upload
 
 PADDING = 0  # the page that padding rows write to
 
@@ -33,9 +34,9 @@ class PagedCache:
     def place(self, placements: Sequence[Placement]) -> None:
         """Blocks are in other pages from now on."""
         for slab, first, pages in placements:
-            row = torch.tensor(pages, dtype=torch.int32)
-            self._places[slab, first : first + len(pages)] = row
-            self.table[slab, first : first + len(pages)].copy_(row)
+            part = slice(first, first + len(pages))
+            self._places[slab, part] = torch.tensor(pages, dtype=torch.int32)
+            self.table[slab, part].copy_(upload(pages, self.device, torch.int32))
 
     def slots(self, segments: Sequence[Segment]) -> list[int]:
         """Flat index, page · block_size + place within the page, of each of the segments' positions."""

@@ -18,6 +18,7 @@ from torch import Tensor
 from engine.cuda.attention import Layout, StaticBatch
 from engine.model.attention import AttentionBatch
 from engine.model.decoder import Decoder
+from engine.upload import upload
 
 _KEPT = 64  # recorded passes
 _COUNTED = 1024  # passes not recorded yet
@@ -81,7 +82,7 @@ class GraphedDecoder(Decoder):
         inputs, masks = self._inputs_of(batch.layout, x)
         batch.spread(x, inputs)
         if plans is not None:
-            batch.spread(torch.tensor(plans, dtype=torch.bool, device=x.device), masks)
+            batch.spread(upload(plans, x.device, torch.bool), masks)
         if found is None:
             found = self._new(key, batch, inputs, masks)
         else:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from engine.kv.cache import Cache
 from engine.model.spec import ModelSpec
+from engine.upload import upload
 
 _CALL_BYTES = 400_000  # K/V bytes that may be read in vain to save one SDPA call (measured: about 15 µs each)
 _LONG = 16  # more rows than this in one segment are a prompt chunk, which gets a call of its own
@@ -184,8 +185,8 @@ class SdpaAttention:
                 gather += [row + min(i, segment.rows - 1) for i in range(width)]
                 scatter += range(index * width, index * width + segment.rows)
                 row += segment.rows
-            call.gather = torch.tensor(gather, device=device)
-            call.scatter = torch.tensor(scatter, device=device)
+            call.gather = upload(gather, device)
+            call.scatter = upload(scatter, device)
         if width > 1 or any(s.start + s.rows != length for s in group):
             call.mask = self._mask(group, width, begin, length, call.folded, window)
         return call
@@ -193,7 +194,7 @@ class SdpaAttention:
     def _mask(self, group: list[Segment], width: int, begin: int, length: int, folded: bool, window: int) -> Tensor:
         """Additive causal mask [slabs, 1, rows, length - begin]; padded rows see what the last real row sees."""
         device = self.cache.device
-        seen = torch.tensor([[s.start + min(i, s.rows - 1) for i in range(width)] for s in group], device=device)
+        seen = upload([[s.start + min(i, s.rows - 1) for i in range(width)] for s in group], device)
         if folded:
             seen = seen.repeat_interleave(self.spec.heads // self.spec.kv_heads, dim=1)
         keys = torch.arange(begin, length, device=device)
@@ -212,7 +213,7 @@ class SdpaBatch:
         self._segments = segments
         cache = backend.cache
         positions = [p for _, start, rows in segments for p in range(start, start + rows)]
-        self._rope = backend.rope.factors(torch.tensor(positions, device=cache.device))
+        self._rope = backend.rope.factors(upload(positions, cache.device))
         self._rows = len(positions)
         self._space: Workspace | None = None
         self._padded: Tensor | None = None
@@ -228,7 +229,7 @@ class SdpaBatch:
             self._targets = cache.rows(*segments[0])
         else:
             slots = [cache.slot(slab, p) for slab, start, rows in segments for p in range(start, start + rows)]
-            self._slots = torch.tensor(slots, device=cache.device)
+            self._slots = upload(slots, cache.device)
         self._subsets: dict[tuple[int, ...], SdpaBatch] = {}
 
     def select(self, rows: tuple[int, ...]) -> SdpaBatch:
@@ -292,7 +293,7 @@ class CandidateBatch:
         self._backend = backend
         self._length = max(max(positions), 1)
         self._live = cache.read(slab, slab, 0, self._length)
-        where = torch.tensor(positions, device=cache.device)
+        where = upload(positions, cache.device)
         self._rope = backend.rope.factors(where).repeat(states, 1, 1)
         keys, group = torch.arange(self._length, device=cache.device), spec.heads // spec.kv_heads
         masks: dict[int, Tensor] = {}

@@ -16,6 +16,7 @@ from torch import Tensor
 from engine.model.attention import AttentionBatch
 from engine.model.linear import Linear, padded_rows
 from engine.model.spec import ModelSpec
+from engine.upload import upload
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,11 @@ class Decoder:
 
     def embed(self, tokens: Sequence[int]) -> Tensor:
         """Token ids -> [rows, hidden]."""
-        rows = self._embedding.index_select(0, torch.tensor(tokens, device=self._embedding.device))
-        return rows.to(self.dtype)
+        return self.embed_ids(upload(tokens, self.device))
+
+    def embed_ids(self, tokens: Tensor) -> Tensor:
+        """The same for ids [rows] that are on the device."""
+        return self._embedding.index_select(0, tokens).to(self.dtype)
 
     def replace_head(self, head: Linear) -> None:
         """For synthetic models, whose head is calibrated on what comes before it."""
@@ -127,7 +131,7 @@ class Decoder:
             if len(rows) == len(plans):
                 x = self.sublayer(index, x, batch)
             elif rows:
-                where = torch.tensor(rows, device=x.device)
+                where = upload(rows, x.device)
                 part = self.sublayer(index, x.index_select(0, where), batch.select(rows))
                 x = x.index_copy(0, where, part)
         return x

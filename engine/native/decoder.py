@@ -63,8 +63,8 @@ class NativeDecoder(Decoder):
             self.spec.windows[index] if self.spec.windows else 0,
         )
 
-    def embed(self, tokens: Sequence[int]) -> Tensor:
-        return self._embedding.index_select(0, torch.tensor(tokens)).float()
+    def embed_ids(self, tokens: Tensor) -> Tensor:
+        return self._embedding.index_select(0, tokens).float()
 
     def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
         records = None

@@ -40,6 +40,7 @@ constexpr int PART = 1024;       // positions that are summed up on their own; w
 constexpr int UNIT_ROWS = 16;    // rows of a request that read a tile together
 constexpr int SPLIT_ROWS = 32;   // most rows of a pass whose contexts are shared out in parts
 constexpr int SPINS = 40000;     // of a worker before it sleeps
+constexpr int NEAR = 4096;       // weights, 8 KB, that many rows ask for before they need them
 constexpr float NEVER = -INFINITY;
 
 template <class V> inline V load(const void *p) { V v; std::memcpy(&v, p, sizeof v); return v; }
@@ -217,16 +218,18 @@ struct Pass {
 
 // ---- linear layers
 
-// Products of R rows with P neighbouring panels, which are read once; the lines at `ahead` are asked for meanwhile.
+// Products of R rows with P neighbouring panels, which are read once; the lines at `ahead` are asked for meanwhile. With
+// many rows (P = 1) the processor looks too few lines ahead by itself: it is asked for those that come soon.
 template <int R, int P, bool AHEAD>
 void panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int64_t apart, int pairs, float (*out)[2 * PANEL]) {
     vf sums[R][2 * P] = {};
+    const bf16 *const next = AHEAD ? ahead : w + NEAR;
     for (int k = 0; k < pairs; k++) {
         vu part[2 * P];
         for (int j = 0; j < 2 * P; j++) {
             const int64_t at = (j / 2) * apart + k * 2 * PANEL + (j % 2) * PANEL;
             part[j] = load<vu>(w + at);
-            if (AHEAD) __builtin_prefetch(ahead + at, 0, 2);
+            if (AHEAD || P == 1) __builtin_prefetch(next + at, 0, 2);
         }
         for (int r = 0; r < R; r++) {
             const uint32_t pair = load<uint32_t>(x + r * stride + 2 * k);

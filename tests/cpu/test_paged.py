@@ -26,7 +26,7 @@ from engine.kv.blocks import CacheSize, Placement
 from engine.kv.pages import PageManager
 from engine.model.attention import Segment
 from engine.model.spec import ModelSpec, load_spec
-from engine.types import SamplingParams
+from engine.types import GenerateRequest, SamplingParams, TokenEvent
 
 INTERPRETED = importlib.util.find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
 CPU = torch.device("cpu")
@@ -142,3 +142,28 @@ def test_the_kernels_do_what_torch_does(
         results.append((q, cache.k[0][1:], cache.v[0][1:], out[:real]))
     for a, b in zip(*results, strict=True):
         torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+def test_drafts_read_late_are_the_same(prompts: Sequence[str], sampling: SamplingParams, paged: None) -> None:
+    """Where a device runs the next pass while the host reads the last: same tokens, same drafts, same passes."""
+    model = load(torch.float64, max_num_seqs=8, max_model_len=256)
+    config = replace(CONFIG, layerskip_exit=6, layerskip_gamma=5)
+    ids = [chat_ids(model.core(config), text)[:200] for text in prompts[::15]]
+
+    def history(late: bool) -> list[object]:
+        core = model.core(config)
+        core.runner._late = late
+        for i, prompt in enumerate(ids):
+            policy = ("fixed", "layerskip")[i % 2]
+            core.add(GenerateRequest(str(i), tuple(prompt), replace(sampling, max_tokens=24, seed=i), policy))
+        seen: list[object] = []
+        while (report := core.step()).running:
+            seen += [(r.request_id, r.drafted, r.accepted, r.draft_passes) for r in report.rounds]
+            seen += [event.token_ids for event in report.events if isinstance(event, TokenEvent)]
+        return seen
+
+    at_once, late = history(False), history(True)
+    assert late == at_once
+    drafted = [entry[1] for entry in at_once if isinstance(entry, tuple) and len(entry) == 4]
+    assert len(set(drafted)) > 2, "drafts of unlike length"

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from engine.embedded.corpus import fields, sql, sums
+from engine.embedded.corpus import fields, fields_composed, fields_composed_words, sql, sums
 from engine.embedded.corpus.base import Draw, Example, Phrases, Skill, Split
 from engine.embedded.corpus.fields_values import MAKERS
 from engine.embedded.corpus.fields_words import KINDS
@@ -76,8 +76,61 @@ def test_the_values_of_fields_stand_in_the_text() -> None:
         assert not fields.SKILL.check(example, json.dumps({key: str(value) + "x" for key, value in answer.items()}))
         numbers = {k: float(v) if isinstance(v, int) else v for k, v in answer.items()}
         assert fields.SKILL.check(example, json.dumps(numbers)) == (repr(numbers) == repr(answer))
-    missing = sum(None in example.expect.values() for example in made)
-    assert 0.05 < missing / len(made) < 0.15
+    for split, low, high in (("train", 0.15, 0.3), ("held_out", 0.05, 0.15)):
+        missing = [None in fields.SKILL.make(Draw(seed, split)).expect.values() for seed in SEEDS]
+        assert low < sum(missing) / len(missing) < high
     for kind in KINDS:
         assert {maker for maker, _ in kind.fields.values()} <= set(MAKERS)
         assert all(len(set(fields.slots_in(t)) & set(kind.fields)) >= 2 for s in SPLITS for t in kind.texts.of(s))
+
+
+def of_template(template: str, text: str) -> bool:
+    parts = re.split(r"\{\w+\}", template)
+    return re.fullmatch("(.+)".join(map(re.escape, parts)).replace(r"\ a\ ", r"\ an?\ "), text, re.DOTALL) is not None
+
+
+def test_fields_are_evaluated_on_held_out_templates_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = [fields.draw_text(Draw(seed)) for seed in SEEDS]
+    from_template = [any(of_template(t, text.text) for t in text.kind.texts.train) for text in trained]
+    assert 0.25 < sum(from_template) / len(trained) < 0.65
+    monkeypatch.setattr(fields, "compose", None)
+    for seed in SEEDS:
+        text = fields.draw_text(Draw(seed, "held_out"))
+        assert any(of_template(t, text.text) for t in text.kind.texts.held_out), text.text
+
+
+def test_fields_can_be_composed_of_all_kinds() -> None:
+    assert set(fields_composed_words.PARTS) == {kind.name for kind in KINDS}
+    for kind in KINDS:
+        parts = fields_composed.PARTS_OF[kind.name]
+        assert set(parts.labels) == set(kind.fields) >= {*parts.greets, *parts.signs, *parts.own}
+        for pool in (parts.values, parts.phrases, parts.sentences):
+            assert set(fields_composed.by_slot(pool)) == set(kind.fields)
+        for seed in range(40):
+            template, made = fields_composed.compose(Draw(seed), kind)
+            text = Draw(seed).expand(template, **{slot: written for slot, (written, _) in made.items()})
+            assert template not in kind.texts.held_out
+            assert len(made) >= 2
+            assert sorted(fields.slots_in(template)) == sorted(made)  # each value once
+            assert all(written in text and str(value) in text for written, value in made.values())
+
+
+def test_neutral_sentences_hold_no_values() -> None:
+    sentences = " ".join(fields_composed_words.NEUTRAL)
+    assert not re.search(r"[\d@{}()]", sentences)
+    values = {MAKERS[name](Draw(seed))[0] for name in MAKERS for seed in range(60)}
+    assert not [value for value in values if re.search(rf"\b{re.escape(value)}\b", sentences)]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_nothing_of_the_sort_of_a_missing_field_is_in_the_text(split: Split) -> None:
+    for seed in range(1500):
+        draw = Draw(seed, split)
+        text = fields.draw_text(draw)
+        present = {text.kind.fields[slot][0] for slot in text.made}
+        makers = dict(fields.ABSENT) | {key: maker for maker, keys in text.kind.fields.values() for key in keys}
+        missing = [makers[key] for key, value in text.ask(draw).items() if value is None]
+        assert len(set(missing)) == len(missing) <= (2 if split == "train" else 1)
+        assert not present & set(missing)
+        people = set(fields.PEOPLE)
+        assert not (present & people and people & set(missing))

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.embedded.corpus.base import Draw, Example, Phrases, belongs, chat, phrases
+from engine.embedded.corpus.fields_composed import Made, compose
 from engine.embedded.corpus.fields_values import MAKERS, Value
-from engine.embedded.corpus.fields_words import KINDS, Kind
+from engine.embedded.corpus.fields_words import KINDS, Kind, slots_in
 
 # Asked for where the text has nothing of that sort.
 ABSENT = (
@@ -21,7 +22,43 @@ ABSENT = (
     ("time", "time"),
 )
 PEOPLE = ("person", "first", "doctor")
-MISSING = 0.1
+MISSING = {"train": 0.25, "held_out": 0.1}
+TWO_MISSING = 0.3  # of those, in training
+COMPOSED = 0.55  # of the training texts; all others are made from a template
+# What a key, or one whose values are made so, could also mean by a careless reader: in training, such a key is asked
+# for in vain only if the question asks for that other value, too.
+CONFUSABLE = {
+    **dict.fromkeys(PEOPLE, ("company", "brand", "email")),
+    "name": ("item", "hotel", "restaurant", "event", "course", "title", "team", "stadium", "carbrand", "model"),
+    "company": ("brand", "website"),
+    "brand": ("company",),
+    "carbrand": ("model",),
+    "model": ("carbrand",),
+    "seller": ("person",),
+    "receiver": ("person",),
+    "payee": ("person",),
+    "to": ("person",),
+    "recipient": ("city",),
+    "contact": ("person", "company", "website"),
+    "item": ("brand", "event", "course"),
+    "title": ("item", "department"),
+    "city": ("country", "team", "stadium"),
+    "home": ("country", "street"),
+    "country": ("city", "language"),
+    "place": ("city", "country", "street", "hotel", "restaurant", "stadium"),
+    "street": ("city", "place", "email", "website"),
+    "website": ("email", "topic"),
+    "date": ("year",),
+    "departure": ("date", "city"),
+    "time": ("duration", "hours"),
+    "duration": ("time", "hours", "nights"),
+    "hours": ("time", "duration"),
+    "number": ("count", "phone", "street"),
+    "size": ("item", "area", "weight"),
+    "age": ("year",),
+    "topic": ("item", "department"),
+    "price": ("weight",),
+}
 ARTICLE = re.compile(r"\ba(?= [aeiou])")
 
 PROMPTS = Phrases(
@@ -93,22 +130,33 @@ def listed(draw: Draw, keys: Sequence[str]) -> str:
     return ", ".join(f'"{k}"' if style == 8 else f"`{k}`" for k in keys)
 
 
-def slots_in(template: str) -> list[str]:
-    return [part.partition("}")[0] for part in template.split("{")[1:]]
+def missing_key(
+    draw: Draw, kind: Kind, present: Sequence[str], asked: Sequence[str] = (), missing: Sequence[str] = ()
+) -> str | None:
+    """A key for which the text has no value, nor one of the same sort.
 
-
-def missing_key(draw: Draw, kind: Kind, present: Sequence[str]) -> str | None:
-    """A key for which the text has no value, nor one of the same sort."""
-    taken = {kind.fields[slot][0] for slot in present}
+    In training, also not one of a sort that could be confused with it, unless the slot is asked for; nor one of the
+    same sort as a key of `missing`.
+    """
+    makers = {key: maker for maker, keys in kind.fields.values() for key in keys}
+    taken = {kind.fields[slot][0] for slot in present} | {{**dict(ABSENT), **makers}[key] for key in missing}
     if taken & set(PEOPLE):
         taken |= set(PEOPLE)
-    known = {key for _, keys in kind.fields.values() for key in keys}
     own = [
         draw.choice(keys) for slot, (maker, keys) in kind.fields.items() if slot not in present and maker not in taken
     ]
-    others = [key for key, maker in ABSENT if maker not in taken and key not in known]
+    others = [key for key, maker in ABSENT if maker not in taken and key not in makers]
+    if draw.split == "train":
+        doubtful = {kind.fields[slot][0] for slot in present if slot not in asked}
+        own = [key for key in own if not doubtful & confusable(key, makers[key])]
+        others = [key for key in others if not doubtful & confusable(key, dict(ABSENT)[key])]
     pool = own if own and draw.chance(0.6) else others
     return draw.choice(pool) if pool else None
+
+
+def confusable(key: str, maker: str) -> set[str]:
+    """The sorts of values that could be taken for that of `key`, whose values are of the sort `maker`."""
+    return {*CONFUSABLE.get(key, ()), *CONFUSABLE.get(maker, ())}
 
 
 @dataclass(frozen=True)
@@ -117,23 +165,32 @@ class Text:
 
     kind: Kind
     text: str
-    made: dict[str, tuple[str, Value]]
+    made: Made
 
     def ask(self, draw: Draw) -> dict[str, Value | None]:
         """Some fields in the order in which they are asked for."""
         asked = draw.sample(list(self.made), draw.integer(2, min(5, len(self.made))))
         fields: dict[str, Value | None] = {draw.choice(self.kind.fields[s][1]): self.made[s][1] for s in asked}
-        if draw.chance(MISSING) and (key := missing_key(draw, self.kind, list(self.made))):
-            pairs = list(fields.items())[:4]
+        if not draw.chance(MISSING[draw.split]):
+            return fields
+        count = 2 if draw.split == "train" and draw.chance(TWO_MISSING) else 1
+        missing: list[str] = []
+        for _ in range(count):
+            if key := missing_key(draw, self.kind, list(self.made), asked[: 5 - count], missing):
+                missing.append(key)
+        pairs = list(fields.items())[: 5 - count] if missing else list(fields.items())
+        for key in missing:
             pairs.insert(draw.integer(0, len(pairs)), (key, None))
-            fields = dict(pairs)
-        return fields
+        return dict(pairs)
 
 
 def draw_text(draw: Draw) -> Text:
     kind = draw.choice(KINDS)
-    template = draw.choice(kind.texts.of(draw.split))
-    made = {slot: MAKERS[kind.fields[slot][0]](draw) for slot in slots_in(template)}
+    if draw.split == "train" and draw.chance(COMPOSED):
+        template, made = compose(draw, kind)
+    else:
+        template = draw.choice(kind.texts.of(draw.split))
+        made = {slot: MAKERS[kind.fields[slot][0]](draw) for slot in slots_in(template)}
     text = draw.expand(template, **{slot: text for slot, (text, _) in made.items()})
     return Text(kind, ARTICLE.sub("an", text), made)
 

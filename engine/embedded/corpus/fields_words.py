@@ -11,22 +11,28 @@ from engine.embedded.corpus.base import Phrases
 class Kind:
     """`fields` gives each slot of the texts how its value is made, and the keys under which it may be asked for."""
 
+    name: str
     fields: dict[str, tuple[str, tuple[str, ...]]]
     texts: Phrases
 
 
-def kind(fields: str, *texts: str) -> Kind:
+def kind(name: str, fields: str, *texts: str) -> Kind:
     """`fields` is like "name=person:name,patient age": made as a person, asked for as name or patient."""
     parsed = {}
     for part in fields.split():
         slot, _, rest = part.partition("=")
         maker, _, keys = rest.partition(":")
         parsed[slot] = (maker or slot, tuple(keys.split(",")) if keys else (slot,))
-    return Kind(parsed, Phrases(*texts))
+    return Kind(name, parsed, Phrases(*texts))
+
+
+def slots_in(template: str) -> list[str]:
+    return [part.partition("}")[0] for part in template.split("{")[1:]]
 
 
 KINDS = (
-    kind(  # appointment
+    kind(
+        "appointment",
         "name=person:name,patient date time room doctor phone reason=complaint:reason",
         "Hi, this is {name}. I would like to see {doctor} on {date} at {time}.",
         "{name} has an appointment with {doctor} on {date} at {time} in room {room}.",
@@ -42,7 +48,8 @@ KINDS = (
         "New booking: {name}, {reason}, {date}, {time}, room {room}.",
         "We moved the visit of {name} to {date} at {time}. {doctor} will be in room {room}.",
     ),
-    kind(  # order
+    kind(
+        "order",
         "name=person:name,customer product=item:product,item quantity=count:quantity,count price=price:price,total "
         "order_number=code:order_number,order_id date city email",
         "{name} from {city} ordered {quantity} x {product} for {price} on {date}.",
@@ -60,7 +67,8 @@ KINDS = (
         "Your order {order_number} of {date} was sent to {city}. It contains: {product}.",
         "A customer, {name}, wants {quantity} x {product}, at most {price}, by {date}.",
     ),
-    kind(  # contact
+    kind(
+        "contact",
         "name=person company=company:company,employer email phone city job=job:job,position,job_title "
         "street=street:street,address website",
         "{name}\n{job}, {company}\n{email}\n{phone}",
@@ -77,7 +85,8 @@ KINDS = (
         "{company}, {street}, {city}. Our website is {website}, and {name} answers at {phone}.",
         "For questions ask {name}, {email}, our {job} in {city}.",
     ),
-    kind(  # job advert
+    kind(
+        "job advert",
         "company=company:company,employer job=job:job,position,title city salary=salary "
         "contact=email:contact,email start=date:start,start_date hours=hours:hours",
         "{company} is looking for a {job} in {city}. Salary: {salary}. Apply at {contact}.",
@@ -94,7 +103,8 @@ KINDS = (
         "The {job} position at {company} is open. It pays {salary} and starts on {start}.",
         "{job} at {company}, {city}: {salary}, {hours} hours, contact {contact}.",
     ),
-    kind(  # invoice
+    kind(
+        "invoice",
         "invoice_number=code:invoice_number,invoice,number name=person:name,customer "
         "company=company:company,seller amount=price:amount,total "
         "date=date:date,invoice_date product=item:product,item quantity=count:quantity",
@@ -112,7 +122,8 @@ KINDS = (
         "The invoice {invoice_number} for {name} is {amount}.",
         "Bill to {name}: {product}, quantity {quantity}, total {amount}, invoice {invoice_number}.",
     ),
-    kind(  # event
+    kind(
+        "event",
         "event=event:event,title date=date:date,day time=time:time,start_time city "
         "place=place:place,location,venue price=price:price,entry organizer=company:organizer,host",
         "The {event} takes place on {date} at {time} in {city}. Tickets cost {price}.",
@@ -129,7 +140,8 @@ KINDS = (
         "Tickets for the {event} in {city} on {date} are {price}.",
         "We will have the {event} at {time} in the {place}. The host is {organizer}.",
     ),
-    kind(  # product
+    kind(
+        "product",
         "product=item:product,name,item brand=brand:brand,maker price=price:price,cost color=color "
         "weight=weight stock=count:stock,available size=size",
         "The {product} by {brand} costs {price}. Color: {color}.",
@@ -146,7 +158,8 @@ KINDS = (
         "For {price} you get the {color} {product} by {brand} in size {size}.",
         "Item {product}, made by {brand}, {color}, available: {stock}.",
     ),
-    kind(  # flight
+    kind(
+        "flight",
         "name=person:name,passenger flight=flight:flight,flight_number origin=city:origin,from "
         "destination=city:destination,to date=date:date "
         "time=time:time,departure seat=seat gate=gate price=price:price,fare",
@@ -165,7 +178,8 @@ KINDS = (
         "The flight from {origin} to {destination} on {date} costs {price}.",
         "Please change my flight {flight} on {date} to {destination}. My seat was {seat}. {name}",
     ),
-    kind(  # hotel
+    kind(
+        "hotel",
         "name=person:name,guest hotel=hotel city arrival=date:arrival,check_in nights=nights "
         "guests=small:guests,persons room=room price=price:price,total phone",
         "{name} stays at the {hotel} in {city} for {nights} nights from {arrival} on.",
@@ -182,7 +196,8 @@ KINDS = (
         "Hello {hotel}, please keep a room for {guests} people on {arrival}. My number is {phone}. {name}",
         "The total for {nights} nights in room {room} is {price}, paid by {name}.",
     ),
-    kind(  # support ticket
+    kind(
+        "support ticket",
         "ticket=code:ticket,ticket_number name=person:name,user email product=item:product,device "
         "problem=issue:problem,issue date priority=priority",
         "Ticket {ticket}: {name} reports that the {product} {problem}.",
@@ -199,7 +214,8 @@ KINDS = (
         "Please call {name}: the {product} {problem}. This has {priority} priority.",
         "We got your message, {name}. Your ticket is {ticket}. We know that the {product} {problem}.",
     ),
-    kind(  # person
+    kind(
+        "person",
         "name=person age=age city=city:city,home job=job:job,profession hobby=hobby "
         "company=company:company,employer country=country",
         "{name} is {age} years old and lives in {city}.",
@@ -216,7 +232,8 @@ KINDS = (
         "Our new colleague {name} is a {job}, {age} years old, and enjoys {hobby}.",
         "{company} has a new {job}: {name} from {country}.",
     ),
-    kind(  # delivery
+    kind(
+        "delivery",
         "name=person:name,recipient tracking=code:tracking,tracking_number street=street:street,address city "
         "date=date:date,delivery_date weight=weight carrier=company:carrier,company phone",
         "Your parcel {tracking} arrives on {date}. It goes to {street}, {city}.",
@@ -233,7 +250,8 @@ KINDS = (
         "Send it to {street} in {city}. The recipient is {name}, {phone}.",
         "On {date} we will bring the parcel {tracking} to {street}.",
     ),
-    kind(  # meeting
+    kind(
+        "meeting",
         "topic=topic:topic,subject date=date:date,day time=time room=room:room,place "
         "name=person:name,host,leader duration=duration department=department",
         "The meeting about {topic} is on {date} at {time} in room {room}.",
@@ -250,7 +268,8 @@ KINDS = (
         "Don't forget: {time}, room {room}, {topic}!",
         "{name} booked room {room} for {duration} on {date}.",
     ),
-    kind(  # table
+    kind(
+        "table",
         "name=person:name,guest restaurant=restaurant date=date:date,day time "
         "guests=small:guests,persons,people phone city",
         "A table for {guests} at {restaurant} on {date} at {time}, please. My name is {name}.",
@@ -267,7 +286,8 @@ KINDS = (
         "Can {restaurant} take {guests} of us on {date}? I am {name}, {phone}.",
         "Please cancel the table of {name} on {date} at {time}.",
     ),
-    kind(  # course
+    kind(
+        "course",
         "name=person:name,student course=course:course,title teacher=person:teacher date=date:start,start_date "
         "price=price:price,fee room=room email places=count:places",
         "{name} signed up for {course}, which starts on {date} in room {room}.",
@@ -284,7 +304,8 @@ KINDS = (
         "The class {course} moved to room {room}. It still starts on {date}.",
         "{name} paid {price} for {course}. Start: {date}.",
     ),
-    kind(  # flat
+    kind(
+        "flat",
         "city street=street:street,address rooms=small:rooms area=area price=price:price,rent floor=small:floor "
         "date=date:date,free_from contact=phone:contact,phone",
         "Flat in {city}, {rooms} rooms, {area}, {price} a month.",
@@ -301,7 +322,8 @@ KINDS = (
         "My flat in {street} has {rooms} rooms. You can have it from {date} on for {price}.",
         "To see the flat in {city} with {area}, call {contact}.",
     ),
-    kind(  # car
+    kind(
+        "car",
         "brand=carbrand:brand,make model=model year=year mileage=mileage price=price color=color "
         "seller=person:seller,name city phone",
         "For sale: {brand} {model}, year {year}, {mileage}, {price}.",
@@ -318,7 +340,8 @@ KINDS = (
         "Wanted: {brand} {model}, not older than {year}, up to {price}, {color}.",
         "The {year} {brand} {model} is {color} and costs {price}.",
     ),
-    kind(  # match
+    kind(
+        "match",
         "home=team:home,home_team away=team:away,away_team home_goals=goals:home_goals "
         "away_goals=goals:away_goals date=date stadium=stadium city visitors=visitors:visitors",
         "{home} played against {away} on {date} in {city}. {visitors} people came.",
@@ -336,7 +359,8 @@ KINDS = (
         "The {stadium} in {city} was full when {home} played {away}.",
         "Final score on {date}: {home} {home_goals}, {away} {away_goals}.",
     ),
-    kind(  # book
+    kind(
+        "book",
         "title=title author=person:author year=year pages=pages publisher=company:publisher language=language price",
         'The book "{title}" by {author} has {pages} pages and came out in {year}.',
         "{author}: {title}. {publisher}, {year}.",
@@ -352,7 +376,8 @@ KINDS = (
         'Our book of the month is "{title}". {author} wrote it in {language}.',
         '{author} got {price} for "{title}" in {year}.',
     ),
-    kind(  # pet
+    kind(
+        "pet",
         "pet=first:pet,pet_name species=species:species,animal age=small:age owner=person:owner,name "
         "weight=weight color=color date=date phone",
         "{pet} is a {color} {species} and belongs to {owner}.",
@@ -369,7 +394,8 @@ KINDS = (
         "On {date} {owner} bought a {species} and named it {pet}.",
         "{owner} says that {pet} weighs {weight} now.",
     ),
-    kind(  # lost and found
+    kind(
+        "lost and found",
         "item=item:item,thing color=color place=place:place,location date=date:date,day name=person:name,finder "
         "phone email",
         "I lost my {color} {item} in the {place} on {date}. Please call {phone}.",
@@ -386,7 +412,8 @@ KINDS = (
         "We found your {item} in the {place}, {name}. Call us at {phone}.",
         "If you find a {color} {item}, please write to {email}.",
     ),
-    kind(  # payment
+    kind(
+        "payment",
         "payer=person:payer,sender,from payee=company:payee,receiver,to amount=price date "
         "reference=code:reference purpose=topic:purpose,reason",
         "{payer} paid {amount} to {payee} on {date}.",
@@ -403,7 +430,8 @@ KINDS = (
         "{payee} gets {amount} for {purpose} on {date}.",
         "Your payment {reference} to {payee} failed on {date}.",
     ),
-    kind(  # review
+    kind(
+        "review",
         "name=person:name,author,reviewer product=item:product,item rating=rating:rating,stars date city "
         "price=price:price",
         "{name} gave the {product} {rating} stars on {date}.",
@@ -420,7 +448,8 @@ KINDS = (
         "Do not buy the {product}! {rating} stars. {date}",
         "A customer in {city} gave the {product} {rating} stars.",
     ),
-    kind(  # email
+    kind(
+        "email",
         "sender=person:sender,from recipient=first:recipient,to subject=topic:subject,topic "
         "date=date:date,deadline email=email phone=phone department=department",
         "From: {sender}\nTo: {recipient}\nSubject: {subject}\n\nPlease send me your part by {date}.",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
+from typing import get_args
 
-from engine.embedded.corpus.base import Draw, Example, Phrases, chat
+from engine.embedded.corpus.base import Draw, Example, Phrases, Split, chat
+from engine.embedded.corpus.summaries_more import MORE_FILLERS, further, parted, slots
 from engine.embedded.corpus.summaries_words import DAYS, KINDS, MONTHS, PLACES, POOLS, UNITS, Kind
 
 FEWEST_WORDS = 50
-MOST_FILLERS = 6
+MOST_FILLERS: dict[Split, int] = {"train": 9, "held_out": 6}
 LONGEST_SHARE = 0.6  # of the text's length, in characters
 
 BEFORE = Phrases(
@@ -123,10 +126,19 @@ def alternatives(pool: str) -> tuple[str, ...]:
 DAY_NAMES, MONTH_NAMES, PLACE_NAMES = DAYS.split(), MONTHS.split(), PLACES.split()
 SLOTS = {name: alternatives(pool) for name, pool in POOLS.items()}
 FACTS = {
-    kind.name: tuple(Phrases(*fact.strip().split("\n")) for fact in kind.facts.strip().split("\n\n")) for kind in KINDS
+    kind.name: tuple(Phrases(*fact, more=more) for fact, more in zip(parted(kind.facts), further(kind), strict=True))
+    for kind in KINDS
 }
-FILLERS = {kind.name: tuple((kind.fillers + kind.common).strip().replace("\n\n", "\n").split("\n")) for kind in KINDS}
 NAMES = {kind.name: tuple(re.findall(r"{(\w+)}", kind.answer)) for kind in KINDS}
+
+
+def filler_pool(kind: Kind, split: Split) -> tuple[str, ...]:
+    more = MORE_FILLERS[kind.name] if split == "train" else ""
+    return tuple((kind.fillers + kind.common + more).strip().replace("\n\n", "\n").split("\n"))
+
+
+SPLITS: tuple[Split, ...] = get_args(Split)
+FILLERS = {(kind.name, split): filler_pool(kind, split) for kind in KINDS for split in SPLITS}
 
 
 class Summaries:
@@ -171,11 +183,11 @@ def capital(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def draw_values(draw: Draw, names: tuple[str, ...]) -> dict[str, str]:
-    """Different values for the slots `names`."""
+def draw_values(draw: Draw, names: Sequence[str], taken: Collection[str] = ()) -> dict[str, str]:
+    """Different values for the slots `names`, none of them one of `taken`."""
     values: dict[str, str] = {}
     for name in names:
-        while (value := draw_value(draw, name, values)) in values.values():
+        while (value := draw_value(draw, name, values)) in values.values() or value in taken:
             pass
         values[name] = value
     return values
@@ -209,8 +221,8 @@ def draw_value(draw: Draw, name: str, values: dict[str, str]) -> str:
     if name == "company":
         return draw.surname() + draw.choice((" Foods", " Works", " Systems", " Motors", " Tools", " and Sons", ""))
     hour = draw.integer(1, 8)
-    slots = {"n": draw.integer(2, 39), "h": hour, "k": hour + draw.integer(1, 4), "place": draw.choice(PLACE_NAMES)}
-    return draw.expand(draw.choice(SLOTS[name]), **slots)
+    parts = {"n": draw.integer(2, 39), "h": hour, "k": hour + draw.integer(1, 4), "place": draw.choice(PLACE_NAMES)}
+    return draw.expand(draw.choice(SLOTS[name]), **parts)
 
 
 def draw_date(draw: Draw, month: str) -> str:
@@ -231,12 +243,19 @@ def write_text(draw: Draw, kind: Kind, values: dict[str, str], summary: int) -> 
     if draw.chance(0.4):
         draw.random.shuffle(sentences)
     wanted = draw.integer(2, 5)
-    for done, filler in enumerate(draw.sample(FILLERS[kind.name], MOST_FILLERS)):
+    for done, filler in enumerate(draw.sample(FILLERS[kind.name, draw.split], MOST_FILLERS[draw.split])):
         if done >= wanted and sum(map(len, sentences)) > 2 * summary and words(sentences) >= FEWEST_WORDS:
             break
-        sentence = draw.expand(filler, other=draw.first_name(), n=draw.integer(2, 12), hour=draw_clock(draw))
+        sentence = write_filler(draw, filler, values)
         sentences.insert(draw.integer(0, len(sentences)), sentence)
     return lay_out(draw, sentences, draw.choice(kind.titles))
+
+
+def write_filler(draw: Draw, filler: str, values: dict[str, str]) -> str:
+    """A sentence that does not matter. What it tells of the same sort as a fact is another value than the fact's."""
+    usual = {"other": draw.first_name(), "n": draw.integer(2, 12), "hour": draw_clock(draw)}
+    others = draw_values(draw, sorted(slots(filler) - set(usual)), values.values())
+    return capital(draw.expand(filler, **usual, **others))
 
 
 def words(sentences: list[str]) -> int:
