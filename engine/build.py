@@ -86,7 +86,7 @@ class LoadedModel:
             torch.set_num_threads(config.threads or _threads(self.spec, dtype))
         self.length = _context(config, self.spec)
         self.backend = backend = choose_backend(self.spec, device, dtype, torch.get_num_threads(), config.kernels)
-        self.decoder = self.source.decoder(dtype, device, backend, _progress_bar("loading weights"))
+        self.decoder = self.source.decoder(dtype, device, backend, progress_bar("loading weights"))
         self.size = _cache_size(config, self.spec, self.length, backend, device)
         if self.size.length < self.length:
             log.warning(
@@ -299,7 +299,7 @@ def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) ->
             return found[0], str(found[1])
     except ProfileError as error:
         raise ProfileMismatchError(str(error)) from None
-    profile = measurement.run(key, progress=_progress_bar("measuring this machine"))
+    profile = measurement.run(key, progress=progress_bar("measuring this machine"))
     if profile.residual > 0.15:
         log.warning("the latency profile fits badly: median error %.0f %%", 100 * profile.residual)
     try:
@@ -311,7 +311,7 @@ def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) ->
         return profile, "measured, not saved"
 
 
-def _progress_bar(title: str) -> Callable[[float], None]:
+def progress_bar(title: str) -> Callable[[float], None]:
     """Shown on a terminal, and only if it takes longer than half a second."""
     from tqdm import tqdm
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 import statistics
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -19,22 +19,62 @@ from engine.types import SamplingParams
 from profiles.fit import Observation, fit
 from profiles.schema import LatencyProfile, ProfileKey
 
-ROWS = (1, 2, 4, 8, 16, 32)
-_SHORT = 64
-_LONG = 1536
+_SHORT = 64  # the context at which sublayers are told apart
+_BUDGET = 4.0  # seconds of the measurement at a start
+_REPETITIONS = (3, 40)  # least and most of it
 
 
 @dataclass(frozen=True, slots=True)
-class _Design:
+class Design:
+    """A pass to time: rows of one request at a context, through a sub-network, with head and draw or not."""
+
     rows: int
     context: int
     variants: tuple[int, ...]
-    head: bool
+    head: bool = True
 
     def observe(self, spec: ModelSpec, seconds: float) -> Observation:
-        attention, mlp = sum(self.variants[0::2]), sum(self.variants[1::2])
-        context = spec.scanned(self.variants, self.context) / max(attention, 1)
-        return Observation(self.rows, context, attention, mlp, self.head, seconds)
+        spans = tuple(spec.spans(self.variants, self.context))
+        return Observation(self.rows, spans, sum(self.variants[1::2]), self.head, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Row counts and context lengths to measure; `wide` rows, as of prompts, at the first two contexts alone."""
+
+    rows: tuple[int, ...]
+    contexts: tuple[int, ...]
+    wide: tuple[int, ...] = ()
+
+    def within(self, length: int) -> Grid:
+        """What of it a context of `length` tokens has room for; a short one is measured at half and whole."""
+        rows, wide = (tuple(r for r in counts if r < length) for counts in (self.rows, self.wide))
+        most = length - max(rows)
+        contexts = tuple(n for n in self.contexts if n <= most)
+        if len(contexts) < 2:
+            contexts = tuple(sorted({min(self.contexts[0], most // 2), *contexts, most} - {0}))
+        return Grid(rows, contexts, wide)
+
+
+QUICK = Grid((1, 2, 4, 8, 16, 32), (_SHORT, 1536))
+THOROUGH = Grid(
+    (1, 2, 3, 4, 6, 8, 12, 16), (_SHORT, 512, 2048, 8192, 16384, 32768, 65536, 131072), (32, 64, 128, 256, 512)
+)
+
+
+def thorough_grid(length: int) -> Grid:
+    """The grid of a model whose contexts end at `length` tokens: up to there."""
+    most = length - max(THOROUGH.rows)
+    return replace(THOROUGH, contexts=(*(n for n in THOROUGH.contexts if n < 0.75 * most), most))
+
+
+@dataclass(slots=True)
+class Measured:
+    """A profile, the passes that it was fitted to, and others that it had not seen: design and median seconds."""
+
+    profile: LatencyProfile
+    passes: list[tuple[Design, float]] = field(default_factory=list)
+    unseen: list[tuple[Design, float]] = field(default_factory=list)
 
 
 class Measurement:
@@ -42,46 +82,91 @@ class Measurement:
 
     def __init__(self, decoder: Decoder, attention: Attention, clock: Clock) -> None:
         self._decoder, self._attention, self._clock = decoder, attention, clock
+        self._chooser = random.Random(0)
 
     def run(
-        self, key: ProfileKey, *, budget: float = 4.0, progress: Callable[[float], None] = lambda share: None
+        self, key: ProfileKey, *, budget: float = _BUDGET, progress: Callable[[float], None] = lambda share: None
     ) -> LatencyProfile:
-        """Measure for about `budget` seconds and fit. `progress` gets the share done."""
-        designs, spec = list(self._designs()), self._decoder.spec
-        times: dict[_Design, list[float]] = {design: [] for design in designs}
-        for design in designs[:4] * 5:
-            self._time(design)
+        """Measure the essentials for about `budget` seconds and fit. `progress` gets the share done."""
+        grid = QUICK.within(self._attention.cache.length)
+        designs = list(self._designs(grid))
         started = self._clock.now()
-        repetition = 0
-        while repetition < 3 or (repetition < 40 and self._clock.now() - started < budget):
-            for design in designs:
-                times[design].append(self._time(design))
-            repetition += 1
-            progress(min((self._clock.now() - started) / budget, 1.0))
-        progress(1.0)
-        return fit(key, [design.observe(spec, statistics.median(seconds)) for design, seconds in times.items()])
 
-    def _designs(self) -> Iterator[_Design]:
+        def share_done(repetition: int) -> float:
+            least, most = _REPETITIONS
+            if repetition < least:
+                return repetition / most
+            return max(repetition / most, (self._clock.now() - started) / budget)
+
+        return self._fit(key, self._medians(designs, share_done, progress))
+
+    def thorough(
+        self,
+        key: ProfileKey,
+        grid: Grid,
+        *,
+        repetitions: int,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> Measured:
+        """Measure all of `grid`, each pass `repetitions` times, and some sub-networks that the fit does not see."""
+        grid = grid.within(self._attention.cache.length)
+        designs, unseen = list(self._designs(grid)), list(self._unseen(grid))
+        timed = self._medians([*designs, *unseen], lambda repetition: repetition / repetitions, progress)
+        passes, rest = timed[: len(designs)], timed[len(designs) :]
+        return Measured(self._fit(key, passes), passes, rest)
+
+    def _fit(self, key: ProfileKey, passes: Sequence[tuple[Design, float]]) -> LatencyProfile:
+        return fit(key, [design.observe(self._decoder.spec, seconds) for design, seconds in passes])
+
+    def _medians(
+        self, designs: Sequence[Design], share_done: Callable[[int], float], progress: Callable[[float], None]
+    ) -> list[tuple[Design, float]]:
+        """Every design in turn, again and again until all is done; median seconds of each."""
+        times: list[list[float]] = [[] for _ in designs]
+        cache, context = self._attention.cache, max(design.context for design in designs)
+        cache.fill(0, context)  # memory never written need not be read
+        for design in list(designs[:4]) * 5:
+            self._time(design)
+        repetition = 0
+        while (share := share_done(repetition)) < 1:
+            progress(share)
+            for design, seconds in zip(designs, times, strict=True):
+                seconds.append(self._time(design))
+            repetition += 1
+        progress(1.0)
+        cache.discard(0, 0, context)
+        return [(design, statistics.median(seconds)) for design, seconds in zip(designs, times, strict=True)]
+
+    def _designs(self, grid: Grid) -> Iterator[Design]:
+        """What tells fixed cost, projections, scans, MLPs and head apart."""
         layers = self._decoder.spec.layers
-        limit = self._attention.cache.length
-        chooser = random.Random(0)
         full, none = (1, 1) * layers, (0, 0) * layers
         attention, mlp = (1, 0) * layers, (0, 1) * layers
-        for rows in ROWS:
-            long = min(_LONG, limit - rows)
-            short = min(_SHORT, long // 2)
-            if long < 1:
-                continue
-            half = tuple(chooser.sample((1, 0) * layers, 2 * layers))
-            for variants in (full, attention, mlp, half):
-                yield _Design(rows, short, variants, True)
-            yield _Design(rows, short, none, True)
-            yield _Design(rows, short, none, False)
-            yield _Design(rows, long, full, True)
-            yield _Design(rows, long, attention, True)
+        short, *longer = grid.contexts
+        for rows in (*grid.rows, *grid.wide):
+            for variants in (full, attention, mlp, self._half()):
+                yield Design(rows, short, variants)
+            yield Design(rows, short, none)
+            yield Design(rows, short, none, head=False)
+            for context in longer[:1] if rows in grid.wide else longer:
+                yield Design(rows, context, full)
+                yield Design(rows, context, attention)
+
+    def _unseen(self, grid: Grid) -> Iterator[Design]:
+        """Sub-networks as drafts use them, and whole passes between the knots."""
+        for context in grid.contexts:
+            yield Design(1, context, self._half())
+            yield Design(1, context, self._half())
+        for low, high in zip(grid.contexts, grid.contexts[1:], strict=False):
+            yield Design(1, (low + high) // 2, self._half())
+            yield Design(5, (low + high) // 2, (1, 1) * self._decoder.spec.layers)
+
+    def _half(self) -> tuple[int, ...]:
+        layers = self._decoder.spec.layers
+        return tuple(self._chooser.sample((1, 0) * layers, 2 * layers))
 
     @torch.inference_mode()
-    def _time(self, design: _Design) -> float:
+    def _time(self, design: Design) -> float:
         """Seconds of one pass, draw included."""
         started = self._clock.now()
         batch = self._attention.prepare([Segment(0, design.context, design.rows)])

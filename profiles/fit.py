@@ -15,41 +15,70 @@ class Observation:
     """A timed pass of one request: `rows` rows at a context through some sublayers, with head and draw or not."""
 
     rows: int
-    context: float  # cached tokens read, mean over the attention sublayers: sliding windows read less
-    attention: int  # sublayers run
-    mlp: int
+    spans: tuple[
+        tuple[int, int], ...
+    ]  # how many attention sublayers read how many cached tokens (sliding windows: fewer)
+    mlp: int  # MLP sublayers run
     head: bool
     seconds: float
 
 
 def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
-    """The profile that explains the passes best. Every row count among the observations becomes a knot."""
-    knots = tuple(sorted({o.rows for o in observations}))
-    width = len(knots)
-    design = np.zeros((len(observations), 1 + 4 * width))
+    """The profile that explains the passes best. Every row count among the observations becomes a knot.
+
+    So does every context length but the shortest, which only tells reading from projecting. Row counts may have been
+    seen at different contexts.
+    """
+    rows = tuple(sorted({o.rows for o in observations}))
+    width = len(rows)
+    knots = [_knots([o for o in observations if o.rows == count]) for count in rows]
+    offsets = np.cumsum([1 + 3 * width, *(len(k) for k in knots)])
+    design = np.zeros((len(observations), int(offsets[-1])))
     seconds = np.array([o.seconds for o in observations])
     for i, o in enumerate(observations):
-        k = knots.index(o.rows)
+        r = rows.index(o.rows)
         design[i, 0] = 1.0
-        design[i, 1 + k] = o.attention
-        design[i, 1 + width + k] = o.mlp
-        design[i, 1 + 2 * width + k] = float(o.head)
-        design[i, 1 + 3 * width + k] = o.attention * o.context
-    weights = 1.0 / seconds
-    theta = _non_negative(design * weights[:, None], np.ones(len(observations)))
+        design[i, 1 + r] = sum(count for count, _ in o.spans)
+        design[i, 1 + width + r] = o.mlp
+        design[i, 1 + 2 * width + r] = float(o.head)
+        for count, tokens in o.spans:
+            design[i, offsets[r] : offsets[r + 1]] += count * _steps(knots[r], tokens)
+    theta = _non_negative(design / seconds[:, None], np.ones(len(observations)))
     errors = np.abs(design @ theta - seconds) / seconds
-    parts = [tuple(float(x) for x in theta[1 + j * width : 1 + (j + 1) * width]) for j in range(4)]
+    parts = [tuple(float(x) for x in theta[1 + j * width : 1 + (j + 1) * width]) for j in range(3)]
+    contexts = tuple(sorted({knot for each in knots for knot in each}))
+    scans = [[_steps(knots[r], n) @ theta[offsets[r] : offsets[r + 1]] for r in range(width)] for n in contexts]
     return LatencyProfile(
         key=key,
-        rows=knots,
+        rows=rows,
+        contexts=contexts,
         fixed=float(theta[0]),
         projection_at=parts[0],
         mlp_at=parts[1],
         head_at=parts[2],
-        scan_at=parts[3],
+        scan_at=tuple(tuple(float(x) for x in values) for values in scans),
         residual=float(np.median(errors)),
         worst=float(errors.max()),
     )
+
+
+def price(profile: LatencyProfile, o: Observation) -> float:
+    """Seconds that the profile gives the pass."""
+    attention = sum(count * (profile.projection(o.rows) + profile.scan(tokens, o.rows)) for count, tokens in o.spans)
+    return profile.fixed + attention + o.mlp * profile.mlp(o.rows) + o.head * profile.head(o.rows)
+
+
+def _knots(observations: Sequence[Observation]) -> tuple[int, ...]:
+    """Context lengths between which reading is taken to be linear."""
+    seen = sorted({tokens for o in observations for count, tokens in o.spans if count and tokens})
+    return tuple(seen[1:] or seen or [1])
+
+
+def _steps(knots: Sequence[int], tokens: float) -> np.ndarray:
+    """How much of each step from one knot to the next reading `tokens` takes; the last goes on beyond its end."""
+    edges = np.array([0, *knots], dtype=float)
+    shares = (tokens - edges[:-1]) / np.diff(edges)
+    return np.concatenate([np.clip(shares[:-1], 0.0, 1.0), np.maximum(shares[-1:], 0.0)])
 
 
 def _non_negative(a: np.ndarray, b: np.ndarray) -> np.ndarray:

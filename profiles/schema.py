@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-VERSION = 1  # of the cost model; part of the key
-_TABLES = ("projection_at", "mlp_at", "head_at", "scan_at")
+VERSION = 2  # of the cost model; part of the key
+_TABLES = ("projection_at", "mlp_at", "head_at")
 
 
 class ProfileError(Exception):
@@ -39,15 +39,20 @@ class ProfileKey:
 
 @dataclass(frozen=True, slots=True)
 class LatencyProfile:
-    """Seconds. Lists are values at the row counts `rows`; between them lines, beyond the last its slope goes on."""
+    """Seconds. Lists are values at the row counts `rows`; between them lines, beyond the last its slope goes on.
+
+    `scan_at` has such a list for each of the context lengths `contexts`, with lines between them and from nothing to
+    the first, and the last slope beyond.
+    """
 
     key: ProfileKey
     rows: tuple[int, ...]
+    contexts: tuple[int, ...]  # cached tokens
     fixed: float
     projection_at: tuple[float, ...]
     mlp_at: tuple[float, ...]
     head_at: tuple[float, ...]
-    scan_at: tuple[float, ...]  # per cached token
+    scan_at: tuple[tuple[float, ...], ...]  # [contexts][rows]
     residual: float  # median relative error of the fit over its observations
     worst: float  # largest relative error
 
@@ -65,7 +70,12 @@ class LatencyProfile:
 
     def scan(self, n: float, rows: float) -> float:
         """One attention sublayer reading n cached tokens for `rows` rows of one request."""
-        return n * self._at(self.scan_at, rows)
+        knots = self.contexts
+        i = 0
+        while i < len(knots) - 1 and n > knots[i]:
+            i += 1
+        low, before = (knots[i - 1], self._at(self.scan_at[i - 1], rows)) if i else (0, 0.0)
+        return max(before + (n - low) / (knots[i] - low) * (self._at(self.scan_at[i], rows) - before), 0.0)
 
     def _at(self, values: Sequence[float], rows: float) -> float:
         if rows <= 0:
@@ -88,8 +98,8 @@ class LatencyProfile:
         try:
             raw: dict[str, Any] = json.loads(text)
             key = ProfileKey(**raw.pop("key"))
-            lists: dict[str, Any] = {name: tuple(raw.pop(name)) for name in ("rows", *_TABLES)}
-            profile = cls(key=key, **lists, **raw)
+            lists: dict[str, Any] = {name: tuple(raw.pop(name)) for name in ("rows", "contexts", *_TABLES)}
+            profile = cls(key=key, scan_at=tuple(tuple(values) for values in raw.pop("scan_at")), **lists, **raw)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ProfileError(f"not a latency profile: {error}") from None
         profile._validate()
@@ -100,11 +110,14 @@ class LatencyProfile:
         key = self.key
         if not all(isinstance(x, str) for x in (key.hardware, key.shape, key.dtype, key.backend)):
             raise ProfileError("a part of the key is not text")
-        if not all(_is_int(x) for x in (key.threads, key.version, *self.rows)):
+        if not all(_is_int(x) for x in (key.threads, key.version, *self.rows, *self.contexts)):
             raise ProfileError("a count is not a whole number")
-        if not self.rows or self.rows[0] < 1 or list(self.rows) != sorted(set(self.rows)):
-            raise ProfileError("row counts are not ascending")
-        tables = [getattr(self, name) for name in _TABLES]
+        for counts in (self.rows, self.contexts):
+            if not counts or counts[0] < 1 or list(counts) != sorted(set(counts)):
+                raise ProfileError("row counts or context lengths are not ascending")
+        tables = [*(getattr(self, name) for name in _TABLES), *self.scan_at]
+        if len(self.scan_at) != len(self.contexts):
+            raise ProfileError("lists of unequal length")
         if any(len(values) != len(self.rows) for values in tables):
             raise ProfileError("lists of unequal length")
         seconds = [self.fixed, *(value for values in tables for value in values)]

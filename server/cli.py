@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if args.command == "serve":
             return _serve(args)
-        return _bench(args)
+        return _profile(args) if args.command == "profile" else _bench(args)
     except KnapServeError as error:
         print(f"knapserve: error: {error}", file=sys.stderr)
         return 1 if isinstance(error, EngineUnavailableError) else 2
@@ -39,6 +39,12 @@ def _parser(command: list[str]) -> argparse.ArgumentParser:
     bench = commands.add_parser("bench", help="measure")
     if command[:1] == ["serve"]:
         _add_settings(serve, ServerConfig, EngineConfig)
+    profile = commands.add_parser("profile", help="measure what passes cost on this machine", allow_abbrev=False)
+    if command[:1] == ["profile"]:
+        from engine.profile import add_arguments as add_profile_arguments
+
+        add_profile_arguments(profile)
+        _add_settings(profile, EngineConfig)
     measures = bench.add_subparsers(dest="measure", required=True, metavar="WHAT")
     decode = measures.add_parser("decode", help="decoding speed, draft policies side by side", allow_abbrev=False)
     if command == ["bench", "decode"]:
@@ -94,6 +100,12 @@ def _engine(config: ServerConfig, engine_config: EngineConfig) -> Engine:
         import transformers.utils.chat_template_utils  # noqa: F401  # meanwhile: the first chat need not wait for it
 
         return launch.ready()
+
+
+def _profile(args: argparse.Namespace) -> int:
+    from engine.profile import run
+
+    return run(args, _read_settings(args).build(EngineConfig))
 
 
 def _bench(args: argparse.Namespace) -> int:

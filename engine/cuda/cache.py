@@ -66,16 +66,17 @@ class PagedCache:
 
     def fill(self, slab: int, tokens: int) -> None:
         """Put random values where the first `tokens` positions of a slab would be: a context without its prefill."""
-        generator = torch.Generator(self.device).manual_seed(tokens)
-        for page in self._places[slab, : -(-tokens // self.block_size)].tolist():
-            for layer in (*self.k, *self.v):
-                layer[page].normal_(generator=generator)
+        pages = self._places[slab, : -(-tokens // self.block_size)].long().to(self.device)
+        values = self.k[0].new_empty(len(pages), *self.k[0].shape[1:])
+        values.normal_(generator=torch.Generator(self.device).manual_seed(tokens))
+        for layer in (*self.k, *self.v):
+            layer.index_copy_(0, pages, values)
 
     def copy(self, source: int, target: int, tokens: int) -> None:
         raise AssertionError("pages are shared, not copied")
 
     def discard(self, slab: int, first: int, last: int) -> None:
-        raise AssertionError("pages are not given back")
+        """Pages stay."""
 
 
 class Gathered(Sequence[tuple[Tensor, Tensor]]):

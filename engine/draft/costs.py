@@ -68,7 +68,11 @@ class CostModel:
     def _price(self, variants: Sequence[int], rows: float, contexts: Sequence[int], width: float) -> float:
         profile = self.profile
         attention, mlp = sum(variants[0::2]), sum(variants[1::2])
-        scan = profile.scan(sum(self.spec.scanned(variants, context) for context in contexts), width)
+        scan = sum(
+            count * profile.scan(tokens, width)
+            for context in contexts
+            for count, tokens in self.spec.spans(variants, context)
+        )
         return (
             profile.fixed + profile.head(rows) + attention * profile.projection(rows) + mlp * profile.mlp(rows) + scan
         )

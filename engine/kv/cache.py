@@ -105,9 +105,10 @@ class SlabCache:
 
     def fill(self, slab: int, tokens: int) -> None:
         """Put random values where the first `tokens` positions of a slab would be: a context without its prefill."""
-        generator = torch.Generator(self.device).manual_seed(tokens)
-        for layer in self._all[:, slab, :tokens].unbind(0):
-            layer.normal_(generator=generator)
+        first, *others = self._all[:, slab, :tokens].unbind(0)
+        first.normal_(generator=torch.Generator(self.device).manual_seed(tokens))
+        for layer in others:  # the same: drawing takes many times as long as copying
+            layer.copy_(first)
 
     def discard(self, slab: int, first: int, last: int) -> None:
         """Give the memory of positions first..last-1 back to the system, in whole pages; they read as zeros again."""

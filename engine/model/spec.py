@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,12 +93,17 @@ class ModelSpec:
             )
         )
 
-    def scanned(self, variants: Sequence[int], context: int) -> int:
-        """Cached tokens that the attention sublayers of a sub-network read for a row at position `context`."""
+    def spans(self, variants: Sequence[int], context: int) -> list[tuple[int, int]]:
+        """Of a sub-network: how many attention sublayers read how many cached tokens for a row at `context`."""
         run = variants[0::2]
         if not self.windows:
-            return sum(run) * context
-        return sum(min(context, window or context) for window, runs in zip(self.windows, run, strict=True) if runs)
+            return [(sum(run), context)]
+        seen = Counter(min(context, window or context) for window, runs in zip(self.windows, run, strict=True) if runs)
+        return [(count, tokens) for tokens, count in seen.items()]
+
+    def scanned(self, variants: Sequence[int], context: int) -> int:
+        """Cached tokens that the attention sublayers of a sub-network read for a row at position `context`."""
+        return sum(count * tokens for count, tokens in self.spans(variants, context))
 
 
 def load_spec(directory: Path) -> ModelSpec:

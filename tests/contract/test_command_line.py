@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 from serving import CONFIG, EMBEDDED, Process, knapserve
+
+from profiles import store
 
 
 def refusal(*flags: str, code: int = 2, **environ: str) -> str:
@@ -59,3 +62,27 @@ def test_a_damaged_checkpoint_exits_2(tmp_path: Path) -> None:
 def test_a_taken_port_exits_1(server: Process) -> None:
     port = server.url.rpartition(":")[2]
     assert f"cannot listen on 127.0.0.1:{port}: " in refusal("--port", port, code=1)
+
+
+def test_profile_measures_saves_and_is_loaded_by_key(tmp_path: Path) -> None:
+    """Short and rough: what is tested is that a later start takes the file."""
+    flags = ("--contexts", "16,64", "--repetitions", "1", "--profile-dir", str(tmp_path), "--max-model-len", "256")
+    process = knapserve("profile", *flags, "--plot", str(tmp_path / "curves.png"))
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout.splitlines()[-1])
+    profile = store.load(Path(result["profile"]))
+    assert Path(result["profile"]) == tmp_path / f"{profile.key.slug}.json"
+    assert profile.contexts == (64,)
+    assert set(profile.rows) >= {1, 2, 3, 4, 6, 8, 12, 16}
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert store.find(profile.key, tmp_path) == (profile, Path(result["profile"]))
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [(["--contexts", "many"], "--contexts"), (["--contexts", "0,5"], "--contexts"), (["--repetitions", "0"], "--rep")],
+)
+def test_profile_refuses_what_cannot_be_measured(flags: list[str], says: str) -> None:
+    process = knapserve("profile", *flags)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert says in process.stderr

@@ -24,11 +24,12 @@ LAYERS = 4
 PROFILE = LatencyProfile(
     key=KEY,
     rows=(1, 2, 4),
+    contexts=(512, 2048),
     fixed=1e-3,
     projection_at=(1e-4, 2e-4, 3e-4),
     mlp_at=(2e-4, 3e-4, 6e-4),
     head_at=(5e-4, 6e-4, 7e-4),
-    scan_at=(1e-7, 1e-7, 2e-7),
+    scan_at=((5e-5, 5e-5, 1e-4), (8e-5, 9e-5, 3e-4)),
     residual=0.01,
     worst=0.05,
 )
@@ -39,7 +40,7 @@ def price(profile: LatencyProfile, rows: int, context: int, attention: int, mlp:
     knot = profile.rows.index(rows)
     return (
         profile.fixed
-        + attention * (profile.projection_at[knot] + context * profile.scan_at[knot])
+        + attention * (profile.projection_at[knot] + profile.scan(context, rows))
         + mlp * profile.mlp_at[knot]
         + head * profile.head_at[knot]
     )
@@ -48,9 +49,11 @@ def price(profile: LatencyProfile, rows: int, context: int, attention: int, mlp:
 def observe(profile: LatencyProfile, noise: Callable[[], float] = lambda: 1.0) -> list[Observation]:
     """Passes that tell the parts apart: sub-networks, contexts and widths."""
     return [
-        Observation(rows, context, attention, mlp, head, price(profile, rows, context, attention, mlp, head) * noise())
+        Observation(
+            rows, ((attention, context),), mlp, head, price(profile, rows, context, attention, mlp, head) * noise()
+        )
         for rows in profile.rows
-        for context in (64, 512, 2048)
+        for context in (64, *profile.contexts)
         for attention, mlp in ((0, 0), (LAYERS, LAYERS), (LAYERS, 0), (0, LAYERS), (LAYERS // 2, 1))
         for head in (False, True)
     ]
@@ -67,18 +70,23 @@ def latency_profiles(draw: st.DrawFn) -> LatencyProfile:
     def column(most: float, least: float) -> tuple[float, ...]:
         return tuple(draw(st.lists(seconds(most, least), min_size=len(rows), max_size=len(rows))))
 
+    contexts = tuple(sorted(draw(st.sets(st.integers(100, 10_000), min_size=1, max_size=3))))
+    scans = [column(1e-3, 1e-4)]
+    for _ in contexts[1:]:
+        scans.append(tuple(a + b for a, b in zip(scans[-1], column(1e-3, 1e-4), strict=True)))
     return replace(
         PROFILE,
         rows=rows,
+        contexts=contexts,
         fixed=draw(seconds(1e-2, 1e-4)),
         projection_at=column(1e-3, 1e-4),
         mlp_at=column(1e-3, 1e-4),
         head_at=column(1e-3, 1e-4),
-        scan_at=column(1e-6, 1e-7),
+        scan_at=tuple(scans),
     )
 
 
-COLUMNS = ("projection_at", "mlp_at", "head_at", "scan_at")
+COLUMNS = ("projection_at", "mlp_at", "head_at")
 
 
 @examples(40)
@@ -89,6 +97,9 @@ def test_the_fit_finds_the_model_that_made_the_times(made: LatencyProfile) -> No
     assert found.fixed == pytest.approx(made.fixed, rel=1e-6)
     for name in COLUMNS:
         assert getattr(found, name) == pytest.approx(getattr(made, name), rel=1e-6)
+    assert found.contexts == made.contexts
+    for values, expected in zip(found.scan_at, made.scan_at, strict=True):
+        assert values == pytest.approx(expected, rel=1e-6)
     assert found.worst < 1e-8
     assert found.key == KEY
 
@@ -103,13 +114,29 @@ def test_the_fit_finds_parts_that_cost_nothing(name: str) -> None:
     assert found.worst < 1e-6
 
 
+def test_reading_may_cost_nothing() -> None:
+    made = replace(PROFILE, scan_at=((0.0,) * 3, (0.0,) * 3))
+    found = fit(KEY, [o for o in observe(made) if o.seconds > 0])
+    assert found.scan_at == (pytest.approx((0.0,) * 3, abs=1e-12),) * 2
+
+
+def test_row_counts_may_be_seen_at_different_contexts() -> None:
+    """Where a row count was not seen, the slope that was seen goes on."""
+    passes = [o for o in observe(PROFILE) if o.rows < 4 or o.spans[0][1] <= 512]
+    found = fit(KEY, passes)
+    assert found.contexts == (512, 2048)
+    assert found.scan(2048, 1) == pytest.approx(PROFILE.scan(2048, 1), rel=1e-6)
+    assert found.scan(2048, 4) == pytest.approx(4 * PROFILE.scan(512, 4), rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_fit_bears_noise(seed: int) -> None:
     """Times off by up to 2 %: passes are priced within that, and so is what weighs in them."""
     random = Random(seed)
     found = fit(KEY, observe(PROFILE, lambda: 1 + random.uniform(-0.02, 0.02)))
     for o in observe(PROFILE):
-        assert price(found, o.rows, o.context, o.attention, o.mlp, o.head) == pytest.approx(o.seconds, rel=0.02)
+        ((attention, context),) = o.spans
+        assert price(found, o.rows, context, attention, o.mlp, o.head) == pytest.approx(o.seconds, rel=0.02)
     assert found.fixed == pytest.approx(PROFILE.fixed, rel=0.02)
     assert found.mlp_at == pytest.approx(PROFILE.mlp_at, rel=0.1)
     assert 0 < found.residual <= found.worst < 0.04
@@ -121,8 +148,7 @@ def test_the_fit_bears_noise(seed: int) -> None:
         st.builds(
             Observation,
             rows=st.sampled_from([1, 2, 8]),
-            context=st.integers(0, 4096),
-            attention=st.integers(0, 8),
+            spans=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 4096)), max_size=2).map(tuple),
             mlp=st.integers(0, 8),
             head=st.booleans(),
             seconds=seconds(1.0, 1e-6),
@@ -134,7 +160,11 @@ def test_the_fit_bears_noise(seed: int) -> None:
 def test_coefficients_are_never_negative(observations: list[Observation]) -> None:
     """Whatever was timed, the profile is one that can be saved and loaded."""
     found = fit(KEY, observations)
-    numbers = [found.fixed, *(x for name in COLUMNS for x in getattr(found, name))]
+    numbers = [
+        found.fixed,
+        *(x for name in COLUMNS for x in getattr(found, name)),
+        *(x for s in found.scan_at for x in s),
+    ]
     assert min(numbers) >= 0
     assert all(map(math.isfinite, [*numbers, found.residual, found.worst]))
     assert found.residual <= found.worst
@@ -152,7 +182,9 @@ def test_between_knots_lines_and_beyond_them_the_last_slope() -> None:
     assert PROFILE.mlp(10) == pytest.approx(6e-4 + 6 * 1.5e-4)
     assert PROFILE.head(8) == pytest.approx(7e-4 + 4 * 0.5e-4)
     assert PROFILE.projection(0.5) == pytest.approx(0.5e-4)  # below the first, the first line goes on
-    assert PROFILE.scan(1000, 3) == pytest.approx(1000 * 1.5e-7)
+    assert PROFILE.scan(256, 3) == pytest.approx(0.5 * 7.5e-5)
+    assert PROFILE.scan(1280, 1) == pytest.approx(6.5e-5)
+    assert PROFILE.scan(2048 + 1536, 2) == pytest.approx(9e-5 + 4e-5)
 
 
 def test_no_rows_cost_nothing() -> None:
@@ -160,7 +192,7 @@ def test_no_rows_cost_nothing() -> None:
 
 
 def test_one_knot_is_a_constant() -> None:
-    profile = replace(PROFILE, rows=(4,), projection_at=(1.0,), mlp_at=(2.0,), head_at=(3.0,), scan_at=(4.0,))
+    profile = replace(PROFILE, rows=(4,), projection_at=(1.0,), mlp_at=(2.0,), head_at=(3.0,), scan_at=((4.0,), (5.0,)))
     assert [profile.mlp(rows) for rows in (1, 4, 100)] == [2.0] * 3
 
 
@@ -168,7 +200,7 @@ def test_one_knot_is_a_constant() -> None:
 @given(latency_profiles(), st.floats(0, 1000))
 def test_no_price_is_negative(profile: LatencyProfile, rows: float) -> None:
     """A last slope that falls stops at nothing."""
-    assert min(profile.projection(rows), profile.mlp(rows), profile.head(rows), profile.scan(10, rows)) >= 0
+    assert min(profile.projection(rows), profile.mlp(rows), profile.head(rows), profile.scan(10**5, rows)) >= 0
 
 
 @examples(60)
@@ -181,9 +213,14 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "not an object": lambda raw: [raw],
     "null": lambda raw: None,
     "a list too short": lambda raw: raw | {"mlp_at": raw["mlp_at"][:-1]},
-    "a list too long": lambda raw: raw | {"scan_at": [*raw["scan_at"], 0.0]},
+    "a list too long": lambda raw: raw | {"scan_at": [[*values, 0.0] for values in raw["scan_at"]]},
+    "a list too many": lambda raw: raw | {"scan_at": [*raw["scan_at"], raw["scan_at"][0]]},
+    "flat": lambda raw: raw | {"scan_at": raw["scan_at"][0]},
+    "no contexts": lambda raw: raw | {"contexts": [], "scan_at": []},
+    "contexts descend": lambda raw: raw | {"contexts": raw["contexts"][::-1]},
+    "a context of nothing": lambda raw: raw | {"contexts": [0, 2048]},
     "rows too few": lambda raw: raw | {"rows": raw["rows"][:-1]},
-    "no rows": lambda raw: raw | {name: [] for name in ("rows", *COLUMNS)},
+    "no rows": lambda raw: raw | {name: [] for name in ("rows", *COLUMNS)} | {"scan_at": [[], []]},
     "rows descend": lambda raw: raw | {"rows": raw["rows"][::-1]},
     "rows repeat": lambda raw: raw | {"rows": [1, 2, 2]},
     "rows of zero": lambda raw: raw | {"rows": [0, 2, 4]},

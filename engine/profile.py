@@ -1,0 +1,143 @@
+"""`knapserve profile`: measures this machine and model thoroughly, fits, shows and saves the latency profile."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+from engine.build import LoadedModel, progress_bar
+from engine.config import EngineConfig
+from engine.errors import ConfigError
+from engine.measure import THOROUGH, Design, Measured, Measurement, thorough_grid
+from engine.model.spec import ModelSpec
+from profiles import store
+from profiles.fit import price
+from profiles.schema import LatencyProfile, ProfileKey
+
+_BAD = 0.1  # median relative error from which on a profile is not to be trusted
+# Stands in for a profile while the model is loaded: nothing is measured before the measurement.
+_UNKNOWN = LatencyProfile(ProfileKey("", 0, "", "", ""), (1,), (1,), 1.0, (1.0,), (1.0,), (1.0,), ((0.0,),), 0.0, 0.0)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--repetitions", type=int, default=7, help="times that every pass is timed (7)")
+    parser.add_argument(
+        "--contexts",
+        metavar="N,N…",
+        help="context lengths to measure (64, 512, 2048 and so on, as far as the model and its cache go)",
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write here, not into the profile directory")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the curves")
+
+
+def run(args: argparse.Namespace, config: EngineConfig) -> int:
+    """Raises ConfigError."""
+    if args.repetitions < 1:
+        raise ConfigError("--repetitions must be at least 1")
+    contexts = _contexts(args.contexts) if args.contexts else None
+    if args.plot:
+        require_plots()
+    model = LoadedModel(config, profile=_UNKNOWN)
+    grid = replace(THOROUGH, contexts=contexts) if contexts else thorough_grid(model.attention.cache.length)
+    measurement = Measurement(model.decoder, model.attention, model.clock)
+    measured = measurement.thorough(
+        model.key, grid, repetitions=args.repetitions, progress=progress_bar("measuring passes")
+    )
+    profile, spec = measured.profile, model.spec
+    path = _save(profile, args.output, config.profile_dir or store.default_directory())
+    errors = _errors(measured, spec)
+    print(
+        f"{model.key.hardware}, {model.key.threads} threads, {model.key.dtype}, {model.key.backend}; {spec.shape_key}"
+    )
+    print(_table(profile, spec))
+    print(
+        f"per pass {1e3 * profile.fixed:.3f} ms; fit over {len(measured.passes)} kinds of passes: median error "
+        f"{profile.residual:.1%}, worst {profile.worst:.1%}; {len(errors)} passes that it had not seen: median "
+        f"{statistics.median(errors):.1%}, worst {max(errors):.1%}"
+    )
+    bad = max(profile.residual, statistics.median(errors)) > _BAD
+    if bad:
+        print("This fits badly: the machine was busy, or costs do not add up here. Measure again when it is quiet.")
+    print(f"saved: {path}")
+    if args.plot:
+        from profiles.plot import draw
+
+        draw(profile, [(d.observe(spec, s), d.context) for d, s in measured.passes], args.plot)
+        print(f"drawn: {args.plot}")
+    result = {
+        "profile": str(path),
+        "passes": len(measured.passes),
+        "median_error": profile.residual,
+        "worst_error": profile.worst,
+        "median_error_unseen": statistics.median(errors),
+        "worst_error_unseen": max(errors),
+        "fits": not bad,
+    }
+    print(json.dumps(result))
+    return 0
+
+
+def require_plots() -> None:
+    """Raises ConfigError if nothing can be drawn: better before the measurement than after it."""
+    from profiles.plot import available
+
+    if not available():
+        raise ConfigError("--plot needs matplotlib: pip install 'knapserve[plots]'")
+
+
+def _contexts(text: str) -> tuple[int, ...]:
+    try:
+        contexts = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        contexts = ()
+    if not contexts or contexts[0] < 1:
+        raise ConfigError(f"--contexts takes token counts such as 64,2048, not {text}")
+    return contexts
+
+
+def _save(profile: LatencyProfile, output: Path | None, directory: Path) -> Path:
+    try:
+        if output is None:
+            return store.save(profile, directory)
+        output.write_text(profile.to_json(), "utf-8")
+        return output
+    except OSError as error:
+        raise ConfigError(f"cannot save the profile: {error}") from None
+
+
+def _errors(measured: Measured, spec: ModelSpec) -> list[float]:
+    """Relative errors of the passes that the fit had not seen."""
+
+    def error(design: Design, seconds: float) -> float:
+        return abs(price(measured.profile, design.observe(spec, seconds)) / seconds - 1)
+
+    return [error(design, seconds) for design, seconds in measured.unseen]
+
+
+def _table(profile: LatencyProfile, spec: ModelSpec) -> str:
+    """Markdown: what sublayers and passes cost, by context length."""
+
+    def whole(n: int, rows: int) -> float:
+        return price(profile, Design(rows, n, (1, 1) * spec.layers).observe(spec, 0.0))
+
+    def half(n: int) -> float:
+        return price(
+            profile, Design(1, n, (1, 1, 0, 0) * (spec.layers // 2) + (1, 1) * (spec.layers % 2)).observe(spec, 0.0)
+        )
+
+    lines = [
+        "| context | attention | MLP | attention/MLP | plain pass | half of it | verify 4 | verify 8 | verify 16 |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for n in profile.contexts:
+        attention, mlp, plain = profile.projection(1) + profile.scan(n, 1), profile.mlp(1), whole(n, 1)
+        widths = " | ".join(f"{whole(n, rows) / plain:.2f}×" for rows in (4, 8, 16))
+        ratio = f"{attention / mlp:.2f}" if mlp else "-"
+        lines.append(
+            f"| {n} | {1e6 * attention:.0f} µs | {1e6 * mlp:.0f} µs | {ratio} | {1e3 * plain:.2f} ms | "
+            f"{half(n) / plain:.2f}× | {widths} |"
+        )
+    return "\n".join(lines)
