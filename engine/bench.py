@@ -6,7 +6,8 @@ import argparse
 import json
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,10 @@ from engine.contenders import (
 from engine.draft.base import policy_names
 from engine.draft.tpt import expected_tokens
 from engine.errors import ConfigError
+from engine.figures import draw_curves, draw_predictions, draw_skips, predictions
 from engine.model.source import SyntheticSource
 from engine.model.synthetic import PREFIX
+from engine.profile import require_plots
 from engine.types import SamplingParams
 
 
@@ -127,8 +130,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--concurrency", type=int, default=1, help="prompts answered at a time")
     parser.add_argument("--max-tokens", type=int, default=128)
     parser.add_argument(
-        "--context", type=int, default=0, help="tokens imagined before each prompt, to time long contexts (made-up K/V)"
+        "--context", default="0", metavar="N,N…",
+        help="tokens imagined before each prompt, to time long contexts (made-up K/V); one comparison after the other",
+    )  # fmt: skip
+    parser.add_argument(
+        "--vary", metavar="SETTING=V,V…", help="also run policy knapspec with each of these values of a setting"
     )
+    parser.add_argument("--plot", type=Path, metavar="DIRECTORY", help="draw the figures of the run there")
     parser.add_argument("--temperature", type=float, default=0.0)
     parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
     parser.add_argument(
@@ -141,79 +149,191 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Run, print the table and, as the last line, JSON."""
+    """Run, print the tables and, as the last line, JSON."""
     names = list(dict.fromkeys(["none", *args.policies.split(",")]))
     unknown = sorted(set(names) - set(policy_names()))
     if unknown:
         raise ConfigError(f"unknown policies {', '.join(unknown)}; known: {', '.join(policy_names())}")
-    sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature, ignore_eos=args.ignore_eos)
+    contexts = _contexts(args.context)
+    varied = _varied(args.vary, config) if args.vary else {}
+    if args.plot:
+        require_plots()
+        args.plot.mkdir(parents=True, exist_ok=True)
     texts = read_prompts(args.prompts)
     if args.limit:
         texts = texts[:: max(len(texts) // args.limit, 1)][: args.limit]
-    model = LoadedModel(config)
-    context = tuple(i % model.spec.vocab for i in range(args.context - args.context % config.block_size))
-    contenders: list[Contender] = [PolicyContender(name, model.core(config), sampling, context) for name in names]
-    contenders += _others(args, config, model, sampling)
-    prompts = [encode(model, text) for text in texts] * args.repeat
-    for contender in contenders[:1] + contenders[len(names) :]:  # warm up without teaching a policy anything
-        contender.run(prompts[:1], 1)
-        contender.tally = Tally()
-    size = args.concurrency * (1 if args.concurrency == 1 else 4)  # enough for the batch to stay full most of the time
-    batches = [prompts[i : i + size] for i in range(0, len(prompts), size)]
-    bandwidth = ReadBandwidth(model.decoder.device, model.clock)
-    differing = 0
-    for number, batch in enumerate(batches):
-        turn = number % len(contenders)
-        answers = {c.name: c.run(batch, args.concurrency) for c in contenders[turn:] + contenders[:turn]}
-        plain = answers["none"] or []
-        differing += sum(a != b for name in names for a, b in zip(answers[name] or [], plain, strict=True))
-        bandwidth.observe()
-    rows = [summarise(c, contenders[0].tally, model.spec.layers) for c in contenders]
-    key = model.key
-    print(f"{platform.machine()} {key.hardware}, {key.threads} threads, {key.dtype}; {key.shape}")
-    if model.source.name.startswith(PREFIX):
-        print("SYNTHETIC weights: a real shape, random text")
-    after = f" after {len(context)} imagined tokens" if context else ""
-    print(
-        f"{len(prompts)} prompts{after}, {args.concurrency} at a time, ≤ {args.max_tokens} tokens, "
-        "interleaved in one run"
-    )
-    print(table(rows))
-    reading = _reading(contenders[0].tally, model, bandwidth.median)
-    if reading:
-        print(
-            f"plain decoding reads {reading['read'] / 1e9:.1f} GB/s (weights and live cache, once a round), "
-            f"{reading['share']:.0%} of the {reading['bandwidth'] / 1e9:.1f} GB/s that memory gives; small models stay "
-            "in the CPU's caches"
-        )
-    if args.concurrency > 1 and args.hf:
-        print("transformers' generate answers one prompt at a time")
-    if args.url:
-        print("servers may keep prefixes of earlier runs in their caches; here every contender reads its prompts")
-    result = {
-        "machine": key.hardware,
-        "model": model.source.name,
-        "context": len(context),
-        "threads": key.threads,
-        "dtype": key.dtype,
-        "prompts": len(prompts),
-        "concurrency": args.concurrency,
-        "answers_that_differ_from_none": differing,
-        "bandwidth": reading,
-        "rows": rows,
-    }
-    print(json.dumps(result))
+    bench = _Bench(args, config, LoadedModel(config), texts)
+    results = [bench.compare(names, varied, context) for context in contexts]
+    if args.plot:
+        _draw(results, args.plot)
+    print(json.dumps(results[0].figures | ({"contexts": [r.figures for r in results]} if len(results) > 1 else {})))
     return 0
 
 
+def _contexts(text: str) -> list[int]:
+    try:
+        contexts = [int(part) for part in text.split(",")]
+    except ValueError:
+        contexts = [-1]
+    if min(contexts) < 0:
+        raise ConfigError(f"--context takes token counts such as 0,2048, not {text}")
+    return contexts
+
+
+def _varied(text: str, config: EngineConfig) -> dict[str, EngineConfig]:
+    """Names of contenders and their settings, of `--vary SETTING=V,V…`."""
+    name, _, values = text.partition("=")
+    if name not in {f.name for f in fields(EngineConfig)} or not values:
+        raise ConfigError(f"--vary takes a setting of the engine and its values, knapspec_interval=16,64, not {text}")
+    kind = type(getattr(config, name))
+    try:
+        return {f"{name}={value}": replace(config, **{name: kind(value)}) for value in values.split(",")}
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"--vary {text}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """One comparison: its figures, and policy knapspec's tally if it ran."""
+
+    figures: dict[str, Any]
+    varied: tuple[str, ...]
+    drafted: Tally | None
+
+
+class _Bench:
+    """What the comparisons of a run share: the model, the prompts, how requests are sampled."""
+
+    def __init__(
+        self, args: argparse.Namespace, config: EngineConfig, model: LoadedModel, texts: Sequence[str]
+    ) -> None:
+        self.args, self.config, self.model = args, config, model
+        self.sampling = SamplingParams(
+            max_tokens=args.max_tokens, temperature=args.temperature, ignore_eos=args.ignore_eos
+        )
+        self.prompts = [encode(model, text) for text in texts] * args.repeat
+
+    def compare(self, names: Sequence[str], varied: Mapping[str, EngineConfig], context: int) -> _Result:
+        """All contenders, interleaved batch by batch, after `context` imagined tokens; prints the table."""
+        model, args = self.model, self.args
+        before = tuple(i % model.spec.vocab for i in range(context - context % self.config.block_size))
+        ours = [PolicyContender(name, model.core(self.config), self.sampling, before) for name in names]
+        ours += [
+            PolicyContender("knapspec", model.core(config), self.sampling, before, name)
+            for name, config in varied.items()
+        ]
+        contenders: list[Contender] = [*ours, *_others(args, self.config, model, self.sampling, context)]
+        for contender in [ours[0], *contenders[len(ours) :]]:  # warm up without teaching a policy anything
+            contender.run(self.prompts[:1], 1)
+            contender.tally = Tally()
+        bandwidth = ReadBandwidth(model.decoder.device, model.clock)
+        differing = self._run(contenders, len(ours), bandwidth)
+        rows = [summarise(c, ours[0].tally, model.spec.layers) for c in contenders]
+        reading = _reading(ours[0].tally, model, bandwidth.median)
+        self._print(rows, len(before), reading)
+        drafted = next((c.tally for c in ours if c.name == "knapspec"), None)
+        figures = self._figures(rows, len(before), reading, differing)
+        if drafted and (promises := predictions(drafted.history)).tpt.size:
+            errors = {"tpt": promises.tpt_error, "acceptance": promises.acceptance_error}
+            print(
+                f"knapspec promised TPT with a median error of {errors['tpt']:.1%}, acceptance of "
+                f"{errors['acceptance']:.3f}, over {len(promises.tpt)} requests"
+            )
+            figures["promises"] = errors
+        return _Result(figures, tuple(varied), drafted)
+
+    def _run(self, contenders: Sequence[Contender], ours: int, bandwidth: ReadBandwidth) -> int:
+        """Everybody answers everything; how many answers of our contenders differ from those of the first."""
+        streams = self.args.concurrency
+        size = streams * (1 if streams == 1 else 4)  # enough for the batch to stay full most of the time
+        differing = 0
+        for number, start in enumerate(range(0, len(self.prompts), size)):
+            batch, turn = self.prompts[start : start + size], number % len(contenders)
+            answers = {c.name: c.run(batch, streams) for c in [*contenders[turn:], *contenders[:turn]]}
+            plain = answers[contenders[0].name] or []
+            for contender in contenders[1:ours]:
+                differing += sum(a != b for a, b in zip(answers[contender.name] or [], plain, strict=True))
+            bandwidth.observe()
+        return differing
+
+    def _print(self, rows: Sequence[dict[str, Any]], context: int, reading: Mapping[str, float]) -> None:
+        key, args = self.model.key, self.args
+        print(f"{platform.machine()} {key.hardware}, {key.threads} threads, {key.dtype}; {key.shape}")
+        if self.model.source.name.startswith(PREFIX):
+            print("SYNTHETIC weights: a real shape, random text")
+        after = f" after {context} imagined tokens" if context else ""
+        print(
+            f"{len(self.prompts)} prompts{after}, {args.concurrency} at a time, ≤ {args.max_tokens} tokens, "
+            "interleaved in one run"
+        )
+        print(table(rows))
+        if reading:
+            print(
+                f"plain decoding reads {reading['read'] / 1e9:.1f} GB/s (weights and live cache, once a round), "
+                f"{reading['share']:.0%} of the {reading['bandwidth'] / 1e9:.1f} GB/s that memory gives; small models "
+                "stay in the CPU's caches"
+            )
+        if args.concurrency > 1 and args.hf:
+            print("transformers' generate answers one prompt at a time")
+        if args.url:
+            print("servers may keep prefixes of earlier runs in their caches; here every contender reads its prompts")
+
+    def _figures(
+        self, rows: list[dict[str, Any]], context: int, reading: Mapping[str, float], differing: int
+    ) -> dict[str, Any]:
+        key = self.model.key
+        return {
+            "machine": key.hardware,
+            "model": self.model.source.name,
+            "context": context,
+            "threads": key.threads,
+            "dtype": key.dtype,
+            "prompts": len(self.prompts),
+            "concurrency": self.args.concurrency,
+            "answers_that_differ_from_none": differing,
+            "bandwidth": reading,
+            "rows": rows,
+        }
+
+
+def _draw(results: Sequence[_Result], directory: Path) -> None:
+    """Every figure that the run has the data for; says which."""
+    first = results[0]
+    drawn: list[Path] = []
+
+    def to(name: str) -> Path:
+        drawn.append(directory / name)
+        return drawn[-1]
+
+    if first.drafted and first.drafted.drafted:
+        draw_predictions(predictions(first.drafted.history), to("promises.png"))
+        draw_skips(first.drafted.history, to("skips.png"))
+    if first.varied:
+        setting = first.varied[0].partition("=")[0]
+        rows = [row for row in first.figures["rows"] if row["policy"] in first.varied]
+        rows = [row | {setting: float(row["policy"].partition("=")[2])} for row in rows]
+        speeds = (("tokens_per_second", "tokens/s"), ("search_share", "share of the time searched"))
+        draw_curves(rows, setting, speeds, to(f"{setting}.png"))
+    if len(results) > 1:
+        rows = [
+            row | {"context": result.figures["context"]}
+            for result in results
+            for row in result.figures["rows"]
+            if row["policy"] == "knapspec"
+        ]
+        shares = (("skipped_attention", "attention skipped"), ("skipped_mlp", "MLPs skipped"), ("speedup", "speed-up"))
+        draw_curves(rows, "context", shares, to("contexts.png"))
+    print("drawn: " + (", ".join(map(str, drawn)) or "nothing, for nothing drafted"))
+
+
 def _others(
-    args: argparse.Namespace, config: EngineConfig, model: LoadedModel, sampling: SamplingParams
+    args: argparse.Namespace, config: EngineConfig, model: LoadedModel, sampling: SamplingParams, context: int
 ) -> list[Contender]:
     """Contenders that are not this engine. Raises ConfigError."""
     kinds = [kind for kind in args.hf.split(",") if kind]
     if wrong := sorted(set(kinds) - set(HUGGING_FACE)):
         raise ConfigError(f"--hf knows {', '.join(HUGGING_FACE)}, not {', '.join(wrong)}")
-    if args.context and (kinds or args.url):
+    if context and (kinds or args.url):
         raise ConfigError("others cannot start from an imagined context: leave out --context")
     others: list[Contender] = [UrlContender(url, sampling) for url in args.url]
     if isinstance(model.source, SyntheticSource) and kinds not in ([], ["plain"]):

@@ -15,9 +15,11 @@ import torch
 from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
 from engine.core import EngineCore
+from engine.draft import prior
 from engine.draft.base import PolicyContext, policy_names
 from engine.draft.costs import CostModel
-from engine.errors import ConfigError, ProfileMismatchError
+from engine.draft.prior import Prior
+from engine.errors import ConfigError, PriorError, ProfileMismatchError
 from engine.kv.blocks import BlockManager, CacheSize
 from engine.kv.cache import bytes_per_token
 from engine.kv.pages import PageManager
@@ -40,6 +42,7 @@ from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 log = logging.getLogger("knapserve.engine")
 
 EMBEDDED = Path(__file__).parent / "embedded"
+_SHIPPED_PRIOR = "prior.json"  # in a checkpoint's directory
 _SMALL_LAYER = 8 << 20  # bytes
 _WARM_ROWS = 64
 _LONG_ROUND = 1.0  # seconds that reading a prompt may take at a time
@@ -131,6 +134,30 @@ class LoadedModel:
             if self.clock.now() > end:
                 return
 
+    def prior_path(self, config: EngineConfig) -> Path:
+        """Where `tune` puts this model's plans."""
+        return prior.path_of(config.profile_dir or store.default_directory(), self.key, self.source.fingerprint)
+
+    def _prior(self, config: EngineConfig) -> Prior | None:
+        """The plans that were named, else those measured here, else the checkpoint's own. Raises PriorError."""
+        if config.prior == "none":
+            return None
+        named = config.prior != "auto"
+        paths = [Path(config.prior).expanduser()] if named else [self.prior_path(config)]
+        if not named and not isinstance(self.source, SyntheticSource):
+            paths.append(self.source.directory / _SHIPPED_PRIOR)
+        for path in paths:
+            if not named and not path.exists():
+                continue
+            found = prior.load(path)
+            if found.model == self.source.fingerprint:
+                log.info("prior plans loaded: %s", path)
+                return found
+            if named:
+                raise PriorError(f"prior plans {path} are of another model than {self.source.name}")
+            log.warning("prior plans %s are of another model, and not used", path)
+        return None
+
     def core(self, config: EngineConfig) -> EngineCore:
         """A core of its own: scheduler, bookkeeping, policies and what they learn."""
         _check_policy(config.draft_policy)
@@ -165,7 +192,7 @@ class LoadedModel:
             profile_hardware=self.key.hardware,
             sampling_defaults=self.source.sampling_defaults,
         )
-        policies = PolicyContext(self.spec, config, costs, self.clock)
+        policies = PolicyContext(self.spec, config, costs, self.clock, self._prior(config))
         runner = Runner(self.decoder, self.attention, self.clock)
         return EngineCore(info, self.tokenizer, scheduler, runner, policies, self.clock)
 

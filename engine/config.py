@@ -94,6 +94,9 @@ class EngineConfig:
 
     draft_policy: str = setting("knapspec", "default draft policy; requests may name another")
     fixed_skip_ratio: float = setting(0.5, "policy fixed: share of the sublayers skipped")
+    fixed_plan: str = setting(
+        "", "policy fixed: the sub-network instead, a 0 or 1 for every sublayer (attention, MLP, …)"
+    )
     fixed_gamma: int = setting(4, "policy fixed: most tokens drafted per round")
     layerskip_exit: int = setting(0, "policy layerskip: layers run before the exit; 0: a quarter of them")
     layerskip_gamma: int = setting(4, "policy layerskip: tokens drafted per round")
@@ -114,6 +117,10 @@ class EngineConfig:
     knapspec_budget: float = setting(0.02, "policy knapspec: most of the time spent searching")
 
     profile_dir: Path | None = setting(None, "where measured latency profiles are kept", parse=_path)
+    prior: str = setting(
+        "auto",
+        "policy knapspec: plans to begin with, as `knapserve tune` saves them: auto takes those of this model, if any",
+    )
     profile: Path | None = setting(None, "use this latency profile; it must match this machine and model", parse=_path)
 
     def __post_init__(self) -> None:
@@ -129,6 +136,8 @@ class EngineConfig:
                      "knapspec_budget"):  # fmt: skip
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} lies in [0, 1], not {getattr(self, name)}")
+        if set(self.fixed_plan) - {"0", "1"}:
+            raise ConfigError(f"fixed_plan is made of 0 and 1, not {self.fixed_plan}")
         if self.knapspec_min_skip > self.knapspec_max_skip:
             raise ConfigError("knapspec_min_skip must not be above knapspec_max_skip")
         if not -1 <= self.knapspec_tau <= 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
@@ -16,7 +16,7 @@ from engine.core import EngineCore
 from engine.errors import ConfigError, EngineDeadError
 from engine.model.source import Source, SyntheticSource
 from engine.model.spec import ModelSpec
-from engine.types import ErrorEvent, GenerateRequest, RoundReport, SamplingParams
+from engine.types import ErrorEvent, GenerateRequest, RequestRound, RoundReport, SamplingParams
 
 
 class Prompt(NamedTuple):
@@ -24,6 +24,21 @@ class Prompt(NamedTuple):
 
     text: str
     tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRound:
+    """One round of one request as it was promised and as it came. Seconds are its share of the round."""
+
+    request: int  # over all that the contender answered
+    seconds: float
+    emitted: int
+    drafted: int
+    accepted: int
+    context: int
+    variants: tuple[int, ...]
+    predicted_tpt: float | None
+    predicted_acceptance: float | None
 
 
 @dataclass(slots=True)
@@ -47,9 +62,10 @@ class Tally:
     skipped_attention: int = 0
     skipped_mlp: int = 0
     context: float = 0.0  # positions that the decode rounds read from the cache, mean over layers
+    history: list[DraftRound] = field(default_factory=list)  # rounds without prompt rows
 
-    def round(self, report: RoundReport, context: float) -> None:
-        """Count one round over requests with `context` positions to read in all."""
+    def round(self, report: RoundReport, context: float, plans: Mapping[str, tuple[int, ...]]) -> None:
+        """Count one round over requests with `context` positions to read in all, and what they draft with."""
         self.search_seconds += report.search_seconds
         self.other_seconds += report.other_seconds
         emitted = sum(r.emitted for r in report.rounds)
@@ -62,12 +78,30 @@ class Tally:
             self.draft_passes += max(r.draft_passes for r in report.rounds)
             self.rounds += 1
             self.context += context
+            self._note(report.rounds, spent, plans)
         for r in report.rounds:
             self.drafted += r.drafted
             self.accepted += r.accepted
             self.tested += r.accepted + (r.accepted < r.drafted)
             self.skipped_attention += r.skipped_attention * r.draft_passes
             self.skipped_mlp += r.skipped_mlp * r.draft_passes
+
+    def _note(self, rounds: Sequence[RequestRound], seconds: float, plans: Mapping[str, tuple[int, ...]]) -> None:
+        answered = len(self.per_prompt)
+        self.history += [
+            DraftRound(
+                request=(answered << 32) + int(r.request_id),
+                seconds=seconds / len(rounds),
+                emitted=r.emitted,
+                drafted=r.drafted,
+                accepted=r.accepted,
+                context=r.context_length,
+                variants=plans.get(r.request_id, ()),
+                predicted_tpt=r.predicted_tpt,
+                predicted_acceptance=r.predicted_acceptance,
+            )
+            for r in rounds
+        ]
 
 
 class Contender(Protocol):
@@ -84,10 +118,17 @@ class Contender(Protocol):
 class PolicyContender:
     """A draft policy on a core of its own, so that what one learns does not help another."""
 
-    def __init__(self, name: str, core: EngineCore, sampling: SamplingParams, context: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        policy: str,
+        core: EngineCore,
+        sampling: SamplingParams,
+        context: tuple[int, ...] = (),
+        name: str | None = None,
+    ) -> None:
         """Every prompt comes after `context`, whose keys and values are made up rather than read."""
         self._context = context
-        self.name = name
+        self._policy, self.name = policy, name or policy
         self.core = core
         self.tally = Tally()
         self._sampling = sampling
@@ -108,13 +149,14 @@ class PolicyContender:
                 index, prompt = todo.popleft()
                 core.add(
                     GenerateRequest(
-                        str(index), self._context + prompt.tokens, replace(self._sampling, seed=index), self.name
+                        str(index), self._context + prompt.tokens, replace(self._sampling, seed=index), self._policy
                     )
                 )
                 live += 1
             context = sum(spec.scanned(whole, r.computed) for r in core.scheduler.running) / spec.layers
+            running = list(core.scheduler.running)
             report = core.step()
-            tally.round(report, context)
+            tally.round(report, context, {r.id: r.plan.variants for r in running if r.plan})
             for event in report.events:
                 if isinstance(event, ErrorEvent):
                     raise EngineDeadError(event.message)

@@ -4,6 +4,7 @@ KnapServeError
 ├── ConfigError            a setting cannot be honoured
 ├── ModelError             a checkpoint cannot be served (what it is, what is supported)
 ├── ProfileMismatchError   a latency profile was named that does not fit this machine or model
+├── PriorError             prior plans are damaged, or were named and are not this model's
 ├── RequestError           the client can fix it; `param` names the field
 │   ├── ContextLengthError
 │   └── UnknownPolicyError
@@ -30,6 +31,10 @@ class ModelError(KnapServeError):
 
 class ProfileMismatchError(KnapServeError):
     """A latency profile was named explicitly and does not match this machine or model."""
+
+
+class PriorError(KnapServeError):
+    """Prior plans are damaged, or were named explicitly and are not of this model."""
 
 
 class RequestError(KnapServeError):

@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if args.command == "serve":
             return _serve(args)
-        return _profile(args) if args.command == "profile" else _bench(args)
+        return _bench(args) if args.command == "bench" else _measure(args)
     except KnapServeError as error:
         print(f"knapserve: error: {error}", file=sys.stderr)
         return 1 if isinstance(error, EngineUnavailableError) else 2
@@ -45,6 +45,12 @@ def _parser(command: list[str]) -> argparse.ArgumentParser:
 
         add_profile_arguments(profile)
         _add_settings(profile, EngineConfig)
+    tune = commands.add_parser("tune", help="search offline for the plans to begin with", allow_abbrev=False)
+    if command[:1] == ["tune"]:
+        from engine.tune import add_arguments as add_tune_arguments
+
+        add_tune_arguments(tune)
+        _add_settings(tune, EngineConfig)
     measures = bench.add_subparsers(dest="measure", required=True, metavar="WHAT")
     decode = measures.add_parser("decode", help="decoding speed, draft policies side by side", allow_abbrev=False)
     if command == ["bench", "decode"]:
@@ -102,10 +108,15 @@ def _engine(config: ServerConfig, engine_config: EngineConfig) -> Engine:
         return launch.ready()
 
 
-def _profile(args: argparse.Namespace) -> int:
-    from engine.profile import run
+def _measure(args: argparse.Namespace) -> int:
+    config = _read_settings(args).build(EngineConfig)
+    if args.command == "tune":
+        from engine.tune import run as run_tune
 
-    return run(args, _read_settings(args).build(EngineConfig))
+        return run_tune(args, config)
+    from engine.profile import run as run_profile
+
+    return run_profile(args, config)
 
 
 def _bench(args: argparse.Namespace) -> int:

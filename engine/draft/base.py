@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from engine.draft.costs import CostModel
+    from engine.draft.prior import Prior
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,7 @@ class PolicyContext:
     config: EngineConfig
     costs: CostModel
     clock: Clock
+    prior: Prior | None = None
 
 
 class FixedPlan:

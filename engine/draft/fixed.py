@@ -18,13 +18,20 @@ class NoDraft(FixedPlan):
 
 @register("fixed")
 class UniformSkip(FixedPlan):
-    """A share of the sublayers skipped, spread evenly over depth (attention and MLP of a layer together)."""
+    """A share of the sublayers skipped, spread evenly over depth (attention and MLP of a layer together), or any plan.
+
+    Nothing of it depends on time: with a plan given, a run can be repeated pass by pass.
+    """
 
     name = "fixed"
 
     def __init__(self, context: PolicyContext) -> None:
         config = context.config
         variants = uniform_variants(context.spec.layers, config.fixed_skip_ratio)
+        if config.fixed_plan:
+            variants = tuple(map(int, config.fixed_plan))
+            if len(variants) != context.spec.sublayers:
+                raise ConfigError(f"fixed_plan names {len(variants)} sublayers, the model has {context.spec.sublayers}")
         super().__init__(Plan(variants, config.fixed_gamma, config.draft_confidence))
 
 

@@ -23,6 +23,7 @@ import torch
 from engine.draft.base import CandidatePass, Outcome, Plan, PolicyContext, References, View, register
 from engine.draft.fixed import exit_variants
 from engine.draft.knapsack import Knapsack, ticks
+from engine.draft.prior import Prior
 from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, Objective, expectations, lock_step_passes
 from engine.draft.trust import Trust
 from engine.errors import ConfigError
@@ -80,7 +81,9 @@ class KnapSpec:
         self._library: dict[tuple[int, ...], AcceptanceCounts] = {}
         self._busy = 0.0  # seconds of rounds so far, this policy's requests' share
         self._searched = 0.0  # seconds spent on searches
-        self._search_cost = 0.0  # of the last one
+        states = context.config.knapspec_beam or 2 * context.spec.layers
+        rows = states * context.config.knapspec_rows
+        self._search_cost = self._costs.verify_pass(rows, [rows])  # of the last one, or what the first may take
         self._first_search = 0.0  # which is not charged to the budget
         self._searches = self._slices = 0
         self._barren = 0  # searches in a row that found nothing worth drafting with: each halves the budget
@@ -93,6 +96,14 @@ class KnapSpec:
             raise ConfigError(f"knapspec_protect names a layer that is not there: the model has {self._layers}")
         protected = {layer % self._layers for layer in self._config.knapspec_protect}
         self._protected = frozenset(i for layer in protected for i in (2 * layer, 2 * layer + 1))
+        for variants, counts in (context.prior.plans if context.prior else {}).items():
+            if all(variants[i] for i in self._protected) and self._skips_enough(variants, 0):
+                self._library[variants] = AcceptanceCounts.of(counts)
+
+    def learnt(self, model: str) -> Prior | None:
+        """What this policy knows by now, for later starts with the same model; None if it has drafted with nothing."""
+        known = {v: counts.counts for v, counts in self._library.items() if counts.total >= _OWN_ROWS}
+        return Prior(model, known) if known else None
 
     # -- the rounds of a request -------------------------------------------------------------------------------------
 

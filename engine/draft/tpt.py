@@ -35,6 +35,14 @@ class AcceptanceCounts:
         self.total = 0.0
         self.memory = memory
 
+    @classmethod
+    def of(cls, counts: np.ndarray) -> AcceptanceCounts:
+        """What was counted before: [bins, rejected | agreed]."""
+        made = cls()
+        made.counts, made.total = counts.copy(), float(counts.sum())
+        made._fade()
+        return made
+
     def add(self, confidences: Iterable[float], agreed: Iterable[bool], weight: float = 1.0) -> None:
         for confidence, agrees in zip(confidences, agreed, strict=False):
             self.counts[_bin(confidence), int(agrees)] += weight

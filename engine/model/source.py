@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -19,6 +22,7 @@ from engine.model.weights import load_decoder
 from engine.tokenizer import Tokenizer
 
 Progress = Callable[[float], None]
+_SAMPLE = 1 << 20  # bytes at the beginning and at the end of each file that a fingerprint covers
 
 
 class Source(Protocol):
@@ -33,6 +37,11 @@ class Source(Protocol):
     @property
     def directory(self) -> Path:
         """Of its files. Raises ConfigError if it has none."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells models of one shape apart, without reading all of their weights."""
         ...
 
     def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
@@ -54,6 +63,17 @@ class CheckpointSource:
         ends = {*self.spec.eos_token_ids, *self.tokenizer.end_ids}
         self.eos_token_ids = tuple(sorted(i for i in ends if i < self.spec.vocab))
 
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256((self.directory / "config.json").read_bytes())
+        for path in sorted(self.directory.glob("*.safetensors")):
+            with path.open("rb") as file:
+                digest.update(f"{path.name} {path.stat().st_size}".encode())
+                digest.update(file.read(_SAMPLE))
+                file.seek(-min(_SAMPLE, path.stat().st_size), os.SEEK_END)
+                digest.update(file.read())
+        return digest.hexdigest()
+
     def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
         return load_decoder(self.directory, self.spec, dtype, device, backend, progress)
 
@@ -73,6 +93,10 @@ class SyntheticSource:
     @property
     def directory(self) -> Path:
         raise ConfigError(f"{self.name} has no files")
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(self.name.encode()).hexdigest()
 
     def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
         return synthetic.build(self.made, dtype, device, backend, progress)

@@ -86,3 +86,48 @@ def test_profile_refuses_what_cannot_be_measured(flags: list[str], says: str) ->
     process = knapserve("profile", *flags)
     assert (process.returncode, process.stdout) == (2, "")
     assert says in process.stderr
+
+
+def test_tune_saves_plans_that_a_bench_begins_with(tmp_path: Path) -> None:
+    flags = ("--max-tokens", "24", "--max-model-len", "256", "--profile-dir", str(tmp_path))
+    process = knapserve("tune", "--limit", "6", *flags)
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout.splitlines()[-1])
+    if not result["plans"]:
+        pytest.skip("nothing is worth drafting with on this machine now")
+    assert Path(result["path"]).parent == tmp_path
+    bench = ("bench", "decode", "--policies", "knapspec", "--limit", "2", *flags)
+    process = knapserve(*bench, "--prior", result["path"])
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout.splitlines()[-1])["answers_that_differ_from_none"] == 0
+    damaged = tmp_path / "damaged.json"
+    damaged.write_text("{}")
+    process = knapserve(*bench, "--prior", str(damaged))
+    assert (process.returncode, process.stdout) == (2, "")
+    assert str(damaged) in process.stderr
+
+
+def test_bench_varies_a_setting_and_draws(tmp_path: Path) -> None:
+    flags = ("--limit", "2", "--max-tokens", "24", "--max-model-len", "256")
+    vary = ("--vary", "knapspec_interval=8,64", "--context", "0,64")
+    process = knapserve("bench", "decode", "--policies", "knapspec", *flags, *vary, "--plot", str(tmp_path / "figures"))
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout.splitlines()[-1])
+    names = ["none", "knapspec", "knapspec_interval=8", "knapspec_interval=64"]
+    assert [[row["policy"] for row in r["rows"]] for r in result["contexts"]] == [names, names]
+    assert {"contexts.png", "knapspec_interval.png"} <= {path.name for path in (tmp_path / "figures").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--vary", "knapspec_intervall=8"], "--vary"),
+        (["--vary", "knapspec_interval=soon"], "--vary"),
+        (["--context", "-5"], "--context"),
+        (["--policies", "guess"], "guess"),
+    ],
+)
+def test_bench_refuses_what_it_does_not_know(flags: list[str], says: str) -> None:
+    process = knapserve("bench", "decode", *flags)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert says in process.stderr

@@ -1,0 +1,94 @@
+"""`knapserve tune`: an offline search on sample prompts for the plans that a server begins with."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from engine.bench import encode, read_prompts, summarise, table
+from engine.build import EMBEDDED, LoadedModel, progress_bar
+from engine.config import EngineConfig
+from engine.contenders import PolicyContender, Prompt, Tally
+from engine.draft import prior as priors
+from engine.draft.knapspec import KnapSpec
+from engine.draft.prior import Prior
+from engine.errors import ConfigError
+from engine.types import SamplingParams
+
+_FEWEST_PROMPTS = 4
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--prompts", type=Path, default=EMBEDDED / "prompts.jsonl",
+        help="JSON lines with a prompt each, like those to be served; every other one is kept to check the result",
+    )  # fmt: skip
+    parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
+    parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--temperature", type=float, default=0.0)
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write here, not beside the latency profile")
+
+
+def run(args: argparse.Namespace, config: EngineConfig) -> int:
+    """Search, save, compare with and without; a table, and JSON as the last line. Raises ConfigError."""
+    texts = read_prompts(args.prompts)
+    if args.limit:
+        texts = texts[:: max(len(texts) // args.limit, 1)][: args.limit]
+    if len(texts) < _FEWEST_PROMPTS:
+        raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning takes at least {_FEWEST_PROMPTS}")
+    bare = replace(config, prior="none")
+    model = LoadedModel(bare)
+    prompts = [encode(model, text) for text in texts]
+    sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
+    # A search that has all the time it wants: after every few rounds, finer, over more rows.
+    unhurried = replace(bare, knapspec_budget=1.0, knapspec_interval=16, knapspec_rows=32, knapspec_beam=16)
+    found = _search(model, unhurried, sampling, prompts[0::2])
+    if found is None:
+        print("Nothing was worth drafting with here: no plans are saved, and plain decoding stays.")
+        print(json.dumps({"plans": 0}))
+        return 0
+    path = args.output or model.prior_path(config)
+    try:
+        priors.save(found, path)
+    except OSError as error:
+        raise ConfigError(f"cannot save the plans: {error}") from None
+    contenders = [
+        PolicyContender("none", model.core(bare), sampling),
+        PolicyContender("knapspec", model.core(bare), sampling),
+        PolicyContender("knapspec", model.core(replace(config, prior=str(path))), sampling, name="with these plans"),
+    ]
+    rows = _compare(contenders, prompts[1::2], model.spec.layers)
+    print(f"{len(found.plans)} plans, found on {len(prompts[0::2])} prompts; on the {len(prompts[1::2])} others:")
+    print(table(rows))
+    print(f"saved: {path}")
+    print(json.dumps({"plans": len(found.plans), "path": str(path), "rows": rows}))
+    return 0
+
+
+def _search(
+    model: LoadedModel, config: EngineConfig, sampling: SamplingParams, prompts: Sequence[Prompt]
+) -> Prior | None:
+    """What knapspec knows after these prompts."""
+    core = model.core(config)
+    contender = PolicyContender("knapspec", core, sampling)
+    show = progress_bar("searching for plans")
+    for number, prompt in enumerate(prompts, 1):
+        contender.run([prompt], 1)
+        show(number / len(prompts))
+    policy = core.policy("knapspec")
+    assert isinstance(policy, KnapSpec)
+    return policy.learnt(model.source.fingerprint)
+
+
+def _compare(contenders: Sequence[PolicyContender], prompts: Sequence[Prompt], layers: int) -> list[dict[str, object]]:
+    """All answer all prompts, in turn."""
+    contenders[0].run(prompts[:1], 1)
+    contenders[0].tally = Tally()
+    for number, prompt in enumerate(prompts):
+        turn = number % len(contenders)
+        for contender in (*contenders[turn:], *contenders[:turn]):
+            contender.run([prompt], 1)
+    return [summarise(c, contenders[0].tally, layers) for c in contenders]

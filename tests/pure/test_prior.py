@@ -1,0 +1,78 @@
+"""Prior plans: files are whole or refused by name."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.draft import prior as priors
+from engine.draft.prior import Prior
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
+from engine.errors import PriorError
+from profiles.schema import ProfileKey
+
+BINS = len(THRESHOLDS)
+PLANS = {(1, 1, 0, 0): np.arange(2.0 * BINS).reshape(BINS, 2), (1, 0, 0, 1): np.full((BINS, 2), 0.5)}
+PRIOR = Prior("f" * 64, PLANS)
+
+
+def test_a_file_keeps_everything(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "plans.json"
+    priors.save(PRIOR, path)
+    found = priors.load(path)
+    assert found.model == PRIOR.model
+    assert found.plans.keys() == PLANS.keys()
+    for variants, counts in PLANS.items():
+        np.testing.assert_allclose(found.plans[variants], counts)
+
+
+def test_models_and_machines_have_files_of_their_own(tmp_path: Path) -> None:
+    keys = [ProfileKey("CPU", threads, "L2", "bfloat16", "native") for threads in (1, 2)]
+    assert len({priors.path_of(tmp_path, key, model * 64) for key in keys for model in "ab"}) == 4
+
+
+DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "not an object": lambda raw: [raw],
+    "another version": lambda raw: raw | {"version": 0},
+    "other thresholds": lambda raw: raw | {"thresholds": [0.0]},
+    "no plans": lambda raw: raw | {"plans": []},
+    "no model": lambda raw: raw | {"model": None},
+    "a plan of twos": lambda raw: raw | {"plans": [raw["plans"][0] | {"plan": "1200"}]},
+    "an empty plan": lambda raw: raw | {"plans": [raw["plans"][0] | {"plan": ""}]},
+    "a plan that is a list": lambda raw: raw | {"plans": [raw["plans"][0] | {"plan": [1, 1, 0, 0]}]},
+    "plans of two lengths": lambda raw: raw | {"plans": [*raw["plans"], raw["plans"][0] | {"plan": "11"}]},
+    "counts too few": lambda raw: raw | {"plans": [raw["plans"][0] | {"counts": [[1, 2]]}]},
+    "counts below nothing": lambda raw: raw | {"plans": [raw["plans"][0] | {"counts": [[-1, 2]] * BINS}]},
+    "counts without end": lambda raw: raw | {"plans": [raw["plans"][0] | {"counts": [[math.inf, 2]] * BINS}]},
+    "counts in text": lambda raw: raw | {"plans": [raw["plans"][0] | {"counts": "many"}]},
+    "a plan without counts": lambda raw: raw | {"plans": [{"plan": "1100"}]},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_files_are_refused_by_name(damage: str, tmp_path: Path) -> None:
+    path = tmp_path / "plans.json"
+    path.write_text(json.dumps(DAMAGE[damage](json.loads(PRIOR.to_json()))))
+    with pytest.raises(PriorError, match="plans.json"):
+        priors.load(path)
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PriorError, match="nothing.json"):
+        priors.load(tmp_path / "nothing.json")
+    (tmp_path / "cut.json").write_bytes(PRIOR.to_json().encode()[:40] + b"\xff")
+    with pytest.raises(PriorError, match="cut.json"):
+        priors.load(tmp_path / "cut.json")
+
+
+def test_counts_begin_where_they_were() -> None:
+    counts = AcceptanceCounts.of(PLANS[1, 1, 0, 0])
+    assert counts.total == PLANS[1, 1, 0, 0].sum()
+    many = AcceptanceCounts.of(1000 * PLANS[1, 0, 0, 1])
+    assert many.total == many.memory == pytest.approx(many.counts.sum())
