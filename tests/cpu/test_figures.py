@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-
 from engine.contenders import DraftRound
 from engine.figures import correlation, draw_curves, draw_predictions, draw_skips, predictions, skip_shares
 
