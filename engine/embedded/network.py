@@ -152,18 +152,27 @@ class Network(nn.Module):
     def sublayers(self) -> list[nn.Module]:
         return [m for pair in zip(self.attention, self.mlp, strict=True) for m in pair]
 
-    def states(self, tokens: Tensor, drop: Tensor | None = None, exit_after: int | None = None) -> tuple[Tensor, ...]:
+    def states(
+        self,
+        tokens: Tensor,
+        drop: Tensor | None = None,
+        exit_after: int | None = None,
+        into: dict[int, Tensor] | None = None,
+    ) -> tuple[Tensor, ...]:
         """The last residual state, and the one after layer `exit_after` (1-based) if given.
 
         tokens  [rows, length].
         drop    [2 × layers, rows] of bool: which rows leave out which sublayer.
+        into    for the layers that are its keys, receives what goes into their attention.
         """
-        cos, sin = self._rotations(tokens.shape[1], tokens.device)
+        cos, sin = self.rotations(tokens.shape[1], tokens.device)
         x = self.embedding(tokens)
         early: list[Tensor] = []
         for i, sublayer in enumerate(self.sublayers()):
             extra = (cos, sin) if i % 2 == 0 else ()
             run = self._passes[i % 2]
+            if into is not None and i % 2 == 0 and i // 2 in into:
+                into[i // 2] = x
             if drop is None or not bool(drop[i].any()):
                 x = x + run(sublayer, x, *extra)
             elif not bool(drop[i].all()):
@@ -176,7 +185,8 @@ class Network(nn.Module):
     def logits(self, x: Tensor) -> Tensor:
         return F.linear(rms_norm(x, self.norm, self.shape.epsilon), self.embedding.weight)
 
-    def _rotations(self, length: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    def rotations(self, length: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of the rotary positions, [length, 1, head_dim / 2] each."""
         half = torch.arange(0, self.shape.head_dim, 2, device=device) / self.shape.head_dim
         angles = torch.arange(length, device=device)[:, None] * self.shape.rope_theta**-half
         return angles.cos()[:, None], angles.sin()[:, None]
