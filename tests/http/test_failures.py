@@ -62,7 +62,7 @@ def test_every_engine_error_has_a_mapping(caplog: pytest.LogCaptureFixture) -> N
             if as_api_error(error).status == 500:
                 unmapped.add(kind.__name__)
     # Those that are left end the process before it serves.
-    assert unmapped == {"KnapServeError", "ConfigError", "ModelError", "ProfileMismatchError"}
+    assert unmapped == {"KnapServeError", "ConfigError", "ModelError", "PriorError", "ProfileMismatchError"}
 
 
 @pytest.mark.parametrize("n", [1, 2])
