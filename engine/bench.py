@@ -186,6 +186,8 @@ def _varied(text: str, config: EngineConfig) -> dict[str, EngineConfig]:
     if name not in {f.name for f in fields(EngineConfig)} or not values:
         raise ConfigError(f"--vary takes a setting of the engine and its values, knapspec_interval=16,64, not {text}")
     kind = type(getattr(config, name))
+    if kind not in (int, float, str):
+        raise ConfigError(f"--vary takes settings that are numbers or names, which {name} is not")
     try:
         return {f"{name}={value}": replace(config, **{name: kind(value)}) for value in values.split(",")}
     except (ValueError, TypeError) as error:

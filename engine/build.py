@@ -150,7 +150,7 @@ class LoadedModel:
             if not named and not path.exists():
                 continue
             found = prior.load(path)
-            if found.model == self.source.fingerprint:
+            if found.model == self.source.fingerprint and len(next(iter(found.plans))) == self.spec.sublayers:
                 log.info("prior plans loaded: %s", path)
                 return found
             if named:

@@ -100,11 +100,17 @@ def test_tune_saves_plans_that_a_bench_begins_with(tmp_path: Path) -> None:
     process = knapserve(*bench, "--prior", result["path"])
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout.splitlines()[-1])["answers_that_differ_from_none"] == 0
-    damaged = tmp_path / "damaged.json"
-    damaged.write_text("{}")
-    process = knapserve(*bench, "--prior", str(damaged))
-    assert (process.returncode, process.stdout) == (2, "")
-    assert str(damaged) in process.stderr
+    raw = json.loads(Path(result["path"]).read_text())
+    for name, text in {
+        "damaged": "{}",
+        "of another model": json.dumps(raw | {"model": "0" * 64}),
+        "too short": json.dumps(raw | {"plans": [raw["plans"][0] | {"plan": "10"}]}),
+    }.items():
+        wrong = tmp_path / f"{name}.json"
+        wrong.write_text(text)
+        process = knapserve(*bench, "--prior", str(wrong))
+        assert (process.returncode, process.stdout) == (2, "")
+        assert str(wrong) in process.stderr
 
 
 def test_bench_varies_a_setting_and_draws(tmp_path: Path) -> None:
@@ -123,6 +129,7 @@ def test_bench_varies_a_setting_and_draws(tmp_path: Path) -> None:
     [
         (["--vary", "knapspec_intervall=8"], "--vary"),
         (["--vary", "knapspec_interval=soon"], "--vary"),
+        (["--vary", "knapspec_protect=0,-1"], "knapspec_protect"),
         (["--context", "-5"], "--context"),
         (["--policies", "guess"], "guess"),
     ],
