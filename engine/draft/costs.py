@@ -11,6 +11,7 @@ from engine.step import StepOutput, StepPlan
 from profiles.schema import LatencyProfile
 
 _MEMORY = 0.05  # weight of a new observation
+_PROFILE_WORTH = 4  # observations
 _BOUNDS = (0.4, 2.5)  # of a correction factor
 _WIDTHS = (1, 4, 8, 16)  # verify passes are corrected apart, by rows: up to these, and beyond
 
@@ -102,7 +103,11 @@ def _width(rows: float) -> int:
 
 
 class Correction:
-    """A bounded running factor seen/predicted. Early observations weigh more; a slow step counts as twice too slow."""
+    """A bounded running factor seen/predicted.
+
+    Early observations weigh more, though the profile is worth a few of them: the first passes of a kind are slow. A
+    stall counts as half as slow again.
+    """
 
     __slots__ = ("factor", "seen")
 
@@ -111,7 +116,11 @@ class Correction:
         self.seen = 0
 
     def add(self, seconds: float, predicted: float) -> None:
-        ratio = min(max(seconds / predicted, 0.5 * self.factor), 2.0 * self.factor)
+        ratio = min(max(seconds / predicted, 0.5 * self.factor), 1.5 * self.factor)
         self.seen += 1
-        moved = self.factor + max(_MEMORY, 1 / (self.seen + 1)) * (ratio - self.factor)
+        moved = self.factor + max(_MEMORY, 1 / (self.seen + _PROFILE_WORTH)) * (ratio - self.factor)
         self.factor = min(max(moved, _BOUNDS[0]), _BOUNDS[1])
+
+    def renew(self) -> None:
+        """Let what is seen next weigh more."""
+        self.seen = 0

@@ -107,6 +107,10 @@ class Objective:
     accepted: np.ndarray
     tpt: np.ndarray
 
+    def corrected(self, factors: np.ndarray) -> Objective:
+        """With the TPT of each plan multiplied by its factor [plans]."""
+        return Objective(self.drafted, self.accepted, self.tpt * factors[:, None, None])
+
     @property
     def best(self) -> np.ndarray:
         """Highest TPT of each plan."""

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-_TRUST_ROUNDS = 200.0  # over which promised and kept tokens are compared
+_ROUNDS = 200.0  # over which promised and kept tokens are compared
 _FORGIVE_ROUNDS = 1000.0  # over which a broken promise is forgotten while none is made
-_TRUST_PRIOR = 30.0  # tokens promised and kept before any were seen
-_TRUST_BOUNDS = (0.1, 1.2)
+_PRIOR = 30.0  # tokens promised and kept before any were seen
+_BOUNDS = (0.1, 1.2)
+_RENEWED = 0.25  # of what was seen that still counts once it is to be seen again
 
 
 @dataclass(slots=True)
 class Trust:
     """How many of the promised tokens came: what the prices and the acceptance estimates miss together.
 
-    Estimates that are chosen for being high are too high on average; this says by how much.
+    Estimates that are chosen for being high are too high on average; this says by how much. Rounds are counted by
+    whoever asks, and those in which nothing was promised are forgiving.
     """
 
     promised: float = 0.0
     kept: float = 0.0
+    round: int = 0  # of the last promise
 
-    def add(self, promised: float, kept: float) -> None:
-        self._fade(_TRUST_ROUNDS)
-        self.promised += promised
-        self.kept += kept
+    def add(self, round: int, promised: float, kept: float) -> None:
+        fade = self._forgiven(round) * (1.0 - 1.0 / _ROUNDS)
+        self.promised = self.promised * fade + promised
+        self.kept = self.kept * fade + kept
+        self.round = round
 
-    def forget(self) -> None:
-        """A round went by that showed nothing of this kind: in the long run a promise is believed again."""
-        self._fade(_FORGIVE_ROUNDS)
+    def renew(self) -> None:
+        """Let what is seen next decide."""
+        self.promised *= _RENEWED
+        self.kept *= _RENEWED
 
-    def _fade(self, rounds: float) -> None:
-        self.promised *= 1.0 - 1.0 / rounds
-        self.kept *= 1.0 - 1.0 / rounds
+    def factor(self, round: int, expected: float = 1.0) -> float:
+        """Kept over promised, by what is still remembered at this round; `expected` before anything was seen."""
+        fade = self._forgiven(round)
+        ratio = (self.kept * fade + _PRIOR * expected) / (self.promised * fade + _PRIOR)
+        return min(max(ratio, _BOUNDS[0]), _BOUNDS[1])
 
-    @property
-    def factor(self) -> float:
-        ratio = (self.kept + _TRUST_PRIOR) / (self.promised + _TRUST_PRIOR)
-        return min(max(ratio, _TRUST_BOUNDS[0]), _TRUST_BOUNDS[1])
+    def _forgiven(self, round: int) -> float:
+        return math.exp((self.round - round) / _FORGIVE_ROUNDS)

@@ -68,7 +68,7 @@ def test_it_drafts_with_part_of_the_model_where_that_pays(model: LoadedModel, id
     assert sum(r.emitted for r in seen) / len(seen) > 1.7
     drafting = [r for r in seen if r.drafted]
     assert all(0 < r.skipped_attention + r.skipped_mlp < model.spec.sublayers for r in drafting)
-    assert 0 < len(policy._library) <= 8
+    assert 0 < len(policy.library) <= 8
 
 
 def test_it_decodes_plainly_where_drafting_cannot_pay(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
@@ -97,24 +97,24 @@ def test_every_request_reselects_on_its_own(model: LoadedModel, ids: list[tuple[
 def test_search_keeps_to_its_budget_and_none_means_none(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=0.02))
     rounds(core, ids)
-    first = policy._first_search
-    assert policy._searched - first <= 0.02 * policy._busy + policy._search_cost
+    budget = policy.searcher.budget
+    assert budget.charged <= 0.02 * budget.busy + budget.cost
     core, policy = core_with(model, EngineConfig(knapspec_budget=0.0))
     assert all(r.drafted == 0 for r in rounds(core, ids[:2]))
-    assert policy._searched == 0
+    assert policy.searcher.budget.spent == 0
 
 
 def test_a_search_beside_other_streams_is_spread_over_rounds(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=1.0))
     answer(core, ids[:4], replace(GREEDY, ignore_eos=True), ["knapspec"], concurrency=4)
-    assert policy._slices > 2 * policy._searches > 0
+    assert policy.searcher.slices > 2 * policy.searcher.budget.searches > 0
 
 
 def test_protected_layers_are_never_skipped(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(knapspec_protect=(0, -1), knapspec_budget=1.0, knapspec_interval=8))
     rounds(core, ids[:3])
-    assert policy._library
-    for variants in policy._library:
+    assert policy.library
+    for variants in policy.library:
         assert variants[:2] == variants[-2:] == (1, 1)
 
 
@@ -165,7 +165,7 @@ def test_broken_promises_end_drafting(model: LoadedModel, ids: list[tuple[int, .
     kept = policy.observe
 
     def slow_drafts(view: View, outcome: Outcome) -> None:
-        plain = 1.0 / policy._plain_tpt([view.context])
+        plain = 1.0 / (policy.library.plain([view.context], 0).plan.predicted_tpt or 0.0)
         seconds = 10 * plain if outcome.drafted else plain
         kept(view, replace(outcome, round_seconds=seconds))
 

@@ -1,0 +1,177 @@
+"""The few plans that all requests share: what is known of each, and what each promises (METHODS 1, stage 2)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.draft.base import Plan
+from engine.draft.costs import CostModel
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, Objective, expectations, lock_step_passes
+from engine.draft.trust import Trust
+
+Variants = tuple[int, ...]
+
+MOST_PLANS = 8
+_SHARED_ROWS = 16.0  # most weight of what other requests saw, in tested tokens
+_PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 0.8]])  # two rows that say little
+_USUAL = 2.0  # plans that kept what they promised, before any was tried
+_PASS_WORTH = 0.5  # of what a pass's time is worth: products of confidences understate how far drafts reach (measured)
+
+
+@dataclass(slots=True)
+class Known:
+    """What has been seen of one plan."""
+
+    counts: AcceptanceCounts
+    trust: dict[int, Trust] = field(default_factory=lambda: defaultdict(Trust))  # by `size` of the company
+
+
+class Choice(NamedTuple):
+    """A plan, its gain over plain decoding, and the factor by which its raw promise was corrected."""
+
+    plan: Plan
+    gain: float
+    trust: float
+
+
+class Library:
+    """At most `MOST_PLANS` plans, by their variants, in the order in which they came."""
+
+    def __init__(self, costs: CostModel, layers: int, gamma: int) -> None:
+        """`gamma`: most tokens that a plan may draft."""
+        self._costs = costs
+        self._gamma = gamma
+        self._whole = (1,) * (2 * layers)
+        self._plans: dict[Variants, Known] = {}
+        self._plain: dict[int, Trust] = defaultdict(Trust)
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def __iter__(self) -> Iterator[Variants]:
+        return iter(self._plans)
+
+    def __contains__(self, variants: Variants) -> bool:
+        return variants in self._plans
+
+    def counts(self) -> dict[Variants, AcceptanceCounts]:
+        """What has been seen of every plan's drafts."""
+        return {variants: known.counts for variants, known in self._plans.items()}
+
+    # -- what is learnt ----------------------------------------------------------------------------------------------
+
+    def add(self, variants: Variants, counts: AcceptanceCounts) -> None:
+        """A plan that may be new."""
+        if variants in self._plans:
+            self._plans[variants].counts.merge(counts)
+        else:
+            self._plans[variants] = Known(counts)
+
+    def shrink(self, context: int) -> None:
+        """The plans that promise most, by what is known of them, stay."""
+        if len(self._plans) > MOST_PLANS:
+            known = {variants: known.counts.weighted(_SHARED_ROWS) for variants, known in self._plans.items()}
+            for variants in self.rank(known, context)[MOST_PLANS:]:
+                del self._plans[variants]
+
+    def tested(self, variants: Variants, confidences: Iterable[float], agreed: Iterable[bool]) -> None:
+        """Draft tokens that were verified."""
+        if variants in self._plans:
+            self._plans[variants].counts.add(confidences, agreed)
+
+    def compare(
+        self, variants: Variants, drafted: bool, requests: int, round: int, promised: float, kept: float
+    ) -> None:
+        """Tokens promised, before any correction, and kept in one round of `requests` that all did alike."""
+        known = self._plans.get(variants)
+        if not drafted:
+            self._plain[size(requests)].add(round, promised, kept)
+        elif known:
+            known.trust[size(requests)].add(round, promised, kept)
+
+    def renew(self, variants: Variants, requests: int) -> None:
+        """Let what is seen next decide whether drafting with this plan pays for so many requests."""
+        if variants in self._plans:
+            self._plans[variants].trust[size(requests)].renew()
+
+    # -- what is promised --------------------------------------------------------------------------------------------
+
+    def plain(self, contexts: Sequence[int], round: int) -> Choice:
+        """Plain decoding of all these requests."""
+        trust = self._plain[size(len(contexts))].factor(round)
+        promise = trust / (self._costs.verify_pass(len(contexts), contexts) + self._costs.overhead)
+        return Choice(Plan(self._whole, 0, predicted_tpt=promise), 1.0, trust)
+
+    def best(
+        self,
+        contexts: Sequence[int],
+        running: Sequence[Variants],
+        round: int,
+        own: Mapping[Variants, AcceptanceCounts] | None = None,
+    ) -> Choice:
+        """argmax of TPT over plans × thresholds × γ ≥ 1; plain decoding only if there is nothing else.
+
+        With others in flight, who draft with the plans `running`, the price is that of a batch in which all draft like
+        this, each sublayer run once for all whose plan has it, and the verify pass as wide as all of them. `own`: what
+        the one request that asks has seen itself.
+        """
+        plain = self.plain(contexts, round)
+        if not self._plans or self._gamma == 0:
+            return plain
+        plans, requests = list(self._plans), len(contexts)
+        counts = np.stack([self._evidence(variants, own) for variants in plans])
+        unions = [union([variants, *running]) for variants in plans]
+        objective = self._objective(counts, unions, contexts)
+        trust = self._trust(requests, round)
+        index, threshold, gamma = objective.corrected(trust).argmax()
+        promise = float(trust[index] * objective.tpt[index, threshold, gamma])
+        drafted, accepted = (float(a[index, threshold, gamma]) for a in (objective.drafted, objective.accepted))
+        worth = _PASS_WORTH * requests * promise * self._costs.draft_pass(unions[index], contexts)
+        plan = Plan(plans[index], gamma, THRESHOLDS[threshold], worth, promise, min(accepted / drafted, 1.0))
+        assert plain.plan.predicted_tpt is not None
+        return Choice(plan, promise / plain.plan.predicted_tpt, float(trust[index]))
+
+    def rank(self, known: Mapping[Variants, np.ndarray], context: int) -> list[Variants]:
+        """Plans with their counts [bins, 2], by the TPT that these promise a request alone; best first."""
+        plans = list(known)
+        tpt = self._objective(np.stack(list(known.values())), plans, [context]).best
+        return [plans[i] for i in np.argsort(-tpt, kind="stable")]
+
+    def _trust(self, requests: int, round: int) -> np.ndarray:
+        """Factors [plans]: of one that has promised nothing yet, what is usual among those that have."""
+        trusts = [known.trust[size(requests)] for known in self._plans.values()]
+        seen = [trust.factor(round) for trust in trusts if trust.promised]
+        expected = (sum(seen) + _USUAL) / (len(seen) + _USUAL)
+        return np.array([trust.factor(round, expected) for trust in trusts])
+
+    def _evidence(self, variants: Variants, own: Mapping[Variants, AcceptanceCounts] | None) -> np.ndarray:
+        shared = self._plans[variants].counts.weighted(_SHARED_ROWS)
+        seen = own.get(variants) if own else None
+        return shared if seen is None else shared + seen.counts
+
+    def _objective(self, counts: np.ndarray, drafting: Sequence[Variants], contexts: Sequence[int]) -> Objective:
+        """TPT of every plan, threshold and γ for one of len(contexts) requests that all draft alike.
+
+        `counts` [plans, bins, 2]; `drafting[i]` is what a draft pass runs when plan i is chosen.
+        """
+        drafted, accepted = expectations(counts, _PRIOR, self._gamma)
+        passes = lock_step_passes(drafted, len(contexts))
+        prices = np.array([self._costs.draft_pass(variants, contexts) for variants in drafting])
+        verify = self._costs.verify_passes(len(contexts) * (1.0 + drafted), contexts)
+        seconds = passes * prices[:, None, None] + verify + self._costs.overhead
+        return Objective(drafted, accepted, (1.0 + accepted) / seconds)
+
+
+def size(requests: int) -> int:
+    """Numbers of requests within a factor of two are alike."""
+    return (requests - 1).bit_length()
+
+
+def union(plans: Sequence[Variants]) -> Variants:
+    """The sublayers that any of these run."""
+    return tuple(max(column) for column in zip(*plans, strict=True))

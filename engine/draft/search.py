@@ -1,0 +1,174 @@
+"""Searching for plans: a knapsack over the model's own sublayers, within a budget of time (METHODS 1, stage 1)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from engine.clock import Clock
+from engine.config import EngineConfig
+from engine.draft.base import CandidatePass, References, View
+from engine.draft.costs import CostModel
+from engine.draft.fixed import exit_variants
+from engine.draft.knapsack import Knapsack, ticks
+from engine.draft.library import Variants, union
+from engine.draft.tpt import AcceptanceCounts
+
+_REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows replay with the target's own K/V
+_FEWEST_ROWS = 8  # to search with
+_SLICE = 0.25  # of a plain pass that a search may take in a round beside others
+_MOST_BARREN = 5
+
+
+@dataclass(slots=True)
+class Rows:
+    """The last verified rows of a request."""
+
+    most: int
+    kept: deque[References] = field(default_factory=deque)
+
+    def __len__(self) -> int:
+        return sum(len(r.positions) for r in self.kept)
+
+    def add(self, references: References) -> None:
+        """Append rows; forget the oldest beyond `most`."""
+        self.kept.append(references)
+        while len(self) - len(self.kept[0].positions) >= self.most:
+            self.kept.popleft()
+
+    def take(self) -> References:
+        """The last `most` rows; none are left."""
+        kept, self.kept = self.kept, deque()
+        states = torch.cat([r.states for r in kept], dim=1)[:, -self.most :]
+        return References(states, tuple(p for r in kept for p in r.positions)[-self.most :])
+
+
+@dataclass(slots=True)
+class Search:
+    """A knapsack being filled."""
+
+    table: Knapsack
+    passes: CandidatePass
+    references: References
+    seconds: float = 0.0
+
+
+class Budget:
+    """The share of the time that searching may take.
+
+    The first search is free where nothing is known without it. Searches in a row that find nothing halve the share.
+    """
+
+    def __init__(self, share: float, cost: float) -> None:
+        """`cost`: seconds that the next search may take."""
+        self._share, self.cost = share, cost
+        self._free: float | None = None
+        self._barren = 0
+        self.busy = 0.0  # seconds of rounds so far
+        self.spent = 0.0
+        self.searches = 0
+
+    def affords(self, *, ignorant: bool) -> bool:
+        """Whether the next search fits. `ignorant`: there is nothing to draft with."""
+        if self._share == 0:
+            return False
+        return ignorant or self.charged + self.cost <= self._share * self.busy / 2**self._barren
+
+    @property
+    def charged(self) -> float:
+        """Seconds that count against the share."""
+        return self.spent - (self._free or 0.0)
+
+    def done(self, seconds: float, *, ignorant: bool, useful: bool) -> None:
+        """A search ended; the next may take as long. `spent` has been counted on the way."""
+        if self._free is None:
+            self._free = seconds if ignorant else 0.0
+        self.cost = seconds
+        self.searches += 1
+        self._barren = 0 if useful else min(self._barren + 1, _MOST_BARREN)
+
+
+class Searcher:
+    """Fills knapsacks and judges what they found."""
+
+    def __init__(self, config: EngineConfig, costs: CostModel, clock: Clock, layers: int) -> None:
+        self._config, self._costs, self._clock, self._layers = config, costs, clock, layers
+        protected = {layer % layers for layer in config.knapspec_protect}
+        self._protected = frozenset(i for layer in protected for i in (2 * layer, 2 * layer + 1))
+        states = config.knapspec_beam or 2 * layers
+        rows = states * config.knapspec_rows
+        self.budget = Budget(config.knapspec_budget, costs.verify_pass(rows, [rows]))
+        self.slices = 0
+
+    def rows(self) -> Rows:
+        """Room for the rows that a search looks at."""
+        return Rows(self._config.knapspec_rows)
+
+    def enough(self, rows: Rows) -> bool:
+        return len(rows) >= min(self._config.knapspec_rows, _FEWEST_ROWS)
+
+    def begin(self, view: View, rows: Rows) -> Search:
+        """A search over these rows, which are taken."""
+        config = self._config
+        references = rows.take()
+        running = [other.variants for _, other in view.others if other.gamma]
+        prices = self._costs.sublayers(view.context, 1 + len(running), union(running) if running else None)
+        unit = min(self._costs.sublayers(view.context, 1, None)[:2]) / config.knapspec_resolution
+        weights = ticks(prices, unit) if unit > 0 else (1,) * len(prices)
+        table = Knapsack(
+            references.states,
+            weights,
+            capacity=int(config.knapspec_max_skip * sum(weights)),
+            tau=config.knapspec_tau,
+            protected=self._protected,
+            beam=config.knapspec_beam,
+        )
+        return Search(table, view.candidates(references.positions), references)
+
+    def advance(self, view: View, search: Search) -> bool:
+        """Alone, a request searches in one go; beside others, a sublayer or a few a round. Whether it is done."""
+        started = self._clock.now()
+        slice_ = _SLICE * self._costs.verify_pass(1, [view.context]) if view.others else float("inf")
+        while not search.table.done and self._clock.now() - started < slice_:
+            search.table.advance(search.passes.sublayer)
+        self.slices += 1
+        self.charge(search, self._clock.now() - started)
+        return search.table.done
+
+    def charge(self, search: Search, seconds: float) -> None:
+        search.seconds += seconds
+        self.budget.spent += seconds
+
+    def found(self, view: View, search: Search) -> Mapping[Variants, AcceptanceCounts]:
+        """What every candidate would have drafted at the rows.
+
+        Candidates are the table's and the early exits, whose final states the full model's own references are.
+        """
+        references = search.references.states
+        states = {c.variants: c.state for c in search.table.candidates() if 0 < sum(c.variants) < len(c.variants)}
+        for depth in range(1, self._layers):
+            states.setdefault(exit_variants(self._layers, depth), references[2 * depth])
+        states = {variants: state for variants, state in states.items() if self.allows(variants, view.context)}
+        if not states:
+            return {}
+        tokens, confidences = search.passes.draws(torch.stack([*states.values(), references[-1]]))
+        replayed: dict[Variants, AcceptanceCounts] = {}
+        for variants, drawn, confidence in zip(states, tokens, confidences, strict=False):
+            agreed = [a == b for a, b in zip(drawn, tokens[-1], strict=True)]
+            replayed[variants] = AcceptanceCounts()
+            replayed[variants].add(confidence, agreed, weight=_REPLAY_WEIGHT)
+        return replayed
+
+    def allows(self, variants: Sequence[int], context: int) -> bool:
+        """Whether a plan runs what is protected, and leaves out the share of the time that comparisons ask for."""
+        if not all(variants[i] for i in self._protected):
+            return False
+        least = self._config.knapspec_min_skip
+        if least == 0:
+            return True
+        prices = self._costs.sublayers(context, 1, None)
+        skipped = sum(price for price, run in zip(prices, variants, strict=True) if not run) / sum(prices)
+        return least <= skipped <= self._config.knapspec_max_skip
