@@ -22,6 +22,18 @@ GREEDY = SamplingParams(max_tokens=64, temperature=0.0)
 SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
 
 
+class ManualClock:
+    """Time that passes when a test says so; counts who looked."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.looked = 0
+
+    def now(self) -> float:
+        self.looked += 1
+        return self.time
+
+
 def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02) -> LatencyProfile:
     """Plausible seconds for a small model, so that tests neither measure nor depend on the machine."""
     rows = (1, 2, 4, 8, 16, 32)

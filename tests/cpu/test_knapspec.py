@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support import GREEDY, answer, chat_ids, load, made_up_profile
+from support import GREEDY, ManualClock, answer, chat_ids, load, made_up_profile
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.draft.base import Outcome, Plan, View
 from engine.draft.costs import CostModel
+from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
@@ -87,7 +88,8 @@ def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple
 
 
 def test_every_request_reselects_on_its_own(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, _ = core_with(model, EngineConfig(knapspec_redecide=4))
+    core, policy = core_with(model, EngineConfig(knapspec_redecide=4))
+    policy._clock = ManualClock()  # decisions cost nothing, so nothing puts them off
     outcomes = {r.request_id: 0 for r in rounds(core, ids[:4])}
     for r in rounds(core, ids[:4]):
         outcomes[r.request_id] += r.reselected is not None
@@ -118,15 +120,16 @@ def test_protected_layers_are_never_skipped(model: LoadedModel, ids: list[tuple[
         assert variants[:2] == variants[-2:] == (1, 1)
 
 
-@pytest.mark.parametrize("layer", [12, -13])
-def test_a_protected_layer_that_is_not_there_is_an_error(model: LoadedModel, layer: int) -> None:
-    with pytest.raises(ConfigError, match="has 12"):
-        model.core(EngineConfig(knapspec_protect=(0, layer)))
+def test_a_protected_layer_that_is_not_there_is_an_error(model: LoadedModel) -> None:
+    layers = model.spec.layers
+    for layer in (layers, -layers - 1):
+        with pytest.raises(ConfigError, match=f"has {layers}"):
+            model.core(EngineConfig(knapspec_protect=(0, layer)))
 
 
 def test_observed_times_correct_the_profile_within_bounds(model: LoadedModel) -> None:
     costs = CostModel(model.spec, made_up_profile())
-    plan = Plan((1, 1) * 3 + (0, 0) * 9, 3)
+    plan = Plan(exit_variants(model.spec.layers, 3), 3)
     work = Work("a", 0, 50, (1,), True, GREEDY, plan)
     out = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
     before = costs.draft_pass(plan.variants, [50]), costs.verify_pass(4, [50])
@@ -147,7 +150,7 @@ def test_marginal_prices(model: LoadedModel) -> None:
     """Beside others, a sublayer that they run costs little more; one that they skip costs what it costs alone."""
     costs = CostModel(model.spec, made_up_profile())
     alone = costs.sublayers(100, 1, None)
-    union = (1, 1, 0, 0) * 6
+    union = ((1, 1, 0, 0) * model.spec.layers)[: model.spec.sublayers]
     beside = costs.sublayers(100, 4, union)
     for i, ran in enumerate(union):
         if ran:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from support import VOCABULARY, answer, chat_ids, load
+from support import VOCABULARY, ManualClock, answer, chat_ids, load
 
 from engine.build import LoadedModel
 from engine.clock import Clock, SystemClock
@@ -39,18 +39,6 @@ def model() -> LoadedModel:
 @pytest.fixture
 def core(model: LoadedModel) -> EngineCore:
     return model.core(EngineConfig())
-
-
-class ManualClock:
-    """Time that passes when a test says so; counts who looked."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-        self.looked = 0
-
-    def now(self) -> float:
-        self.looked += 1
-        return self.time
 
 
 class Observed:
