@@ -44,6 +44,7 @@ log = logging.getLogger("knapserve.engine")
 EMBEDDED = Path(__file__).parent / "embedded"
 _SHIPPED_PRIOR = "prior.json"  # in a checkpoint's directory
 _SMALL_LAYER = 8 << 20  # bytes
+_SHARED_ROWS = 8
 _WARM_ROWS = 64
 _LONG_ROUND = 1.0  # seconds that reading a prompt may take at a time
 _TYPICAL_CONTEXT = 512
@@ -85,10 +86,13 @@ class LoadedModel:
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
         dtype = dtype or _dtype(config.dtype, device)
         _check_memory(self.spec, dtype, device)
+        threads, shared_rows = _threads(config, self.spec, dtype)
         if device.type == "cpu":
-            torch.set_num_threads(config.threads or _threads(self.spec, dtype))
+            torch.set_num_threads(1 if shared_rows else threads)
         self.length = _context(config, self.spec)
-        self.backend = backend = choose_backend(self.spec, device, dtype, torch.get_num_threads(), config.kernels)
+        self.backend = backend = choose_backend(
+            self.spec, device, dtype, threads, config.kernels, shared_rows=shared_rows
+        )
         self.decoder = self.source.decoder(dtype, device, backend, progress_bar("loading weights"))
         self.size = _cache_size(config, self.spec, self.length, backend, device)
         if self.size.length < self.length:
@@ -100,7 +104,7 @@ class LoadedModel:
         self.attention = backend.attention(self.spec, self.size)
         self.key = ProfileKey(
             hardware=_hardware(device),
-            threads=torch.get_num_threads(),
+            threads=threads,
             shape=self.spec.shape_key,
             dtype=str(dtype).removeprefix("torch."),
             backend=backend.name,
@@ -227,14 +231,15 @@ def _dtype(name: str, device: torch.device) -> torch.dtype:
     return dtype
 
 
-def _threads(spec: ModelSpec, dtype: torch.dtype) -> int:
-    """One per core, unless a layer is so small that threads would wait for each other longer than they read.
+def _threads(config: EngineConfig, spec: ModelSpec, dtype: torch.dtype) -> tuple[int, int]:
+    """Threads of a CPU, and the rows from which on they share a pass: all passes, but for tiny models.
 
-    A second thread gains nothing then, and where anything else wants its core (the HTTP side, a client), waiting for it
-    costs a time slice at every operation.
+    There a second thread gains little in a narrow pass, and where anything else wants its core (the HTTP side, a
+    client), waiting for it costs a time slice at every operation.
     """
-    layer_bytes = spec.layer_parameters * dtype.itemsize
-    return 1 if layer_bytes < _SMALL_LAYER else os.cpu_count() or 1
+    cores = os.cpu_count() or 1
+    tiny = spec.layer_parameters * dtype.itemsize < _SMALL_LAYER
+    return config.threads or cores, _SHARED_ROWS if tiny and not config.threads else 0
 
 
 def _context(config: EngineConfig, spec: ModelSpec) -> int:

@@ -122,11 +122,13 @@ class EngineCore:
     def _propose(self) -> float:
         """Ask the policies of all requests that decode for a plan. Returns the seconds they searched."""
         decoding = [r for r in self.scheduler.running if r.decoding]
+        plans = [(r.computed, r.plan) for r in decoding]
         seconds = 0.0
-        for request in decoding:
+        for index, request in enumerate(decoding):
             view = self._view(request)
-            view.others = [(r.computed, r.plan) for r in decoding if r is not request and r.plan]
-            request.plan = request.policy.propose(view)
+            view.others = [(context, plan) for context, plan in plans[:index] + plans[index + 1 :] if plan]
+            plan = request.plan = request.policy.propose(view)
+            plans[index] = request.computed, plan
             request.draft_state = view.state
             seconds += view.search_seconds
             if view.reselected is not None:

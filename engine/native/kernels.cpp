@@ -136,9 +136,11 @@ public:
         wake.notify_all();
         for (auto &t : threads) t.join();
     }
-    template <class Job> void run(Job &&job) {
+    // `alone`: the caller does all of it.
+    template <class Job> void run(Job &&job, bool alone = false) {
         next = 0;
-        if (size == 1) { job(); return; }
+        members = alone ? 1 : size;
+        if (members == 1) { job(); return; }
         call = [](void *j) { (*static_cast<std::remove_reference_t<Job> *>(j))(); };
         argument = &job;
         finished = 0;
@@ -150,7 +152,7 @@ public:
     // Shares of the phase: each index in [0, count) is given to one member.
     int take() { return next.fetch_add(1, std::memory_order_relaxed); }
     void barrier() {
-        if (size == 1) { next = 0; return; }
+        if (members == 1) { next = 0; return; }
         int now = generation.load(std::memory_order_relaxed);
         if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
             arrived.store(0, std::memory_order_relaxed);
@@ -161,6 +163,7 @@ public:
         }
     }
     const int size;
+    int members = 1;  // that share the job now
 
 private:
     template <class Done> static void await(Done done) {
@@ -266,7 +269,7 @@ template <int P, bool AHEAD> Kernel kernel(int rows) {
 template <class Write> void products(Team &team, const Linear &l, const bf16 *x, int rows, Write write) {
     const int64_t size = int64_t(l.in) * PANEL;
     const int all = (l.out + PANEL - 1) / PANEL, width = rows <= FEW ? 2 : 1, units = (all + width - 1) / width;
-    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * team.size))));
+    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * team.members))));
     const int blocks = (rows + MOST - 1) / MOST;
     float sums[MOST][2 * PANEL];
     for (int first; (first = team.take() * chunk) < units;) {
@@ -323,7 +326,8 @@ struct Unit { int first, count, part; };
 
 class Runner {
 public:
-    explicit Runner(int threads) : team(threads) {}
+    // Passes of fewer than `shared` rows are left to the thread that asks.
+    Runner(int threads, int shared) : team(threads), shared(shared) {}
 
     void pass(const Model &m, const Cache &cache, const Pass &p) {
         std::lock_guard<std::mutex> one(busy);
@@ -334,7 +338,7 @@ public:
         qkv = qkv_.get(rows * (m.heads + 2 * m.kv_heads) * m.head_dim);
         heads = heads_.get(rows * m.heads * m.head_dim);
         inner = inner_.get(rows * m.intermediate);
-        team.run([&] { sublayers(); });
+        team.run([&] { sublayers(); }, p.rows < shared);
     }
 
     void product(const Linear &l, const float *x, int rows, float *out, const float *norm, float epsilon) {
@@ -353,7 +357,7 @@ public:
                 float *to = out + int64_t(r) * l.out + column;
                 for (int i = 0; i < n; i++) to[i] = sums[i] + (l.bias ? l.bias[column + i] : 0.f);
             });
-        });
+        }, rows < shared);
     }
 
     // Reads all of it, to no end but the time it takes.
@@ -411,7 +415,7 @@ private:
             for (int r = 0; r < n; r++) parts = std::max(parts, p->positions[active[i + r]] / PART + 1);
             i += n;
         }
-        split = parts > 1 && count <= SPLIT_ROWS && int(units.size()) * m->kv_heads < 4 * team.size ? parts : 0;
+        split = parts > 1 && count <= SPLIT_ROWS && int(units.size()) * m->kv_heads < 4 * team.members ? parts : 0;
         if (!split) return;
         std::vector<Unit> whole;
         whole.swap(units);
@@ -705,6 +709,7 @@ private:
     }
 
     Team team;
+    const int shared;
     std::mutex busy;
     const Model *m = nullptr;
     const Cache *cache = nullptr;
@@ -724,7 +729,7 @@ extern "C" {
 
 // A team of threads with its scratch memory; one pass at a time. It lives as long as the process, for at exit a pass may
 // still be running.
-void *ks_team(int threads) { return new Runner(threads); }
+void *ks_team(int threads, int shared) { return new Runner(threads, shared); }
 
 uint64_t ks_read(void *team, const uint64_t *data, int64_t bytes) {
     return static_cast<Runner *>(team)->read(data, bytes / 8);
