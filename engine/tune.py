@@ -43,9 +43,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     model = LoadedModel(bare)
     prompts = [encode(model, text) for text in texts]
     sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
-    # A search that has all the time it wants: after every few rounds, finer, over more rows.
-    unhurried = replace(bare, knapspec_budget=1.0, knapspec_interval=16, knapspec_rows=32, knapspec_beam=16)
-    found = _search(model, unhurried, sampling, prompts[0::2])
+    found = search(model, unhurried(bare), sampling, prompts[0::2])
     if found is None:
         print("Nothing was worth drafting with here: no plans are saved, and plain decoding stays.")
         print(json.dumps({"plans": 0}))
@@ -68,7 +66,12 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     return 0
 
 
-def _search(
+def unhurried(config: EngineConfig) -> EngineConfig:
+    """Searches that have all the time they want: after every few rounds, finer, over more rows."""
+    return replace(config, knapspec_budget=1.0, knapspec_interval=16, knapspec_rows=32, knapspec_beam=16)
+
+
+def search(
     model: LoadedModel, config: EngineConfig, sampling: SamplingParams, prompts: Sequence[Prompt]
 ) -> Prior | None:
     """What knapspec knows after these prompts."""

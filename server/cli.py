@@ -58,6 +58,12 @@ def _parser(command: list[str]) -> argparse.ArgumentParser:
 
         add_bench_arguments(decode)
         _add_settings(decode, EngineConfig)
+    sweep = measures.add_parser("sweep", help="knapspec against the best of many fixed plans", allow_abbrev=False)
+    if command == ["bench", "sweep"]:
+        from engine.sweep import add_arguments as add_sweep_arguments
+
+        add_sweep_arguments(sweep)
+        _add_settings(sweep, EngineConfig)
     load = measures.add_parser("serve", help="load against a running server", allow_abbrev=False)
     if command == ["bench", "serve"]:
         from server.bench_serve import add_arguments as add_load_arguments
@@ -125,6 +131,10 @@ def _bench(args: argparse.Namespace) -> int:
         from server.bench_serve import run as run_load
 
         return run_load(args, config)
+    if args.measure == "sweep":
+        from engine.sweep import run as run_sweep
+
+        return run_sweep(args, config)
     from engine.bench import run
 
     return run(args, config)

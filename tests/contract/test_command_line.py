@@ -138,3 +138,13 @@ def test_bench_refuses_what_it_does_not_know(flags: list[str], says: str) -> Non
     process = knapserve("bench", "decode", *flags)
     assert (process.returncode, process.stdout) == (2, "")
     assert says in process.stderr
+
+
+def test_bench_sweep_compares_knapspec_with_fixed_plans() -> None:
+    process = knapserve(
+        "bench", "sweep", "--plans", "24", "--limit", "2", "--max-tokens", "16", "--max-model-len", "256"
+    )
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout.splitlines()[-1])
+    assert {"none", "knapspec"} < {row["plan"] for row in result["rows"]}
+    assert result["share_of_best"] > 0
