@@ -106,6 +106,12 @@ class EngineConfig:
     knapspec_redecide: int = setting(12, "policy knapspec: rounds between cheap re-decisions among known plans")
     knapspec_rows: int = setting(16, "policy knapspec: rows of verified context a search looks at (r)")
     knapspec_gamma: int = setting(10, "policy knapspec: most tokens drafted per round (D)")
+    knapspec_stop: str = setting(
+        "threshold",
+        "policy knapspec: a draft stops below a confidence chosen with the plan (threshold), or where the chance that "
+        "the next token counts is worth less than the time it takes (marginal)",
+        choices=("threshold", "marginal"),
+    )
     knapspec_tau: float = setting(0.5, "policy knapspec: prune states whose mean cosine falls below this")
     knapspec_max_skip: float = setting(0.8, "policy knapspec: most of the sublayers' time a plan may skip (paper: 0.5)")
     knapspec_min_skip: float = setting(

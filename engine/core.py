@@ -9,6 +9,7 @@ from engine.detokenize import Detokenizer
 from engine.draft.base import DraftPolicy, Outcome, Plan, PolicyContext, View, make_policy, policy_names
 from engine.draft.costs import CostModel
 from engine.errors import RequestError, UnknownPolicyError
+from engine.logits import make_processor
 from engine.runner import Runner
 from engine.scheduler import Scheduler
 from engine.step import StepOutput, StepPlan
@@ -61,7 +62,14 @@ class EngineCore:
                 policy=self.policy(message.draft_policy or self.info.default_policy),
                 arrival=self._clock.now(),
                 limit=limit,
-                detokenizer=Detokenizer(self.tokenizer.backend, sampling.stop, message.prompt),
+                detokenizer=Detokenizer(
+                    self.tokenizer.backend,
+                    sampling.stop,
+                    message.prompt,
+                    skip_special_tokens=sampling.skip_special_tokens,
+                    include_stop=sampling.include_stop,
+                ),
+                processor=make_processor(sampling, message.prompt, self.info.eos_token_ids),
             )
         )
 

@@ -16,21 +16,26 @@ class StopStrings:
     Of several that end at the same place the one that begins first counts. So nothing depends on how the text is cut.
     """
 
-    def __init__(self, stops: tuple[str, ...]) -> None:
+    def __init__(self, stops: tuple[str, ...], *, include: bool = False) -> None:
+        """`include`: the stop string itself is shown."""
         self._stops = stops
+        self._include = include
         self._held = ""
         self.stopped = False
 
-    def push(self, text: str) -> str:
+    def push(self, text: str, *, may_stop: bool = True) -> str:
         """Add text, return what is safe to show. After a stop was found, returns ""."""
         if not self._stops or self.stopped:
             return "" if self.stopped else text
+        if not may_stop:
+            return self.flush() + text
         held = self._held + text
         found = [(where + len(stop), where) for stop in self._stops if (where := held.find(stop)) >= 0]
         if found:
             self.stopped = True
             self._held = ""
-            return held[: min(found)[1]]
+            end, where = min(found)
+            return held[: end if self._include else where]
         keep = max(self._overlap(held, stop) for stop in self._stops)
         self._held = held[len(held) - keep :]
         return held[: len(held) - keep]
@@ -49,31 +54,41 @@ class StopStrings:
 class Detokenizer:
     """One request's text. `push` a token, get the text that became certain; bytes of unfinished characters wait."""
 
-    def __init__(self, backend: BackendTokenizer, stops: tuple[str, ...], prompt: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        backend: BackendTokenizer,
+        stops: tuple[str, ...],
+        prompt: Sequence[int] = (),
+        *,
+        skip_special_tokens: bool = True,
+        include_stop: bool = False,
+    ) -> None:
         """`prompt` is what the text follows: SentencePiece tokenizers drop the space of a text's first word."""
         self._backend = backend
+        self._skip = skip_special_tokens
         before = list(prompt[-_TAIL:])
-        if backend.decode(before, skip_special_tokens=True).endswith("\ufffd"):
+        if backend.decode(before, skip_special_tokens=self._skip).endswith("\ufffd"):
             before = []  # the prompt ends within a character, which will not be repeated
-        self._stream = DecodeStream(ids=before, skip_special_tokens=True)
+        self._stream = DecodeStream(ids=before, skip_special_tokens=self._skip)
         self._unfinished: list[int] = []
-        self._stops = StopStrings(stops)
+        self._stops = StopStrings(stops, include=include_stop)
 
     @property
     def stopped(self) -> bool:
         """A stop string was reached."""
         return self._stops.stopped
 
-    def push(self, token: int) -> str:
+    def push(self, token: int, *, may_stop: bool = True) -> str:
+        """`may_stop`: whether a stop string that is complete with this token counts."""
         text = self._stream.step(self._backend, token)
         if text is None:
             self._unfinished.append(token)
             return ""
         self._unfinished.clear()
-        return self._stops.push(text)
+        return self._stops.push(text, may_stop=may_stop)
 
     def finish(self) -> str:
         """The rest at the end of the request; bytes that never became a character show as U+FFFD."""
-        rest = self._backend.decode(self._unfinished, skip_special_tokens=True) if self._unfinished else ""
+        rest = self._backend.decode(self._unfinished, skip_special_tokens=self._skip) if self._unfinished else ""
         self._unfinished.clear()
         return self._stops.push(rest) + self._stops.flush()

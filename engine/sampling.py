@@ -8,7 +8,8 @@ is zero noise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_float, c_int64, c_uint64
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ from engine.upload import upload
 _MASK = (1 << 64) - 1
 
 
+Edit = Callable[[Tensor], None]  # changes a row of logits [vocab] in place
+
+
 class Draw(NamedTuple):
     """Tokens [rows] and, where asked for, the top-1 probability [rows] of the processed distribution."""
 
@@ -31,12 +35,19 @@ class Draw(NamedTuple):
 
 
 def draw(
-    logits: Tensor, params: Sequence[SamplingParams], positions: Sequence[int], *, confidence: bool = False
+    logits: Tensor,
+    params: Sequence[SamplingParams],
+    positions: Sequence[int],
+    *,
+    confidence: bool = False,
+    edits: Sequence[Edit | None] = (),
 ) -> Draw:
     """Draw one token per row: logits [rows, vocab], the request's parameters and the token's position for each row.
 
-    Exact ties go to the lowest id. Confidence of a greedy row is that of the softmax at temperature 1.
+    `edits`, one a row if there are any, come first: penalties, bias, masks. Exact ties go to the lowest id. Confidence
+    of a greedy row is that of the softmax at temperature 1.
     """
+    logits = _edited(logits, edits)
     greedy = all(p.temperature == 0.0 for p in params)
     if greedy and logits.device.type == "cpu" and logits.dtype != torch.float64 and (native := loaded()):
         return _top(native, logits.float().contiguous(), confidence)
@@ -44,9 +55,15 @@ def draw(
 
 
 def launch(
-    logits: Tensor, params: Sequence[SamplingParams], positions: Sequence[int], *, confidence: bool = False
+    logits: Tensor,
+    params: Sequence[SamplingParams],
+    positions: Sequence[int],
+    *,
+    confidence: bool = False,
+    edits: Sequence[Edit | None] = (),
 ) -> Launched:
     """`draw` that does not wait for the device."""
+    logits = _edited(logits, edits)
     scores = logits if logits.dtype == torch.float64 else logits.float()
     if all(p.temperature == 0.0 for p in params):
         return Launched(scores.argmax(-1), scores if confidence else None)
@@ -55,6 +72,16 @@ def launch(
     rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
     _add_gumbel(noisy, rows, [params[r].seed for r in rows], [positions[r] for r in rows])
     return Launched(noisy.argmax(-1), scores if confidence else None)
+
+
+def _edited(logits: Tensor, edits: Sequence[Edit | None]) -> Tensor:
+    if not any(edits):
+        return logits
+    scores = logits.clone() if logits.dtype == torch.float64 else logits.to(torch.float32, copy=True)
+    for row, edit in zip(scores, edits, strict=True):
+        if edit is not None:
+            edit(row)
+    return scores
 
 
 class Launched:
@@ -94,21 +121,25 @@ def top_probability(scores: Tensor) -> Tensor:
 
 
 def process(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
-    """Temperature, then top-k, then top-p: scores [rows, vocab] -> the same with excluded ids at -inf."""
+    """Temperature, then top-k, top-p and min-p: scores [rows, vocab] -> the same with excluded ids at -inf."""
     temperature = upload([p.temperature or 1.0 for p in params], scores.device, scores.dtype)
     scores = scores / temperature[:, None]
-    cut = [row for row, p in enumerate(params) if p.temperature > 0.0 and (p.top_k > 0 or p.top_p < 1.0)]
+    cut = [
+        row for row, p in enumerate(params) if p.temperature > 0.0 and (p.top_k > 0 or p.top_p < 1.0 or p.min_p > 0.0)
+    ]
     if cut and scores.device.type != "cpu":
         where = upload(cut, scores.device)
         scores[where] = _truncate_rows(scores[where], [params[row] for row in cut])
     else:
         for row in cut:
-            scores[row] = _truncate(scores[row], params[row].top_k, params[row].top_p)
+            scores[row] = _truncate(scores[row], params[row])
     return scores
 
 
-def _truncate(scores: Tensor, top_k: int, top_p: float) -> Tensor:
-    """Keep the top_k highest, then the fewest of these that hold top_p of the mass: scores [vocab]."""
+def _truncate(scores: Tensor, params: SamplingParams) -> Tensor:
+    """Keep the top_k highest, of these the fewest that hold top_p of the mass, of these those of at least min_p times
+    the highest probability: scores [vocab]."""
+    top_k, top_p = params.top_k, params.top_p
     ordered, ids = scores.sort(descending=True, stable=True)
     if 0 < top_k < ordered.shape[0]:
         ordered, ids = ordered[:top_k], ids[:top_k]
@@ -116,6 +147,9 @@ def _truncate(scores: Tensor, top_k: int, top_p: float) -> Tensor:
         probabilities = ordered.softmax(-1)
         before = probabilities.cumsum(-1) - probabilities
         keep = int((before < top_p).sum().clamp_(min=1))
+        ordered, ids = ordered[:keep], ids[:keep]
+    if params.min_p > 0.0:
+        keep = int((ordered >= ordered[0] + math.log(params.min_p)).sum())
         ordered, ids = ordered[:keep], ids[:keep]
     return torch.full_like(scores, float("-inf")).scatter_(0, ids, ordered)
 
@@ -131,6 +165,10 @@ def _truncate_rows(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     probabilities = ordered.softmax(-1)
     before = probabilities.cumsum(-1) - probabilities
     ordered = ordered.masked_fill((before >= top_p[:, None]) & (rank > 0), float("-inf"))
+    least = [math.log(p.min_p) if p.min_p > 0.0 else float("-inf") for p in params]
+    ordered = ordered.masked_fill(
+        ordered < ordered[:, :1] + upload(least, scores.device, scores.dtype)[:, None], float("-inf")
+    )
     return torch.empty_like(scores).scatter_(1, ids, ordered)
 
 

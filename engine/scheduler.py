@@ -145,7 +145,10 @@ class Scheduler:
     def _work(self, request: Request, rows: int, plan: Plan | None, record: int) -> Work:
         tokens = tuple(request.tokens[request.computed : request.computed + rows])
         samples = rows == request.pending
-        return Work(request.id, request.slab, request.computed, tokens, samples, request.sampling, plan, record)
+        processor = request.processor if samples else None
+        return Work(
+            *(request.id, request.slab, request.computed, tokens, samples, request.sampling, plan, record), processor
+        )
 
     def _reserve(self, request: Request) -> None:
         """Cache room for a request's tokens, if need be by preempting the youngest, which may be the request itself."""
@@ -173,7 +176,7 @@ class Scheduler:
             if output.tokens:
                 text = self._emit(request, output)
                 rounds.append(self._account(request, work, output))
-                events.append(self._event(request, text, rounds[-1].emitted))
+                events.append(self._event(request, text, rounds[-1].emitted, output))
             self.blocks.seal(request.slab, request.tokens, request.computed)
             if request.finish_reason is not None:
                 self._retire(request, request.finish_reason)
@@ -187,17 +190,24 @@ class Scheduler:
         if request.first_token is None:
             request.first_token = request.last_token
         text: list[str] = []
+        sampling, detokenizer = request.sampling, request.detokenizer
+        before = len(request.tokens)
         for token in output.tokens:
             request.tokens.append(token)
-            text.append(request.detokenizer.push(token))
-            if request.detokenizer.stopped or (token in self._eos and not request.sampling.ignore_eos):
+            early = request.completion_tokens <= sampling.min_tokens
+            ends = (token in self._eos and not sampling.ignore_eos) or token in sampling.stop_token_ids
+            if not ends or sampling.include_stop:
+                text.append(detokenizer.push(token, may_stop=not early))
+            if detokenizer.stopped or ends:
                 request.finish_reason = FinishReason.STOP
             elif request.room <= 0:
                 request.finish_reason = FinishReason.LENGTH
             if request.finish_reason is not None:
-                text.append(request.detokenizer.finish())
+                text.append(detokenizer.finish())
                 request.computed = min(request.computed, len(request.tokens))
                 break
+        if request.processor is not None:
+            request.processor.advance(request.tokens[before:])
         return "".join(text)
 
     @staticmethod
@@ -230,7 +240,7 @@ class Scheduler:
             reselected=reselected,
         )
 
-    def _event(self, request: Request, text: str, emitted: int) -> TokenEvent:
+    def _event(self, request: Request, text: str, emitted: int, output: WorkOutput) -> TokenEvent:
         done = request.finish_reason is not None
         return TokenEvent(
             request_id=request.id,
@@ -242,6 +252,7 @@ class Scheduler:
             cached_tokens=request.cached_tokens,
             speculation=request.speculation() if done else None,
             timing=self._timing(request) if done else None,
+            logprobs=output.logprobs[:emitted],
         )
 
     @staticmethod

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -16,9 +17,9 @@ from engine.draft.base import References
 from engine.model.attention import Segment
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder
-from engine.sampling import draw, launch
+from engine.sampling import Edit, draw, launch
 from engine.step import Work, WorkOutput
-from engine.types import SamplingParams
+from engine.types import SamplingParams, TokenLogprobs
 from engine.upload import upload
 
 
@@ -37,6 +38,12 @@ class Draft:
         assert plan is not None
         return len(self.tokens) < plan.gamma and (not self.confidences or self.confidences[-1] >= plan.min_confidence)
 
+    @property
+    def edit(self) -> Edit | None:
+        """What the request asks to be done to the logits of the next token."""
+        processor = self.work.processor
+        return None if processor is None else partial(processor.edit, drafted=tuple(self.tokens))
+
     def add(self, token: int, confidence: float) -> None:
         self.tokens.append(token)
         self.confidences.append(confidence)
@@ -53,6 +60,7 @@ def propose(
     are the same.
     """
     drafts = [Draft(w) for w in work if w.gamma > 0]
+    late = late and not any(d.work.processor for d in drafts)  # which have to know every token
     passes = 0
     current = _DraftPass(decoder, attention, drafts) if drafts else None
     while current:
@@ -60,7 +68,7 @@ def propose(
         live = current.read()
         passes += 1
         worth = max((d.work.plan.pass_worth for d in live if d.work.plan), default=0.0)
-        if not live or (len(drafts) > 1 and sum(d.reach for d in live) < worth):
+        if not live or sum(d.reach for d in live) < worth:
             break
         current = ahead or _DraftPass(decoder, attention, live)
     return drafts, passes
@@ -82,7 +90,11 @@ class _DraftPass:
         else:
             x = decoder.embed_ids(last)
         x = decoder.run_plans(x, batch, [d.work.plan.variants for d in drafts if d.work.plan])
-        self._drawn = launch(decoder.head(x), [d.work.sampling for d in drafts], [e + 1 for e in ends], confidence=True)
+        self._drawn = launch(
+            *(decoder.head(x), [d.work.sampling for d in drafts], [e + 1 for e in ends]),
+            confidence=True,
+            edits=() if unread else [d.edit for d in drafts],
+        )
 
     def next(self) -> _DraftPass | None:
         """The pass after this one, for all that may go on by their length; before this one is read."""
@@ -116,7 +128,7 @@ def verify(
     outputs: list[WorkOutput] = []
     first = 0
     for w, r in zip(work, rows, strict=True):
-        said = next(targets) if w.samples else []
+        said, logits = next(targets) if w.samples else ([], None)
         draft = drafted.get(w.request_id)
         guesses = draft.tokens if draft else []
         accepted = next((i for i, g in enumerate(guesses) if g != said[i]), len(guesses))
@@ -127,6 +139,9 @@ def verify(
                 drafted=len(guesses),
                 confidences=tuple(draft.confidences) if draft else (),
                 references=_references(states, w, first, verified) if states and w.record else None,
+                logprobs=()
+                if logits is None or w.sampling.logprobs is None
+                else token_logprobs(logits[: accepted + 1], said[: accepted + 1], w.sampling.logprobs),
             )
         )
         first += len(r)
@@ -135,12 +150,14 @@ def verify(
 
 def _draw_targets(
     decoder: Decoder, x: Tensor, work: Sequence[Work], rows: Sequence[tuple[int, ...]]
-) -> list[list[int]]:
-    """The target's token after every row from the last known token on, for each request that samples."""
+) -> list[tuple[list[int], Tensor]]:
+    """The target's token after every row from the last known token on, for each request that samples; and the logits
+    [tokens, vocab]."""
     picked: list[int] = []
     params: list[SamplingParams] = []
     positions: list[int] = []
     counts: list[int] = []
+    edits: list[Edit | None] = []
     first = 0
     for w, r in zip(work, rows, strict=True):
         if w.samples:
@@ -149,13 +166,30 @@ def _draw_targets(
             params += [w.sampling] * (len(r) - skip)
             positions += range(w.start + skip + 1, w.start + len(r) + 1)
             counts.append(len(r) - skip)
+            if w.processor is None:
+                edits += [None] * (len(r) - skip)
+            else:
+                edits += [partial(w.processor.edit, drafted=r[skip + 1 : i + 1]) for i in range(skip, len(r))]
         first += len(r)
     if not picked:
         return []
     if len(picked) < first:
         x = x.index_select(0, upload(picked, x.device))
-    tokens = iter(draw(decoder.head(x), params, positions).tokens)
-    return [[next(tokens) for _ in range(count)] for count in counts]
+    logits = decoder.head(x)
+    tokens = iter(draw(logits, params, positions, edits=edits).tokens)
+    return [
+        ([next(tokens) for _ in range(n)], part) for n, part in zip(counts, torch.split(logits, counts), strict=True)
+    ]
+
+
+def token_logprobs(logits: Tensor, tokens: Sequence[int], top: int) -> tuple[TokenLogprobs, ...]:
+    """Log-softmax of unprocessed logits [tokens, vocab] at these tokens, and the `top` likeliest of each row."""
+    shares = torch.log_softmax(logits.float(), dim=-1)
+    own = shares.gather(1, upload(tokens, logits.device)[:, None])[:, 0].tolist()
+    best = shares.topk(min(top, shares.shape[1]))
+    pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    likeliest = [tuple(zip(ids, values, strict=True)) for ids, values in pairs]
+    return tuple(TokenLogprobs(*facts) for facts in zip(tokens, own, likeliest, strict=True))
 
 
 def _references(states: list[Tensor], work: Work, first: int, verified: int) -> References:

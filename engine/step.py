@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from engine.draft.base import Plan, References
 from engine.kv.blocks import Placement
-from engine.types import SamplingParams
+from engine.types import SamplingParams, TokenLogprobs
+
+if TYPE_CHECKING:
+    from engine.logits import LogitsProcessor
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,7 @@ class Work:
     sampling: SamplingParams
     plan: Plan | None = None  # with gamma > 0: draft before verification
     record: int = 0  # verified rows to keep as references, at most
+    processor: LogitsProcessor | None = None  # of the request's logits; knows the tokens before these
 
     @property
     def gamma(self) -> int:
@@ -54,6 +59,7 @@ class WorkOutput:
     drafted: int = 0
     confidences: tuple[float, ...] = ()
     references: References | None = None
+    logprobs: tuple[TokenLogprobs, ...] = ()  # of the tokens, where asked for
 
     @property
     def accepted(self) -> int:

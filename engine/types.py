@@ -15,6 +15,7 @@ from engine.errors import ContextLengthError, RequestError, UnknownPolicyError
 if TYPE_CHECKING:
     from engine.detokenize import Detokenizer
     from engine.draft.base import DraftPolicy, Plan
+    from engine.logits import LogitsProcessor
 
 
 class FinishReason(StrEnum):
@@ -33,9 +34,19 @@ class SamplingParams:
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = -1  # -1 or 0: off
+    min_p: float = 0.0  # least share of the top token's probability
     seed: int = 0
     stop: tuple[str, ...] = ()
+    stop_token_ids: tuple[int, ...] = ()
     ignore_eos: bool = False
+    min_tokens: int = 0  # before the answer may end
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    repetition_penalty: float = 1.0
+    logit_bias: tuple[tuple[int, float], ...] = ()  # (token id, added to its logit)
+    logprobs: int | None = None  # alternatives to report beside each token; None: no log-probabilities at all
+    skip_special_tokens: bool = True  # in the text
+    include_stop: bool = False  # in the text: the stop string or token that ended it
 
     @property
     def greedy(self) -> bool:
@@ -79,6 +90,15 @@ class SpeculationStats(_Positional):
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLogprobs(_Positional):
+    """Of one token: its log-probability in the target's distribution before any processing, and the likeliest ids."""
+
+    token_id: int
+    logprob: float
+    top: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TokenEvent(_Positional):
     """What one engine round adds to one request. `text` is complete UTF-8, already cut at stop strings.
 
@@ -94,6 +114,7 @@ class TokenEvent(_Positional):
     cached_tokens: int = 0  # of the prompt, taken from the prefix cache
     speculation: SpeculationStats | None = None
     timing: RequestTiming | None = None
+    logprobs: tuple[TokenLogprobs, ...] = ()  # one a token, where asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +227,7 @@ class Request:
     arrival: float
     limit: int  # most tokens prompt + completion may reach
     detokenizer: Detokenizer
+    processor: LogitsProcessor | None = None
 
     # grows with every round
     tokens: list[int] = field(default_factory=list)  # prompt and completion

@@ -26,7 +26,7 @@ class Plan:
     `variants[i]` of sublayer i: 0 = skip, 1 = run (room for more). A draft ends after `gamma` tokens, or with a token
     whose top-1 probability is below `min_confidence` (that token is still verified: its row costs next to nothing).
     Requests that draft together share each pass; the drafting of all ends once the tokens that a further pass may
-    bring are fewer than the `pass_worth` tokens that its time is worth.
+    bring, by the confidences, are fewer than the `pass_worth` tokens that its time is worth (0: no such rule).
     """
 
     variants: tuple[int, ...]

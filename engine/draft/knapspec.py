@@ -73,7 +73,8 @@ class KnapSpec:
         if not all(-layers <= layer < layers for layer in self._config.knapspec_protect):
             raise ConfigError(f"knapspec_protect names a layer that is not there: the model has {layers}")
         self.searcher = Searcher(self._config, self._costs, self._clock, layers)
-        self.library = Library(self._costs, layers, self._config.knapspec_gamma)
+        marginal = self._config.knapspec_stop == "marginal"
+        self.library = Library(self._costs, layers, self._config.knapspec_gamma, marginal=marginal)
         for variants, counts in (context.prior.plans if context.prior else {}).items():
             if self.searcher.allows(variants, 0):
                 self.library.add(variants, AcceptanceCounts.of(counts))

@@ -42,10 +42,11 @@ class Choice(NamedTuple):
 class Library:
     """At most `MOST_PLANS` plans, by their variants, in the order in which they came."""
 
-    def __init__(self, costs: CostModel, layers: int, gamma: int) -> None:
-        """`gamma`: most tokens that a plan may draft."""
+    def __init__(self, costs: CostModel, layers: int, gamma: int, *, marginal: bool = False) -> None:
+        """`gamma`: most tokens that a plan may draft; `marginal`: they stop by what a pass is worth alone."""
         self._costs = costs
         self._gamma = gamma
+        self._marginal = marginal
         self._whole = (1,) * (2 * layers)
         self._plans: dict[Variants, Known] = {}
         self._plain: dict[int, Trust] = defaultdict(Trust)
@@ -131,8 +132,14 @@ class Library:
         index, threshold, gamma = objective.corrected(trust).argmax()
         promise = float(trust[index] * objective.tpt[index, threshold, gamma])
         drafted, accepted = (float(a[index, threshold, gamma]) for a in (objective.drafted, objective.accepted))
-        worth = _PASS_WORTH * requests * promise * self._costs.draft_pass(unions[index], contexts)
-        plan = Plan(plans[index], gamma, THRESHOLDS[threshold], worth, promise, min(accepted / drafted, 1.0))
+        confidence, worth = THRESHOLDS[threshold], 0.0
+        if self._marginal:
+            confidence, gamma = 0.0, self._gamma
+        if requests > 1 or self._marginal:
+            row = self._costs.verify_pass(requests + 1, contexts) - self._costs.verify_pass(requests, contexts)
+            seconds = self._costs.draft_pass(unions[index], contexts) + max(row, 0.0)
+            worth = _PASS_WORTH * requests * promise * seconds
+        plan = Plan(plans[index], gamma, confidence, worth, promise, min(accepted / drafted, 1.0))
         assert plain.plan.predicted_tpt is not None
         return Choice(plan, promise / plain.plan.predicted_tpt, float(trust[index]))
 

@@ -24,7 +24,7 @@ def ours(logits: torch.Tensor, params: SamplingParams, draws: int) -> list[int]:
 
 
 def expected(logits: torch.Tensor, params: SamplingParams) -> list[float]:
-    """The processed distribution by enumeration: temperature, then top-k, then the fewest ids that hold top_p."""
+    """The processed distribution by enumeration: temperature, top-k, the fewest ids that hold top_p, min-p."""
     weights = {i: math.exp(float(x) / params.temperature) for i, x in enumerate(logits.tolist())}
     order = sorted(weights, key=lambda i: (-weights[i], i))
     if params.top_k > 0:
@@ -36,6 +36,7 @@ def expected(logits: torch.Tensor, params: SamplingParams) -> list[float]:
             break
         kept.append(i)
         mass += weights[i] / total
+    kept = [i for i in kept if weights[i] >= params.min_p * max(weights.values())]
     total = sum(weights[i] for i in kept)
     return [weights[i] / total if i in kept else 0.0 for i in range(len(logits))]
 
@@ -57,6 +58,8 @@ CASES = [
     SamplingParams(temperature=1.3, top_k=3, seed=3),
     SamplingParams(temperature=1.0, top_p=0.8, seed=4),
     SamplingParams(temperature=0.9, top_k=4, top_p=0.7, seed=5),
+    SamplingParams(temperature=1.2, min_p=0.25, seed=6),
+    SamplingParams(temperature=0.9, top_p=0.95, min_p=0.3, seed=7),
 ]
 
 
@@ -156,10 +159,13 @@ def test_ties_go_to_the_lowest_id() -> None:
 def test_rows_cut_together_are_cut_as_they_are_alone() -> None:
     """What a GPU does, which must not wait between rows."""
     generator = torch.Generator().manual_seed(0)
-    cuts = [(0, 0.9), (5, 1.0), (5, 0.5), (1, 1.0), (0, 1e-9), (-1, 0.999), (1000, 0.3)]
-    params = [SamplingParams(temperature=1.0, top_k=k, top_p=p) for k, p in cuts]
+    cuts = [
+        *((0, 0.9, 0.0), (5, 1.0, 0.0), (5, 0.5, 0.0), (1, 1.0, 0.0), (0, 1e-9, 0.0), (-1, 0.999, 0.0)),
+        *((1000, 0.3, 0.0), (0, 1.0, 0.1), (6, 0.9, 0.05), (0, 1.0, 1.0)),
+    ]
+    params = [SamplingParams(temperature=1.0, top_k=k, top_p=p, min_p=m) for k, p, m in cuts]
     scores = torch.randn(len(cuts), 40, dtype=torch.float64, generator=generator).mul_(3)
     scores[:, 7] = scores[:, 3]  # a tie: the lower id comes first
     together = _truncate_rows(scores, params)
-    for row, (k, p) in enumerate(cuts):
-        torch.testing.assert_close(together[row], _truncate(scores[row], k, p), rtol=0, atol=0)
+    for row, one in enumerate(params):
+        torch.testing.assert_close(together[row], _truncate(scores[row], one), rtol=0, atol=0)

@@ -1,0 +1,98 @@
+"""What a request asks to be done to its logits before the temperature: penalties, bias, bans (METHODS section 0)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+from engine.types import SamplingParams
+from engine.upload import upload
+
+_ROOM = 256  # ids
+
+
+class LogitsProcessor:
+    """The state of one request, which knows the tokens that count so far.
+
+    In this order: repetition penalty over prompt and answer, frequency and presence penalty over the answer, bias, and
+    no end of the answer before `min_tokens`. Elementwise, so a row's result does not depend on the rows beside it.
+    """
+
+    def __init__(self, sampling: SamplingParams, prompt: Sequence[int], end_ids: Sequence[int]) -> None:
+        """`end_ids` end an answer, unless the request ignores them."""
+        self._sampling = sampling
+        self._penalties = needs_history(sampling)
+        self._generated = 0
+        self._bias = [token for token, _ in sampling.logit_bias], [bias for _, bias in sampling.logit_bias]
+        ends = (() if sampling.ignore_eos else tuple(end_ids)) + sampling.stop_token_ids
+        self._ends = sorted(set(ends)) if sampling.min_tokens else []
+        self._where: dict[int, int] = {}  # token -> index below
+        self._ids = torch.zeros(_ROOM, dtype=torch.int64)
+        self._counts = torch.zeros(_ROOM)  # in the answer
+        if sampling.repetition_penalty != 1.0:
+            self._see(prompt)
+
+    def advance(self, tokens: Sequence[int]) -> None:
+        """These were emitted."""
+        self._generated += len(tokens)
+        if self._penalties:
+            self._see(tokens)
+            self._add(tokens, 1.0)
+
+    def edit(self, scores: Tensor, drafted: Sequence[int]) -> None:
+        """Change one row of logits, scores [vocab], in place: that of the token after these drafted ones."""
+        if self._penalties:
+            known = len(self._where)
+            self._see(drafted)
+            self._add(drafted, 1.0)
+            self._penalise(scores)
+            self._add(drafted, -1.0)
+            for token in [token for token in drafted if self._where.get(token, -1) >= known]:
+                self._where.pop(token, None)
+        if self._bias[0]:
+            scores[upload(self._bias[0], scores.device)] += upload(self._bias[1], scores.device, scores.dtype)
+        if self._ends and self._generated + len(drafted) < self._sampling.min_tokens:
+            scores[upload(self._ends, scores.device)] = float("-inf")
+
+    def _see(self, tokens: Iterable[int]) -> None:
+        for token in tokens:
+            if token not in self._where:
+                index = len(self._where)
+                if index == len(self._ids):
+                    self._ids = torch.cat([self._ids, torch.zeros_like(self._ids)])
+                    self._counts = torch.cat([self._counts, torch.zeros_like(self._counts)])
+                self._where[token] = index
+                self._ids[index], self._counts[index] = token, 0.0
+
+    def _add(self, tokens: Iterable[int], amount: float) -> None:
+        for token in tokens:
+            self._counts[self._where[token]] += amount
+
+    def _penalise(self, scores: Tensor) -> None:
+        known = len(self._where)
+        if not known:
+            return
+        sampling = self._sampling
+        ids = self._ids[:known].to(scores.device, non_blocking=True)
+        counts = self._counts[:known].to(scores.device, scores.dtype, non_blocking=True)
+        picked = scores[ids]
+        if sampling.repetition_penalty != 1.0:
+            penalty = sampling.repetition_penalty
+            picked = torch.where(picked > 0, picked / penalty, picked * penalty)
+        picked = picked - sampling.frequency_penalty * counts - sampling.presence_penalty * (counts > 0)
+        scores[ids] = picked
+
+
+def needs_history(sampling: SamplingParams) -> bool:
+    """Whether any penalty is asked for."""
+    penalties = sampling.presence_penalty, sampling.frequency_penalty, sampling.repetition_penalty - 1.0
+    return any(penalty != 0.0 for penalty in penalties)
+
+
+def make_processor(sampling: SamplingParams, prompt: Sequence[int], end_ids: Sequence[int]) -> LogitsProcessor | None:
+    """What a request needs; None if its logits stay as they are."""
+    if needs_history(sampling) or sampling.logit_bias or sampling.min_tokens:
+        return LogitsProcessor(sampling, prompt, end_ids)
+    return None

@@ -1,0 +1,237 @@
+"""Penalties, bias, least lengths, stop tokens, log-probabilities: by their definition, and the same when drafting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+import torch
+from support import GREEDY, answer, chat_ids, load
+from torch import Tensor
+
+from engine.build import LoadedModel
+from engine.config import EngineConfig
+from engine.core import EngineCore
+from engine.logits import LogitsProcessor, make_processor
+from engine.sampling import draw
+from engine.types import GenerateRequest, SamplingParams, TokenEvent
+
+WARM = replace(GREEDY, max_tokens=48, temperature=0.9, ignore_eos=True)
+CHANGES: dict[str, dict[str, Any]] = {
+    "min_p": {"min_p": 0.2, "temperature": 2.0},
+    "presence": {"presence_penalty": 1.5},
+    "frequency": {"frequency_penalty": 1.0},
+    "negative": {"presence_penalty": -1.0, "frequency_penalty": -0.5},
+    "repetition": {"repetition_penalty": 1.4},
+    "bias": {"logit_bias": ((20, 8.0), (300, -100.0), (301, 5.0))},
+    "all": {"presence_penalty": 0.5, "frequency_penalty": 0.3, "repetition_penalty": 1.2, "logit_bias": ((30, 4.0),)},
+}
+
+
+@pytest.fixture(scope="module")
+def model() -> LoadedModel:
+    return load(torch.float64)
+
+
+@pytest.fixture(scope="module")
+def core(model: LoadedModel) -> EngineCore:
+    return model.core(EngineConfig(layerskip_exit=model.spec.layers - 2, draft_confidence=0.0))
+
+
+@pytest.fixture(scope="module")
+def ids(core: EngineCore, prompts: Sequence[str]) -> list[tuple[int, ...]]:
+    return [chat_ids(core, text) for text in prompts[::25]]
+
+
+def run(core: EngineCore, prompt: tuple[int, ...], sampling: SamplingParams, policy: str) -> list[TokenEvent]:
+    core.add(GenerateRequest("a", prompt, sampling, policy))
+    events: list[TokenEvent] = []
+    while not core.scheduler.idle:
+        events += [event for event in core.step().events if isinstance(event, TokenEvent)]
+    return events
+
+
+def tokens(events: Sequence[TokenEvent]) -> list[int]:
+    return [token for event in events for token in event.token_ids]
+
+
+def accepted(events: Sequence[TokenEvent]) -> int:
+    assert events[-1].speculation is not None
+    return events[-1].speculation.num_accepted_draft_tokens
+
+
+# -- the definition ----------------------------------------------------------------------------------------------------
+
+
+def naive(logits: Tensor, sampling: SamplingParams, prompt: Sequence[int], said: Sequence[int]) -> list[float]:
+    """One row, token by token, as the documents of OpenAI (penalties, bias) and of CTRL's authors (repetition) say."""
+    scores = logits.tolist()
+    counts = Counter(said)
+    for token, score in enumerate(scores):
+        if sampling.repetition_penalty != 1.0 and token in {*prompt, *said}:
+            scores[token] = score / sampling.repetition_penalty if score > 0 else score * sampling.repetition_penalty
+        scores[token] -= counts[token] * sampling.frequency_penalty
+        scores[token] -= (counts[token] > 0) * sampling.presence_penalty
+        scores[token] += dict(sampling.logit_bias).get(token, 0.0)
+        if len(said) < sampling.min_tokens and token in (0, *sampling.stop_token_ids):
+            scores[token] = float("-inf")
+    return scores
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_row_is_edited_by_the_definition(seed: int) -> None:
+    """Whatever was said, whatever was drafted and thrown away meanwhile."""
+    random = Random(seed)
+    vocab = 40
+    sampling = SamplingParams(
+        presence_penalty=random.choice([0.0, 0.7, -2.0]),
+        frequency_penalty=random.choice([0.0, 0.4, -0.3]),
+        repetition_penalty=random.choice([1.0, 1.3, 0.8]),
+        logit_bias=((3, 2.0), (5, -100.0)) if random.random() < 0.5 else (),
+        min_tokens=random.choice([0, 4]),
+        stop_token_ids=(7,),
+    )
+    prompt = [random.randrange(vocab) for _ in range(random.choice([1, 10, 600]))]
+    processor = LogitsProcessor(sampling, prompt, (0,))
+    said: list[int] = []
+    for _ in range(8):
+        for length in (0, 1, 5):
+            drafted = [random.randrange(vocab) for _ in range(length)]
+            logits = torch.randn(vocab, generator=torch.Generator().manual_seed(random.randrange(10**6))).double()
+            edited = logits.clone()
+            processor.edit(edited, drafted)
+            assert edited.tolist() == pytest.approx(naive(logits, sampling, prompt, [*said, *drafted]))
+        new = [random.randrange(vocab) for _ in range(random.randrange(4))]
+        processor.advance(new)
+        said += new
+
+
+def test_requests_that_ask_for_nothing_have_no_processor() -> None:
+    assert make_processor(SamplingParams(top_k=3, min_p=0.1, stop=("x",), logprobs=2), (1, 2), (0,)) is None
+
+
+def test_rows_do_not_touch_each_other() -> None:
+    logits = torch.randn(3, 9)
+    before = logits.clone()
+    drawn = draw(
+        logits, [GREEDY] * 3, range(3), edits=[None, lambda row: row.index_fill_(0, torch.arange(8), -9e9), None]
+    )
+    assert drawn.tokens == [int(before[0].argmax()), 8, int(before[2].argmax())]
+    assert torch.equal(logits, before), "log-probabilities are asked of these later"
+
+
+# -- under drafting ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+@pytest.mark.parametrize("name", CHANGES)
+def test_drafting_changes_no_token(core: EngineCore, ids: list[tuple[int, ...]], name: str, temperature: float) -> None:
+    sampling = replace(WARM, **({"temperature": temperature} | CHANGES[name]))
+    plain = answer(core, ids, sampling, ["none"])
+    assert answer(core, ids, sampling, ["layerskip"]) == plain
+    assert answer(core, ids, sampling, ["knapspec", "fixed"], concurrency=3) == plain
+    assert accepted(run(core, ids[0], sampling, "layerskip")) > 0
+    neutral = replace(WARM, temperature=sampling.temperature)
+    assert answer(core, ids, neutral, ["none"]) != plain, "the parameter says something here"
+
+
+def test_preemption_forgets_no_penalty(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    sampling = replace(WARM, **CHANGES["all"])
+    roomy = model.core(EngineConfig())
+    plain = answer(roomy, ids, sampling, ["none"])
+    sizes = [-(-(len(i) + 48) // 16) for i in ids]
+    tight = model.core(EngineConfig())
+    tight.scheduler.blocks.capacity = max(sizes) + 3  # type: ignore[attr-defined]
+    assert answer(tight, ids, sampling, ["layerskip"], concurrency=4) == plain
+    assert tight.scheduler.preemptions > 0
+
+
+# -- when an answer ends -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_an_answer_is_at_least_so_long(core: EngineCore, ids: list[tuple[int, ...]], policy: str) -> None:
+    short = run(core, ids[0], replace(GREEDY, max_tokens=100), policy)
+    assert short[-1].finish_reason == "stop"
+    count = len(tokens(short))
+    longer = tokens(run(core, ids[0], replace(GREEDY, max_tokens=100, min_tokens=count + 5), policy))
+    assert len(longer) >= count + 5
+    assert longer[: count - 1] == tokens(short)[:-1]
+    assert longer[count - 1] not in core.info.eos_token_ids
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_stop_strings_wait_for_the_minimum(core: EngineCore, ids: list[tuple[int, ...]], policy: str) -> None:
+    sampling = replace(GREEDY, max_tokens=40, ignore_eos=True)
+    whole = run(core, ids[0], sampling, policy)
+    text = "".join(event.text for event in whole)
+    stop = text[2:5]
+    early = run(core, ids[0], replace(sampling, stop=(stop,)), policy)
+    assert "".join(event.text for event in early) == text[: text.index(stop)]
+    late = "".join(event.text for event in run(core, ids[0], replace(sampling, stop=(stop,), min_tokens=20), policy))
+    assert late.startswith(text[: text.index(stop) + 3])
+    shown = run(core, ids[0], replace(sampling, stop=(stop,), include_stop=True), policy)
+    assert "".join(event.text for event in shown) == text[: text.index(stop) + 3]
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_stop_tokens_end_an_answer_and_are_not_shown(core: EngineCore, ids: list[tuple[int, ...]], policy: str) -> None:
+    sampling = replace(GREEDY, max_tokens=40, ignore_eos=True)
+    whole = tokens(run(core, ids[0], sampling, policy))
+    token = whole[6]
+    where = whole.index(token)
+    events = run(core, ids[0], replace(sampling, stop_token_ids=(token,)), policy)
+    assert tokens(events) == whole[: where + 1]
+    assert events[-1].finish_reason == "stop"
+    backend = core.tokenizer.backend
+    assert "".join(event.text for event in events) == backend.decode(whole[:where])
+    shown = run(core, ids[0], replace(sampling, stop_token_ids=(token,), include_stop=True), policy)
+    assert "".join(event.text for event in shown) == backend.decode(whole[: where + 1])
+
+
+def test_special_tokens_are_shown_on_request(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
+    sampling = replace(GREEDY, max_tokens=100, ignore_eos=True, logit_bias=((core.info.eos_token_ids[0], 100.0),))
+    name = core.tokenizer.backend.id_to_token(core.info.eos_token_ids[0])
+    hidden = run(core, ids[0], replace(sampling, max_tokens=3), "none")
+    shown = run(core, ids[0], replace(sampling, max_tokens=3, skip_special_tokens=False), "none")
+    assert "".join(event.text for event in hidden) == ""
+    assert "".join(event.text for event in shown) == 3 * name
+
+
+# -- log-probabilities -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_logprobs_are_the_targets_before_any_processing(
+    core: EngineCore, ids: list[tuple[int, ...]], policy: str
+) -> None:
+    sampling = replace(WARM, logprobs=3, presence_penalty=1.0, top_k=2)
+    events = run(core, ids[0], sampling, policy)
+    said = tokens(events)
+    reported = [logprobs for event in events for logprobs in event.logprobs]
+    assert [r.token_id for r in reported] == said
+    runner = core.runner
+    decoder, cache = runner.decoder, runner.attention
+    from engine.model.attention import Segment
+
+    whole = [*ids[0], *said]
+    with torch.inference_mode():
+        x = decoder.run(decoder.embed(whole[:-1]), cache.prepare([Segment(0, 0, len(whole) - 1)]))
+        shares = torch.log_softmax(decoder.head(x), -1)[len(ids[0]) - 1 :]
+    for row, found in zip(shares, reported, strict=True):
+        assert found.logprob == pytest.approx(float(row[found.token_id]), abs=1e-4)
+        best = row.topk(3)
+        assert [token for token, _ in found.top] == best.indices.tolist()
+        assert [value for _, value in found.top] == pytest.approx(best.values.tolist(), abs=1e-4)
+    if policy == "layerskip":
+        assert accepted(events) > 0
+
+
+def test_no_logprobs_unless_asked_for(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
+    assert all(event.logprobs == () for event in run(core, ids[0], WARM, "layerskip"))
+    bare = run(core, ids[0], replace(WARM, logprobs=0), "none")
+    assert all(logprobs.top == () for event in bare for logprobs in event.logprobs)
