@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from engine.clock import Clock
 from engine.detokenize import Detokenizer
@@ -15,6 +16,11 @@ from engine.scheduler import Scheduler
 from engine.step import StepOutput, StepPlan
 from engine.tokenizer import Tokenizer
 from engine.types import EngineInfo, GenerateRequest, Request, RoundReport
+
+if TYPE_CHECKING:
+    from llguidance import LLTokenizer
+
+    from engine.grammar import GrammarMatcher
 
 
 class EngineCore:
@@ -37,7 +43,7 @@ class EngineCore:
         self._policies = policies
         self._made: dict[str, DraftPolicy] = {}
         self._clock = clock
-        self._views: dict[str, View] = {}
+        self._vocabulary: LLTokenizer | None = None
         self.policy(info.default_policy)
 
     def policy(self, name: str) -> DraftPolicy:
@@ -69,9 +75,17 @@ class EngineCore:
                     skip_special_tokens=sampling.skip_special_tokens,
                     include_stop=sampling.include_stop,
                 ),
-                processor=make_processor(sampling, message.prompt, self.info.eos_token_ids),
+                processor=make_processor(sampling, message.prompt, self.info.eos_token_ids, self._match),
             )
         )
+
+    def _match(self, grammar: str) -> GrammarMatcher:
+        """The beginning of an answer of a grammar."""
+        from engine.grammar import GrammarMatcher, vocabulary
+
+        if self._vocabulary is None:
+            self._vocabulary = vocabulary(self.tokenizer.backend, self.info.vocab_size, self.info.eos_token_ids)
+        return GrammarMatcher(self._vocabulary, grammar)
 
     def imagine(self, tokens: Sequence[int]) -> None:
         """Cache made-up keys and values for a prefix, so that timing a long context need not read it first.

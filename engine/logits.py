@@ -1,8 +1,9 @@
-"""What a request asks to be done to its logits before the temperature: penalties, bias, bans (METHODS section 0)."""
+"""What a request asks to be done to its logits before the temperature: penalties, bias, masks (METHODS section 0)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -10,19 +11,29 @@ from torch import Tensor
 from engine.types import SamplingParams
 from engine.upload import upload
 
+if TYPE_CHECKING:
+    from engine.grammar import GrammarMatcher
+
 _ROOM = 256  # ids
 
 
 class LogitsProcessor:
     """The state of one request, which knows the tokens that count so far.
 
-    In this order: repetition penalty over prompt and answer, frequency and presence penalty over the answer, bias, and
-    no end of the answer before `min_tokens`. Elementwise, so a row's result does not depend on the rows beside it.
+    In this order: repetition penalty over prompt and answer, frequency and presence penalty over the answer, bias, no
+    end of the answer before `min_tokens`, the mask of a grammar. Elementwise: a row does not depend on its neighbours.
     """
 
-    def __init__(self, sampling: SamplingParams, prompt: Sequence[int], end_ids: Sequence[int]) -> None:
+    def __init__(
+        self,
+        sampling: SamplingParams,
+        prompt: Sequence[int],
+        end_ids: Sequence[int],
+        grammar: GrammarMatcher | None = None,
+    ) -> None:
         """`end_ids` end an answer, unless the request ignores them."""
         self._sampling = sampling
+        self._grammar = grammar
         self._penalties = needs_history(sampling)
         self._generated = 0
         self._bias = [token for token, _ in sampling.logit_bias], [bias for _, bias in sampling.logit_bias]
@@ -34,9 +45,16 @@ class LogitsProcessor:
         if sampling.repetition_penalty != 1.0:
             self._see(prompt)
 
+    @property
+    def stopped(self) -> bool:
+        """Nothing can follow what was emitted."""
+        return self._grammar is not None and self._grammar.stopped
+
     def advance(self, tokens: Sequence[int]) -> None:
         """These were emitted."""
         self._generated += len(tokens)
+        if self._grammar is not None:
+            self._grammar.advance(tokens)
         if self._penalties:
             self._see(tokens)
             self._add(tokens, 1.0)
@@ -55,6 +73,9 @@ class LogitsProcessor:
             scores[upload(self._bias[0], scores.device)] += upload(self._bias[1], scores.device, scores.dtype)
         if self._ends and self._generated + len(drafted) < self._sampling.min_tokens:
             scores[upload(self._ends, scores.device)] = float("-inf")
+        if self._grammar is not None:
+            allowed = self._grammar.allowed(drafted)[: scores.shape[0]]
+            scores.masked_fill_(~allowed.to(scores.device, non_blocking=True), float("-inf"))
 
     def _see(self, tokens: Iterable[int]) -> None:
         for token in tokens:
@@ -91,8 +112,14 @@ def needs_history(sampling: SamplingParams) -> bool:
     return any(penalty != 0.0 for penalty in penalties)
 
 
-def make_processor(sampling: SamplingParams, prompt: Sequence[int], end_ids: Sequence[int]) -> LogitsProcessor | None:
-    """What a request needs; None if its logits stay as they are."""
-    if needs_history(sampling) or sampling.logit_bias or sampling.min_tokens:
-        return LogitsProcessor(sampling, prompt, end_ids)
+def make_processor(
+    sampling: SamplingParams,
+    prompt: Sequence[int],
+    end_ids: Sequence[int],
+    match: Callable[[str], GrammarMatcher] | None = None,
+) -> LogitsProcessor | None:
+    """What a request needs; None if its logits stay as they are. `match` begins a grammar."""
+    grammar = match(sampling.grammar) if match and sampling.grammar is not None else None
+    if needs_history(sampling) or sampling.logit_bias or sampling.min_tokens or grammar:
+        return LogitsProcessor(sampling, prompt, end_ids, grammar)
     return None

@@ -191,13 +191,15 @@ class Scheduler:
             request.first_token = request.last_token
         text: list[str] = []
         sampling, detokenizer = request.sampling, request.detokenizer
-        before = len(request.tokens)
         for token in output.tokens:
             request.tokens.append(token)
             early = request.completion_tokens <= sampling.min_tokens
             ends = (token in self._eos and not sampling.ignore_eos) or token in sampling.stop_token_ids
             if not ends or sampling.include_stop:
                 text.append(detokenizer.push(token, may_stop=not early))
+            if request.processor is not None:
+                request.processor.advance((token,))
+                ends = ends or request.processor.stopped
             if detokenizer.stopped or ends:
                 request.finish_reason = FinishReason.STOP
             elif request.room <= 0:
@@ -206,8 +208,6 @@ class Scheduler:
                 text.append(detokenizer.finish())
                 request.computed = min(request.computed, len(request.tokens))
                 break
-        if request.processor is not None:
-            request.processor.advance(request.tokens[before:])
         return "".join(text)
 
     @staticmethod

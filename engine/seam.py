@@ -19,6 +19,10 @@ class PromptTokenizer(Protocol):
         """Prompt text of a chat, ready to be encoded. Raises RequestError when the model has no chat template."""
         ...
 
+    def token_bytes(self, token: int) -> bytes:
+        """What one token stands for, a special one its name."""
+        ...
+
     @property
     def longest_token(self) -> int:
         """Characters of the longest token."""

@@ -12,6 +12,16 @@ from engine.errors import ModelError, RequestError
 from engine.model.spec import read_json
 
 
+def _byte_alphabet() -> dict[str, int]:
+    """The characters that stand for bytes in byte-level vocabularies: printable ones for themselves."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + i): byte for i, byte in enumerate(others)}
+
+
+_BYTES = _byte_alphabet()
+
+
 class Tokenizer:
     """tokenizer.json through the `tokenizers` library; chat templates through transformers' sandboxed renderer."""
 
@@ -24,6 +34,8 @@ class Tokenizer:
         """`templates` by name ("default", "tool_use"); `special` are the tokens that templates may ask for."""
         self.backend = backend
         self._longest = max((len(token) for token in backend.get_vocab()), default=1)
+        self._added = frozenset(backend.get_added_tokens_decoder())
+        self._byte_level = "ByteLevel" in str(backend.decoder)
         self._templates = dict(templates or {})
         self._special = dict(special or {})
         if self._templates:
@@ -56,6 +68,19 @@ class Tokenizer:
         """The id of the end-of-sequence token that the tokenizer's config names, if it names one."""
         end = self.backend.token_to_id(self._special.get("eos_token", ""))
         return () if end is None else (end,)
+
+    def token_bytes(self, token: int) -> bytes:
+        """What one token stands for: byte-level and SentencePiece vocabularies; an added token stands for its name."""
+        name = self.backend.id_to_token(token)
+        if name is None:
+            return b""
+        if token in self._added:
+            return name.encode()
+        if self._byte_level:
+            return bytes(_BYTES[character] for character in name if character in _BYTES)
+        if len(name) == 6 and name.startswith("<0x") and name.endswith(">"):
+            return bytes.fromhex(name[3:5])
+        return name.replace("\u2581", " ").encode()
 
     @property
     def longest_token(self) -> int:

@@ -44,6 +44,7 @@ class SamplingParams:
     frequency_penalty: float = 0.0
     repetition_penalty: float = 1.0
     logit_bias: tuple[tuple[int, float], ...] = ()  # (token id, added to its logit)
+    grammar: str | None = None  # what llguidance takes; the answer is of it
     logprobs: int | None = None  # alternatives to report beside each token; None: no log-probabilities at all
     skip_special_tokens: bool = True  # in the text
     include_stop: bool = False  # in the text: the stop string or token that ended it

@@ -1,0 +1,157 @@
+"""Structured output: of its grammar at any temperature, the same when drafting, nobody else disturbed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+import pytest
+import torch
+from llguidance import LLMatcher, LLTokenizer
+from support import GREEDY, answer, chat_ids, load
+
+from engine.build import LoadedModel
+from engine.config import EngineConfig
+from engine.core import EngineCore
+from engine.grammar import GrammarMatcher, vocabulary
+from engine.types import GenerateRequest, SamplingParams, TokenEvent
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 12},
+        "kind": {"enum": ["cat", "dog", "bird"]},
+        "ages": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 3},
+    },
+    "required": ["name", "kind", "ages"],
+    "additionalProperties": False,
+}
+JSON = LLMatcher.grammar_from_json_schema(SCHEMA, overrides={"whitespace_pattern": "[ ]{0,1}"})
+WORDS = LLMatcher.grammar_from_regex(r"(red|green|blue)(, (red|green|blue)){2,30}\.")
+
+
+@pytest.fixture(scope="module")
+def model() -> LoadedModel:
+    return load(torch.float64)
+
+
+@pytest.fixture(scope="module")
+def core(model: LoadedModel) -> EngineCore:
+    return model.core(EngineConfig(layerskip_exit=model.spec.layers - 2, draft_confidence=0.0))
+
+
+@pytest.fixture(scope="module")
+def ids(core: EngineCore, prompts: Sequence[str]) -> list[tuple[int, ...]]:
+    return [chat_ids(core, text) for text in prompts[::34]]
+
+
+@pytest.fixture(scope="module")
+def tokens(core: EngineCore) -> LLTokenizer:
+    return vocabulary(core.tokenizer.backend, core.info.vocab_size, core.info.eos_token_ids)
+
+
+def run(core: EngineCore, prompt: tuple[int, ...], sampling: SamplingParams, policy: str) -> tuple[str, TokenEvent]:
+    core.add(GenerateRequest("a", prompt, sampling, policy))
+    events: list[TokenEvent] = []
+    while not core.scheduler.idle:
+        events += [event for event in core.step().events if isinstance(event, TokenEvent)]
+    return "".join(event.text for event in events), events[-1]
+
+
+def fits(text: str) -> bool:
+    found = json.loads(text)
+    return (
+        list(found) == ["name", "kind", "ages"]
+        and isinstance(found["name"], str)
+        and found["kind"] in ("cat", "dog", "bird")
+        and 1 <= len(found["ages"]) <= 3
+        and all(isinstance(age, int) for age in found["ages"])
+    )
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip", "knapspec"])
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 2.0])
+def test_answers_are_of_their_schema(
+    core: EngineCore, ids: list[tuple[int, ...]], temperature: float, policy: str
+) -> None:
+    for seed, prompt in enumerate(ids):
+        text, last = run(core, prompt, SamplingParams(200, temperature, seed=seed, grammar=JSON), policy)
+        if last.finish_reason == "length":  # a number may be long at such temperatures
+            continue
+        assert last.finish_reason == "stop"
+        assert fits(text), text
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("grammar", [JSON, WORDS], ids=["schema", "regex"])
+def test_drafting_changes_no_token(
+    core: EngineCore, ids: list[tuple[int, ...]], grammar: str, temperature: float
+) -> None:
+    sampling = SamplingParams(80, temperature, grammar=grammar, frequency_penalty=0.2)
+    plain = answer(core, ids, sampling, ["none"])
+    assert answer(core, ids, sampling, ["layerskip"]) == plain
+    assert answer(core, ids, sampling, ["knapspec", "fixed", "none"], concurrency=3) == plain
+    figures = run(core, ids[0], sampling, "layerskip")[1].speculation
+    assert figures is not None
+    assert figures.num_accepted_draft_tokens > 0
+
+
+def test_others_are_not_disturbed(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
+    alone = answer(core, ids[:2], replace(GREEDY, max_tokens=24, ignore_eos=True), ["layerskip"])
+    core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=JSON), "layerskip"))
+    beside: dict[str, list[int]] = {}
+    for index, prompt in enumerate(ids[:2]):
+        core.add(GenerateRequest(str(index), prompt, replace(GREEDY, max_tokens=24, ignore_eos=True), "layerskip"))
+    while not core.scheduler.idle:
+        for event in core.step().events:
+            assert isinstance(event, TokenEvent)
+            beside.setdefault(event.request_id, []).extend(event.token_ids)
+    assert [tuple(beside["0"]), tuple(beside["1"])] == alone
+
+
+def test_a_grammar_ends_an_answer_even_if_its_end_is_ignored(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
+    sampling = replace(GREEDY, max_tokens=200, ignore_eos=True, grammar=LLMatcher.grammar_from_regex("yes|no"))
+    text, last = run(core, ids[0], sampling, "layerskip")
+    assert text in ("yes", "no")
+    assert last.finish_reason == "stop"
+
+
+def test_an_answer_cut_short_says_so(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
+    assert run(core, ids[0], SamplingParams(4, 0.0, grammar=JSON), "none")[1].finish_reason == "length"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_masks_are_those_of_a_matcher_that_never_rolls_back(tokens: LLTokenizer, seed: int) -> None:
+    """Whatever is drafted, kept and thrown away, drafts that the grammar forbids included."""
+    random = Random(seed)
+    matcher, said = GrammarMatcher(tokens, JSON), []
+
+    def matched(path: Sequence[int]) -> GrammarMatcher:
+        other = GrammarMatcher(tokens, JSON)
+        other.advance(path)
+        return other
+
+    def fresh(path: Sequence[int]) -> torch.Tensor:
+        return matched(path).allowed(())
+
+    while not matcher.stopped and len(said) < 60:
+        drafted: list[int] = []
+        for _ in range(random.randrange(5)):
+            mask = matcher.allowed(drafted)
+            assert torch.equal(mask, fresh([*said, *drafted]))
+            drafted.append(random.choice(mask.nonzero()[:, 0].tolist()))
+        if random.random() < 0.3:
+            banned = (~matcher.allowed(drafted)).nonzero()[:, 0].tolist()
+            assert matcher.allowed([*drafted, random.choice(banned), 5]).all()
+        kept = drafted[: random.randrange(len(drafted) + 1)]
+        for length in range(len(kept) + 1):
+            assert torch.equal(matcher.allowed(kept[:length]), fresh([*said, *kept[:length]]))
+        own = random.choice(matcher.allowed(kept).nonzero()[:, 0].tolist())
+        for token in (*kept, own):
+            if not matcher.stopped:
+                matcher.advance((token,))
+                said.append(token)
+    text = tokens.decode_str(said)
+    assert text.startswith("{")

@@ -1,0 +1,141 @@
+"""Reasoning and tool calls: what a message says does not depend on how its text is cut."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from server.parsers import Delta, Parser, make_parser
+
+Make = Callable[[], Parser]
+
+
+def maker(tools: str | None, *, reasoning: bool = False, thinking: bool = False) -> Make:
+    def make() -> Parser:
+        parser = make_parser(tools, reasoning=reasoning, thinking=thinking)
+        assert parser is not None
+        return parser
+
+    return make
+
+
+HERMES, LLAMA, MISTRAL = maker("hermes"), maker("llama3_json"), maker("mistral")
+WEATHER = '{"name": "weather", "arguments": {"city": "Bern", "days": [1, {"n": "}]"}], "note": "a \\"b\\" {"}}'
+TIME = '{"name": "time", "arguments": {}}'
+WEATHER_ARGUMENTS = {"city": "Bern", "days": [1, {"n": "}]"}], "note": 'a "b" {'}
+
+# maker, text -> content, reasoning, calls
+CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
+    "no call": (HERMES, "Just text, a < b, <tool> and {}.", "Just text, a < b, <tool> and {}.", "", []),
+    "one": (HERMES, f"<tool_call>\n{WEATHER}\n</tool_call>", "", "", [("weather", WEATHER_ARGUMENTS)]),
+    "text before": (HERMES, f"Let me see.\n\n<tool_call>{TIME}</tool_call>", "Let me see.", "", [("time", {})]),
+    "two": (
+        *(HERMES, f"<tool_call>\n{WEATHER}\n</tool_call>\n<tool_call>\n{TIME}\n</tool_call>\n", "", ""),
+        [("weather", WEATHER_ARGUMENTS), ("time", {})],
+    ),
+    "arguments first": (
+        *(HERMES, '<tool_call>{"arguments": {"a": 1}, "name": "f"}</tool_call>', "", ""),
+        [("f", {"a": 1})],
+    ),
+    "arguments as text": (
+        *(HERMES, '<tool_call>{"name": "f", "arguments": "{\\"a\\": \\"b\\"}"}</tool_call>', "", ""),
+        [("f", {"a": "b"})],
+    ),
+    "further keys": (
+        *(
+            HERMES,
+            '<tool_call>{"id": {"name": "x"}, "name": "f", "arguments": {"name": "y"}, "z": 1}</tool_call>',
+            "",
+            "",
+        ),
+        [("f", {"name": "y"})],
+    ),
+    "no name": (HERMES, '\n<tool_call> {"a": 1}</tool_call>.', '\n<tool_call> {"a": 1}</tool_call>.', "", []),
+    "no object": (HERMES, "<tool_call>soon</tool_call>", "<tool_call>soon</tool_call>", "", []),
+    "llama": (LLAMA, '{"name": "f", "parameters": {"a": [1, 2]}}', "", "", [("f", {"a": [1, 2]})]),
+    "llama, two": (
+        *(LLAMA, '<|python_tag|>{"name": "f", "parameters": {}}; {"name": "g", "parameters": {"b": null}}', "", ""),
+        [("f", {}), ("g", {"b": None})],
+    ),
+    "llama, text": (LLAMA, "It is {not} a call.", "It is {not} a call.", "", []),
+    "llama, JSON that is no call": (LLAMA, '{"answer": 5}', '{"answer": 5}', "", []),
+    "mistral": (
+        *(MISTRAL, f"[TOOL_CALLS] [{WEATHER}, {TIME}]", "", ""),
+        [("weather", WEATHER_ARGUMENTS), ("time", {})],
+    ),
+    "mistral, new": (
+        *(MISTRAL, 'Well. [TOOL_CALLS]f[ARGS]{"a": {"b": "]}"}}[TOOL_CALLS]g[ARGS]{}', "Well. ", ""),
+        [("f", {"a": {"b": "]}"}}), ("g", {})],
+    ),
+    "mistral, text": (MISTRAL, "[TOOL] x [", "[TOOL] x [", "", []),
+    "thinks": (maker(None, reasoning=True), "<think>\nHm, 1 < 2.\n</think>\n\nYes.", "Yes.", "Hm, 1 < 2.\n", []),
+    "has begun to think": (maker(None, reasoning=True, thinking=True), "\nHm.</think>Yes.", "Yes.", "Hm.", []),
+    "does not think": (maker(None, reasoning=True), "Yes, <think> is a tag.", "Yes, <think> is a tag.", "", []),
+    "never ends": (maker(None, reasoning=True, thinking=True), "Hm </thin", "", "Hm </thin", []),
+    "thinks and calls": (
+        *(maker("hermes", reasoning=True), f"<think>a</think>\n<tool_call>{TIME}</tool_call>", "", "a"),
+        [("time", {})],
+    ),
+}
+
+
+def parsed(make: Make, pieces: list[str]) -> tuple[str, str, list[tuple[str, str]]]:
+    """Content, reasoning, and calls with their arguments as text; deltas of calls must come in order."""
+    parser = make()
+    deltas: list[Delta] = []
+    for piece in pieces:
+        deltas += parser.push(piece)
+    deltas += parser.finish()
+    calls: list[tuple[str, str]] = []
+    for delta in deltas:
+        assert sum(map(bool, (delta.content, delta.reasoning, delta.call is not None))) == 1
+        if delta.name is not None:
+            assert delta.call == len(calls)
+            calls.append((delta.name, ""))
+        elif delta.call is not None:
+            assert delta.call == len(calls) - 1
+            calls[-1] = calls[-1][0], calls[-1][1] + delta.arguments
+    return "".join(d.content for d in deltas), "".join(d.reasoning for d in deltas), calls
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_messages_cut_anywhere(name: str) -> None:
+    make, text, content, reasoning, calls = CASES[name]
+    cuts = [[text], list(text), *([text[:i], text[i:]] for i in range(1, len(text)))]
+    for pieces in cuts:
+        said, thought, called = parsed(make, pieces)
+        assert (said, thought) == (content, reasoning)
+        assert [(name, json.loads(arguments)) for name, arguments in called] == calls
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_nothing_depends_on_the_cuts(data: st.DataObject) -> None:
+    """Of any mixture of what the formats are made of."""
+    parts = ["<tool_call>", "</tool_call>", "<think>", "</think>", "[TOOL_CALLS]", "[ARGS]", WEATHER, TIME, "{", "}"]
+    parts += ['"', "\\", "name", ":", ",", " ", "\n", "x", "<", "[", "]", ";", "ü", "<|python_tag|>"]
+    text = "".join(data.draw(st.lists(st.sampled_from(parts), max_size=14)))
+    tools = data.draw(st.sampled_from([None, "hermes", "llama3_json", "mistral"]))
+    make = maker(tools, reasoning=tools is None or data.draw(st.booleans()), thinking=data.draw(st.booleans()))
+    cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=6))
+    edges = [0, *sorted(cuts), len(text)]
+    pieces = [text[a:b] for a, b in itertools.pairwise(edges)]
+    assert parsed(make, pieces) == parsed(make, [text]) == parsed(make, list(text))
+
+
+def test_arguments_are_passed_on_as_they_come() -> None:
+    parser = HERMES()
+    seen = ""
+    for character in f"<tool_call>{WEATHER}":
+        seen += "".join(delta.arguments for delta in parser.push(character))
+    assert seen.endswith('a \\"b\\" {"}')
+
+
+def test_plain_text_needs_no_parser() -> None:
+    assert make_parser(None, reasoning=False, thinking=False) is None
