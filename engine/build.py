@@ -195,6 +195,8 @@ class LoadedModel:
             profile_file=self.profile_source,
             profile_hardware=self.key.hardware,
             sampling_defaults=self.source.sampling_defaults,
+            tool_format=self.tokenizer.tool_format,
+            thinks=self.tokenizer.thinks,
         )
         policies = PolicyContext(self.spec, config, costs, self.clock, self._prior(config))
         runner = Runner(self.decoder, self.attention, self.clock)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from engine.types import EngineInfo, EngineStats, GenerateRequest, RoundReport, TokenEvent
@@ -15,8 +15,24 @@ class PromptTokenizer(Protocol):
         """Token ids; `add_special_tokens` puts what the model expects around a bare prompt (a chat's template does)."""
         ...
 
-    def render_chat(self, messages: list[dict[str, Any]]) -> str:
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, special ones included."""
+        ...
+
+    def render_chat(
+        self,
+        messages: list[dict[str, Any]],
+        tools: Sequence[dict[str, Any]] = (),
+        options: Mapping[str, Any] | None = None,
+        *,
+        open_turn: bool = True,
+        go_on: bool = False,
+    ) -> str:
         """Prompt text of a chat, ready to be encoded. Raises RequestError when the model has no chat template."""
+        ...
+
+    def special_id(self, text: str) -> int | None:
+        """The id of a special token, if this is one's text."""
         ...
 
     def token_bytes(self, token: int) -> bytes:

@@ -11,6 +11,12 @@ from tokenizers import Tokenizer as BackendTokenizer
 from engine.errors import ModelError, RequestError
 from engine.model.spec import read_json
 
+# What the renderer's own arguments are called.
+_RESERVED = frozenset(
+    {"conversations", "messages", "tools", "documents", "chat_template", "add_generation_prompt"}
+    | {"continue_final_message", "return_assistant_tokens_mask"}
+)
+
 
 def _byte_alphabet() -> dict[str, int]:
     """The characters that stand for bytes in byte-level vocabularies: printable ones for themselves."""
@@ -34,7 +40,9 @@ class Tokenizer:
         """`templates` by name ("default", "tool_use"); `special` are the tokens that templates may ask for."""
         self.backend = backend
         self._longest = max((len(token) for token in backend.get_vocab()), default=1)
-        self._added = frozenset(backend.get_added_tokens_decoder())
+        added = backend.get_added_tokens_decoder()
+        self._added = frozenset(added)
+        self._special_ids = frozenset(token for token, facts in added.items() if facts.special)
         self._byte_level = "ByteLevel" in str(backend.decoder)
         self._templates = dict(templates or {})
         self._special = dict(special or {})
@@ -69,6 +77,10 @@ class Tokenizer:
         end = self.backend.token_to_id(self._special.get("eos_token", ""))
         return () if end is None else (end,)
 
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, special ones included."""
+        return str(self.backend.decode(list(tokens), skip_special_tokens=False))
+
     def token_bytes(self, token: int) -> bytes:
         """What one token stands for: byte-level and SentencePiece vocabularies; an added token stands for its name."""
         name = self.backend.id_to_token(token)
@@ -92,6 +104,26 @@ class Tokenizer:
         return list(self.backend.encode(text, add_special_tokens=add_special_tokens).ids)
 
     @property
+    def tool_format(self) -> str:
+        """How the chat template writes tool calls, by the names of `server.parsers`; "" if it knows no tools."""
+        text = "\n".join(self._templates.values())
+        if "tools" not in text:
+            return ""
+        marks = {"hermes": "<tool_call>", "mistral": "[TOOL_CALLS]", "llama3_json": '"parameters"'}
+        return next((name for name, mark in marks.items() if mark in text), "")
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the model writes its reasoning between <think> tags."""
+        template = "<think>" in "\n".join(self._templates.values())
+        return template or self.backend.token_to_id("<think>") is not None
+
+    def special_id(self, text: str) -> int | None:
+        """The id of a special token, if this is one's text."""
+        token = self.backend.token_to_id(text)
+        return token if token in self._special_ids else None
+
+    @property
     def has_chat_template(self) -> bool:
         return bool(self._templates)
 
@@ -100,12 +132,17 @@ class Tokenizer:
         messages: list[dict[str, Any]],
         tools: Sequence[dict[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
+        *,
+        open_turn: bool = True,
+        go_on: bool = False,
     ) -> str:
-        """Prompt text of a chat, the assistant's turn opened.
+        """Prompt text of a chat, with the assistant's turn opened, or its last message left open to `go_on` with.
 
         `tools` are JSON schemas as OpenAI gives them; `options` are further variables of the template
         (`enable_thinking`). Raises RequestError for what the template refuses.
         """
+        if taken := _RESERVED & set(options or {}):
+            raise RequestError(f"'{min(taken)}' is no variable of a template.", param="chat_template_kwargs")
         template = self._templates.get("tool_use" if tools else "default") or self._templates.get("default")
         if template is None:
             raise RequestError("This model has no chat template; use /v1/completions.", param="messages")
@@ -117,7 +154,8 @@ class Tokenizer:
                 conversations=[messages],
                 tools=list(tools) or None,
                 chat_template=template,
-                add_generation_prompt=True,
+                add_generation_prompt=open_turn,
+                continue_final_message=go_on,
                 **(self._special | dict(options or {})),
             )
         except (TemplateError, TypeError, KeyError, ValueError, AttributeError) as error:

@@ -189,6 +189,8 @@ class EngineInfo:
     profile_file: str
     profile_hardware: str
     sampling_defaults: tuple[tuple[str, float], ...] = ()  # of the checkpoint, by SamplingParams field
+    tool_format: str = ""  # how the chat template writes tool calls (`server.parsers`); "": not at all
+    thinks: bool = False  # reasoning between <think> tags
 
 
 def check_request(info: EngineInfo, request: GenerateRequest) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from engine.config import parse_bytes, setting
 from engine.errors import ConfigError
+from server.parsers import TOOL_FORMATS
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -23,6 +24,16 @@ class ServerConfig:
     )
     api_key: tuple[str, ...] = setting((), "bearer keys, any of which opens /v1/*; none: open to all")
     served_model_name: tuple[str, ...] = setting((), "names the model answers to, the first of which replies carry")
+    tool_call_parser: str = setting(
+        "auto",
+        "how tool calls are told from text; auto: by the model's chat template",
+        choices=("auto", "none", *TOOL_FORMATS),
+    )
+    reasoning_parser: str = setting(
+        "auto",
+        "how reasoning is told from the answer; auto: by the model's chat template",
+        choices=("auto", "none", "think"),
+    )
     max_body_size: int = setting(16 * 2**20, "largest request body, in bytes or as 16MiB", parse=parse_bytes)
     max_n: int = setting(128, "most choices a request may ask for per prompt")
     shutdown_timeout: float = setting(30.0, "seconds that running requests get to finish after SIGTERM")

@@ -5,11 +5,22 @@ Streams send the chunks; a reply that is not streamed is a fold over the same ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from engine.types import SpeculationStats, TokenEvent
+from engine.types import FinishReason, SpeculationStats, TokenEvent, TokenLogprobs
+from server.logprobs import TokenNames, chat_logprobs, completion_logprobs
+from server.parsers import Delta, Parser
+
+
+class Whole(Protocol):
+    """Gathers the chunks of one choice for a reply that is not streamed."""
+
+    def add(self, choice: dict[str, Any]) -> None: ...
+
+    def choice(self, index: int, reason: str | None) -> dict[str, Any]: ...
 
 
 class Dialect(Protocol):
@@ -20,21 +31,17 @@ class Dialect(Protocol):
     chunk_object: str
     prompt_param: str
 
-    def opening(self, index: int) -> dict[str, Any] | None:
+    def opening(self, index: int, echo: str) -> dict[str, Any] | None:
         """The first chunk's choice, before any text; None where there is none."""
         ...
 
-    def text(self, index: int, text: str) -> dict[str, Any]: ...
+    def piece(self, index: int, delta: Delta) -> dict[str, Any]: ...
+
+    def logprobs(self, found: Sequence[TokenLogprobs], names: TokenNames, offset: int) -> dict[str, Any]: ...
 
     def finish(self, index: int, reason: str) -> dict[str, Any]: ...
 
-    def text_of(self, choice: dict[str, Any]) -> str:
-        """The text a chunk's choice carries."""
-        ...
-
-    def whole(self, index: int, text: str, reason: str | None) -> dict[str, Any]:
-        """The choice of a reply that is not streamed."""
-        ...
+    def whole(self) -> Whole: ...
 
 
 class _Chat:
@@ -43,25 +50,63 @@ class _Chat:
     chunk_object = "chat.completion.chunk"
     prompt_param = "messages"
 
-    def opening(self, index: int) -> dict[str, Any] | None:
-        return self._chunk(index, {"role": "assistant", "content": "", "refusal": None})
+    def opening(self, index: int, echo: str) -> dict[str, Any] | None:
+        return _chat_chunk(index, {"role": "assistant", "content": "", "refusal": None})
 
-    def text(self, index: int, text: str) -> dict[str, Any]:
-        return self._chunk(index, {"content": text})
+    def piece(self, index: int, delta: Delta) -> dict[str, Any]:
+        if delta.call is None:
+            both = {"reasoning_content": delta.reasoning, "reasoning": delta.reasoning}
+            return _chat_chunk(index, both if delta.reasoning else {"content": delta.content})
+        call: dict[str, Any] = {"index": delta.call}
+        if delta.name is not None:
+            call |= {"id": f"call_{uuid.uuid4().hex[:24]}", "type": "function"}
+            call["function"] = {"name": delta.name, "arguments": delta.arguments}
+        else:
+            call["function"] = {"arguments": delta.arguments}
+        return _chat_chunk(index, {"tool_calls": [call]})
+
+    def logprobs(self, found: Sequence[TokenLogprobs], names: TokenNames, offset: int) -> dict[str, Any]:
+        return chat_logprobs(found, names)
 
     def finish(self, index: int, reason: str) -> dict[str, Any]:
-        return self._chunk(index, {}, reason)
+        return _chat_chunk(index, {}, reason)
 
-    def text_of(self, choice: dict[str, Any]) -> str:
-        return str(choice["delta"].get("content", ""))
+    def whole(self) -> Whole:
+        return _WholeMessage()
 
-    def whole(self, index: int, text: str, reason: str | None) -> dict[str, Any]:
-        message = {"role": "assistant", "content": text, "refusal": None}
-        return {"index": index, "message": message, "logprobs": None, "finish_reason": reason}
 
-    @staticmethod
-    def _chunk(index: int, delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
-        return {"index": index, "delta": delta, "logprobs": None, "finish_reason": reason}
+def _chat_chunk(index: int, delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+    return {"index": index, "delta": delta, "logprobs": None, "finish_reason": reason}
+
+
+@dataclass(slots=True)
+class _WholeMessage:
+    content: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    logprobs: dict[str, Any] | None = None
+
+    def add(self, choice: dict[str, Any]) -> None:
+        delta = choice["delta"]
+        self.content.append(delta.get("content", ""))
+        self.reasoning.append(delta.get("reasoning", ""))
+        for call in delta.get("tool_calls", ()):
+            if call["index"] == len(self.calls):
+                self.calls.append({"id": call["id"], "type": call["type"], "function": dict(call["function"])})
+            else:
+                self.calls[call["index"]]["function"]["arguments"] += call["function"]["arguments"]
+        if choice["logprobs"] is not None:
+            self.logprobs = self.logprobs or {"content": [], "refusal": None}
+            self.logprobs["content"] += choice["logprobs"]["content"]
+
+    def choice(self, index: int, reason: str | None) -> dict[str, Any]:
+        content, reasoning = "".join(self.content), "".join(self.reasoning)
+        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+        if self.calls:
+            message |= {"content": content or None, "tool_calls": self.calls}
+        if reasoning:
+            message |= {"reasoning_content": reasoning, "reasoning": reasoning}
+        return {"index": index, "message": message, "logprobs": self.logprobs, "finish_reason": reason}
 
 
 class _Completion:
@@ -70,20 +115,40 @@ class _Completion:
     chunk_object = "text_completion"
     prompt_param = "prompt"
 
-    def opening(self, index: int) -> dict[str, Any] | None:
-        return None
+    def opening(self, index: int, echo: str) -> dict[str, Any] | None:
+        return _text_choice(index, echo) if echo else None
 
-    def text(self, index: int, text: str) -> dict[str, Any]:
-        return self.whole(index, text, None)
+    def piece(self, index: int, delta: Delta) -> dict[str, Any]:
+        return _text_choice(index, delta.content)
+
+    def logprobs(self, found: Sequence[TokenLogprobs], names: TokenNames, offset: int) -> dict[str, Any]:
+        return completion_logprobs(found, names, offset)
 
     def finish(self, index: int, reason: str) -> dict[str, Any]:
-        return self.whole(index, "", reason)
+        return _text_choice(index, "", reason)
 
-    def text_of(self, choice: dict[str, Any]) -> str:
-        return str(choice["text"])
+    def whole(self) -> Whole:
+        return _WholeText()
 
-    def whole(self, index: int, text: str, reason: str | None) -> dict[str, Any]:
-        return {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
+
+def _text_choice(index: int, text: str, reason: str | None = None) -> dict[str, Any]:
+    return {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
+
+
+@dataclass(slots=True)
+class _WholeText:
+    text: list[str] = field(default_factory=list)
+    logprobs: dict[str, list[Any]] | None = None
+
+    def add(self, choice: dict[str, Any]) -> None:
+        self.text.append(choice["text"])
+        if choice["logprobs"] is not None:
+            self.logprobs = self.logprobs or {key: [] for key in choice["logprobs"]}
+            for key, values in choice["logprobs"].items():
+                self.logprobs[key] += values
+
+    def choice(self, index: int, reason: str | None) -> dict[str, Any]:
+        return _text_choice(index, "".join(self.text), reason) | {"logprobs": self.logprobs}
 
 
 CHAT: Dialect = _Chat()
@@ -99,57 +164,126 @@ class Chunk:
     metrics: dict[str, Any] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a reply is made like. `prompt_lengths` are in tokens, one per prompt, each with `n` choices."""
+
+    dialect: Dialect
+    prompt_lengths: Sequence[int]
+    n: int = 1
+    parser: Callable[[], Parser | None] = lambda: None  # of one choice's text; None: text is only text
+    most_calls: int | None = None  # tools that one message may call
+    names: TokenNames | None = None  # where log-probabilities are shown
+    echoes: Sequence[str] = ()  # what precedes the answers to each prompt
+    mute: bool = False  # only the prompt was asked about: what the engine said does not count
+
+    @property
+    def choices(self) -> int:
+        return len(self.prompt_lengths) * self.n
+
+
+class _Choice:
+    """One choice on its way: what was made of its text so far."""
+
+    def __init__(self, form: Form, index: int) -> None:
+        self.form, self.index = form, index
+        self.echo = form.echoes[index // form.n] if form.echoes else ""
+        self.parser = form.parser()
+        self.offset = len(self.echo)  # in characters, of the next token
+        self.calls = 0
+        self.reasoning_tokens = 0
+        self.last: TokenEvent | None = None
+
+    def pieces(self, event: TokenEvent) -> list[dict[str, Any]]:
+        """The choices of the chunks of one event, but for the end of the last."""
+        form, dialect, index = self.form, self.form.dialect, self.index
+        pieces = [dialect.piece(index, delta) for delta in self._deltas(event)]
+        if form.names is not None and event.logprobs and not form.mute:
+            if not pieces:
+                pieces.append(dialect.piece(index, Delta()))
+            pieces[0]["logprobs"] = dialect.logprobs(event.logprobs, form.names, self.offset)
+            self.offset += sum(len(form.names.text(found.token_id)) for found in event.logprobs)
+        return pieces
+
+    def _deltas(self, event: TokenEvent) -> list[Delta]:
+        if self.form.mute:
+            return []
+        if self.parser is None:
+            return [Delta(content=event.text)] if event.text else []
+        thought = getattr(self.parser, "thinking", False)
+        deltas = self.parser.push(event.text) if event.text else []
+        if event.finish_reason is not None:
+            deltas += self.parser.finish()
+        if thought:
+            self.reasoning_tokens += len(event.token_ids)
+        most = self.form.most_calls
+        deltas = [delta for delta in deltas if delta.call is None or most is None or delta.call < most]
+        self.calls = max([self.calls, *(delta.call + 1 for delta in deltas if delta.call is not None)])
+        return deltas
+
+    def reason(self, reason: FinishReason) -> str:
+        if self.form.mute:
+            return FinishReason.LENGTH.value
+        return "tool_calls" if self.calls and reason is FinishReason.STOP else reason.value
+
+    @property
+    def completion_tokens(self) -> int:
+        return 0 if self.form.mute or self.last is None else self.last.completion_tokens
+
+
 class Chunker:
     """Turns the events of all choices of one reply, in the order they come, into chunks.
 
-    `prompt_lengths` are in tokens, one per prompt, each with `n` choices. `include_usage` says whether a usage chunk
-    ends the reply. The speculation figures of a single choice ride on the last chunk, those of several in each choice.
+    `include_usage` says whether a usage chunk ends the reply. The speculation figures of a single choice ride on the
+    last chunk, those of several in each choice.
     """
 
-    def __init__(self, dialect: Dialect, prompt_lengths: Sequence[int], n: int, include_usage: bool) -> None:
-        self._dialect = dialect
-        self._prompt_tokens = sum(prompt_lengths)
-        self._n = n
-        self._single = len(prompt_lengths) * n == 1
+    def __init__(self, form: Form, include_usage: bool) -> None:
+        self._form = form
+        self._single = form.choices == 1
         self._include_usage = include_usage
-        self._last: dict[int, TokenEvent] = {}
+        self._choices: dict[int, _Choice] = {}
 
     def step(self, index: int, event: TokenEvent) -> list[Chunk]:
         """The chunks of one event of choice `index`; none where its text is still held back."""
         chunks: list[Chunk] = []
-        if index not in self._last and (opening := self._dialect.opening(index)) is not None:
-            chunks.append(Chunk(opening))
-        self._last[index] = event
-        if event.text:
-            chunks.append(Chunk(self._dialect.text(index, event.text)))
+        choice = self._choices.get(index)
+        if choice is None:
+            choice = self._choices[index] = _Choice(self._form, index)
+            if (opening := self._form.dialect.opening(index, choice.echo)) is not None:
+                chunks.append(Chunk(opening))
+        choice.last = event
+        chunks += [Chunk(piece) for piece in choice.pieces(event)]
         if event.finish_reason is not None:
-            choice = self._dialect.finish(index, event.finish_reason.value)
+            end = self._form.dialect.finish(index, choice.reason(event.finish_reason))
             metrics = _metrics(event.speculation)
             if not self._single:
-                choice["metrics"] = metrics
-            chunks.append(Chunk(choice, metrics=metrics if self._single and not self._include_usage else None))
+                end["metrics"] = metrics
+            chunks.append(Chunk(end, metrics=metrics if self._single and not self._include_usage else None))
         return chunks
 
     def end(self) -> list[Chunk]:
         """What follows the last choice's last chunk."""
         if not self._include_usage:
             return []
-        metrics = _metrics(self._last[0].speculation) if self._single else None
+        last = self._choices[0].last
+        metrics = _metrics(last.speculation if last else None) if self._single else None
         return [Chunk(None, usage=self._usage(), metrics=metrics)]
 
     def _usage(self) -> dict[str, Any]:
         """Completion tokens of all choices; every prompt once, with what its first choice found in the prefix cache."""
-        completion = sum(event.completion_tokens for event in self._last.values())
-        cached = sum(event.cached_tokens for index, event in self._last.items() if index % self._n == 0)
+        prompt = sum(self._form.prompt_lengths)
+        completion = sum(choice.completion_tokens for choice in self._choices.values())
+        first = [choice.last for index, choice in self._choices.items() if index % self._form.n == 0]
         return {
-            "prompt_tokens": self._prompt_tokens,
+            "prompt_tokens": prompt,
             "completion_tokens": completion,
-            "total_tokens": self._prompt_tokens + completion,
-            "prompt_tokens_details": {"cached_tokens": cached},
+            "total_tokens": prompt + completion,
+            "prompt_tokens_details": {"cached_tokens": sum(event.cached_tokens for event in first if event)},
             "completion_tokens_details": {
                 "accepted_prediction_tokens": 0,
                 "rejected_prediction_tokens": 0,
-                "reasoning_tokens": 0,
+                "reasoning_tokens": sum(choice.reasoning_tokens for choice in self._choices.values()),
             },
         }
 
@@ -161,10 +295,10 @@ def _metrics(speculation: SpeculationStats | None) -> dict[str, Any]:
 class Fold:
     """Gathers the chunks of a reply into the object that is sent without streaming."""
 
-    def __init__(self, dialect: Dialect, choices: int) -> None:
-        self._dialect = dialect
-        self._texts: list[list[str]] = [[] for _ in range(choices)]
-        self._finish: list[str | None] = [None] * choices
+    def __init__(self, form: Form) -> None:
+        self._dialect = form.dialect
+        self._wholes = [form.dialect.whole() for _ in range(form.choices)]
+        self._finish: list[str | None] = [None] * form.choices
         self._choice_metrics: dict[int, dict[str, Any]] = {}
         self._usage: dict[str, Any] | None = None
         self._metrics: dict[str, Any] | None = None
@@ -173,7 +307,7 @@ class Fold:
         choice = chunk.choice
         if choice is not None:
             index = choice["index"]
-            self._texts[index].append(self._dialect.text_of(choice))
+            self._wholes[index].add(choice)
             self._finish[index] = choice["finish_reason"] or self._finish[index]
             if "metrics" in choice:
                 self._choice_metrics[index] = choice["metrics"]
@@ -182,8 +316,8 @@ class Fold:
 
     def reply(self, id: str, created: int, model: str) -> dict[str, Any]:
         choices = []
-        for index, texts in enumerate(self._texts):
-            choice = self._dialect.whole(index, "".join(texts), self._finish[index])
+        for index, whole in enumerate(self._wholes):
+            choice = whole.choice(index, self._finish[index])
             if index in self._choice_metrics:
                 choice["metrics"] = self._choice_metrics[index]
             choices.append(choice)

@@ -39,7 +39,14 @@ class Services:
         self.started = int(time.time())
         self.names = config.served_model_name or (engine.info.model,)
         self.metrics = Metrics(engine, self.names[0])
-        self.chat = ChatTranslator(engine.info, engine.tokenizer, self.names, config.max_n)
+        info = engine.info
+        tools = info.tool_format if config.tool_call_parser == "auto" else config.tool_call_parser
+        thinks = info.thinks if config.reasoning_parser == "auto" else config.reasoning_parser == "think"
+        self.chat = ChatTranslator(
+            *(info, engine.tokenizer, self.names, config.max_n),
+            tool_format="" if tools == "none" else tools,
+            thinks=thinks,
+        )
         self.completions = CompletionTranslator(engine.info, engine.tokenizer, self.names, config.max_n)
         self.drain = Drain(engine, config.shutdown_timeout)
 
@@ -105,7 +112,7 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
 
 async def _frames(generation: Generation, job: Job) -> AsyncGenerator[bytes, None]:
     framer = Framer(job.id, job.dialect.chunk_object, job.created, job.model, job.include_usage)
-    chunker = Chunker(job.dialect, [len(prompt) for prompt in job.prompts], job.n, job.include_usage)
+    chunker = Chunker(job.form, job.include_usage)
     async with aclosing(generation.events()) as events:
         async for index, event in events:
             yield framer.frames(chunker.step(index, event))
@@ -113,8 +120,8 @@ async def _frames(generation: Generation, job: Job) -> AsyncGenerator[bytes, Non
 
 
 async def _whole(events: AsyncGenerator[tuple[int, TokenEvent], None], job: Job) -> dict[str, Any]:
-    chunker = Chunker(job.dialect, [len(prompt) for prompt in job.prompts], job.n, include_usage=True)
-    fold = Fold(job.dialect, job.choices)
+    chunker = Chunker(job.form, include_usage=True)
+    fold = Fold(job.form)
     async with aclosing(events):
         async for index, event in events:
             for chunk in chunker.step(index, event):

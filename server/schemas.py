@@ -13,6 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 MAX_STOP_STRINGS = 4
 
+MAX_STOP_IDS = 128
+MAX_TOOLS = 128
+MAX_TOP_LOGPROBS = 20
+MAX_COMPLETION_LOGPROBS = 5
+
+TokenId = Annotated[int, Field(ge=0)]
+Bias = Annotated[float, Field(ge=-100, le=100)]
+Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
 StopString = Annotated[str, Field(min_length=1)]
 _TEXT = {"type": "string", "minLength": 1}
 _IDS = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}
@@ -39,6 +47,43 @@ class StreamOptions(RequestModel):
     include_usage: bool = Field(default=False, description="One last chunk carries the usage.")
 
 
+class JsonSchemaFormat(RequestModel):
+    name: Name
+    schema_: dict[str, Any] = Field(alias="schema")
+    description: str | None = None
+    strict: bool | None = Field(default=None, description="Schemas are always followed.")
+
+
+class ResponseFormat(RequestModel):
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchemaFormat | None = None
+
+
+class Function(RequestModel):
+    """A tool's function; further fields are handed to the chat template as they are."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Name
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class Tool(RequestModel):
+    type: Literal["function"]
+    function: Function
+
+
+class NamedFunction(RequestModel):
+    name: str
+
+
+class NamedTool(RequestModel):
+    type: Literal["function"]
+    function: NamedFunction
+
+
 class GenerationRequest(RequestModel):
     """What chat and completions have in common."""
 
@@ -50,7 +95,17 @@ class GenerationRequest(RequestModel):
     seed: int | None = Field(default=None, ge=-(2**63), le=2**63 - 1, description="Absent: drawn at random.")
     stop: StopString | Annotated[list[StopString], Field(max_length=MAX_STOP_STRINGS, fail_fast=True)] | None = None
     n: int = Field(default=1, ge=1, le=128, description="Choices per prompt.")
+    min_p: float | None = Field(default=None, ge=0, le=1, description="Least share of the top token's probability.")
+    presence_penalty: float = Field(default=0.0, ge=-2, le=2)
+    frequency_penalty: float = Field(default=0.0, ge=-2, le=2)
+    repetition_penalty: float | None = Field(default=None, gt=0, description="1: none. Absent: the checkpoint's.")
+    logit_bias: dict[str, Bias] = Field(default_factory=dict, description="By token id; added to its logit.")
+    stop_token_ids: Annotated[list[TokenId], Field(max_length=MAX_STOP_IDS)] = Field(default_factory=list)
+    min_tokens: int = Field(default=0, ge=0, description="Before the answer may end.")
     ignore_eos: bool = False
+    skip_special_tokens: bool = True
+    include_stop_str_in_output: bool = False
+    response_format: ResponseFormat | None = None
     stream: bool = False
     stream_options: StreamOptions | None = None
     draft_policy: str | None = Field(default=None, description="Drafts with this policy instead of the server's.")
@@ -73,10 +128,51 @@ class Message(RequestModel):
 class ChatCompletionRequest(GenerationRequest):
     messages: Annotated[list[Message], Field(min_length=1, fail_fast=True)]
     max_completion_tokens: int | None = Field(default=None, ge=1, description="Wins over max_tokens.")
+    logprobs: bool = False
+    top_logprobs: int | None = Field(default=None, ge=0, le=MAX_TOP_LOGPROBS, description="Only with logprobs.")
+    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS)] = Field(default_factory=list)
+    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    parallel_tool_calls: bool = Field(default=True, description="Whether one message may call several tools.")
+    chat_template_kwargs: dict[str, Any] = Field(default_factory=dict, description="Further variables of the template.")
+    add_generation_prompt: bool = Field(default=True, description="Whether the template opens the assistant's turn.")
+    continue_final_message: bool = Field(default=False, description="The last message is gone on with, not answered.")
 
 
 class CompletionRequest(GenerationRequest):
     prompt: Prompt
+    max_tokens: int | None = Field(default=None, ge=0)
+    logprobs: int | None = Field(default=None, ge=0, le=MAX_COMPLETION_LOGPROBS, description="Alternatives per token.")
+    echo: bool = Field(default=False, description="The prompt precedes the answer.")
+
+
+class TokenizeRequest(RequestModel):
+    """A prompt, or a chat."""
+
+    model: str = ""
+    prompt: str | None = None
+    messages: Annotated[list[Message], Field(min_length=1, fail_fast=True)] | None = None
+    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS)] = Field(default_factory=list)
+    add_special_tokens: bool | None = Field(default=None, description="Absent: for a bare prompt, not for a chat.")
+    add_generation_prompt: bool = True
+    continue_final_message: bool = False
+    chat_template_kwargs: dict[str, Any] = Field(default_factory=dict)
+    return_token_strs: bool = False
+
+
+class Tokenized(BaseModel):
+    count: int
+    max_model_len: int
+    tokens: list[int]
+    token_strs: list[str] | None
+
+
+class DetokenizeRequest(RequestModel):
+    model: str = ""
+    tokens: list[TokenId]
+
+
+class Detokenized(BaseModel):
+    prompt: str
 
 
 class ErrorObject(BaseModel):
@@ -128,25 +224,62 @@ class Usage(BaseModel):
     completion_tokens_details: CompletionTokensDetails
 
 
+class CalledFunction(BaseModel):
+    name: str
+    arguments: str = Field(description="JSON, as the model wrote it.")
+
+
+class ToolCall(BaseModel):
+    id: str
+    type: Literal["function"]
+    function: CalledFunction
+
+
 class ReplyMessage(BaseModel):
     role: Literal["assistant"]
     content: str | None
     refusal: str | None
+    tool_calls: list[ToolCall] | None = Field(default=None, description="Only where tools are called.")
+    reasoning_content: str | None = Field(default=None, description="Only of models that think.")
+    reasoning: str | None = Field(default=None, description="The same.")
+
+
+class TopLogprob(BaseModel):
+    token: str
+    logprob: float
+    bytes: list[int] | None
+
+
+class ChatTokenLogprob(TopLogprob):
+    top_logprobs: list[TopLogprob]
+
+
+class ChatLogprobs(BaseModel):
+    content: list[ChatTokenLogprob] | None
+    refusal: None
+
+
+class TextLogprobs(BaseModel):
+    tokens: list[str]
+    token_logprobs: list[float | None]
+    top_logprobs: list[dict[str, float] | None]
+    text_offset: list[int]
 
 
 class Choice(BaseModel):
     index: int
-    logprobs: None
     finish_reason: Literal["stop", "length", "tool_calls", "content_filter"]
     metrics: ReplyMetrics | None = Field(default=None, description="Only with several choices.")
 
 
 class ChatChoice(Choice):
     message: ReplyMessage
+    logprobs: ChatLogprobs | None
 
 
 class TextChoice(Choice):
     text: str
+    logprobs: TextLogprobs | None
 
 
 class Reply(BaseModel):

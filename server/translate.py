@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import pydantic_core
@@ -18,9 +20,20 @@ from engine.seam import PromptTokenizer
 from engine.seeds import mix64
 from engine.types import EngineInfo, GenerateRequest, SamplingParams
 from server.errors import APIError, context_length, invalid
+from server.logprobs import TokenNames
 from server.parameters import ParameterCheck
-from server.replies import CHAT, COMPLETION, Dialect
-from server.schemas import ChatCompletionRequest, CompletionRequest, GenerationRequest, Message, TextPart
+from server.parsers import THINK_OPEN, make_parser
+from server.replies import CHAT, COMPLETION, Dialect, Form
+from server.schemas import (
+    ChatCompletionRequest,
+    CompletionRequest,
+    GenerationRequest,
+    Message,
+    NamedTool,
+    TextPart,
+    Tool,
+)
+from server.structured import answer_schema, calls_grammar, grammar_of
 
 MAX_PROMPTS = 2048
 DEFAULT_COMPLETION_TOKENS = 16
@@ -48,17 +61,24 @@ class Job:
     id: str
     created: int  # seconds since the epoch
     model: str
-    dialect: Dialect
+    form: Form
     prompts: tuple[tuple[int, ...], ...]
-    n: int
     sampling: SamplingParams
     draft_policy: str | None
     stream: bool
     include_usage: bool
 
     @property
+    def dialect(self) -> Dialect:
+        return self.form.dialect
+
+    @property
+    def n(self) -> int:
+        return self.form.n
+
+    @property
     def choices(self) -> int:
-        return len(self.prompts) * self.n
+        return self.form.choices
 
     def requests(self) -> Iterator[GenerateRequest]:
         """One engine request per choice, choice i of prompt p at index p*n + i. Lazy: a full queue ends it early."""
@@ -72,6 +92,17 @@ class Job:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The prompts of a request, and what depends on its endpoint."""
+
+    prompts: tuple[tuple[int, ...], ...]
+    form: Form  # without what is the same everywhere
+    logprobs: int | None = None  # alternatives to show; None: no log-probabilities
+    grammar: str | None = None
+    special_markers: bool = False  # tool calls are marked by special tokens, which the text has to show
+
+
 class Translator(ABC, Generic[Kind]):
     """Turns bodies of one endpoint into jobs; what is the same for every request is worked out once."""
 
@@ -79,51 +110,110 @@ class Translator(ABC, Generic[Kind]):
     dialect: Dialect
     bare_prompts: bool  # prompts still need what the model expects around them; a chat template has put it there
 
-    def __init__(self, info: EngineInfo, tokenizer: PromptTokenizer, names: Sequence[str], max_n: int) -> None:
+    def __init__(
+        self,
+        info: EngineInfo,
+        tokenizer: PromptTokenizer,
+        names: Sequence[str],
+        max_n: int,
+        *,
+        tool_format: str = "",
+        thinks: bool = False,
+    ) -> None:
+        """`tool_format`: how tool calls look in this model's text; "": they are not told from it."""
         self._info = info
         self._defaults = dict(info.sampling_defaults)
         self._tokenizer = tokenizer
+        self._token_names = TokenNames(tokenizer)
         self._names = tuple(names)
         self._max_n = max_n
+        self._tool_format, self._thinks = tool_format, thinks
         self._check = ParameterCheck(self.kind)
 
     def prepare(self, raw: bytes) -> Job:
         """Parse, validate, render and tokenise. Raises APIError or RequestError naming the field at fault."""
         request = self._parse(raw)
         info = self._info
-        if request.model and request.model not in self._names:
-            raise APIError(404, f"The model '{request.model}' does not exist.", param="model", code="model_not_found")
+        self._check_model(request.model)
         if request.n > self._max_n:
             raise invalid(f"At most {self._max_n} choices are allowed.", "n")
         if request.draft_policy is not None and request.draft_policy not in info.policies:
             raise UnknownPolicyError(request.draft_policy, info.policies)
         if request.stream_options is not None and not request.stream:
             raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
-        prompts = self._prompts(request)
+        prepared = self._prompts(request)
         max_tokens = self._max_tokens(request)
-        for prompt in prompts:
+        if max_tokens is not None and request.min_tokens > max(max_tokens, 1):
+            raise invalid(f"'min_tokens' is {request.min_tokens}, more than 'max_tokens'.", "min_tokens")
+        for prompt in prepared.prompts:
             self._check_length(len(prompt), max_tokens)
-        stop = request.stop
+        form = replace(
+            prepared.form,
+            prompt_lengths=[len(prompt) for prompt in prepared.prompts],
+            n=request.n,
+            names=None if prepared.logprobs is None else self._token_names,
+            mute=max_tokens == 0,
+        )
+        sampling = self._sampling(request, max_tokens, max(map(len, prepared.prompts)))
         return Job(
             id=f"{self.dialect.id_prefix}-{uuid.uuid4().hex}",
             created=int(time.time()),
             model=request.model or self._names[0],
-            dialect=self.dialect,
-            prompts=prompts,
-            n=request.n,
-            sampling=SamplingParams(
-                max_tokens=self._limited(max_tokens, max(map(len, prompts))),
-                temperature=self._or_default(request.temperature, "temperature", 1.0),
-                top_p=self._or_default(request.top_p, "top_p", 1.0),
-                top_k=int(self._or_default(request.top_k, "top_k", -1)),
-                seed=secrets.randbits(63) if request.seed is None else request.seed,
-                stop=() if stop is None else (stop,) if isinstance(stop, str) else tuple(stop),
-                ignore_eos=request.ignore_eos,
+            form=form,
+            prompts=prepared.prompts,
+            sampling=replace(
+                sampling,
+                grammar=prepared.grammar,
+                logprobs=prepared.logprobs,
+                skip_special_tokens=sampling.skip_special_tokens and not prepared.special_markers,
             ),
             draft_policy=request.draft_policy,
             stream=request.stream,
             include_usage=request.stream_options is not None and request.stream_options.include_usage,
         )
+
+    def _check_model(self, name: str) -> None:
+        if name and name not in self._names:
+            raise APIError(404, f"The model '{name}' does not exist.", param="model", code="model_not_found")
+
+    def _sampling(self, request: Kind, max_tokens: int | None, longest: int) -> SamplingParams:
+        """How the answers to prompts of at most `longest` tokens are drawn."""
+        stop = request.stop
+        return SamplingParams(
+            max_tokens=self._limited(max_tokens and max(max_tokens, 1), longest),
+            temperature=self._or_default(request.temperature, "temperature", 1.0),
+            top_p=self._or_default(request.top_p, "top_p", 1.0),
+            top_k=int(self._or_default(request.top_k, "top_k", -1)),
+            min_p=self._or_default(request.min_p, "min_p", 0.0),
+            seed=secrets.randbits(63) if request.seed is None else request.seed,
+            stop=() if stop is None else (stop,) if isinstance(stop, str) else tuple(stop),
+            stop_token_ids=self._known_ids(request.stop_token_ids, "stop_token_ids"),
+            ignore_eos=request.ignore_eos,
+            min_tokens=request.min_tokens,
+            presence_penalty=request.presence_penalty,
+            frequency_penalty=request.frequency_penalty,
+            repetition_penalty=self._or_default(request.repetition_penalty, "repetition_penalty", 1.0),
+            logit_bias=self._bias(request.logit_bias),
+            skip_special_tokens=request.skip_special_tokens,
+            include_stop=request.include_stop_str_in_output,
+        )
+
+    def _known_ids(self, tokens: Sequence[int], param: str) -> tuple[int, ...]:
+        vocabulary = self._info.vocab_size
+        if tokens and max(tokens) >= vocabulary:
+            raise invalid(f"Token ids lie between 0 and {vocabulary - 1}.", param)
+        return tuple(tokens)
+
+    def _bias(self, biases: Mapping[str, float]) -> tuple[tuple[int, float], ...]:
+        try:
+            tokens = [int(token) for token in biases]
+        except ValueError:
+            raise invalid("The keys of 'logit_bias' are token ids.", "logit_bias") from None
+        if any(token < 0 for token in tokens):
+            raise invalid("The keys of 'logit_bias' are token ids.", "logit_bias")
+        if len(set(tokens)) < len(tokens):
+            raise invalid("'logit_bias' names a token twice.", "logit_bias")
+        return tuple(zip(self._known_ids(tokens, "logit_bias"), biases.values(), strict=True))
 
     def _or_default(self, asked: float | None, name: str, neutral: float) -> float:
         """What the request says, else the checkpoint's default, else the neutral value."""
@@ -137,7 +227,7 @@ class Translator(ABC, Generic[Kind]):
         return min(int(limit), self._info.max_model_len - prompt_tokens if asked is None else asked)
 
     @abstractmethod
-    def _prompts(self, request: Kind) -> tuple[tuple[int, ...], ...]: ...
+    def _prompts(self, request: Kind) -> Prepared: ...
 
     @abstractmethod
     def _max_tokens(self, request: Kind) -> int | None: ...
@@ -153,8 +243,6 @@ class Translator(ABC, Generic[Kind]):
         if isinstance(options := body.get("stream_options"), dict):
             body["stream_options"] = {name: value for name, value in options.items() if value is not None}
         self._check(body)
-        if body.get("max_tokens") == 0 and type(body["max_tokens"]) is int and self.kind is CompletionRequest:
-            raise invalid("'max_tokens' 0 is not supported yet.", "max_tokens")
         try:
             return self.kind.model_validate(body)
         except ValidationError as error:
@@ -186,10 +274,97 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
     dialect = CHAT
     bare_prompts = False
 
-    def _prompts(self, request: ChatCompletionRequest) -> tuple[tuple[int, ...], ...]:
-        messages = [_template_message(index, message) for index, message in enumerate(request.messages)]
-        self._check_characters(sum(len(message["content"]) for message in messages))
-        return (self._encode(self._tokenizer.render_chat(messages)),)
+    def _prompts(self, request: ChatCompletionRequest) -> Prepared:
+        if request.top_logprobs and not request.logprobs:
+            raise invalid("'top_logprobs' needs 'logprobs': true.", "top_logprobs")
+        tools, forced = self._tools(request)
+        rendered = self.render(
+            request.messages,
+            tools,
+            request.chat_template_kwargs,
+            go_on=request.continue_final_message,
+            open_turn=self._opens_turn(request),
+        )
+        thinking = self._thinks and rendered.rstrip().endswith(THINK_OPEN)
+        schema = answer_schema(request.response_format)
+        parallel = request.parallel_tool_calls and not isinstance(request.tool_choice, NamedTool)
+        calls = None
+        if tools and (forced or schema is not None):
+            calls = calls_grammar(self._tool_format, forced or tools, self._marker, parallel=parallel)
+        grammar = grammar_of(
+            schema,
+            calls,
+            thinking=thinking,
+            optional=not forced,
+            param="tools" if forced else "response_format",
+        )
+        form = Form(
+            CHAT,
+            (),
+            parser=partial(
+                make_parser, self._tool_format if tools else None, reasoning=self._thinks, thinking=thinking
+            ),
+            most_calls=None if parallel else 1,
+        )
+        return Prepared(
+            (self._encode(rendered),),
+            form,
+            logprobs=(request.top_logprobs or 0) if request.logprobs else None,
+            grammar=grammar,
+            special_markers=bool(tools) and self._tool_format == "mistral",
+        )
+
+    def render(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+        options: Mapping[str, Any],
+        *,
+        open_turn: bool,
+        go_on: bool,
+    ) -> str:
+        """The prompt's text. Raises APIError, RequestError."""
+        template = [_template_message(index, message) for index, message in enumerate(messages)]
+        self._check_characters(sum(len(message["content"]) for message in template))
+        if go_on and template[-1]["role"] != "assistant":
+            raise invalid("Only an assistant's message can be gone on with.", "continue_final_message")
+        described = [tool.model_dump(exclude_none=True) for tool in tools]
+        return self._tokenizer.render_chat(template, described, options, open_turn=open_turn, go_on=go_on)
+
+    @staticmethod
+    def _opens_turn(request: ChatCompletionRequest) -> bool:
+        if not request.continue_final_message:
+            return request.add_generation_prompt
+        if request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set:
+            raise invalid(
+                "'add_generation_prompt' and 'continue_final_message' exclude each other.", "continue_final_message"
+            )
+        return False
+
+    def _tools(self, request: ChatCompletionRequest) -> tuple[list[Tool], list[Tool]]:
+        """The tools that the model is shown, and of these those of which one has to be called."""
+        choice = request.tool_choice
+        if not request.tools:
+            if choice not in (None, "none", "auto"):
+                raise invalid("'tool_choice' needs 'tools'.", "tool_choice")
+            return [], []
+        if len({tool.function.name for tool in request.tools}) < len(request.tools):
+            raise invalid("Two tools have the same name.", "tools")
+        if choice == "none":
+            return [], []
+        if not self._tool_format:
+            raise invalid("This model's chat template knows no tools.", "tools")
+        if isinstance(choice, NamedTool):
+            named = [tool for tool in request.tools if tool.function.name == choice.function.name]
+            if not named:
+                raise invalid("'tool_choice' names a tool that is not in 'tools'.", "tool_choice")
+            return request.tools, named
+        return request.tools, request.tools if choice == "required" else []
+
+    def _marker(self, text: str) -> str:
+        """A marker as a grammar writes it: special tokens by their ids."""
+        token = self._tokenizer.special_id(text)
+        return json.dumps(text) if token is None else f"<[{token}]>"
 
     def _max_tokens(self, request: ChatCompletionRequest) -> int | None:
         return request.max_completion_tokens or request.max_tokens
@@ -200,16 +375,26 @@ class CompletionTranslator(Translator[CompletionRequest]):
     dialect = COMPLETION
     bare_prompts = True
 
-    def _prompts(self, request: CompletionRequest) -> tuple[tuple[int, ...], ...]:
+    def _prompts(self, request: CompletionRequest) -> Prepared:
+        if request.echo and request.logprobs is not None:
+            raise invalid("Log-probabilities of the prompt are not supported: 'echo' excludes 'logprobs'.", "echo")
         value = request.prompt
         if isinstance(value, list) and value and not _is_ids(value):
             if len(value) > MAX_PROMPTS:
                 raise invalid(f"At most {MAX_PROMPTS} prompts are allowed in one request.", "prompt")
-            return tuple(self._prompt(item, f"prompt[{index}]") for index, item in enumerate(value))
-        return (self._prompt(value, "prompt"),)
+            values, names = value, [f"prompt[{index}]" for index in range(len(value))]
+        else:
+            values, names = [value], ["prompt"]
+        prompts = tuple(self._prompt(item, name) for item, name in zip(values, names, strict=True))
+        echoes = [
+            item if isinstance(item, str) else self._tokenizer.decode(item) for item in (values if request.echo else ())
+        ]
+        schema = answer_schema(request.response_format)
+        grammar = grammar_of(schema, None, thinking=False, optional=False, param="response_format")
+        return Prepared(prompts, Form(COMPLETION, (), echoes=echoes), logprobs=request.logprobs, grammar=grammar)
 
     def _max_tokens(self, request: CompletionRequest) -> int | None:
-        return request.max_tokens or DEFAULT_COMPLETION_TOKENS
+        return DEFAULT_COMPLETION_TOKENS if request.max_tokens is None else request.max_tokens
 
     def _prompt(self, value: Any, param: str) -> tuple[int, ...]:
         """Token ids of one prompt, given as text or as ids."""
@@ -243,7 +428,28 @@ def _template_message(index: int, message: Message) -> dict[str, Any]:
         if message.role != "assistant" or not extra.get("tool_calls"):
             raise invalid("A message needs content.", f"messages[{index}].content")
         content = ""
+    if "tool_calls" in extra:
+        extra["tool_calls"] = _template_calls(extra["tool_calls"], f"messages[{index}].tool_calls")
     return {"role": message.role, "content": content, **extra}
+
+
+def _template_calls(calls: Any, param: str) -> list[dict[str, Any]]:
+    """Tool calls of an earlier answer with their arguments as objects, which is what templates write out."""
+    if not isinstance(calls, list):
+        raise invalid("'tool_calls' is a list.", param)
+    made = []
+    for position, call in enumerate(calls):
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            raise invalid("A tool call has a function with a name and arguments.", f"{param}[{position}]")
+        arguments = function.get("arguments", "{}")
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments or "{}")
+            except (ValueError, RecursionError):
+                raise invalid("The arguments of a tool call are JSON.", f"{param}[{position}].function") from None
+        made.append(call | {"function": function | {"arguments": arguments}})
+    return made
 
 
 def _from_validation(error: ValidationError, body: dict[str, Any]) -> APIError:

@@ -17,18 +17,16 @@ _PARAMETERS: dict[str, tuple[str, float, float, bool]] = {
     "temperature": ("temperature", 0, 2, False),
     "top_p": ("top_p", 0, 1, False),
     "top_k": ("top_k", -1, 2**31, True),
+    "min_p": ("min_p", 0, 1, False),
+    "repetition_penalty": ("repetition_penalty", 1e-3, 1e3, False),
     "max_tokens": ("max_new_tokens", 1, 2**31, True),
 }
-_NEUTRAL = {"repetition_penalty": 1.0, "min_p": 0.0}  # asked for by some checkpoints, and not supported yet
 
 
 def sampling_defaults(directory: Path) -> tuple[tuple[str, float], ...]:
     """(name, value) by the names of `SamplingParams`. As in vLLM, `max_new_tokens` is a limit too, and `do_sample` is
     not read: greedy is temperature 0. Raises ModelError for values that make no sense."""
     config = read_generation_config(directory)
-    for name, neutral in _NEUTRAL.items():
-        if config.get(name) not in (None, neutral):
-            log.warning("generation_config.json asks for %s %s, which is not applied", name, config[name])
     return tuple(
         (name, _number(config[key], key, least, most, whole))
         for name, (key, least, most, whole) in _PARAMETERS.items()

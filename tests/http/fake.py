@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from engine.errors import EngineDeadError, EngineDrainingError, QueueFullError, RequestError
@@ -42,10 +42,33 @@ class ByteTokenizer:
     longest_token = 4
     bos: tuple[int, ...] = ()
 
+    def __init__(self) -> None:
+        self.rendered: list[dict[str, Any]] = []
+
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         return [*(self.bos if add_special_tokens else ()), *text.encode()]
 
-    def render_chat(self, messages: list[dict[str, Any]]) -> str:
+    def decode(self, tokens: Sequence[int]) -> str:
+        return bytes(tokens).decode(errors="replace")
+
+    def token_bytes(self, token: int) -> bytes:
+        return bytes([token])
+
+    def special_id(self, text: str) -> int | None:
+        return None
+
+    def render_chat(
+        self,
+        messages: list[dict[str, Any]],
+        tools: Sequence[dict[str, Any]] = (),
+        options: Mapping[str, Any] | None = None,
+        *,
+        open_turn: bool = True,
+        go_on: bool = False,
+    ) -> str:
+        self.rendered.append(
+            {"messages": messages, "tools": list(tools), "options": options, "flags": (open_turn, go_on)}
+        )
         if any(message["role"] == "tool" for message in messages):
             raise RequestError("the chat template knows no role 'tool'", param="messages")
         return "".join(f"{message['role'][0]}:{message['content']}\n" for message in messages)

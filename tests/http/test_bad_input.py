@@ -40,9 +40,20 @@ def test_other_content_types() -> None:
     refused(CHAT_PATH, content=b"model=x", headers={"content-type": "application/x-www-form-urlencoded"})
 
 
+def schema_format(schema: dict[str, Any], name: str = "answer") -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
+
+
+def deep(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+GO_ON = {"continue_final_message": True, "messages": [{"role": "assistant", "content": "x"}]}
 COMMON = [
     ({"max_tokens": -1}, "max_tokens"),
-    ({"max_tokens": 0}, "max_tokens"),
     ({"max_tokens": "5"}, "max_tokens"),
     ({"max_tokens": True}, "max_tokens"),
     ({"max_tokens": 1.5}, "max_tokens"),
@@ -74,6 +85,40 @@ COMMON = [
     ({"draft_policy": "swift"}, "draft_policy"),
     ({"draft_policy": 1}, "draft_policy"),
     ({"model": 1}, "model"),
+    ({"min_p": 1.1}, "min_p"),
+    ({"min_p": -0.1}, "min_p"),
+    ({"presence_penalty": 2.1}, "presence_penalty"),
+    ({"presence_penalty": False}, "presence_penalty"),
+    ({"frequency_penalty": -2.1}, "frequency_penalty"),
+    ({"frequency_penalty": "1"}, "frequency_penalty"),
+    ({"repetition_penalty": 0}, "repetition_penalty"),
+    ({"repetition_penalty": -1}, "repetition_penalty"),
+    ({"logit_bias": {"1": 101}}, "logit_bias.1"),
+    ({"logit_bias": {"1": "5"}}, "logit_bias.1"),
+    ({"logit_bias": {"256": 1}}, "logit_bias"),
+    ({"logit_bias": {"-1": 1}}, "logit_bias"),
+    ({"logit_bias": {"a": 1}}, "logit_bias"),
+    ({"logit_bias": {"1": 1, "01": 2}}, "logit_bias"),
+    ({"logit_bias": [1]}, "logit_bias"),
+    ({"stop_token_ids": [256]}, "stop_token_ids"),
+    ({"stop_token_ids": [-1]}, "stop_token_ids[0]"),
+    ({"stop_token_ids": [1] * 129}, "stop_token_ids"),
+    ({"stop_token_ids": 1}, "stop_token_ids"),
+    ({"min_tokens": -1}, "min_tokens"),
+    ({"min_tokens": 5, "max_tokens": 4}, "min_tokens"),
+    ({"skip_special_tokens": 1}, "skip_special_tokens"),
+    ({"include_stop_str_in_output": "yes"}, "include_stop_str_in_output"),
+    ({"response_format": "json_object"}, "response_format"),
+    ({"response_format": {"type": "xml"}}, "response_format.type"),
+    ({"response_format": {"type": "json_schema"}}, "response_format.json_schema"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format.json_schema.schema"),
+    ({"response_format": schema_format({"type": "strange"})}, "response_format"),
+    ({"response_format": schema_format({"type": "array", "uniqueItems": True})}, "response_format"),
+    ({"response_format": schema_format({"type": "string", "pattern": "(?=x)"})}, "response_format"),
+    ({"response_format": schema_format({"$ref": "http://there.is/none"})}, "response_format"),
+    ({"response_format": schema_format({"enum": ["x" * 70_000]})}, "response_format"),
+    ({"response_format": schema_format(deep(80))}, "response_format"),
+    ({"response_format": schema_format({}, name="a b")}, "response_format.json_schema.name"),
 ]
 CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"messages": None}, "messages"),
@@ -94,6 +139,29 @@ CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ),
     ({"messages": [{"role": "tool", "content": "Hi"}]}, "messages"),
     ({"max_completion_tokens": 0}, "max_completion_tokens"),
+    ({"max_tokens": 0}, "max_tokens"),
+    ({"logprobs": 1}, "logprobs"),
+    ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
+    ({"logprobs": True, "top_logprobs": -1}, "top_logprobs"),
+    ({"top_logprobs": 2}, "top_logprobs"),
+    ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),  # this template knows none
+    ({"tools": [{"type": "retrieval"}]}, "tools[0].type"),
+    ({"tools": [{"type": "function"}]}, "tools[0].function"),
+    ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name"),
+    ({"tools": [{"type": "function", "function": {"name": "f", "parameters": 5}}]}, "tools[0].function.parameters"),
+    ({"tools": [{"type": "function", "function": {"name": "f"}}] * 2}, "tools"),
+    ({"tools": [{"type": "function", "function": {"name": f"f{i}"}} for i in range(129)]}, "tools"),
+    ({"tool_choice": "required"}, "tool_choice"),
+    ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice"),
+    ({"chat_template_kwargs": "x"}, "chat_template_kwargs"),
+    ({"continue_final_message": True}, "continue_final_message"),
+    (GO_ON | {"add_generation_prompt": True}, "continue_final_message"),
+    ({"messages": [{"role": "assistant", "tool_calls": 5}]}, "messages[0].tool_calls"),
+    ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "messages[0].tool_calls[0]"),
+    (
+        {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}]},
+        "messages[0].tool_calls[0].function",
+    ),
 ]
 TEXT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"prompt": None}, "prompt"),
@@ -109,6 +177,11 @@ TEXT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"prompt": [[1], [1, 2, 999]]}, "prompt[1][2]"),
     ({"prompt": [[1], "a", 1.5]}, "prompt[2]"),
     ({"prompt": ["a"] * 2049}, "prompt"),
+    ({"logprobs": 6}, "logprobs"),
+    ({"logprobs": True}, "logprobs"),
+    ({"echo": 1}, "echo"),
+    ({"echo": True, "logprobs": 1}, "echo"),
+    ({"max_tokens": -1}, "max_tokens"),
 ]
 
 
@@ -123,34 +196,15 @@ def test_completions_name_the_field(change: dict[str, Any], param: str) -> None:
 
 
 UNSUPPORTED: list[tuple[str, Any]] = [
-    ("min_p", 0.1),
-    ("min_tokens", 1),
-    ("stop_token_ids", [1]),
-    ("presence_penalty", 0.5),
-    ("presence_penalty", False),
-    ("frequency_penalty", -0.5),
-    ("repetition_penalty", 1.1),
-    ("logit_bias", {"1": 1}),
-    ("echo", True),
-    ("response_format", {"type": "json_object"}),
     ("prediction", {"type": "content", "content": "x"}),
-    ("skip_special_tokens", False),
-    ("include_stop_str_in_output", True),
     ("truncate_prompt_tokens", 5),
     ("bad_words", ["x"]),
     ("guided_json", {}),
 ]
 UNSUPPORTED_CHAT: list[tuple[str, Any]] = [
-    ("logprobs", True),
-    ("logprobs", 0),
-    ("top_logprobs", 2),
-    ("tools", [{"type": "function", "function": {"name": "f"}}]),
-    ("tool_choice", "required"),
+    ("echo", True),
     ("functions", [{"name": "f"}]),
     ("function_call", {"name": "f"}),
-    ("chat_template_kwargs", {"a": 1}),
-    ("add_generation_prompt", False),
-    ("continue_final_message", True),
     ("reasoning_effort", "low"),
     ("modalities", ["text", "audio"]),
     ("audio", {"voice": "x"}),
@@ -158,7 +212,6 @@ UNSUPPORTED_CHAT: list[tuple[str, Any]] = [
     ("verbosity", "low"),
 ]
 UNSUPPORTED_TEXT: list[tuple[str, Any]] = [
-    ("logprobs", 0),
     ("suffix", "x"),
     ("best_of", 2),
     ("max_completion_tokens", 5),
