@@ -9,6 +9,7 @@ from engine.clock import Clock
 from engine.detokenize import Detokenizer
 from engine.draft.base import DraftPolicy, Outcome, Plan, PolicyContext, View, make_policy, policy_names
 from engine.draft.costs import CostModel
+from engine.draft.prediction import Prediction
 from engine.errors import RequestError, UnknownPolicyError
 from engine.logits import make_processor
 from engine.runner import Runner
@@ -75,6 +76,7 @@ class EngineCore:
                     skip_special_tokens=sampling.skip_special_tokens,
                     include_stop=sampling.include_stop,
                 ),
+                prediction=Prediction(sampling.predicted) if sampling.predicted else None,
                 processor=make_processor(sampling, message.prompt, self.info.eos_token_ids, self._match),
             )
         )
@@ -149,7 +151,10 @@ class EngineCore:
         for index, request in enumerate(decoding):
             view = self._view(request)
             view.others = [(context, plan) for context, plan in plans[:index] + plans[index + 1 :] if plan]
-            plan = request.plan = request.policy.propose(view)
+            plan = request.policy.propose(view)
+            if request.prediction is not None:
+                plan = self._copied(request, request.prediction, plan)
+            request.plan = plan
             plans[index] = request.computed, plan
             request.draft_state = view.state
             seconds += view.search_seconds
@@ -157,6 +162,13 @@ class EngineCore:
                 request.reselected = view.reselected
                 request.reselections += view.reselected == "changed"
         return seconds
+
+    @staticmethod
+    def _copied(request: Request, prediction: Prediction, plan: Plan) -> Plan:
+        """The policy's plan, or what the client expects instead where the answer is in it."""
+        answer = request.tokens[len(request.prompt) :]
+        request.copied = prediction.propose(answer, max(request.room - 1, 0))
+        return Plan((1,) * len(plan.variants), len(request.copied)) if request.copied else plan
 
     def _view(self, request: Request) -> View:
         slab, sampling = request.slab, request.sampling
@@ -180,14 +192,14 @@ class EngineCore:
         """Tell every policy what became of its proposals."""
         seconds = out.draft_seconds + out.verify_seconds + self.costs.overhead
         drafting = sum(o.drafted > 0 for o in out.outputs)
-        alike = prompt_rows == 0 and drafting in (0, len(out.outputs))
+        alike = prompt_rows == 0 and drafting in (0, len(out.outputs)) and not any(w.copied for w in plan.work)
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = requests[work.request_id]
             view = self._view(request)
             outcome = Outcome(
                 plan=work.plan or Plan((1,) * self._policies.spec.sublayers, 0),
-                drafted=output.drafted,
-                accepted=output.accepted,
+                drafted=0 if work.copied else output.drafted,
+                accepted=0 if work.copied else output.accepted,
                 confidences=output.confidences,
                 emitted=emitted.get(work.request_id, 0),
                 seconds=seconds / len(plan.work),

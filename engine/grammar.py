@@ -25,6 +25,7 @@ class GrammarMatcher:
     def __init__(self, tokens: LLTokenizer, grammar: str) -> None:
         """`grammar`: what llguidance takes (a JSON schema or Lark), which has been validated."""
         self._matcher = LLMatcher(tokens, grammar, log_level=0)
+        self._lost = False
         self._ahead: list[int] = []  # drafted tokens that the matcher has taken
         self._masks: list[Tensor] = []  # after 0, 1 … of them
         self._size = tokens.vocab_size
@@ -34,14 +35,15 @@ class GrammarMatcher:
     @property
     def stopped(self) -> bool:
         """Nothing can follow. Only after `advance`."""
-        return bool(self._matcher.is_stopped())
+        return self._lost or bool(self._matcher.is_stopped())
 
     def advance(self, tokens: Sequence[int]) -> None:
         """These were emitted."""
         self._back_to(0)
         self._masks.clear()
         if self._matcher.try_consume_tokens(list(tokens)) < len(tokens) and not self._matcher.is_stopped():
-            log.error("a token that the grammar does not allow was emitted: %s", self._matcher.get_error())
+            self._lost = True
+            log.error("a grammar does not take the tokens that it allowed: %s", self._matcher.get_error())
 
     def allowed(self, drafted: Sequence[int]) -> Tensor:
         """Tokens that may follow these drafted ones: bool [vocab]. All, behind a draft that is not allowed itself."""

@@ -145,9 +145,10 @@ class Scheduler:
     def _work(self, request: Request, rows: int, plan: Plan | None, record: int) -> Work:
         tokens = tuple(request.tokens[request.computed : request.computed + rows])
         samples = rows == request.pending
-        processor = request.processor if samples else None
         return Work(
-            *(request.id, request.slab, request.computed, tokens, samples, request.sampling, plan, record), processor
+            *(request.id, request.slab, request.computed, tokens, samples, request.sampling, plan, record),
+            copied=request.copied[: plan.gamma] if plan else (),
+            processor=request.processor if samples else None,
         )
 
     def _reserve(self, request: Request) -> None:
@@ -218,6 +219,9 @@ class Scheduler:
         emitted = len(request.tokens) - work.start - len(work.tokens)
         accepted = emitted - 1
         request.rounds += 1
+        if work.copied:
+            request.accepted_predictions += accepted
+            request.rejected_predictions += output.drafted - accepted
         if plan is not None:
             request.drafted += output.drafted
             request.accepted += accepted
@@ -253,6 +257,8 @@ class Scheduler:
             speculation=request.speculation() if done else None,
             timing=self._timing(request) if done else None,
             logprobs=output.logprobs[:emitted],
+            accepted_predictions=request.accepted_predictions if done else 0,
+            rejected_predictions=request.rejected_predictions if done else 0,
         )
 
     @staticmethod

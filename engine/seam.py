@@ -31,8 +31,8 @@ class PromptTokenizer(Protocol):
         """Prompt text of a chat, ready to be encoded. Raises RequestError when the model has no chat template."""
         ...
 
-    def special_id(self, text: str) -> int | None:
-        """The id of a special token, if this is one's text."""
+    def added_id(self, text: str) -> int | None:
+        """The id of the token beside the vocabulary proper (special ones, tags) that this is the name of, if any."""
         ...
 
     def token_bytes(self, token: int) -> bytes:

@@ -59,7 +59,8 @@ def propose(
     what a pass drew is read while the device runs the next, which is thrown away where the rule says stop. The drafts
     are the same.
     """
-    drafts = [Draft(w) for w in work if w.gamma > 0]
+    copied = [Draft(w, list(w.copied), [1.0] * len(w.copied)) for w in work if w.copied]
+    drafts = [Draft(w) for w in work if w.gamma > 0 and not w.copied]
     late = late and not any(d.work.processor for d in drafts)  # which have to know every token
     passes = 0
     current = _DraftPass(decoder, attention, drafts) if drafts else None
@@ -71,7 +72,7 @@ def propose(
         if not live or sum(d.reach for d in live) < worth:
             break
         current = ahead or _DraftPass(decoder, attention, live)
-    return drafts, passes
+    return drafts + copied, passes
 
 
 class _DraftPass:

@@ -25,6 +25,7 @@ class Work:
     sampling: SamplingParams
     plan: Plan | None = None  # with gamma > 0: draft before verification
     record: int = 0  # verified rows to keep as references, at most
+    copied: tuple[int, ...] = ()  # the draft itself, where it is not the sub-network's
     processor: LogitsProcessor | None = None  # of the request's logits; knows the tokens before these
 
     @property

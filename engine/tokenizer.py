@@ -40,9 +40,7 @@ class Tokenizer:
         """`templates` by name ("default", "tool_use"); `special` are the tokens that templates may ask for."""
         self.backend = backend
         self._longest = max((len(token) for token in backend.get_vocab()), default=1)
-        added = backend.get_added_tokens_decoder()
-        self._added = frozenset(added)
-        self._special_ids = frozenset(token for token, facts in added.items() if facts.special)
+        self._added = frozenset(backend.get_added_tokens_decoder())
         self._byte_level = "ByteLevel" in str(backend.decoder)
         self._templates = dict(templates or {})
         self._special = dict(special or {})
@@ -118,10 +116,10 @@ class Tokenizer:
         template = "<think>" in "\n".join(self._templates.values())
         return template or self.backend.token_to_id("<think>") is not None
 
-    def special_id(self, text: str) -> int | None:
-        """The id of a special token, if this is one's text."""
+    def added_id(self, text: str) -> int | None:
+        """The id of the token beside the vocabulary proper (special ones, tags) that this is the name of, if any."""
         token = self.backend.token_to_id(text)
-        return token if token in self._special_ids else None
+        return token if token in self._added else None
 
     @property
     def has_chat_template(self) -> bool:

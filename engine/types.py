@@ -15,6 +15,7 @@ from engine.errors import ContextLengthError, RequestError, UnknownPolicyError
 if TYPE_CHECKING:
     from engine.detokenize import Detokenizer
     from engine.draft.base import DraftPolicy, Plan
+    from engine.draft.prediction import Prediction
     from engine.logits import LogitsProcessor
 
 
@@ -47,6 +48,7 @@ class SamplingParams:
     grammar: str | None = None  # what llguidance takes; the answer is of it
     logprobs: int | None = None  # alternatives to report beside each token; None: no log-probabilities at all
     skip_special_tokens: bool = True  # in the text
+    predicted: tuple[int, ...] = ()  # tokens of an answer that the client expects: drafted by copying
     include_stop: bool = False  # in the text: the stop string or token that ended it
 
     @property
@@ -116,6 +118,8 @@ class TokenEvent(_Positional):
     speculation: SpeculationStats | None = None
     timing: RequestTiming | None = None
     logprobs: tuple[TokenLogprobs, ...] = ()  # one a token, where asked for
+    accepted_predictions: int = 0  # tokens copied from the expected answer, on the last event
+    rejected_predictions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +235,7 @@ class Request:
     limit: int  # most tokens prompt + completion may reach
     detokenizer: Detokenizer
     processor: LogitsProcessor | None = None
+    prediction: Prediction | None = None
 
     # grows with every round
     tokens: list[int] = field(default_factory=list)  # prompt and completion
@@ -242,6 +247,9 @@ class Request:
     # drafting
     plan: Plan | None = None
     draft_state: Any = None  # belongs to the policy
+    copied: tuple[int, ...] = ()  # drafted by copying in this round
+    accepted_predictions: int = 0
+    rejected_predictions: int = 0
     rounds: int = 0
     drafted: int = 0
     accepted: int = 0

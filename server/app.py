@@ -21,7 +21,9 @@ from server.config import ServerConfig
 from server.errors import APIError, any_api_error, from_http_exception
 from server.lifecycle import version
 from server.routes import Services, build_router
-from server.schemas import ChatCompletionRequest, CompletionRequest
+from server.schemas import ChatCompletionRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
+
+_BODIES = (ChatCompletionRequest, CompletionRequest, TokenizeRequest, DetokenizeRequest)
 
 
 class _App(FastAPI):
@@ -31,7 +33,7 @@ class _App(FastAPI):
         if self.openapi_schema is None:
             document = super().openapi()
             _, requests = models_json_schema(
-                [(ChatCompletionRequest, "validation"), (CompletionRequest, "validation")],
+                [(kind, "validation") for kind in _BODIES],
                 ref_template="#/components/schemas/{model}",
             )
             document["components"]["schemas"].update(requests["$defs"])

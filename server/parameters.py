@@ -41,7 +41,6 @@ _REFUSED: dict[str, Neutral] = {
     "truncate_prompt_tokens": _NEVER,
     "return_token_ids": (False,),
     "return_tokens_as_token_ids": (False,),
-    "prediction": _NEVER,
 }
 _REFUSED_CHAT: dict[str, Neutral] = {
     "echo": (False,),
@@ -58,6 +57,7 @@ _REFUSED_CHAT: dict[str, Neutral] = {
     "web_search_options": _NEVER,
 }
 _REFUSED_COMPLETIONS: dict[str, Neutral] = {
+    "prediction": _NEVER,
     "suffix": ("",),
     "best_of": _best_of_n,
     "add_special_tokens": (True,),

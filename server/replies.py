@@ -274,6 +274,7 @@ class Chunker:
         """Completion tokens of all choices; every prompt once, with what its first choice found in the prefix cache."""
         prompt = sum(self._form.prompt_lengths)
         completion = sum(choice.completion_tokens for choice in self._choices.values())
+        last = [choice.last for choice in self._choices.values() if choice.last]
         first = [choice.last for index, choice in self._choices.items() if index % self._form.n == 0]
         return {
             "prompt_tokens": prompt,
@@ -281,8 +282,8 @@ class Chunker:
             "total_tokens": prompt + completion,
             "prompt_tokens_details": {"cached_tokens": sum(event.cached_tokens for event in first if event)},
             "completion_tokens_details": {
-                "accepted_prediction_tokens": 0,
-                "rejected_prediction_tokens": 0,
+                "accepted_prediction_tokens": sum(event.accepted_predictions for event in last),
+                "rejected_prediction_tokens": sum(event.rejected_predictions for event in last),
                 "reasoning_tokens": sum(choice.reasoning_tokens for choice in self._choices.values()),
             },
         }

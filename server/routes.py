@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -24,10 +24,13 @@ from server.lifecycle import Drain, version
 from server.metrics import CONTENT_TYPE, Metrics, RequestMeter
 from server.replies import Chunker, Fold
 from server.sse import EventStream, Framer
+from server.tokens import Tokens
 from server.translate import ChatTranslator, CompletionTranslator, Job, Translator
 
 # Longer bodies are parsed, rendered and tokenised in a thread: a hop costs about what 2,000 characters do.
 INLINE_BYTES = 2000
+
+Made = TypeVar("Made")
 
 
 class Services:
@@ -48,6 +51,7 @@ class Services:
             thinks=thinks,
         )
         self.completions = CompletionTranslator(engine.info, engine.tokenizer, self.names, config.max_n)
+        self.tokens = Tokens(info, engine.tokenizer, self.chat, self.chat.check_model)
         self.drain = Drain(engine, config.shutdown_timeout)
 
     def submit(self, job: Job, meter: RequestMeter) -> Generation:
@@ -88,15 +92,20 @@ def _services(request: Request) -> Services:
     return services
 
 
-async def _generate(request: Request, translator: Translator[Any]) -> Response:
-    """Body → job → engine → reply. Whatever can fail before the engine works fails here, with its status code."""
-    services = _services(request)
-    meter = RequestMeter(services.metrics, arrival=time.perf_counter())
+async def _from_body(request: Request, make: Callable[[bytes], Made]) -> Made:
+    """What `make` makes of the body, in a thread where that takes a while."""
     raw = await request.body()
     media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if media_type != "application/json" and not media_type.endswith("+json"):
         raise invalid("The Content-Type must be application/json.")
-    job = translator.prepare(raw) if len(raw) <= INLINE_BYTES else await asyncio.to_thread(translator.prepare, raw)
+    return make(raw) if len(raw) <= INLINE_BYTES else await asyncio.to_thread(make, raw)
+
+
+async def _generate(request: Request, translator: Translator[Any]) -> Response:
+    """Body → job → engine → reply. Whatever can fail before the engine works fails here, with its status code."""
+    services = _services(request)
+    meter = RequestMeter(services.metrics, arrival=time.perf_counter())
+    job = await _from_body(request, translator.prepare)
     generation = services.submit(job, meter)
     if job.stream:
         param = job.dialect.prompt_param
@@ -137,6 +146,14 @@ async def chat_completions(request: Request) -> Response:
 
 async def completions(request: Request) -> Response:
     return await _generate(request, _services(request).completions)
+
+
+async def tokenize(request: Request) -> schemas.Tokenized:
+    return await _from_body(request, _services(request).tokens.tokenize)
+
+
+async def detokenize(request: Request) -> schemas.Detokenized:
+    return await _from_body(request, _services(request).tokens.detokenize)
 
 
 async def list_models(request: Request) -> schemas.ModelList:
@@ -212,6 +229,18 @@ def build_router(config: ServerConfig) -> APIRouter:
 
     generation("/v1/chat/completions", chat_completions, schemas.ChatCompletionRequest, schemas.ChatCompletion, "chat")
     generation("/v1/completions", completions, schemas.CompletionRequest, schemas.Completion, "complete")
+    for path, handler, kind in (
+        ("/tokenize", tokenize, schemas.TokenizeRequest),
+        ("/detokenize", detokenize, schemas.DetokenizeRequest),
+    ):
+        content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
+        router.add_api_route(
+            path,
+            handler,
+            methods=["POST"],
+            responses=errors(400, *key, 404, 413, 500),
+            openapi_extra={"requestBody": {"required": True, "content": content}},
+        )
     router.add_api_route("/v1/models", list_models, responses=errors(*key))
     router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=errors(*key, 404))
     router.add_api_route("/health", health, responses=errors(503))

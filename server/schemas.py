@@ -125,6 +125,13 @@ class Message(RequestModel):
     content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)] | None = None
 
 
+class Prediction(RequestModel):
+    """An answer that is expected for the most part."""
+
+    type: Literal["content"]
+    content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)]
+
+
 class ChatCompletionRequest(GenerationRequest):
     messages: Annotated[list[Message], Field(min_length=1, fail_fast=True)]
     max_completion_tokens: int | None = Field(default=None, ge=1, description="Wins over max_tokens.")
@@ -136,6 +143,7 @@ class ChatCompletionRequest(GenerationRequest):
     chat_template_kwargs: dict[str, Any] = Field(default_factory=dict, description="Further variables of the template.")
     add_generation_prompt: bool = Field(default=True, description="Whether the template opens the assistant's turn.")
     continue_final_message: bool = Field(default=False, description="The last message is gone on with, not answered.")
+    prediction: Prediction | None = Field(default=None, description="Drafts are copied from it where it fits.")
 
 
 class CompletionRequest(GenerationRequest):

@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-import pydantic_core
-from pydantic import ValidationError
-
 from engine.errors import UnknownPolicyError
 from engine.seam import PromptTokenizer
 from engine.seeds import mix64
 from engine.types import EngineInfo, GenerateRequest, SamplingParams
+from server.bodies import read_object, validated
 from server.errors import APIError, context_length, invalid
 from server.logprobs import TokenNames
 from server.parameters import ParameterCheck
@@ -30,6 +28,7 @@ from server.schemas import (
     GenerationRequest,
     Message,
     NamedTool,
+    Prediction,
     TextPart,
     Tool,
 )
@@ -100,6 +99,7 @@ class Prepared:
     form: Form  # without what is the same everywhere
     logprobs: int | None = None  # alternatives to show; None: no log-probabilities
     grammar: str | None = None
+    predicted: tuple[int, ...] = ()
     special_markers: bool = False  # tool calls are marked by special tokens, which the text has to show
 
 
@@ -134,7 +134,7 @@ class Translator(ABC, Generic[Kind]):
         """Parse, validate, render and tokenise. Raises APIError or RequestError naming the field at fault."""
         request = self._parse(raw)
         info = self._info
-        self._check_model(request.model)
+        self.check_model(request.model)
         if request.n > self._max_n:
             raise invalid(f"At most {self._max_n} choices are allowed.", "n")
         if request.draft_policy is not None and request.draft_policy not in info.policies:
@@ -165,6 +165,7 @@ class Translator(ABC, Generic[Kind]):
                 sampling,
                 grammar=prepared.grammar,
                 logprobs=prepared.logprobs,
+                predicted=prepared.predicted,
                 skip_special_tokens=sampling.skip_special_tokens and not prepared.special_markers,
             ),
             draft_policy=request.draft_policy,
@@ -172,7 +173,8 @@ class Translator(ABC, Generic[Kind]):
             include_usage=request.stream_options is not None and request.stream_options.include_usage,
         )
 
-    def _check_model(self, name: str) -> None:
+    def check_model(self, name: str) -> None:
+        """Raises APIError."""
         if name and name not in self._names:
             raise APIError(404, f"The model '{name}' does not exist.", param="model", code="model_not_found")
 
@@ -180,7 +182,7 @@ class Translator(ABC, Generic[Kind]):
         """How the answers to prompts of at most `longest` tokens are drawn."""
         stop = request.stop
         return SamplingParams(
-            max_tokens=self._limited(max_tokens and max(max_tokens, 1), longest),
+            max_tokens=self._limited(1 if max_tokens == 0 else max_tokens, longest),
             temperature=self._or_default(request.temperature, "temperature", 1.0),
             top_p=self._or_default(request.top_p, "top_p", 1.0),
             top_k=int(self._or_default(request.top_k, "top_k", -1)),
@@ -233,20 +235,11 @@ class Translator(ABC, Generic[Kind]):
     def _max_tokens(self, request: Kind) -> int | None: ...
 
     def _parse(self, raw: bytes) -> Kind:
-        try:
-            body = pydantic_core.from_json(raw, allow_inf_nan=False)
-        except ValueError as error:
-            raise invalid(f"The body is not valid JSON: {error}") from None
-        if not isinstance(body, dict):
-            raise invalid("The body must be a JSON object.")
-        body = {name: value for name, value in body.items() if value is not None}
+        body = read_object(raw)
         if isinstance(options := body.get("stream_options"), dict):
             body["stream_options"] = {name: value for name, value in options.items() if value is not None}
         self._check(body)
-        try:
-            return self.kind.model_validate(body)
-        except ValidationError as error:
-            raise _from_validation(error, body) from None
+        return validated(self.kind, body)
 
     def _encode(self, text: str) -> tuple[int, ...]:
         """Token ids of a text, refused unseen if it needs more than `longest_token` characters a token."""
@@ -311,6 +304,7 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             form,
             logprobs=(request.top_logprobs or 0) if request.logprobs else None,
             grammar=grammar,
+            predicted=self._predicted(request.prediction),
             special_markers=bool(tools) and self._tool_format == "mistral",
         )
 
@@ -361,9 +355,15 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             return request.tools, named
         return request.tools, request.tools if choice == "required" else []
 
+    def _predicted(self, prediction: Prediction | None) -> tuple[int, ...]:
+        if prediction is None:
+            return ()
+        content = prediction.content
+        return self._encode(content if isinstance(content, str) else "".join(part.text for part in content))
+
     def _marker(self, text: str) -> str:
-        """A marker as a grammar writes it: special tokens by their ids."""
-        token = self._tokenizer.special_id(text)
+        """A marker as a grammar writes it: a token of its own by its id."""
+        token = self._tokenizer.added_id(text)
         return json.dumps(text) if token is None else f"<[{token}]>"
 
     def _max_tokens(self, request: ChatCompletionRequest) -> int | None:
@@ -450,27 +450,3 @@ def _template_calls(calls: Any, param: str) -> list[dict[str, Any]]:
                 raise invalid("The arguments of a tool call are JSON.", f"{param}[{position}].function") from None
         made.append(call | {"function": function | {"arguments": arguments}})
     return made
-
-
-def _from_validation(error: ValidationError, body: dict[str, Any]) -> APIError:
-    """The 400 for pydantic's finding that lies deepest in the body: of a union's complaints, the most specific."""
-    found = [(_path(detail["loc"], body), detail) for detail in error.errors(include_url=False, include_input=False)]
-    path, detail = max(found, key=lambda item: len(item[0]))
-    param = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-    if detail["type"] == "missing":
-        return invalid(f"Missing required parameter: '{param}'.", param)
-    return invalid(f"Invalid value for '{param}': {detail['msg']}.", param)
-
-
-def _path(location: tuple[int | str, ...], body: Any) -> list[int | str]:
-    """The parts of an error's location that exist in the body; the others are names of union members."""
-    path: list[int | str] = []
-    node = body
-    for depth, part in enumerate(location):
-        if isinstance(node, dict) and (part in node or depth == len(location) - 1):
-            path.append(part)
-            node = node.get(part)
-        elif isinstance(node, list) and isinstance(part, int) and part < len(node):
-            path.append(part)
-            node = node[part]
-    return path

@@ -86,7 +86,7 @@ class CostModel:
         if rows and not plan.copies:
             predicted = self._price(self._all, rows, contexts, rows / len(contexts))
             self.verify[_width(rows)].add(out.verify_seconds, predicted)
-        drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted]
+        drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.copied]
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
             variants = next(iter(plans))

@@ -90,10 +90,12 @@ def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple
 def test_every_request_reselects_on_its_own(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(knapspec_redecide=4))
     policy._clock = ManualClock()  # decisions cost nothing, so nothing puts them off
-    outcomes = {r.request_id: 0 for r in rounds(core, ids[:4])}
-    for r in rounds(core, ids[:4]):
-        outcomes[r.request_id] += r.reselected is not None
-    assert all(count >= 2 for count in outcomes.values())
+    rounds(core, ids[:4])
+    seen = rounds(core, ids[:4])
+    for request in {r.request_id for r in seen}:
+        own = [r.reselected is not None for r in seen if r.request_id == request]
+        assert sum(own) >= len(own) // 6
+        assert sum(own) > 0
 
 
 def test_search_keeps_to_its_budget_and_none_means_none(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:

@@ -16,6 +16,7 @@ from torch import Tensor
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
+from engine.draft.prediction import Prediction
 from engine.logits import LogitsProcessor, make_processor
 from engine.sampling import draw
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
@@ -235,3 +236,45 @@ def test_no_logprobs_unless_asked_for(core: EngineCore, ids: list[tuple[int, ...
     assert all(event.logprobs == () for event in run(core, ids[0], WARM, "layerskip"))
     bare = run(core, ids[0], replace(WARM, logprobs=0), "none")
     assert all(logprobs.top == () for event in bare for logprobs in event.logprobs)
+
+
+# -- predicted outputs -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip", "knapspec"])
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+def test_predictions_change_no_token_and_save_rounds(
+    core: EngineCore, ids: list[tuple[int, ...]], temperature: float, policy: str
+) -> None:
+    sampling = replace(WARM, temperature=temperature)
+    plain = run(core, ids[1], sampling, "none")
+    said = tuple(tokens(plain))
+    wrong = tuple((token + 1) % core.info.vocab_size for token in said)
+    gap = said[:10] + wrong[10:14] + said[14:]
+    counts = {}
+    for name, predicted in {"right": said, "gap": gap, "wrong": wrong, "short": said[:20], "late": said[15:]}.items():
+        events = run(core, ids[1], replace(sampling, predicted=predicted), policy)
+        assert tokens(events) == list(said)
+        last = events[-1]
+        assert last.speculation is not None
+        counts[name] = last.accepted_predictions, last.rejected_predictions
+        assert last.accepted_predictions <= last.speculation.num_accepted_draft_tokens
+        if name == "right":
+            assert last.speculation.num_rounds <= len(said) / 7 + 1
+    assert counts["right"][1] == 0
+    assert counts["right"][0] > 0.8 * len(said)
+    assert counts["gap"][0] > 0.5 * len(said)
+    assert counts["gap"][1] > 0
+    assert counts["late"][0] > 0
+
+
+def test_a_prediction_is_found_again_behind_a_change() -> None:
+    prediction = Prediction([1, 2, 3, 4, 5, 6, 2, 3, 9])
+    assert prediction.propose([], 3) == (1, 2, 3)
+    assert prediction.propose([1, 2], 9) == (3, 4, 5, 6, 2, 3, 9)
+    assert prediction.propose([1, 2, 7], 9) == ()
+    assert prediction.propose([1, 2, 7, 5], 9) == (6, 2, 3, 9)
+    assert prediction.propose([5, 6, 2, 3], 9) == (9,), "the longer suffix counts"
+    assert prediction.propose([8, 3], 9) == (9,), "of equals the one ahead"
+    assert prediction.propose([9], 9) == ()
+    assert prediction.propose([3], 0) == ()

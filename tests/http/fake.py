@@ -54,7 +54,7 @@ class ByteTokenizer:
     def token_bytes(self, token: int) -> bytes:
         return bytes([token])
 
-    def special_id(self, text: str) -> int | None:
+    def added_id(self, text: str) -> int | None:
         return None
 
     def render_chat(

@@ -155,6 +155,9 @@ CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice"),
     ({"chat_template_kwargs": "x"}, "chat_template_kwargs"),
     ({"continue_final_message": True}, "continue_final_message"),
+    ({"prediction": "x"}, "prediction"),
+    ({"prediction": {"type": "text", "content": "x"}}, "prediction.type"),
+    ({"prediction": {"type": "content", "content": []}}, "prediction.content"),
     (GO_ON | {"add_generation_prompt": True}, "continue_final_message"),
     ({"messages": [{"role": "assistant", "tool_calls": 5}]}, "messages[0].tool_calls"),
     ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "messages[0].tool_calls[0]"),
@@ -196,7 +199,6 @@ def test_completions_name_the_field(change: dict[str, Any], param: str) -> None:
 
 
 UNSUPPORTED: list[tuple[str, Any]] = [
-    ("prediction", {"type": "content", "content": "x"}),
     ("truncate_prompt_tokens", 5),
     ("bad_words", ["x"]),
     ("guided_json", {}),
@@ -212,6 +214,7 @@ UNSUPPORTED_CHAT: list[tuple[str, Any]] = [
     ("verbosity", "low"),
 ]
 UNSUPPORTED_TEXT: list[tuple[str, Any]] = [
+    ("prediction", {"type": "content", "content": "x"}),
     ("suffix", "x"),
     ("best_of", 2),
     ("max_completion_tokens", 5),

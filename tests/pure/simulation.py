@@ -38,7 +38,7 @@ class LateText:
         self._held = ""
         self.stopped = False
 
-    def push(self, token: int) -> str:
+    def push(self, token: int, *, may_stop: bool = True) -> str:
         assert not self.stopped, "a token after the stop"
         shown, self._held = self._held, "_abcdefgh"[token]
         self._seen += self._held
@@ -56,8 +56,10 @@ def plain_decoding(prompt: Sequence[int], sampling: SamplingParams, limit: int) 
     shown = ""
     while reason is None:
         tokens.append(next_token(tokens, sampling.seed))
-        shown += text.push(tokens[-1])
-        if text.stopped or (tokens[-1] == EOS and not sampling.ignore_eos):
+        ends = tokens[-1] == EOS and not sampling.ignore_eos
+        if not ends:
+            shown += text.push(tokens[-1])
+        if text.stopped or ends:
             reason = FinishReason.STOP
         elif len(tokens) >= limit:
             reason = FinishReason.LENGTH

@@ -1,0 +1,39 @@
+"""Drafts that cost no pass: the continuation of a text that the client expects (`prediction`), found by copying."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+_SUFFIX = 8  # tokens of the answer that are compared at most
+_MOST = 7  # tokens proposed: with the pending one, rows that cost little more than one
+
+
+class Prediction:
+    """Where in the expected text an answer is; one per request."""
+
+    def __init__(self, tokens: Sequence[int]) -> None:
+        self._tokens = tuple(tokens)
+        self._places: dict[int, list[int]] = defaultdict(list)  # behind each occurrence of a token
+        for position, token in enumerate(self._tokens):
+            self._places[token].append(position + 1)
+        self._at = 0  # where the last proposal began
+
+    def propose(self, answer: Sequence[int], most: int) -> tuple[int, ...]:
+        """What follows in the expected text where the answer's end is in it; nothing if it is not there.
+
+        Of several places the one with the longest common suffix counts, of these the first one ahead.
+        """
+        place: int | None = 0
+        if answer:
+            places = self._places.get(answer[-1], ())
+            place = max(places, key=lambda p: (self._common(answer, p), p >= self._at, -p), default=None)
+        if place is None:
+            return ()
+        self._at = place
+        return self._tokens[place : place + min(most, _MOST)]
+
+    def _common(self, answer: Sequence[int], place: int) -> int:
+        """Length of the common suffix of the answer and what precedes `place`, at most `_SUFFIX`."""
+        most = min(_SUFFIX, len(answer), place)
+        return next((n for n in range(most) if answer[-1 - n] != self._tokens[place - 1 - n]), most)

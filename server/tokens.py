@@ -1,0 +1,54 @@
+"""/tokenize and /detokenize, in vLLM's shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.seam import PromptTokenizer
+from engine.types import EngineInfo
+from server.bodies import read_object, validated
+from server.errors import invalid
+from server.logprobs import TokenNames
+from server.schemas import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest
+from server.translate import ChatTranslator
+
+
+class Tokens:
+    """What the two endpoints answer. Synchronous and thread-safe: long bodies run it in a thread."""
+
+    def __init__(
+        self, info: EngineInfo, tokenizer: PromptTokenizer, chat: ChatTranslator, check_model: Callable[[str], None]
+    ) -> None:
+        self._info, self._tokenizer, self._chat, self._check_model = info, tokenizer, chat, check_model
+        self._names = TokenNames(tokenizer)
+
+    def tokenize(self, raw: bytes) -> Tokenized:
+        """Raises APIError, RequestError."""
+        request = validated(TokenizeRequest, read_object(raw))
+        self._check_model(request.model)
+        if (request.prompt is None) == (request.messages is None):
+            raise invalid("Either 'prompt' or 'messages' is tokenised.", "prompt")
+        if request.messages is not None:
+            text = self._chat.render(
+                request.messages,
+                request.tools,
+                request.chat_template_kwargs,
+                open_turn=request.add_generation_prompt and not request.continue_final_message,
+                go_on=request.continue_final_message,
+            )
+            special = False if request.add_special_tokens is None else request.add_special_tokens
+        else:
+            text = request.prompt or ""
+            special = True if request.add_special_tokens is None else request.add_special_tokens
+        tokens = self._tokenizer.encode(text, add_special_tokens=special)
+        names = [self._names.text(token) for token in tokens] if request.return_token_strs else None
+        return Tokenized(count=len(tokens), max_model_len=self._info.max_model_len, tokens=tokens, token_strs=names)
+
+    def detokenize(self, raw: bytes) -> Detokenized:
+        """Raises APIError."""
+        request = validated(DetokenizeRequest, read_object(raw))
+        self._check_model(request.model)
+        for index, token in enumerate(request.tokens):
+            if token >= self._info.vocab_size:
+                raise invalid(f"Token ids lie between 0 and {self._info.vocab_size - 1}.", f"tokens[{index}]")
+        return Detokenized(prompt=self._tokenizer.decode(request.tokens))

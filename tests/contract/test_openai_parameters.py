@@ -1,0 +1,225 @@
+"""Parameters, structured output and tools through the official client, against a real server, drafting or not."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Literal
+
+import httpx
+import openai
+import pytest
+from pydantic import BaseModel
+from serving import MODEL, Process
+from test_openai_client import GREEDY, POLICIES, SAMPLED, STORY, ask, figures, messages, said
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "presence": {"presence_penalty": 1.5},
+    "frequency": {"frequency_penalty": 1.2},
+    "bias": {"logit_bias": {"20": 6, "30": -100}},
+    "min_p": {"extra_body": {"min_p": 0.3}},
+    "repetition": {"extra_body": {"repetition_penalty": 1.3}},
+    "min_tokens": {"extra_body": {"min_tokens": 50}},
+    "stop_token_ids": {"extra_body": {"stop_token_ids": [13, 14, 15, 16]}},
+    "ignore_eos": {"extra_body": {"ignore_eos": True}},
+    "special tokens": {"extra_body": {"skip_special_tokens": False, "ignore_eos": True}},
+    "top_k": {"extra_body": {"top_k": 5}},
+    "schema": {"response_format": {"type": "json_object"}},
+}
+WEATHER: Any = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather of a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "maxLength": 20},
+                "days": {"type": "integer", "minimum": 1, "maximum": 9},
+            },
+            "required": ["city", "days"],
+            "additionalProperties": False,
+        },
+    },
+}
+TIME: Any = {"type": "function", "function": {"name": "get_time", "parameters": {"type": "object", "properties": {}}}}
+
+
+class Person(BaseModel):
+    """What `parse` asks for."""
+
+    name: str
+    kind: Literal["cat", "dog"]
+    ages: list[int]
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_no_parameter_turns_drafting_off(client: openai.OpenAI, name: str, sampling: dict[str, Any]) -> None:
+    """METHODS section 0: the text under every policy is that of plain decoding, and something was drafted."""
+    options = {"max_tokens": 64, **sampling, **CHANGES[name]}
+    plain = ask(client, STORY, "none", **options)
+    for policy in POLICIES[1:]:
+        drafted = ask(client, STORY, policy, **options)
+        assert said(drafted) == said(plain)
+        assert drafted.choices[0].finish_reason == plain.choices[0].finish_reason
+        if policy != "knapspec" and said(plain):
+            assert figures(drafted)["num_draft_tokens"] > 0
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_logprobs_of_chats(client: openai.OpenAI, policy: str) -> None:
+    reply = ask(client, STORY, policy, max_tokens=20, logprobs=True, top_logprobs=3, **GREEDY)
+    logprobs = reply.choices[0].logprobs
+    assert logprobs is not None
+    assert logprobs.content is not None
+    assert reply.usage is not None
+    assert len(logprobs.content) == reply.usage.completion_tokens
+    whole = b"".join(bytes(entry.bytes or []) for entry in logprobs.content)
+    assert whole.decode() == said(reply)
+    for entry in logprobs.content:
+        assert len(entry.top_logprobs) == 3
+        assert entry.top_logprobs[0].token == entry.token, "greedy takes the likeliest"
+        assert entry.logprob == entry.top_logprobs[0].logprob <= 0
+        assert sum(math.exp(top.logprob) for top in entry.top_logprobs) <= 1 + 1e-4
+    chunks = list(
+        client.chat.completions.create(
+            model=MODEL,
+            messages=messages(STORY),
+            max_tokens=20,
+            logprobs=True,
+            top_logprobs=3,
+            stream=True,
+            extra_body={"draft_policy": policy},
+            **GREEDY,
+        )
+    )
+    streamed = [entry for chunk in chunks for c in chunk.choices if c.logprobs for entry in c.logprobs.content or []]
+    assert [entry.token for entry in streamed] == [entry.token for entry in logprobs.content]
+
+
+def test_logprobs_and_echo_of_completions(client: openai.OpenAI) -> None:
+    options: Any = {
+        "model": MODEL,
+        "prompt": "Once upon",
+        "max_tokens": 8,
+        "extra_body": {"ignore_eos": True},
+        **GREEDY,
+    }
+    reply = client.completions.create(logprobs=2, **options)
+    logprobs = reply.choices[0].logprobs
+    assert logprobs is not None
+    shown = "".join(token for token in logprobs.tokens or [] if not token.startswith("<|"))
+    assert shown == reply.choices[0].text
+    assert logprobs.text_offset == [
+        sum(map(len, (logprobs.tokens or [])[:i])) for i in range(len(logprobs.tokens or []))
+    ]
+    echoed = client.completions.create(echo=True, **options)
+    assert echoed.choices[0].text == "Once upon" + reply.choices[0].text
+    silent = client.completions.create(model=MODEL, prompt="Once upon", max_tokens=0, echo=True)
+    assert silent.choices[0].text == "Once upon"
+    assert silent.usage is not None
+    assert silent.usage.completion_tokens == 0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_parse_gets_what_it_asks_for(client: openai.OpenAI, policy: str) -> None:
+    for seed, temperature in enumerate((0, 0.8, 1.5)):
+        try:
+            reply = client.chat.completions.parse(
+                model=MODEL,
+                messages=messages("Mia has a dog that is 3. JSON with name, kind, ages."),
+                response_format=Person,
+                temperature=temperature,
+                seed=seed,
+                max_tokens=300,
+                extra_body={"draft_policy": policy},
+            )
+        except openai.LengthFinishReasonError:  # a list of numbers may be long where nothing is likely
+            continue
+        person = reply.choices[0].message.parsed
+        assert person is not None
+        assert person.kind in ("cat", "dog")
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "get_weather"}}])
+def test_forced_tools_are_called_with_valid_arguments(client: openai.OpenAI, choice: Any, policy: str) -> None:
+    options = {"tools": [WEATHER, TIME], "tool_choice": choice, "max_tokens": 200, **GREEDY}
+    reply = ask(client, "What is the weather in Bern for 3 days?", policy, **options)
+    assert reply.choices[0].finish_reason in ("tool_calls", "length")
+    calls = reply.choices[0].message.tool_calls
+    assert calls
+    for call in calls:
+        assert call.type == "function"
+        assert call.function.name in ("get_weather", "get_time")
+        if reply.choices[0].finish_reason == "tool_calls" and call.function.name == "get_weather":
+            arguments = json.loads(call.function.arguments)
+            assert arguments.keys() == {"city", "days"}
+            assert 1 <= arguments["days"] <= 9
+    stream = client.chat.completions.create(
+        model=MODEL,
+        messages=messages("What is the weather in Bern for 3 days?"),
+        stream=True,
+        extra_body={"draft_policy": policy},
+        **options,
+    )
+    arguments = ""
+    for chunk in stream:
+        for part in chunk.choices[0].delta.tool_calls or [] if chunk.choices else []:
+            if part.index == 0 and part.function:
+                arguments += part.function.arguments or ""
+    assert arguments == calls[0].function.arguments
+
+
+def test_a_tool_result_is_answered(client: openai.OpenAI) -> None:
+    function = {"name": "get_weather", "arguments": '{"city": "Bern", "days": 3}'}
+    talk: Any = [
+        *messages("What is the weather in Bern for 3 days?"),
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": function},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": '{"weather": "sunny"}'},
+    ]
+    reply = client.chat.completions.create(model=MODEL, messages=talk, tools=[WEATHER], max_tokens=60, **GREEDY)
+    assert reply.choices[0].message.content or reply.choices[0].message.tool_calls
+
+
+def test_a_message_is_gone_on_with(client: openai.OpenAI) -> None:
+    whole = said(ask(client, STORY, max_tokens=40, **GREEDY))
+    begun: Any = [*messages(STORY), {"role": "assistant", "content": whole[:20]}]
+    reply = client.chat.completions.create(
+        model=MODEL,
+        messages=begun,
+        max_tokens=30,
+        extra_body={"continue_final_message": True, "add_generation_prompt": False},
+        **GREEDY,
+    )
+    rest = reply.choices[0].message.content
+    assert rest
+    assert not rest.startswith(whole[:20])
+
+
+def test_tokenize_counts_what_a_chat_costs(server: Process, client: openai.OpenAI) -> None:
+    reply = ask(client, STORY, max_tokens=1, **GREEDY)
+    counted = httpx.post(f"{server.url}/tokenize", json={"messages": messages(STORY)}).json()
+    assert reply.usage is not None
+    assert counted["count"] == reply.usage.prompt_tokens
+    text = httpx.post(f"{server.url}/detokenize", json={"tokens": counted["tokens"]}).json()["prompt"]
+    assert STORY in text
+
+
+def test_predicted_outputs_are_counted(client: openai.OpenAI) -> None:
+    plain = ask(client, STORY, "none", max_tokens=60, **GREEDY)
+    predicted: Any = {"type": "content", "content": said(plain)}
+    reply = ask(client, STORY, "none", max_tokens=60, prediction=predicted, **GREEDY)
+    assert said(reply) == said(plain)
+    assert reply.usage is not None
+    details = reply.usage.completion_tokens_details
+    assert details is not None
+    assert (details.accepted_prediction_tokens or 0) > 20
+    assert figures(reply)["num_rounds"] < figures(plain)["num_rounds"] / 3

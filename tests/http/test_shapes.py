@@ -1,0 +1,272 @@
+"""What replies carry besides text: log-probabilities, echoes, reasoning, tool calls; and what the template is shown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fake import INFO, FakeEngine
+from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
+
+from engine.types import TokenLogprobs
+from server.config import ServerConfig
+from server.schemas import ChatCompletion, Completion
+
+TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
+CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Bern"}}\n</tool_call>'
+
+
+def pieces(text: str, size: int = 5) -> tuple[str, ...]:
+    return tuple(text[i : i + size] for i in range(0, len(text), size))
+
+
+class SpeakingEngine(FakeEngine):
+    """Adds log-probabilities where they are asked for; the template knows tools and thoughts."""
+
+    info = replace(INFO, max_model_len=4096, tool_format="hermes", thinks=True)
+
+    async def _events(self, request: Any) -> Any:
+        async for event in super()._events(request):
+            if request.sampling.logprobs is None:
+                yield event
+                continue
+            top = tuple((97 + i, -0.5 - i) for i in range(request.sampling.logprobs))
+            found = tuple(TokenLogprobs(byte, -0.25, top) for byte in event.text.encode())
+            yield replace(event, logprobs=found)
+
+
+def whole(engine: FakeEngine, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    reply = ask(engine, "POST", path, json=body)
+    assert reply.status_code == 200, reply.text
+    (ChatCompletion if path == CHAT_PATH else Completion).model_validate(reply.json())
+    choice: dict[str, Any] = reply.json()["choices"][0]
+    return choice
+
+
+def deltas(engine: FakeEngine, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    reply = ask(engine, "POST", path, json=body | {"stream": True})
+    assert reply.status_code == 200, reply.text
+    return [choice for event in sse(reply.content)[:-1] for choice in event["choices"]]
+
+
+# -- log-probabilities -------------------------------------------------------------------------------------------------
+
+
+def test_chat_logprobs() -> None:
+    body = CHAT | {"logprobs": True, "top_logprobs": 2}
+    found = whole(SpeakingEngine(("H\xe9",)), CHAT_PATH, body)["logprobs"]
+    assert found["refusal"] is None
+    assert [entry["bytes"] for entry in found["content"]] == [[72], [0xC3], [0xA9]]
+    assert [entry["token"] for entry in found["content"]] == ["H", "�", "�"]
+    top = [{"token": "a", "logprob": -0.5, "bytes": [97]}, {"token": "b", "logprob": -1.5, "bytes": [98]}]
+    assert all(entry["logprob"] == -0.25 and entry["top_logprobs"] == top for entry in found["content"])
+    streamed = deltas(SpeakingEngine(("H", "\xe9")), CHAT_PATH, body)
+    assert [entry for c in streamed if c["logprobs"] for entry in c["logprobs"]["content"]] == found["content"]
+
+
+def test_chat_logprobs_alone_have_no_alternatives() -> None:
+    found = whole(SpeakingEngine(("ab",)), CHAT_PATH, CHAT | {"logprobs": True})["logprobs"]
+    assert [entry["top_logprobs"] for entry in found["content"]] == [[], []]
+
+
+def test_completion_logprobs() -> None:
+    found = whole(SpeakingEngine(("xy", "z")), TEXT_PATH, TEXT | {"logprobs": 1})["logprobs"]
+    assert found == {
+        "tokens": ["x", "y", "z"],
+        "token_logprobs": [-0.25] * 3,
+        "top_logprobs": [{"x": -0.25, "a": -0.5}, {"y": -0.25, "a": -0.5}, {"z": -0.25, "a": -0.5}],
+        "text_offset": [0, 1, 2],
+    }
+
+
+def test_logprobs_come_with_text_that_is_held_back() -> None:
+    streamed = deltas(SpeakingEngine(("a", "<tool", "_x")), CHAT_PATH, CHAT | {"logprobs": True, "tools": [TOOL]})
+    assert "".join(c["delta"].get("content", "") for c in streamed) == "a<tool_x"
+    assert sum(len(c["logprobs"]["content"]) for c in streamed if c["logprobs"]) == 8
+
+
+# -- echo, and prompts alone -------------------------------------------------------------------------------------------
+
+
+def test_an_echo_precedes_every_choice() -> None:
+    body = TEXT | {"prompt": ["ab", "c"], "echo": True, "n": 2}
+    reply = ask(FakeEngine(), "POST", TEXT_PATH, json=body).json()
+    assert [choice["text"] for choice in reply["choices"]] == ["abHello", "abHello", "cHello", "cHello"]
+    assert whole(FakeEngine(), TEXT_PATH, TEXT | {"prompt": [104, 105], "echo": True})["text"] == "hiHello"
+    assert deltas(FakeEngine(), TEXT_PATH, TEXT | {"echo": True})[0]["text"] == "Hi"
+
+
+def test_no_tokens_at_all() -> None:
+    engine = FakeEngine()
+    reply = ask(engine, "POST", TEXT_PATH, json=TEXT | {"echo": True, "max_tokens": 0}).json()
+    assert reply["choices"][0]["text"] == "Hi"
+    assert reply["choices"][0]["finish_reason"] == "length"
+    assert (reply["usage"]["completion_tokens"], reply["usage"]["total_tokens"]) == (0, 2)
+    assert engine.submitted[0].sampling.max_tokens == 1
+
+
+# -- reasoning and tools -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000])
+def test_reasoning_is_told_from_the_answer(size: int) -> None:
+    engine = SpeakingEngine(pieces("<think>\nHm.\n</think>\n\nYes.", size))
+    message = whole(engine, CHAT_PATH, CHAT)["message"]
+    assert message["content"] == "Yes."
+    assert message["reasoning_content"] == message["reasoning"] == "Hm.\n"
+    assert whole(SpeakingEngine(("Yes.",)), CHAT_PATH, CHAT)["message"].keys() == {"role", "content", "refusal"}
+
+
+def test_reasoning_tokens_are_counted() -> None:
+    reply = ask(SpeakingEngine(("<think>", "a", "b", "</think>", "c")), "POST", CHAT_PATH, json=CHAT).json()
+    assert reply["usage"]["completion_tokens_details"]["reasoning_tokens"] == 3
+    assert reply["usage"]["completion_tokens"] == 5
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_tool_calls_whole_and_streamed(size: int) -> None:
+    body = CHAT | {"tools": [TOOL]}
+    choice = whole(SpeakingEngine(pieces(CALL, size)), CHAT_PATH, body)
+    assert choice["finish_reason"] == "tool_calls"
+    message = choice["message"]
+    (call,) = message["tool_calls"]
+    assert message["content"] is None
+    assert call["type"] == "function"
+    assert call["id"].startswith("call_")
+    assert call["function"]["name"] == "weather"
+    assert json.loads(call["function"]["arguments"]) == {"city": "Bern"}
+    streamed = deltas(SpeakingEngine(pieces(CALL, size)), CHAT_PATH, body)
+    calls = [call for c in streamed for call in c["delta"].get("tool_calls", [])]
+    assert all(call["index"] == 0 for call in calls)
+    assert [call["function"]["name"] for call in calls if "name" in call["function"]] == ["weather"]
+    assert json.loads("".join(call["function"]["arguments"] for call in calls)) == {"city": "Bern"}
+    assert streamed[-1]["finish_reason"] == "tool_calls"
+    assert "tool_call" not in "".join(c["delta"].get("content") or "" for c in streamed)
+
+
+def test_one_call_where_only_one_is_wanted() -> None:
+    body = CHAT | {"tools": [TOOL]}
+    assert len(whole(SpeakingEngine((CALL, CALL)), CHAT_PATH, body)["message"]["tool_calls"]) == 2
+    single = whole(SpeakingEngine((CALL, CALL)), CHAT_PATH, body | {"parallel_tool_calls": False})
+    assert len(single["message"]["tool_calls"]) == 1
+
+
+def test_calls_are_text_where_no_tools_are_given() -> None:
+    for body in (CHAT, CHAT | {"tools": [TOOL], "tool_choice": "none"}):
+        engine = SpeakingEngine((CALL,))
+        choice = whole(engine, CHAT_PATH, body)
+        assert choice["message"]["content"] == CALL
+        assert choice["finish_reason"] == "stop"
+        assert engine.tokenizer.rendered[-1]["tools"] == []
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
+def test_forced_calls_have_a_grammar(choice: Any) -> None:
+    engine = SpeakingEngine((CALL,))
+    assert whole(engine, CHAT_PATH, CHAT | {"tools": [TOOL], "tool_choice": choice})["finish_reason"] == "tool_calls"
+    grammar = engine.submitted[0].sampling.grammar
+    assert grammar is not None
+    assert "weather" in grammar
+    assert "<tool_call>" in grammar
+    free = SpeakingEngine((CALL,))
+    whole(free, CHAT_PATH, CHAT | {"tools": [TOOL]})
+    assert free.submitted[0].sampling.grammar is None
+
+
+def test_parsers_may_be_turned_off() -> None:
+    config = ServerConfig(tool_call_parser="none", reasoning_parser="none")
+    engine = SpeakingEngine(("<think>a</think>b",))
+    reply = ask(engine, "POST", CHAT_PATH, json=CHAT, config=config).json()
+    assert reply["choices"][0]["message"]["content"] == "<think>a</think>b"
+    refused = ask(SpeakingEngine(), "POST", CHAT_PATH, json=CHAT | {"tools": [TOOL]}, config=config)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "tools")
+
+
+# -- what reaches engine and template ----------------------------------------------------------------------------------
+
+
+def test_new_parameters_reach_the_engine() -> None:
+    engine = SpeakingEngine()
+    body = {
+        "min_p": 0.1, "presence_penalty": 1, "frequency_penalty": -1.5, "repetition_penalty": 1.2,
+        "logit_bias": {"7": -100, "3": 2.5}, "stop_token_ids": [9], "min_tokens": 2, "max_tokens": 5,
+        "skip_special_tokens": False, "include_stop_str_in_output": True,
+    }  # fmt: skip
+    ask(engine, "POST", CHAT_PATH, json=CHAT | body)
+    seen = engine.submitted[0].sampling
+    assert (seen.min_p, seen.presence_penalty, seen.frequency_penalty, seen.repetition_penalty) == (0.1, 1, -1.5, 1.2)
+    assert (seen.logit_bias, seen.stop_token_ids, seen.min_tokens) == (((7, -100), (3, 2.5)), (9,), 2)
+    assert (seen.skip_special_tokens, seen.include_stop, seen.logprobs, seen.grammar) == (False, True, None, None)
+
+
+@pytest.mark.parametrize(("path", "body"), [(CHAT_PATH, CHAT), (TEXT_PATH, TEXT)])
+def test_answers_of_a_schema_have_a_grammar(path: str, body: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"age": {"type": "integer"}}}
+    for response_format in (
+        {"type": "json_object"},
+        {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}},
+    ):
+        engine = SpeakingEngine()
+        whole(engine, path, body | {"response_format": response_format})
+        grammar = engine.submitted[0].sampling.grammar
+        assert grammar is not None
+        assert ("age" in grammar) == ("json_schema" in response_format)
+
+
+def test_what_the_template_is_shown() -> None:
+    engine = SpeakingEngine()
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": '{"a": 1}'}}]},
+        {"role": "assistant", "content": "It is"},
+    ]
+    body = {"messages": messages, "tools": [TOOL], "chat_template_kwargs": {"enable_thinking": False}}
+    ask(engine, "POST", CHAT_PATH, json=body | {"continue_final_message": True})
+    shown = engine.tokenizer.rendered[0]
+    assert shown["messages"][1]["tool_calls"][0]["function"] == {"name": "f", "arguments": {"a": 1}}
+    assert shown["tools"] == [TOOL]
+    assert shown["options"] == {"enable_thinking": False}
+    assert shown["flags"] == (False, True)
+    ask(engine, "POST", CHAT_PATH, json=CHAT)
+    assert engine.tokenizer.rendered[1]["flags"] == (True, False)
+
+
+# -- /tokenize and /detokenize -----------------------------------------------------------------------------------------
+
+
+def test_tokenize_and_back() -> None:
+    reply = ask(FakeEngine(), "POST", "/tokenize", json={"prompt": "Hé", "return_token_strs": True})
+    assert reply.json() == {"count": 3, "max_model_len": 64, "tokens": [72, 195, 169], "token_strs": ["H", "�", "�"]}
+    assert ask(FakeEngine(), "POST", "/detokenize", json={"tokens": [72, 195, 169]}).json() == {"prompt": "Hé"}
+    chat = ask(FakeEngine(), "POST", "/tokenize", json={"messages": CHAT["messages"]}).json()
+    assert bytes(chat["tokens"]).decode() == "u:Hi\n"
+    assert chat["token_strs"] is None
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "param"),
+    [
+        ("/tokenize", {}, 400, "prompt"),
+        ("/tokenize", {"prompt": "a", "messages": CHAT["messages"]}, 400, "prompt"),
+        ("/tokenize", {"prompt": 5}, 400, "prompt"),
+        ("/tokenize", {"prompt": "a", "model": "none"}, 404, "model"),
+        ("/tokenize", {"messages": []}, 400, "messages"),
+        ("/detokenize", {}, 400, "tokens"),
+        ("/detokenize", {"tokens": [1, 256]}, 400, "tokens[1]"),
+        ("/detokenize", {"tokens": [-1]}, 400, "tokens[0]"),
+        ("/detokenize", {"tokens": "a"}, 400, "tokens"),
+    ],
+)
+def test_tokenize_names_the_field(path: str, body: dict[str, Any], status: int, param: str) -> None:
+    reply = ask(FakeEngine(), "POST", path, json=body)
+    assert (reply.status_code, reply.json()["error"]["param"]) == (status, param)
+
+
+def test_tokenize_asks_for_the_key() -> None:
+    config = ServerConfig(api_key=("secret",))
+    for path, body in (("/tokenize", {"prompt": "a"}), ("/detokenize", {"tokens": [1]})):
+        assert ask(FakeEngine(), "POST", path, json=body, config=config).status_code == 401
+        headers = {"authorization": "Bearer secret"}
+        assert ask(FakeEngine(), "POST", path, json=body, config=config, headers=headers).status_code == 200
