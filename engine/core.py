@@ -137,6 +137,8 @@ class EngineCore:
             prefix_queries=scheduler.prefix_queries - counters[0],
             prefix_hits=scheduler.prefix_hits - counters[1],
             preemptions=scheduler.preemptions - counters[2],
+            draft_correction=self.costs.draft.factor,
+            verify_correction=self.costs.verify_factor(sum(len(w.tokens) + w.gamma for w in plan.work)),
         )
 
     def idle_report(self) -> RoundReport:

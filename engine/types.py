@@ -175,6 +175,8 @@ class RoundReport(_Positional):
     prefix_queries: int = 0  # prompt tokens looked up by requests admitted in this round
     prefix_hits: int = 0
     preemptions: int = 0
+    draft_correction: float = 1.0  # seen over predicted time of draft passes, as prices are corrected now
+    verify_correction: float = 1.0  # of verify passes as wide as this round's
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ _ROUND = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 
 _ITERATION = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 _RATE = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 2000, 5000)
 _SHARE = tuple(tenth / 10 for tenth in range(1, 11))
+_POSITIONS = 32
 _DRAFT = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 _SUBLAYERS = (0, 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80)
 
@@ -63,6 +64,10 @@ class Metrics:
         self.drafts = self._counter("spec_decode_num_drafts", "Drafts verified.")
         self.draft_tokens = self._counter("spec_decode_num_draft_tokens", "Tokens drafted.")
         self.accepted_tokens = self._counter("spec_decode_num_accepted_tokens", "Drafted tokens accepted.")
+        by_position = self._labelled(
+            "spec_decode_num_accepted_tokens_per_pos", "Drafted tokens accepted, by their position.", "position"
+        )
+        self.accepted_at = [by_position.labels(*self._values, str(i)) for i in range(_POSITIONS)]
 
         self.success = self._labelled("request_success", "Requests that ended, by reason.", "finished_reason")
         self.rejections = self._labelled("admission_rejections", "Requests not admitted, by reason.", "reason")
@@ -87,6 +92,13 @@ class Metrics:
             "knapserve_round_seconds", "Seconds of a round.", ["phase"], buckets=_ROUND, registry=self.registry
         )
         self._phases = [phases.labels(phase) for phase in ("draft", "verify", "search", "other")]
+        error = Gauge(
+            "knapserve_profile_error_ratio",
+            "Seen over predicted time of passes, by which prices are corrected.",
+            ["pass"],
+            registry=self.registry,
+        )
+        self._draft_error, self._verify_error = error.labels("draft"), error.labels("verify")
         labels = ("file", "hardware", "dtype")
         profile = Gauge("knapserve_profile_info", "The latency profile in use.", labels, registry=self.registry)
         profile.labels(engine.info.profile_file, engine.info.profile_hardware, engine.info.dtype).set(1)
@@ -124,15 +136,23 @@ class Metrics:
         seconds = (report.draft_seconds, report.verify_seconds, report.search_seconds, report.other_seconds)
         for phase, spent in zip(self._phases, seconds, strict=True):
             phase.observe(spent)
+        self._draft_error.set(report.draft_correction)
+        self._verify_error.set(report.verify_correction)
         total = sum(seconds)
         for part in report.rounds:
             if part.drafted:
                 self.drafts.inc()
                 self.draft_tokens.inc(part.drafted)
                 self.accepted_tokens.inc(part.accepted)
+                for accepted in self.accepted_at[: part.accepted]:
+                    accepted.inc()
             # A round that also reads prompts is slower than any plan's prediction: it says nothing of the plan.
             pure = report.prompt_tokens == 0 and total > 0
             self._children(part.policy).observe(part, part.emitted / total if pure else None)
+        if report.search_seconds:
+            decided = next((part for part in report.rounds if part.reselected is not None), None)
+            if decided is not None:
+                self._children(decided.policy).reselection_seconds.observe(report.search_seconds)
 
     def _children(self, policy: str) -> _PolicyChildren:
         children = self._policy_children.get(policy)
@@ -162,6 +182,12 @@ class _PolicyMetrics:
         self.reselections = Counter(
             "knapserve_reselections", "Plans decided anew, by outcome.", ["policy", "outcome"], registry=registry
         )
+        self.reselection_seconds = histogram(
+            "reselection_seconds", "Seconds of rounds in which plans were decided anew, spent on that.", _ROUND
+        )
+        self.fallbacks = Counter(
+            "knapserve_fallback", "Requests that went over to plain decoding.", ["policy", "reason"], registry=registry
+        )
 
 
 class _PolicyChildren:
@@ -178,6 +204,8 @@ class _PolicyChildren:
         self._skipped_mlp = families.skipped.labels(policy, "mlp")
         self._context = families.context.labels(policy)
         self._reselections = families.reselections
+        self.reselection_seconds = families.reselection_seconds.labels(policy)
+        self._slower = families.fallbacks.labels(policy, "slower_than_plain")
 
     def observe(self, part: RequestRound, measured: float | None) -> None:
         """Count one request's round; `measured` is its rate in tokens per second, where that means something."""
@@ -196,6 +224,8 @@ class _PolicyChildren:
             self._acceptance.observe(part.predicted_acceptance)
         if part.reselected is not None:
             self._reselections.labels(self._policy, part.reselected).inc()
+            if part.reselected == "plain":
+                self._slower.inc()
 
 
 class RequestMeter:

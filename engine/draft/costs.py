@@ -51,7 +51,11 @@ class CostModel:
     def verify_pass(self, rows: float, contexts: Sequence[int]) -> float:
         """One full pass of `rows` rows in all over requests with these contexts."""
         width = rows / max(len(contexts), 1)
-        return self.verify[_width(rows)].factor * self._price(self._all, rows, contexts, width)
+        return self.verify_factor(rows) * self._price(self._all, rows, contexts, width)
+
+    def verify_factor(self, rows: float) -> float:
+        """The correction of verify passes of so many rows."""
+        return self.verify[_width(rows)].factor
 
     def rows_within(self, seconds: float, context: int) -> int:
         """Most rows (16, 32 … 2048) of a verify pass that is to take no longer than this."""

@@ -196,8 +196,10 @@ class KnapSpec:
         round_seconds = self._costs.verify_pass(len(contexts), contexts)
         state.decide_at = state.round + max(rounds, int(self._decision_seconds / _DECISION_SHARE / round_seconds))
         if before is not None:
-            same = (before.variants, before.gamma > 0) == (plan.variants, plan.gamma > 0)
-            view.reselected = "plain" if plan.gamma == 0 else "kept" if same else "changed"
+            if plan.gamma == 0:
+                view.reselected = "plain" if before.gamma else "kept"
+            else:
+                view.reselected = "kept" if before.gamma and before.variants == plan.variants else "changed"
 
     def _best(self, view: View, contexts: Sequence[int], state: _State | None) -> Choice:
         """The best plan by what all and (with `state`) this request have seen."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from fake import FakeEngine
@@ -10,7 +11,9 @@ from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.errors import EngineDeadError
+from engine.types import RequestRound, RoundReport
 from server.config import ServerConfig
+from server.metrics import Metrics
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -88,6 +91,24 @@ def test_drafting_is_counted_by_policy() -> None:
         ("knapserve_profile_info", (("dtype", "float32"), ("file", "fake.json"), ("hardware", "abacus"))): 1,
     }
     assert {key: found[key] for key in expected} == expected
+
+
+def test_what_decisions_cost_and_prices_are_corrected_by() -> None:
+    metrics = Metrics(FakeEngine(), "fake/model")
+    fell = RequestRound("a", "knapspec", 3, 4, 2, 4, 9, 5, 4, 60.0, 0.75, "plain")
+    quiet = replace(fell, accepted=0, reselected=None)
+    report = RoundReport((), (fell, quiet), 2, 0, 0.5, 8, 0, 0.25, 0.25, 0.125, 0.0, 0, 0, 0, 1.5, 0.75)
+    for one in (report, replace(report, rounds=(quiet,)), replace(report, search_seconds=0.0)):
+        metrics.round(one)
+    found = samples(metrics.exposition().decode())
+    policy = ("policy", "knapspec")
+    assert found["knapserve_profile_error_ratio", (("pass", "draft"),)] == 1.5
+    assert found["knapserve_profile_error_ratio", (("pass", "verify"),)] == 0.75
+    assert found["knapserve_reselection_seconds_sum", (policy,)] == 0.125
+    assert found["knapserve_reselection_seconds_count", (policy,)] == 1
+    assert found["knapserve_fallback_total", (policy, ("reason", "slower_than_plain"))] == 2
+    per_position = [vllm(found, "spec_decode_num_accepted_tokens_per_pos_total", position=str(i)) for i in range(3)]
+    assert per_position == [2, 2, 0]
 
 
 def test_gauges_show_the_present() -> None:
