@@ -17,6 +17,7 @@ from engine.seam import Engine
 from engine.types import EngineStats, TokenEvent
 from server import schemas
 from server.asgi import cancelled_on_disconnect
+from server.chat import ChatTranslator
 from server.config import ServerConfig
 from server.errors import APIError, any_api_error, as_api_error, invalid, unavailable
 from server.generation import Generation
@@ -25,7 +26,7 @@ from server.metrics import CONTENT_TYPE, Metrics, RequestMeter
 from server.replies import Chunker, Fold
 from server.sse import EventStream, Framer
 from server.tokens import Tokens
-from server.translate import ChatTranslator, CompletionTranslator, Job, Translator
+from server.translate import CompletionTranslator, Job, Translator
 
 # Longer bodies are parsed, rendered and tokenised in a thread: a hop costs about what 2,000 characters do.
 INLINE_BYTES = 2000

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from engine.seam import PromptTokenizer
 from engine.types import EngineInfo
 from server.bodies import read_object, validated
+from server.chat import ChatTranslator
 from server.errors import invalid
 from server.logprobs import TokenNames
 from server.schemas import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest
-from server.translate import ChatTranslator
 
 
 class Tokens:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from engine.errors import UnknownPolicyError
@@ -20,19 +18,12 @@ from server.bodies import read_object, validated
 from server.errors import APIError, context_length, invalid
 from server.logprobs import TokenNames
 from server.parameters import ParameterCheck
-from server.parsers import THINK_OPEN, make_parser
-from server.replies import CHAT, COMPLETION, Dialect, Form
+from server.replies import COMPLETION, Dialect, Form
 from server.schemas import (
-    ChatCompletionRequest,
     CompletionRequest,
     GenerationRequest,
-    Message,
-    NamedTool,
-    Prediction,
-    TextPart,
-    Tool,
 )
-from server.structured import answer_schema, calls_grammar, grammar_of
+from server.structured import answer_schema, grammar_of
 
 MAX_PROMPTS = 2048
 DEFAULT_COMPLETION_TOKENS = 16
@@ -262,114 +253,6 @@ class Translator(ABC, Generic[Kind]):
             raise context_length(limit, asked, param)
 
 
-class ChatTranslator(Translator[ChatCompletionRequest]):
-    kind = ChatCompletionRequest
-    dialect = CHAT
-    bare_prompts = False
-
-    def _prompts(self, request: ChatCompletionRequest) -> Prepared:
-        if request.top_logprobs and not request.logprobs:
-            raise invalid("'top_logprobs' needs 'logprobs': true.", "top_logprobs")
-        tools, forced = self._tools(request)
-        rendered = self.render(
-            request.messages,
-            tools,
-            request.chat_template_kwargs,
-            go_on=request.continue_final_message,
-            open_turn=self._opens_turn(request),
-        )
-        thinking = self._thinks and rendered.rstrip().endswith(THINK_OPEN)
-        schema = answer_schema(request.response_format)
-        parallel = request.parallel_tool_calls and not isinstance(request.tool_choice, NamedTool)
-        calls = None
-        if tools and (forced or schema is not None):
-            calls = calls_grammar(self._tool_format, forced or tools, self._marker, parallel=parallel)
-        grammar = grammar_of(
-            schema,
-            calls,
-            thinking=thinking,
-            optional=not forced,
-            param="tools" if forced else "response_format",
-        )
-        form = Form(
-            CHAT,
-            (),
-            parser=partial(
-                make_parser, self._tool_format if tools else None, reasoning=self._thinks, thinking=thinking
-            ),
-            most_calls=None if parallel else 1,
-        )
-        return Prepared(
-            (self._encode(rendered),),
-            form,
-            logprobs=(request.top_logprobs or 0) if request.logprobs else None,
-            grammar=grammar,
-            predicted=self._predicted(request.prediction),
-            special_markers=bool(tools) and self._tool_format == "mistral",
-        )
-
-    def render(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[Tool],
-        options: Mapping[str, Any],
-        *,
-        open_turn: bool,
-        go_on: bool,
-    ) -> str:
-        """The prompt's text. Raises APIError, RequestError."""
-        template = [_template_message(index, message) for index, message in enumerate(messages)]
-        self._check_characters(sum(len(message["content"]) for message in template))
-        if go_on and template[-1]["role"] != "assistant":
-            raise invalid("Only an assistant's message can be gone on with.", "continue_final_message")
-        described = [tool.model_dump(exclude_none=True) for tool in tools]
-        return self._tokenizer.render_chat(template, described, options, open_turn=open_turn, go_on=go_on)
-
-    @staticmethod
-    def _opens_turn(request: ChatCompletionRequest) -> bool:
-        if not request.continue_final_message:
-            return request.add_generation_prompt
-        if request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set:
-            raise invalid(
-                "'add_generation_prompt' and 'continue_final_message' exclude each other.", "continue_final_message"
-            )
-        return False
-
-    def _tools(self, request: ChatCompletionRequest) -> tuple[list[Tool], list[Tool]]:
-        """The tools that the model is shown, and of these those of which one has to be called."""
-        choice = request.tool_choice
-        if not request.tools:
-            if choice not in (None, "none", "auto"):
-                raise invalid("'tool_choice' needs 'tools'.", "tool_choice")
-            return [], []
-        if len({tool.function.name for tool in request.tools}) < len(request.tools):
-            raise invalid("Two tools have the same name.", "tools")
-        if choice == "none":
-            return [], []
-        if not self._tool_format:
-            raise invalid("This model's chat template knows no tools.", "tools")
-        if isinstance(choice, NamedTool):
-            named = [tool for tool in request.tools if tool.function.name == choice.function.name]
-            if not named:
-                raise invalid("'tool_choice' names a tool that is not in 'tools'.", "tool_choice")
-            return request.tools, named
-        return request.tools, request.tools if choice == "required" else []
-
-    def _predicted(self, prediction: Prediction | None) -> tuple[int, ...]:
-        if prediction is None:
-            return ()
-        content = prediction.content
-        return self._encode(content if isinstance(content, str) else "".join(part.text for part in content))
-
-    def _marker(self, text: str) -> str:
-        """A marker as a grammar writes it: a token of its own by its id."""
-        token = self._tokenizer.added_id(text)
-        return json.dumps(text) if token is None else f"<[{token}]>"
-
-    def _max_tokens(self, request: ChatCompletionRequest) -> int | None:
-        return request.max_completion_tokens or request.max_tokens
-
-
 class CompletionTranslator(Translator[CompletionRequest]):
     kind = CompletionRequest
     dialect = COMPLETION
@@ -416,37 +299,3 @@ class CompletionTranslator(Translator[CompletionRequest]):
 def _is_ids(value: list[Any]) -> bool:
     """All integers; true is none. The empty list counts as one."""
     return all(type(item) is int for item in value)
-
-
-def _template_message(index: int, message: Message) -> dict[str, Any]:
-    """A message as chat templates expect it: text content, and further fields only where they say something."""
-    content = message.content
-    if isinstance(content, list):
-        content = "\n".join(part.text for part in content if isinstance(part, TextPart))
-    extra = {name: value for name, value in (message.model_extra or {}).items() if value is not None}
-    if content is None:
-        if message.role != "assistant" or not extra.get("tool_calls"):
-            raise invalid("A message needs content.", f"messages[{index}].content")
-        content = ""
-    if "tool_calls" in extra:
-        extra["tool_calls"] = _template_calls(extra["tool_calls"], f"messages[{index}].tool_calls")
-    return {"role": message.role, "content": content, **extra}
-
-
-def _template_calls(calls: Any, param: str) -> list[dict[str, Any]]:
-    """Tool calls of an earlier answer with their arguments as objects, which is what templates write out."""
-    if not isinstance(calls, list):
-        raise invalid("'tool_calls' is a list.", param)
-    made = []
-    for position, call in enumerate(calls):
-        function = call.get("function") if isinstance(call, dict) else None
-        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-            raise invalid("A tool call has a function with a name and arguments.", f"{param}[{position}]")
-        arguments = function.get("arguments", "{}")
-        if isinstance(arguments, str):
-            try:
-                arguments = json.loads(arguments or "{}")
-            except (ValueError, RecursionError):
-                raise invalid("The arguments of a tool call are JSON.", f"{param}[{position}].function") from None
-        made.append(call | {"function": function | {"arguments": arguments}})
-    return made
