@@ -103,7 +103,7 @@ class Tokenizer:
 
     @property
     def tool_format(self) -> str:
-        """How the chat template writes tool calls, by the names of `server.parsers`; "" if it knows no tools."""
+        """How the chat template writes tool calls, by the names of `server.calls`; "" if it knows no tools."""
         text = "\n".join(self._templates.values())
         if "tools" not in text:
             return ""

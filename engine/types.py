@@ -195,7 +195,7 @@ class EngineInfo:
     profile_file: str
     profile_hardware: str
     sampling_defaults: tuple[tuple[str, float], ...] = ()  # of the checkpoint, by SamplingParams field
-    tool_format: str = ""  # how the chat template writes tool calls (`server.parsers`); "": not at all
+    tool_format: str = ""  # how the chat template writes tool calls (`server.calls`); "": not at all
     thinks: bool = False  # reasoning between <think> tags
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from server.calls import make_parser
 from server.errors import invalid
-from server.parsers import THINK_OPEN, make_parser
+from server.parsers import THINK_OPEN
 from server.replies import CHAT, Form
 from server.schemas import ChatCompletionRequest, Message, NamedTool, Prediction, TextPart, Tool
 from server.structured import answer_schema, calls_grammar, grammar_of

@@ -55,7 +55,7 @@ def grammar_of(
 
 
 def calls_grammar(kind: str, tools: Sequence[Tool], marker: Marker, *, parallel: bool) -> str:
-    """Lark rules for one or, if `parallel`, more calls of these tools in a format of `server.parsers`.
+    """Lark rules for one or, if `parallel`, more calls of these tools in a format of `server.calls`.
 
     Raises APIError.
     """

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.parsers import Delta, Parser, make_parser
+from server.calls import make_parser
+from server.parsers import Delta, Parser
 
 Make = Callable[[], Parser]
 
