@@ -12,7 +12,7 @@ from engine.clock import Clock
 from engine.draft.base import Plan
 from engine.kv.blocks import Blocks
 from engine.step import Copy, StepOutput, StepPlan, Work, WorkOutput
-from engine.types import FinishReason, Request, RequestRound, RequestTiming, TokenEvent
+from engine.types import FinishReason, Request, RequestRound, RequestTiming, RoundTrace, TokenEvent
 
 
 class Scheduler:
@@ -175,9 +175,9 @@ class Scheduler:
             request = by_id[work.request_id]
             request.computed += len(work.tokens) + output.accepted
             if output.tokens:
-                text = self._emit(request, output)
+                pieces = self._emit(request, output)
                 rounds.append(self._account(request, work, output))
-                events.append(self._event(request, text, rounds[-1].emitted, output))
+                events.append(self._event(request, pieces, rounds[-1], work, output))
             self.blocks.seal(request.slab, request.tokens, request.computed)
             if request.finish_reason is not None:
                 self._retire(request, request.finish_reason)
@@ -185,8 +185,8 @@ class Scheduler:
                 self.blocks.trim(request.slab, len(request.tokens))
         return events, rounds
 
-    def _emit(self, request: Request, output: WorkOutput) -> str:
-        """Append tokens up to the end of the request; their text."""
+    def _emit(self, request: Request, output: WorkOutput) -> list[str]:
+        """Append tokens up to the end of the request; the text that became certain with each."""
         request.last_token = self._clock.now()
         if request.first_token is None:
             request.first_token = request.last_token
@@ -196,8 +196,8 @@ class Scheduler:
             request.tokens.append(token)
             early = request.completion_tokens <= sampling.min_tokens
             ends = (token in self._eos and not sampling.ignore_eos) or token in sampling.stop_token_ids
-            if not ends or sampling.include_stop:
-                text.append(detokenizer.push(token, may_stop=not early))
+            shown = not ends or sampling.include_stop
+            text.append(detokenizer.push(token, may_stop=not early) if shown else "")
             if request.processor is not None:
                 request.processor.advance((token,))
                 ends = ends or request.processor.stopped
@@ -206,10 +206,10 @@ class Scheduler:
             elif request.room <= 0:
                 request.finish_reason = FinishReason.LENGTH
             if request.finish_reason is not None:
-                text.append(detokenizer.finish())
+                text[-1] += detokenizer.finish()
                 request.computed = min(request.computed, len(request.tokens))
                 break
-        return "".join(text)
+        return text
 
     @staticmethod
     def _account(request: Request, work: Work, output: WorkOutput) -> RequestRound:
@@ -244,22 +244,30 @@ class Scheduler:
             reselected=reselected,
         )
 
-    def _event(self, request: Request, text: str, emitted: int, output: WorkOutput) -> TokenEvent:
+    def _event(
+        self, request: Request, pieces: list[str], part: RequestRound, work: Work, output: WorkOutput
+    ) -> TokenEvent:
         done = request.finish_reason is not None
         return TokenEvent(
             request_id=request.id,
-            text=text,
-            token_ids=tuple(request.tokens[-emitted:]),
+            text="".join(pieces),
+            token_ids=tuple(request.tokens[-part.emitted :]),
             finish_reason=request.finish_reason,
             prompt_tokens=len(request.prompt),
             completion_tokens=request.completion_tokens,
             cached_tokens=request.cached_tokens,
             speculation=request.speculation() if done else None,
             timing=self._timing(request) if done else None,
-            logprobs=output.logprobs[:emitted],
+            logprobs=output.logprobs[: part.emitted],
             accepted_predictions=request.accepted_predictions if done else 0,
             rejected_predictions=request.rejected_predictions if done else 0,
+            trace=self._trace(pieces, part, work) if request.sampling.trace else None,
         )
+
+    @staticmethod
+    def _trace(pieces: list[str], part: RequestRound, work: Work) -> RoundTrace:
+        plan = work.plan.variants if work.plan and not work.copied else None
+        return RoundTrace(tuple(pieces), part.drafted, part.accepted, part.context_length, plan, part.predicted_tpt)
 
     @staticmethod
     def _timing(request: Request) -> RequestTiming:

@@ -49,6 +49,7 @@ class SamplingParams:
     logprobs: int | None = None  # alternatives to report beside each token; None: no log-probabilities at all
     skip_special_tokens: bool = True  # in the text
     predicted: tuple[int, ...] = ()  # tokens of an answer that the client expects: drafted by copying
+    trace: bool = False  # events tell what drafting did in their round
     include_stop: bool = False  # in the text: the stop string or token that ended it
 
     @property
@@ -102,6 +103,18 @@ class TokenLogprobs(_Positional):
 
 
 @dataclass(frozen=True, slots=True)
+class RoundTrace(_Positional):
+    """What drafting did in one round of one request. All tokens but the last were drafted."""
+
+    pieces: tuple[str, ...]  # the text that became certain with each token
+    drafted: int
+    accepted: int
+    context: int
+    plan: tuple[int, ...] | None  # the sublayers that drafted; None if nothing was drafted by a sub-network
+    predicted_tpt: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class TokenEvent(_Positional):
     """What one engine round adds to one request. `text` is complete UTF-8, already cut at stop strings.
 
@@ -120,6 +133,7 @@ class TokenEvent(_Positional):
     logprobs: tuple[TokenLogprobs, ...] = ()  # one a token, where asked for
     accepted_predictions: int = 0  # tokens copied from the expected answer, on the last event
     rejected_predictions: int = 0
+    trace: RoundTrace | None = None  # where asked for
 
 
 @dataclass(frozen=True, slots=True)

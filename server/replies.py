@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from engine.types import FinishReason, SpeculationStats, TokenEvent, TokenLogprobs
+from engine.types import FinishReason, RoundTrace, SpeculationStats, TokenEvent, TokenLogprobs
 from server.logprobs import TokenNames, chat_logprobs, completion_logprobs
 from server.parsers import Delta, Parser
 
@@ -203,6 +203,10 @@ class _Choice:
                 pieces.append(dialect.piece(index, Delta()))
             pieces[0]["logprobs"] = dialect.logprobs(event.logprobs, form.names, self.offset)
             self.offset += sum(len(form.names.text(found.token_id)) for found in event.logprobs)
+        if event.trace is not None:
+            if not pieces:
+                pieces.append(dialect.piece(index, Delta()))
+            pieces[0]["round"] = _round(event.trace)
         return pieces
 
     def _deltas(self, event: TokenEvent) -> list[Delta]:
@@ -289,6 +293,18 @@ class Chunker:
         }
 
 
+def _round(trace: RoundTrace) -> dict[str, Any]:
+    last = len(trace.pieces) - 1
+    return {
+        "tokens": [(piece, position == last) for position, piece in enumerate(trace.pieces)],
+        "drafted": trace.drafted,
+        "accepted": trace.accepted,
+        "context": trace.context,
+        "plan": None if trace.plan is None else "".join(map(str, trace.plan)),
+        "predicted_tpt": trace.predicted_tpt,
+    }
+
+
 def _metrics(speculation: SpeculationStats | None) -> dict[str, Any]:
     return {"speculative_decoding": None if speculation is None else asdict(speculation)}
 
@@ -301,6 +317,7 @@ class Fold:
         self._wholes = [form.dialect.whole() for _ in range(form.choices)]
         self._finish: list[str | None] = [None] * form.choices
         self._choice_metrics: dict[int, dict[str, Any]] = {}
+        self._rounds: dict[int, list[dict[str, Any]]] = {}
         self._usage: dict[str, Any] | None = None
         self._metrics: dict[str, Any] | None = None
 
@@ -312,6 +329,8 @@ class Fold:
             self._finish[index] = choice["finish_reason"] or self._finish[index]
             if "metrics" in choice:
                 self._choice_metrics[index] = choice["metrics"]
+            if "round" in choice:
+                self._rounds.setdefault(index, []).append(choice["round"])
         self._usage = chunk.usage or self._usage
         self._metrics = chunk.metrics or self._metrics
 
@@ -321,6 +340,8 @@ class Fold:
             choice = whole.choice(index, self._finish[index])
             if index in self._choice_metrics:
                 choice["metrics"] = self._choice_metrics[index]
+            if index in self._rounds:
+                choice["rounds"] = self._rounds[index]
             choices.append(choice)
         reply = {
             "id": id,

@@ -6,11 +6,13 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
 from engine.seam import Engine
@@ -30,6 +32,12 @@ from server.translate import CompletionTranslator, Job, Translator
 
 # Longer bodies are parsed, rendered and tokenised in a thread: a hop costs about what 2,000 characters do.
 INLINE_BYTES = 2000
+
+# Nothing from elsewhere, nothing to elsewhere.
+_PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
 
 Made = TypeVar("Made")
 
@@ -187,6 +195,16 @@ async def show_version() -> schemas.Version:
     return schemas.Version(version=version())
 
 
+async def page() -> Response:
+    """The web page: a chat that shows what drafting does."""
+    return HTMLResponse(_page(), headers={"Content-Security-Policy": _PAGE_POLICY, "Referrer-Policy": "no-referrer"})
+
+
+@cache
+def _page() -> str:
+    return Path(__file__).with_name("page.html").read_text("utf-8")
+
+
 async def metrics(request: Request) -> Response:
     return Response(_services(request).metrics.exposition(), media_type=CONTENT_TYPE)
 
@@ -246,6 +264,8 @@ def build_router(config: ServerConfig) -> APIRouter:
     router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=errors(*key, 404))
     router.add_api_route("/health", health, responses=errors(503))
     router.add_api_route("/live", live)
+    html: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
+    router.add_api_route("/", page, response_class=HTMLResponse, responses=html)
     router.add_api_route("/version", show_version)
     content = {"text/plain": {"schema": {"type": "string"}}}
     text: dict[int | str, dict[str, Any]] = {200: {"description": "Prometheus' text format.", "content": content}}

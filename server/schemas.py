@@ -106,6 +106,7 @@ class GenerationRequest(RequestModel):
     skip_special_tokens: bool = True
     include_stop_str_in_output: bool = False
     response_format: ResponseFormat | None = None
+    return_rounds: bool = Field(default=False, description="Choices tell, round by round, what was drafted.")
     stream: bool = False
     stream_options: StreamOptions | None = None
     draft_policy: str | None = Field(default=None, description="Drafts with this policy instead of the server's.")
@@ -274,8 +275,20 @@ class TextLogprobs(BaseModel):
     text_offset: list[int]
 
 
+class Round(BaseModel):
+    """One draft-verify-keep round of a choice."""
+
+    tokens: list[tuple[str, bool]] = Field(description="Text of each token, and whether it is the model's own.")
+    drafted: int
+    accepted: int
+    context: int
+    plan: str | None = Field(description="0 skipped, 1 ran, attention and MLP layer by layer; null: no drafting.")
+    predicted_tpt: float | None
+
+
 class Choice(BaseModel):
     index: int
+    rounds: list[Round] | None = Field(default=None, description="Only with return_rounds; chunks have a `round` each.")
     finish_reason: Literal["stop", "length", "tool_calls", "content_filter"]
     metrics: ReplyMetrics | None = Field(default=None, description="Only with several choices.")
 

@@ -189,6 +189,7 @@ class Translator(ABC, Generic[Kind]):
             logit_bias=self._bias(request.logit_bias),
             skip_special_tokens=request.skip_special_tokens,
             include_stop=request.include_stop_str_in_output,
+            trace=request.return_rounds,
         )
 
     def _known_ids(self, tokens: Sequence[int], param: str) -> tuple[int, ...]:

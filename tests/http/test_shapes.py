@@ -10,7 +10,7 @@ import pytest
 from fake import INFO, FakeEngine
 from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
-from engine.types import TokenLogprobs
+from engine.types import RoundTrace, TokenLogprobs
 from server.config import ServerConfig
 from server.schemas import ChatCompletion, Completion
 
@@ -270,3 +270,37 @@ def test_tokenize_asks_for_the_key() -> None:
         assert ask(FakeEngine(), "POST", path, json=body, config=config).status_code == 401
         headers = {"authorization": "Bearer secret"}
         assert ask(FakeEngine(), "POST", path, json=body, config=config, headers=headers).status_code == 200
+
+
+# -- rounds, and the page that shows them ------------------------------------------------------------------------------
+
+
+class TracingEngine(SpeakingEngine):
+    """Three tokens a round, two of them drafted."""
+
+    async def _events(self, request: Any) -> Any:
+        async for event in super()._events(request):
+            trace = RoundTrace((event.text[:1], event.text[1:2], event.text[2:]), 4, 2, 9, (1, 1, 0, 0), 60.0)
+            yield replace(event, trace=trace if request.sampling.trace else None)
+
+
+def test_rounds_tell_what_was_drafted() -> None:
+    body = CHAT | {"return_rounds": True}
+    choice = whole(TracingEngine(("Hel", "lo!")), CHAT_PATH, body)
+    expected = {"drafted": 4, "accepted": 2, "context": 9, "plan": "1100", "predicted_tpt": 60.0}
+    assert choice["rounds"] == [
+        {"tokens": [["H", False], ["e", False], ["l", True]]} | expected,
+        {"tokens": [["l", False], ["o", False], ["!", True]]} | expected,
+    ]
+    streamed = deltas(TracingEngine(("Hel", "lo!")), CHAT_PATH, body)
+    assert [c["round"] for c in streamed if "round" in c] == choice["rounds"]
+    assert "rounds" not in whole(TracingEngine(), CHAT_PATH, CHAT)
+
+
+def test_the_page_needs_no_key_and_nothing_from_elsewhere() -> None:
+    reply = ask(FakeEngine(), "GET", "/", config=ServerConfig(api_key=("secret",)))
+    assert reply.status_code == 200
+    assert reply.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in reply.headers["content-security-policy"]
+    assert "://" not in reply.text
+    assert "return_rounds" in reply.text
