@@ -19,9 +19,7 @@ from engine.tokenizer import Tokenizer
 from engine.types import EngineInfo, GenerateRequest, Request, RoundReport
 
 if TYPE_CHECKING:
-    from llguidance import LLTokenizer
-
-    from engine.grammar import GrammarMatcher
+    from engine.grammar import GrammarMatcher, Grammars
 
 
 class EngineCore:
@@ -44,7 +42,7 @@ class EngineCore:
         self._policies = policies
         self._made: dict[str, DraftPolicy] = {}
         self._clock = clock
-        self._vocabulary: LLTokenizer | None = None
+        self._grammars: Grammars | None = None
         self.policy(info.default_policy)
 
     def policy(self, name: str) -> DraftPolicy:
@@ -83,11 +81,12 @@ class EngineCore:
 
     def _match(self, grammar: str) -> GrammarMatcher:
         """The beginning of an answer of a grammar."""
-        from engine.grammar import GrammarMatcher, vocabulary
+        if self._grammars is None:
+            from engine.grammar import Grammars, vocabulary
 
-        if self._vocabulary is None:
-            self._vocabulary = vocabulary(self.tokenizer.backend, self.info.vocab_size, self.info.eos_token_ids)
-        return GrammarMatcher(self._vocabulary, grammar)
+            info = self.info
+            self._grammars = Grammars(vocabulary(self.tokenizer.backend, info.vocab_size, info.eos_token_ids))
+        return self._grammars.begin(grammar)
 
     def imagine(self, tokens: Sequence[int]) -> None:
         """Cache made-up keys and values for a prefix, so that timing a long context need not read it first.
@@ -148,7 +147,8 @@ class EngineCore:
     def _propose(self) -> float:
         """Ask the policies of all requests that decode for a plan. Returns the seconds they searched."""
         decoding = [r for r in self.scheduler.running if r.decoding]
-        plans = [(r.computed, r.plan) for r in decoding]
+        # What is copied costs the others no draft pass.
+        plans = [(r.computed, r.plan.capped(0) if r.plan and r.copied else r.plan) for r in decoding]
         seconds = 0.0
         for index, request in enumerate(decoding):
             view = self._view(request)
@@ -157,7 +157,7 @@ class EngineCore:
             if request.prediction is not None:
                 plan = self._copied(request, request.prediction, plan)
             request.plan = plan
-            plans[index] = request.computed, plan
+            plans[index] = request.computed, plan.capped(0) if request.copied else plan
             request.draft_state = view.state
             seconds += view.search_seconds
             if view.reselected is not None:

@@ -80,15 +80,26 @@ class Detokenizer:
 
     def push(self, token: int, *, may_stop: bool = True) -> str:
         """`may_stop`: whether a stop string that is complete with this token counts."""
-        text = self._stream.step(self._backend, token)
+        before = ""
+        try:
+            text = self._stream.step(self._backend, token)
+        except Exception:  # a bare one: bytes that were no character after all changed what stood before them
+            before = self._rest()
+            self._stream = DecodeStream(ids=[], skip_special_tokens=self._skip)
+            text = self._stream.step(self._backend, token)
         if text is None:
             self._unfinished.append(token)
-            return ""
-        self._unfinished.clear()
-        return self._stops.push(text, may_stop=may_stop)
+        else:
+            self._unfinished.clear()
+        shown = before + (text or "")
+        return self._stops.push(shown, may_stop=may_stop) if shown else ""
 
     def finish(self) -> str:
         """The rest at the end of the request; bytes that never became a character show as U+FFFD."""
+        return self._stops.push(self._rest()) + self._stops.flush()
+
+    def _rest(self) -> str:
+        """What tokens without a whole character stand for."""
         rest = self._backend.decode(self._unfinished, skip_special_tokens=self._skip) if self._unfinished else ""
         self._unfinished.clear()
-        return self._stops.push(rest) + self._stops.flush()
+        return rest

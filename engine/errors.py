@@ -8,6 +8,7 @@ KnapServeError
 ├── RequestError           the client can fix it; `param` names the field
 │   ├── ContextLengthError
 │   └── UnknownPolicyError
+├── RequestFailedError     this request failed inside the engine; others did not
 ├── QueueFullError         try again after `retry_after` seconds
 └── EngineUnavailableError
     ├── EngineDrainingError    stopping: no new requests
@@ -43,6 +44,10 @@ class RequestError(KnapServeError):
     def __init__(self, message: str, *, param: str | None = None) -> None:
         super().__init__(message)
         self.param = param
+
+
+class RequestFailedError(KnapServeError):
+    """The engine could not serve this request; nobody else is affected."""
 
 
 class ContextLengthError(RequestError):

@@ -3,47 +3,82 @@
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
 import torch
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from tokenizers import Tokenizer as BackendTokenizer
 from torch import Tensor
 
 log = logging.getLogger("knapserve.engine")
 
+_LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000)
+_COMPILED = 64  # grammars kept
+
 
 def vocabulary(tokenizer: BackendTokenizer, size: int, end_ids: Sequence[int]) -> LLTokenizer:
     """A model's tokens as grammars see them. Takes a while for large ones: once for all requests."""
+    size = max(size, tokenizer.get_vocab_size())
     return LLTokenizer(tokenizer.to_str(), n_vocab=size, eos_token=list(end_ids) or None)
+
+
+class Grammars:
+    """A model's grammars: what was compiled lately is copied for the next request, not compiled again."""
+
+    def __init__(self, tokens: LLTokenizer) -> None:
+        self._tokens = tokens
+        self._compiled: OrderedDict[str, LLMatcher] = OrderedDict()
+
+    def begin(self, grammar: str) -> GrammarMatcher:
+        """The beginning of an answer. `grammar`: what llguidance takes (a JSON schema or Lark), which is valid."""
+        matcher = self._compiled.pop(grammar, None)
+        if matcher is None:
+            matcher = LLMatcher(self._tokens, grammar, log_level=0, limits=_LIMITS)
+            matcher.compute_bitmask()  # the costly part, which copies share
+        self._compiled[grammar] = matcher
+        if len(self._compiled) > _COMPILED:
+            self._compiled.popitem(last=False)
+        return GrammarMatcher(matcher.deep_copy(), self._tokens.vocab_size)
 
 
 class GrammarMatcher:
     """Where one request's answer is in its grammar. What was drafted is matched ahead and rolled back."""
 
-    def __init__(self, tokens: LLTokenizer, grammar: str) -> None:
-        """`grammar`: what llguidance takes (a JSON schema or Lark), which has been validated."""
-        self._matcher = LLMatcher(tokens, grammar, log_level=0)
+    def __init__(self, matcher: LLMatcher, size: int) -> None:
+        """`size`: of the vocabulary."""
+        self._matcher = matcher
+        self._origin = matcher.deep_copy()
         self._lost = False
+        self._said: list[int] = []
         self._ahead: list[int] = []  # drafted tokens that the matcher has taken
         self._masks: list[Tensor] = []  # after 0, 1 … of them
-        self._size = tokens.vocab_size
+        self._size = size
         self._bits = np.zeros(-(-self._size // 32), dtype=np.int32)
         self._everything = torch.ones(self._size, dtype=torch.bool)
 
     @property
+    def failed(self) -> str | None:
+        """Why the grammar cannot be followed any further: it is too complex. Only after `advance`."""
+        return "The grammar became too complex to follow." if self._lost else None
+
+    @property
     def stopped(self) -> bool:
         """Nothing can follow. Only after `advance`."""
-        return self._lost or bool(self._matcher.is_stopped())
+        return bool(self._matcher.is_stopped())
 
     def advance(self, tokens: Sequence[int]) -> None:
         """These were emitted."""
         self._back_to(0)
         self._masks.clear()
+        self._said += tokens
         if self._matcher.try_consume_tokens(list(tokens)) < len(tokens) and not self._matcher.is_stopped():
             self._lost = True
-            log.error("a grammar does not take the tokens that it allowed: %s", self._matcher.get_error())
+        if self._matcher.is_error():
+            self._lost = True
+        if self._lost:
+            log.warning("a grammar cannot be followed: %.200s", self._matcher.get_error())
 
     def allowed(self, drafted: Sequence[int]) -> Tensor:
         """Tokens that may follow these drafted ones: bool [vocab]. All, behind a draft that is not allowed itself."""
@@ -56,7 +91,7 @@ class GrammarMatcher:
         for token in drafted[common:]:
             self._mask()
             if self._matcher.try_consume_tokens([token]) == 0:
-                return self._everything
+                return self._everything if not self._matcher.is_error() else self._recovered()
             self._ahead.append(token)
         return self._mask()
 
@@ -65,9 +100,22 @@ class GrammarMatcher:
         depth = len(self._ahead)
         if len(self._masks) == depth:
             self._matcher.unsafe_compute_mask_ptr(self._bits.ctypes.data, self._bits.nbytes)
+            if self._matcher.is_error():
+                return self._recovered()
             bits = np.unpackbits(self._bits.view(np.uint8), count=self._size, bitorder="little")
             self._masks.append(torch.from_numpy(bits.view(np.bool_)))
         return self._masks[depth]
+
+    def _recovered(self) -> Tensor:
+        """What was matched ahead is too complex, which counts only if it is accepted: back to what was emitted.
+
+        A matcher in error stays so. Everything is allowed behind such a draft; `advance` will find the same.
+        """
+        self._matcher = self._origin.deep_copy()
+        self._matcher.try_consume_tokens(self._said)
+        self._ahead.clear()
+        self._masks.clear()
+        return self._everything
 
     def _back_to(self, depth: int) -> None:
         if len(self._ahead) > depth:

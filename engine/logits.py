@@ -37,6 +37,7 @@ class LogitsProcessor:
         self._penalties = needs_history(sampling)
         self._generated = 0
         self._bias = [token for token, _ in sampling.logit_bias], [bias for _, bias in sampling.logit_bias]
+        self._biases: tuple[Tensor, Tensor] | None = None  # on the device
         ends = (() if sampling.ignore_eos else tuple(end_ids)) + sampling.stop_token_ids
         self._ends = sorted(set(ends)) if sampling.min_tokens else []
         self._where: dict[int, int] = {}  # token -> index below
@@ -44,6 +45,11 @@ class LogitsProcessor:
         self._counts = torch.zeros(_ROOM)  # in the answer
         if sampling.repetition_penalty != 1.0:
             self._see(prompt)
+
+    @property
+    def failed(self) -> str | None:
+        """Why the request cannot go on, if so."""
+        return None if self._grammar is None else self._grammar.failed
 
     @property
     def stopped(self) -> bool:
@@ -70,7 +76,10 @@ class LogitsProcessor:
             for token in [token for token in drafted if self._where.get(token, -1) >= known]:
                 self._where.pop(token, None)
         if self._bias[0]:
-            scores[upload(self._bias[0], scores.device)] += upload(self._bias[1], scores.device, scores.dtype)
+            if self._biases is None:
+                self._biases = upload(self._bias[0], scores.device), upload(self._bias[1], scores.device, scores.dtype)
+            ids, biases = self._biases
+            scores[ids] += biases
         if self._ends and self._generated + len(drafted) < self._sampling.min_tokens:
             scores[upload(self._ends, scores.device)] = float("-inf")
         if self._grammar is not None:

@@ -11,10 +11,18 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from engine.clock import Clock
-from engine.errors import EngineDeadError, EngineDrainingError, KnapServeError, QueueFullError
+from engine.errors import (
+    EngineDeadError,
+    EngineDrainingError,
+    KnapServeError,
+    QueueFullError,
+    RequestError,
+    RequestFailedError,
+)
 from engine.types import EngineInfo, EngineStats, ErrorEvent, GenerateRequest, RoundReport, TokenEvent, check_request
 
 if TYPE_CHECKING:
@@ -55,7 +63,7 @@ def run_rounds(core: EngineCore, outside: Outside) -> None:
             if isinstance(message, str):
                 core.cancel(message)
             else:
-                core.add(message)
+                _add(core, message, outside)
         if not core.scheduler.idle:
             report = core.step()
             busy = bool(report.running or report.waiting)
@@ -66,6 +74,17 @@ def run_rounds(core: EngineCore, outside: Outside) -> None:
             busy = False
             outside.deliver(core.idle_report())
         outside.wait(1.0)
+
+
+def _add(core: EngineCore, message: GenerateRequest, outside: Outside) -> None:
+    """Queue a request. One that cannot even begin fails alone."""
+    try:
+        core.add(message)
+    except Exception:
+        log.exception("request %s cannot be begun", message.id)
+        failed = ErrorEvent(message.id, "The request could not be begun.")
+        running, waiting = len(core.scheduler.running), len(core.scheduler.waiting)
+        outside.deliver(replace(core.idle_report(), events=(failed,), running=running, waiting=waiting))
 
 
 class Stream:
@@ -184,7 +203,10 @@ class EngineClient(ABC):
             if isinstance(event, ErrorEvent):
                 stream = self._streams.pop(event.request_id, None)
                 if stream is not None:
-                    stream.put(EngineDeadError(event.message))
+                    wrong = event.param is not None
+                    stream.put(
+                        RequestError(event.message, param=event.param) if wrong else RequestFailedError(event.message)
+                    )
                 continue
             stream = self._streams.get(event.request_id)
             if stream is not None:

@@ -12,7 +12,7 @@ from engine.clock import Clock
 from engine.draft.base import Plan
 from engine.kv.blocks import Blocks
 from engine.step import Copy, StepOutput, StepPlan, Work, WorkOutput
-from engine.types import FinishReason, Request, RequestRound, RequestTiming, RoundTrace, TokenEvent
+from engine.types import ErrorEvent, FinishReason, Request, RequestRound, RequestTiming, RoundTrace, TokenEvent
 
 
 class Scheduler:
@@ -166,10 +166,10 @@ class Scheduler:
         self.preemptions += 1
         self.waiting.appendleft(request)
 
-    def commit(self, plan: StepPlan, out: StepOutput) -> tuple[list[TokenEvent], list[RequestRound]]:
+    def commit(self, plan: StepPlan, out: StepOutput) -> tuple[list[TokenEvent | ErrorEvent], list[RequestRound]]:
         """Take over what the round computed; finished requests leave. Events carry text."""
         by_id = {r.id: r for r in self.running}
-        events: list[TokenEvent] = []
+        events: list[TokenEvent | ErrorEvent] = []
         rounds: list[RequestRound] = []
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = by_id[work.request_id]
@@ -178,6 +178,10 @@ class Scheduler:
                 pieces = self._emit(request, output)
                 rounds.append(self._account(request, work, output))
                 events.append(self._event(request, pieces, rounds[-1], work, output))
+            if request.processor is not None and (why := request.processor.failed):
+                events[-1] = ErrorEvent(request.id, why, "response_format")
+                self._retire(request, FinishReason.CANCELLED)
+                continue
             self.blocks.seal(request.slab, request.tokens, request.computed)
             if request.finish_reason is not None:
                 self._retire(request, request.finish_reason)
@@ -252,6 +256,7 @@ class Scheduler:
             request_id=request.id,
             text="".join(pieces),
             token_ids=tuple(request.tokens[-part.emitted :]),
+            pieces=tuple(pieces),
             finish_reason=request.finish_reason,
             prompt_tokens=len(request.prompt),
             completion_tokens=request.completion_tokens,
@@ -261,13 +266,13 @@ class Scheduler:
             logprobs=output.logprobs[: part.emitted],
             accepted_predictions=request.accepted_predictions if done else 0,
             rejected_predictions=request.rejected_predictions if done else 0,
-            trace=self._trace(pieces, part, work) if request.sampling.trace else None,
+            trace=self._trace(part, work) if request.sampling.trace else None,
         )
 
     @staticmethod
-    def _trace(pieces: list[str], part: RequestRound, work: Work) -> RoundTrace:
+    def _trace(part: RequestRound, work: Work) -> RoundTrace:
         plan = work.plan.variants if work.plan and not work.copied else None
-        return RoundTrace(tuple(pieces), part.drafted, part.accepted, part.context_length, plan, part.predicted_tpt)
+        return RoundTrace(part.drafted, part.accepted, part.context_length, plan, part.predicted_tpt)
 
     @staticmethod
     def _timing(request: Request) -> RequestTiming:

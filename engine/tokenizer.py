@@ -11,6 +11,7 @@ from tokenizers import Tokenizer as BackendTokenizer
 from engine.errors import ModelError, RequestError
 from engine.model.spec import read_json
 
+_TOO_MUCH = (ArithmeticError, RecursionError)
 # What the renderer's own arguments are called.
 _RESERVED = frozenset(
     {"conversations", "messages", "tools", "documents", "chat_template", "add_generation_prompt"}
@@ -99,7 +100,8 @@ class Tokenizer:
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """Token ids of `text`; `add_special_tokens` puts what the model expects around a bare prompt (BOS)."""
-        return list(self.backend.encode(text, add_special_tokens=add_special_tokens).ids)
+        # As a batch of one, other threads run meanwhile.
+        return list(self.backend.encode_batch_fast([text], add_special_tokens=add_special_tokens)[0].ids)
 
     @property
     def tool_format(self) -> str:
@@ -144,6 +146,8 @@ class Tokenizer:
         template = self._templates.get("tool_use" if tools else "default") or self._templates.get("default")
         if template is None:
             raise RequestError("This model has no chat template; use /v1/completions.", param="messages")
+        if "developer" not in template:  # what the role was called before
+            messages = [m | {"role": "system"} if m["role"] == "developer" else m for m in messages]
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
 
@@ -156,7 +160,7 @@ class Tokenizer:
                 continue_final_message=go_on,
                 **(self._special | dict(options or {})),
             )
-        except (TemplateError, TypeError, KeyError, ValueError, AttributeError) as error:
+        except (TemplateError, TypeError, LookupError, ValueError, AttributeError, *_TOO_MUCH) as error:
             raise RequestError(f"The chat template refuses these messages: {error}", param="messages") from None
         return str(rendered[0][0])
 

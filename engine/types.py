@@ -106,7 +106,6 @@ class TokenLogprobs(_Positional):
 class RoundTrace(_Positional):
     """What drafting did in one round of one request. All tokens but the last were drafted."""
 
-    pieces: tuple[str, ...]  # the text that became certain with each token
     drafted: int
     accepted: int
     context: int
@@ -134,6 +133,7 @@ class TokenEvent(_Positional):
     accepted_predictions: int = 0  # tokens copied from the expected answer, on the last event
     rejected_predictions: int = 0
     trace: RoundTrace | None = None  # where asked for
+    pieces: tuple[str, ...] = ()  # of the text: what became certain with each token
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,7 @@ class ErrorEvent(_Positional):
 
     request_id: str
     message: str
+    param: str | None = None  # the field at fault, where the client can fix it
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from server.parsers import Delta, Markers, Parser, PlainParser, ReasoningParser
 
@@ -13,8 +14,10 @@ TOOL_FORMATS = ("hermes", "llama3_json", "mistral")
 class _Call:
     """One JSON object {"name": …, "arguments": {…}} as it grows; arguments are passed on as they come."""
 
-    def __init__(self, index: int, before: str = "") -> None:
-        """`before`: what announced it, which is content should it be no call."""
+    def __init__(self, index: int, before: str = "", names: frozenset[str] | None = None) -> None:
+        """`before`: what announced it, which is content should it be no call. `names`: no other name makes it one."""
+        self._names = names
+        self._passed = False  # arguments, of whatever kind
         self.index = index
         self.before = before
         self.text = ""  # all of it
@@ -35,11 +38,14 @@ class _Call:
         for position, character in enumerate(text):
             self.text += character
             name = self._step(character, arguments)
-            if name is not None and not self.named:
+            if name is not None and not self.named and (self._names is None or name in self._names):
                 self.named = True
                 deltas.append(Delta(call=self.index, name=name))
             if self.closed:
-                return deltas + self._arguments(arguments), text[position + 1 :]
+                deltas += self._arguments(arguments)
+                if self.named and not self._passed:
+                    deltas.append(Delta(call=self.index, arguments="{}"))
+                return deltas, text[position + 1 :]
         return deltas + self._arguments(arguments), ""
 
     def _arguments(self, pieces: list[str]) -> list[Delta]:
@@ -48,6 +54,7 @@ class _Call:
             self._early = text
             return []
         self._early = ""
+        self._passed = self._passed or bool(text)
         return [Delta(call=self.index, arguments=text)] if text else []
 
     def _step(self, character: str, arguments: list[str]) -> str | None:
@@ -119,13 +126,14 @@ def _string(token: str) -> str:
 class _ToolParser:
     """What the formats have in common: content, then calls one after the other, perhaps with content between them."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: frozenset[str] | None = None) -> None:
         self._markers = Markers()
+        self._names = names
         self._calls = 0
         self._call: _Call | None = None
 
     def _open(self, announced: str = "") -> None:
-        self._call = _Call(self._calls, announced)
+        self._call = _Call(self._calls, announced, self._names)
 
     def _read(self, text: str) -> tuple[list[Delta], str]:
         """Text into the open call; deltas, and what is behind the call once it is closed."""
@@ -163,6 +171,7 @@ class HermesParser(_ToolParser):
         super().__init__()
         self._spaces = ""  # before a call they belong to its tag
         self._closing = False
+        self._after = False  # a call, and no content since
 
     def push(self, text: str) -> list[Delta]:
         deltas: list[Delta] = []
@@ -171,14 +180,15 @@ class HermesParser(_ToolParser):
                 calls = self._calls
                 found, text = self._read(text)
                 deltas += self._unspaced(found)
-                self._closing = self._calls > calls
+                self._closing = self._after = self._calls > calls
                 continue
-            before, marker, text = self._markers.push(text, [self._CLOSE] if self._closing else [self._OPEN])
+            markers = [self._CLOSE, self._OPEN] if self._closing else [self._OPEN]
+            before, marker, text = self._markers.push(text, markers)
             deltas += self._content(before, self._closing)
+            if marker is not None:
+                self._closing = False
             if marker == self._OPEN:
                 self._open(self._OPEN)
-            elif marker == self._CLOSE:
-                self._closing = False
         return deltas
 
     def _unspaced(self, deltas: list[Delta]) -> list[Delta]:
@@ -196,8 +206,11 @@ class HermesParser(_ToolParser):
 
     def _content(self, text: str, closing: bool) -> list[Delta]:
         """Content without the white space that surrounds calls."""
-        if closing or (self._calls and not text.strip()):
+        if self._after:
+            text = text.lstrip()
+        if closing or not text:
             return []
+        self._after = False
         text = self._spaces + text
         stripped = text.rstrip()
         self._spaces = text[len(stripped) :]
@@ -207,7 +220,7 @@ class HermesParser(_ToolParser):
 class MistralParser(_ToolParser):
     """`[TOOL_CALLS][{"name": …, "arguments": …}, …]`, or `[TOOL_CALLS]name[ARGS]{…}` of later versions."""
 
-    _OPEN, _ARGS, _SEPARATORS = "[TOOL_CALLS]", "[ARGS]", "[], \n\t"
+    _OPEN, _ID, _ARGS, _SEPARATORS = "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]", "[], \n\t"
 
     def __init__(self) -> None:
         super().__init__()
@@ -243,7 +256,7 @@ class MistralParser(_ToolParser):
             return text
         self._name += character
         if self._name.endswith(self._ARGS):
-            name = self._name.removesuffix(self._ARGS).strip(self._SEPARATORS)
+            name = self._name.removesuffix(self._ARGS).partition(self._ID)[0].strip(self._SEPARATORS)
             deltas.append(Delta(call=self._calls, name=name))
             self._bare, self._name = _Arguments(self._calls), ""
         elif self._name.endswith(self._OPEN):
@@ -253,7 +266,7 @@ class MistralParser(_ToolParser):
     def finish(self) -> list[Delta]:
         rest = self._markers.rest()
         name, self._name = self._name, ""
-        name = name if name.strip(self._SEPARATORS) else ""
+        name = name.lstrip(self._SEPARATORS) if self._calls else name if name.strip(self._SEPARATORS) else ""
         return [Delta(content=text) for text in (rest, name) if text] + self._cut_off()
 
 
@@ -289,8 +302,9 @@ class Llama3Parser(_ToolParser):
 
     _TAG = "<|python_tag|>"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, names: frozenset[str] | None = None) -> None:
+        """`names` of the tools: nothing else tells a call from an answer that is JSON."""
+        super().__init__(names)
         self._content = False
         self._held = ""
 
@@ -320,12 +334,17 @@ class Llama3Parser(_ToolParser):
         return ([Delta(content=held)] if held.strip() and not self._calls else []) + self._cut_off()
 
 
-def make_parser(tools: str | None, *, reasoning: bool, thinking: bool) -> Parser | None:
-    """For one message: `tools` is one of TOOL_FORMATS where calls may come; None where text is only text."""
+def make_parser(
+    tools: str | None, *, reasoning: bool, thinking: bool, names: frozenset[str] | None = None
+) -> Parser | None:
+    """For one message: `tools` is one of TOOL_FORMATS where calls may come, `names` those of the tools.
+
+    None where text is only text.
+    """
     formats: dict[str, Callable[[], Parser]] = {
         "hermes": HermesParser,
         "mistral": MistralParser,
-        "llama3_json": Llama3Parser,
+        "llama3_json": partial(Llama3Parser, names),
     }
     inner = formats[tools]() if tools else PlainParser()
     if reasoning:

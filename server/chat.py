@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import pydantic_core
+
 from server.calls import make_parser
 from server.errors import invalid
 from server.parsers import THINK_OPEN
@@ -49,7 +51,11 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             CHAT,
             (),
             parser=partial(
-                make_parser, self._tool_format if tools else None, reasoning=self._thinks, thinking=thinking
+                make_parser,
+                self._tool_format if tools else None,
+                reasoning=self._thinks,
+                thinking=thinking,
+                names=frozenset(tool.function.name for tool in tools),
             ),
             most_calls=None if parallel else 1,
         )
@@ -113,7 +119,9 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         if prediction is None:
             return ()
         content = prediction.content
-        return self._encode(content if isinstance(content, str) else "".join(part.text for part in content))
+        tokens = self._encode(content if isinstance(content, str) else "".join(part.text for part in content))
+        known = next((i for i, token in enumerate(tokens) if token >= self._info.vocab_size), len(tokens))
+        return tokens[: min(known, self._info.max_model_len)]
 
     def _marker(self, text: str) -> str:
         """A marker as a grammar writes it: a token of its own by its id."""
@@ -151,8 +159,8 @@ def _template_calls(calls: Any, param: str) -> list[dict[str, Any]]:
         arguments = function.get("arguments", "{}")
         if isinstance(arguments, str):
             try:
-                arguments = json.loads(arguments or "{}")
-            except (ValueError, RecursionError):
+                arguments = pydantic_core.from_json(arguments or "{}", allow_inf_nan=False)
+            except ValueError:
                 raise invalid("The arguments of a tool call are JSON.", f"{param}[{position}].function") from None
         made.append(call | {"function": function | {"arguments": arguments}})
     return made

@@ -50,6 +50,7 @@ _REFUSED_CHAT: dict[str, Neutral] = {
     "documents": ([],),
     "add_special_tokens": (False,),
     "reasoning_effort": _NEVER,
+    "include_reasoning": (True,),
     "thinking_token_budget": _NEVER,
     "verbosity": ("medium",),
     "modalities": (["text"],),
@@ -74,7 +75,6 @@ _IGNORED = frozenset(
         "prompt_cache_retention",
         "request_id",
         "priority",
-        "include_reasoning",
         "cache_salt",
     }
 )

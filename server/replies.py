@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from engine.types import FinishReason, RoundTrace, SpeculationStats, TokenEvent, TokenLogprobs
 from server.logprobs import TokenNames, chat_logprobs, completion_logprobs
-from server.parsers import Delta, Parser
+from server.parsers import Delta, Parser, ReasoningParser
 
 
 class Whole(Protocol):
@@ -206,20 +206,25 @@ class _Choice:
         if event.trace is not None:
             if not pieces:
                 pieces.append(dialect.piece(index, Delta()))
-            pieces[0]["round"] = _round(event.trace)
+            pieces[0]["round"] = _round(event, event.trace)
         return pieces
+
+    @property
+    def _thinking(self) -> bool:
+        return isinstance(self.parser, ReasoningParser) and self.parser.thinking
 
     def _deltas(self, event: TokenEvent) -> list[Delta]:
         if self.form.mute:
             return []
         if self.parser is None:
             return [Delta(content=event.text)] if event.text else []
-        thought = getattr(self.parser, "thinking", False)
-        deltas = self.parser.push(event.text) if event.text else []
+        deltas: list[Delta] = []
+        for piece in event.pieces or (event.text,):  # token by token, so that nothing depends on how many came at once
+            thinking = self._thinking
+            deltas += self.parser.push(piece) if piece else []
+            self.reasoning_tokens += thinking or self._thinking
         if event.finish_reason is not None:
             deltas += self.parser.finish()
-        if thought:
-            self.reasoning_tokens += len(event.token_ids)
         most = self.form.most_calls
         deltas = [delta for delta in deltas if delta.call is None or most is None or delta.call < most]
         self.calls = max([self.calls, *(delta.call + 1 for delta in deltas if delta.call is not None)])
@@ -293,10 +298,10 @@ class Chunker:
         }
 
 
-def _round(trace: RoundTrace) -> dict[str, Any]:
-    last = len(trace.pieces) - 1
+def _round(event: TokenEvent, trace: RoundTrace) -> dict[str, Any]:
+    last = len(event.pieces) - 1
     return {
-        "tokens": [(piece, position == last) for position, piece in enumerate(trace.pieces)],
+        "tokens": [(piece, position == last) for position, piece in enumerate(event.pieces)],
         "drafted": trace.drafted,
         "accepted": trace.accepted,
         "context": trace.context,

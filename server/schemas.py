@@ -14,11 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 MAX_STOP_STRINGS = 4
 
 MAX_STOP_IDS = 128
+MAX_COUNT = 2**31 - 1
+MAX_BIASES = 1024
 MAX_TOOLS = 128
 MAX_TOP_LOGPROBS = 20
 MAX_COMPLETION_LOGPROBS = 5
 
 TokenId = Annotated[int, Field(ge=0)]
+StopTokenIds = Annotated[list[TokenId], Field(max_length=MAX_STOP_IDS, fail_fast=True)]
 Bias = Annotated[float, Field(ge=-100, le=100)]
 Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
 StopString = Annotated[str, Field(min_length=1)]
@@ -88,20 +91,24 @@ class GenerationRequest(RequestModel):
     """What chat and completions have in common."""
 
     model: str = Field(default="", description="A served model's name; absent: the first.")
-    max_tokens: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1, le=MAX_COUNT)
     temperature: float | None = Field(default=None, ge=0, le=2, description="Absent: the checkpoint's, else 1.")
     top_p: float | None = Field(default=None, gt=0, le=1, description="Absent: the checkpoint's, else 1.")
-    top_k: int | None = Field(default=None, ge=-1, description="-1 or 0: off. Absent: the checkpoint's, else off.")
+    top_k: int | None = Field(
+        default=None, ge=-1, le=MAX_COUNT, description="-1 or 0: off. Absent: the checkpoint's, else off."
+    )
     seed: int | None = Field(default=None, ge=-(2**63), le=2**63 - 1, description="Absent: drawn at random.")
     stop: StopString | Annotated[list[StopString], Field(max_length=MAX_STOP_STRINGS, fail_fast=True)] | None = None
     n: int = Field(default=1, ge=1, le=128, description="Choices per prompt.")
     min_p: float | None = Field(default=None, ge=0, le=1, description="Least share of the top token's probability.")
     presence_penalty: float = Field(default=0.0, ge=-2, le=2)
     frequency_penalty: float = Field(default=0.0, ge=-2, le=2)
-    repetition_penalty: float | None = Field(default=None, gt=0, description="1: none. Absent: the checkpoint's.")
+    repetition_penalty: float | None = Field(
+        default=None, ge=1e-3, le=1e3, description="1: none. Absent: the checkpoint's."
+    )
     logit_bias: dict[str, Bias] = Field(default_factory=dict, description="By token id; added to its logit.")
-    stop_token_ids: Annotated[list[TokenId], Field(max_length=MAX_STOP_IDS)] = Field(default_factory=list)
-    min_tokens: int = Field(default=0, ge=0, description="Before the answer may end.")
+    stop_token_ids: StopTokenIds = Field(default_factory=list)
+    min_tokens: int = Field(default=0, ge=0, le=MAX_COUNT, description="Before the answer may end.")
     ignore_eos: bool = False
     skip_special_tokens: bool = True
     include_stop_str_in_output: bool = False
@@ -135,10 +142,10 @@ class Prediction(RequestModel):
 
 class ChatCompletionRequest(GenerationRequest):
     messages: Annotated[list[Message], Field(min_length=1, fail_fast=True)]
-    max_completion_tokens: int | None = Field(default=None, ge=1, description="Wins over max_tokens.")
+    max_completion_tokens: int | None = Field(default=None, ge=1, le=MAX_COUNT, description="Wins over max_tokens.")
     logprobs: bool = False
     top_logprobs: int | None = Field(default=None, ge=0, le=MAX_TOP_LOGPROBS, description="Only with logprobs.")
-    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS)] = Field(default_factory=list)
+    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default_factory=list)
     tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
     parallel_tool_calls: bool = Field(default=True, description="Whether one message may call several tools.")
     chat_template_kwargs: dict[str, Any] = Field(default_factory=dict, description="Further variables of the template.")
@@ -149,7 +156,7 @@ class ChatCompletionRequest(GenerationRequest):
 
 class CompletionRequest(GenerationRequest):
     prompt: Prompt
-    max_tokens: int | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0, le=MAX_COUNT)
     logprobs: int | None = Field(default=None, ge=0, le=MAX_COMPLETION_LOGPROBS, description="Alternatives per token.")
     echo: bool = Field(default=False, description="The prompt precedes the answer.")
 
@@ -160,7 +167,7 @@ class TokenizeRequest(RequestModel):
     model: str = ""
     prompt: str | None = None
     messages: Annotated[list[Message], Field(min_length=1, fail_fast=True)] | None = None
-    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS)] = Field(default_factory=list)
+    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default_factory=list)
     add_special_tokens: bool | None = Field(default=None, description="Absent: for a bare prompt, not for a chat.")
     add_generation_prompt: bool = True
     continue_final_message: bool = False
@@ -177,7 +184,7 @@ class Tokenized(BaseModel):
 
 class DetokenizeRequest(RequestModel):
     model: str = ""
-    tokens: list[TokenId]
+    tokens: Annotated[list[TokenId], Field(fail_fast=True)]
 
 
 class Detokenized(BaseModel):

@@ -41,7 +41,7 @@ def grammar_of(
     if schema is not None:
         _check_size(schema, param)
     if calls is None and schema is not None and not thinking:
-        return _validated(_library().grammar_from_json_schema(dict(schema), overrides=_OPTIONS), param)
+        return _validated(lambda: _library().grammar_from_json_schema(_plain(schema), overrides=_OPTIONS), param)
     rules = [] if calls is None else [calls]
     if schema is not None:
         rules.append(f"answer: {_json(schema)}")
@@ -51,7 +51,7 @@ def grammar_of(
     start = f"start: think {either}" if thinking else f"start: {either}"
     if thinking:
         rules.append(f"think[lazy]: /(?s:.*){THINK_CLOSE.replace('/', chr(92) + '/')}/")
-    return _validated(_library().grammar_from_lark("\n".join([start, *rules])), param)
+    return _validated(lambda: _library().grammar_from_lark("\n".join([start, *rules])), param)
 
 
 def calls_grammar(kind: str, tools: Sequence[Tool], marker: Marker, *, parallel: bool) -> str:
@@ -59,19 +59,15 @@ def calls_grammar(kind: str, tools: Sequence[Tool], marker: Marker, *, parallel:
 
     Raises APIError.
     """
-    arguments = "parameters" if kind == "llama3_json" else "arguments"
-    schemas = [
-        {
-            "type": "object",
-            "properties": {"name": {"const": tool.function.name}, arguments: tool.function.parameters or _ANY},
-            "required": ["name", arguments],
-            "additionalProperties": False,
-        }
-        for tool in tools
-    ]
+    key = "parameters" if kind == "llama3_json" else "arguments"
+    rules = [f"call: {' | '.join(f'call_{index}' for index in range(len(tools)))}"]
     for index, tool in enumerate(tools):
-        _check_size(tool.function.parameters or {}, f"tools[{index}].function.parameters")
-    call = f"call: {_json(schemas[0] if len(schemas) == 1 else {'anyOf': schemas})}"
+        parameters = tool.function.parameters or _ANY
+        _check_size(parameters, f"tools[{index}].function.parameters")
+        begin = json.dumps(f'{{"name": {json.dumps(tool.function.name)}, "{key}": ')
+        # A rule of its own: references within the parameters mean the parameters.
+        rules += [f'call_{index}: {begin} arguments_{index} "}}"', f"arguments_{index}: {_json(parameters)}"]
+    call = "\n".join(rules)
     if kind == "hermes":
         one = f'{marker("<tool_call>")} "\\n" call "\\n" {marker("</tool_call>")}'
         more = f' ("\\n" {one})*' if parallel else ""
@@ -87,7 +83,12 @@ _ANY: dict[str, Any] = {"type": "object"}
 
 
 def _json(schema: Mapping[str, Any]) -> str:
-    return "%json " + json.dumps(dict(schema) | {"x-guidance": _OPTIONS})
+    return "%json " + json.dumps(_plain(schema) | {"x-guidance": _OPTIONS})
+
+
+def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what the library would take for its own options."""
+    return {key: value for key, value in schema.items() if key != "x-guidance"}
 
 
 def _check_size(schema: Any, param: str) -> None:
@@ -115,8 +116,12 @@ def _library() -> Any:
     return LLMatcher
 
 
-def _validated(grammar: str, param: str) -> str:
-    complaint = _complaint(grammar)
+def _validated(make: Callable[[], str], param: str) -> str:
+    try:
+        grammar = make()
+        complaint = _complaint(grammar)
+    except ValueError as error:  # a number that the library cannot take
+        complaint = str(error)
     if complaint:
         raise invalid(f"The schema is not supported: {complaint}", param)
     return grammar

@@ -20,6 +20,7 @@ from server.logprobs import TokenNames
 from server.parameters import ParameterCheck
 from server.replies import COMPLETION, Dialect, Form
 from server.schemas import (
+    MAX_BIASES,
     CompletionRequest,
     GenerationRequest,
 )
@@ -27,6 +28,7 @@ from server.structured import answer_schema, grammar_of
 
 MAX_PROMPTS = 2048
 DEFAULT_COMPLETION_TOKENS = 16
+_GREEDY_BELOW = 1e-5  # temperature: less makes logits too large to count with
 
 _MASK63 = 2**63 - 1
 
@@ -172,9 +174,10 @@ class Translator(ABC, Generic[Kind]):
     def _sampling(self, request: Kind, max_tokens: int | None, longest: int) -> SamplingParams:
         """How the answers to prompts of at most `longest` tokens are drawn."""
         stop = request.stop
+        temperature = self._or_default(request.temperature, "temperature", 1.0)
         return SamplingParams(
             max_tokens=self._limited(1 if max_tokens == 0 else max_tokens, longest),
-            temperature=self._or_default(request.temperature, "temperature", 1.0),
+            temperature=0.0 if temperature < _GREEDY_BELOW else temperature,
             top_p=self._or_default(request.top_p, "top_p", 1.0),
             top_k=int(self._or_default(request.top_k, "top_k", -1)),
             min_p=self._or_default(request.min_p, "min_p", 0.0),
@@ -230,6 +233,8 @@ class Translator(ABC, Generic[Kind]):
         body = read_object(raw)
         if isinstance(options := body.get("stream_options"), dict):
             body["stream_options"] = {name: value for name, value in options.items() if value is not None}
+        if isinstance(biases := body.get("logit_bias"), dict) and len(biases) > MAX_BIASES:
+            raise invalid(f"'logit_bias' has at most {MAX_BIASES} entries.", "logit_bias")
         self._check(body)
         return validated(self.kind, body)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 
 _SUFFIX = 8  # tokens of the answer that are compared at most
+_PLACES = 32  # looked at on either side of where the answer was
 _MOST = 7  # tokens proposed: with the pending one, rows that cost little more than one
 
 
@@ -26,7 +28,9 @@ class Prediction:
         """
         place: int | None = 0
         if answer:
-            places = self._places.get(answer[-1], ())
+            places = self._places.get(answer[-1], [])
+            ahead = bisect_left(places, self._at)
+            places = places[max(ahead - _PLACES, 0) : ahead + _PLACES]
             place = max(places, key=lambda p: (self._common(answer, p), p >= self._at, -p), default=None)
         if place is None:
             return ()

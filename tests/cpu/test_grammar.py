@@ -15,8 +15,8 @@ from support import GREEDY, answer, chat_ids, load
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
-from engine.grammar import GrammarMatcher, vocabulary
-from engine.types import GenerateRequest, SamplingParams, TokenEvent
+from engine.grammar import GrammarMatcher, Grammars, vocabulary
+from engine.types import ErrorEvent, GenerateRequest, SamplingParams, TokenEvent
 
 SCHEMA = {
     "type": "object",
@@ -50,6 +50,11 @@ def ids(core: EngineCore, prompts: Sequence[str]) -> list[tuple[int, ...]]:
 @pytest.fixture(scope="module")
 def tokens(core: EngineCore) -> LLTokenizer:
     return vocabulary(core.tokenizer.backend, core.info.vocab_size, core.info.eos_token_ids)
+
+
+@pytest.fixture(scope="module")
+def grammars(tokens: LLTokenizer) -> Grammars:
+    return Grammars(tokens)
 
 
 def run(core: EngineCore, prompt: tuple[int, ...], sampling: SamplingParams, policy: str) -> tuple[str, TokenEvent]:
@@ -123,13 +128,13 @@ def test_an_answer_cut_short_says_so(core: EngineCore, ids: list[tuple[int, ...]
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_masks_are_those_of_a_matcher_that_never_rolls_back(tokens: LLTokenizer, seed: int) -> None:
+def test_masks_are_those_of_a_matcher_that_never_rolls_back(tokens: LLTokenizer, grammars: Grammars, seed: int) -> None:
     """Whatever is drafted, kept and thrown away, drafts that the grammar forbids included."""
     random = Random(seed)
-    matcher, said = GrammarMatcher(tokens, JSON), []
+    matcher, said = grammars.begin(JSON), []
 
     def matched(path: Sequence[int]) -> GrammarMatcher:
-        other = GrammarMatcher(tokens, JSON)
+        other = grammars.begin(JSON)
         other.advance(path)
         return other
 
@@ -157,3 +162,34 @@ def test_masks_are_those_of_a_matcher_that_never_rolls_back(tokens: LLTokenizer,
                 said.append(token)
     text = tokens.decode_str(said)
     assert text.startswith("{")
+
+
+def too_complex() -> str:
+    """Valid, and more than the library follows once the object has begun."""
+    optional = {f"p{i}": {"type": "string", "pattern": f"^(a|b|c{i})*$"} for i in range(6000)}
+    return LLMatcher.grammar_from_json_schema({"type": "object", "properties": optional, "additionalProperties": False})
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_a_grammar_too_complex_to_follow_fails_its_request_alone(
+    core: EngineCore, ids: list[tuple[int, ...]], policy: str
+) -> None:
+    alone = answer(core, ids[:1], replace(GREEDY, max_tokens=24, ignore_eos=True), [policy])
+    core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=too_complex()), policy))
+    core.add(GenerateRequest("0", ids[0], replace(GREEDY, max_tokens=24, ignore_eos=True), policy))
+    said: list[int] = []
+    failed: list[ErrorEvent] = []
+    while not core.scheduler.idle:
+        for event in core.step().events:
+            if isinstance(event, ErrorEvent):
+                failed.append(event)
+            elif event.request_id == "0":
+                said += event.token_ids
+    assert [(event.request_id, event.param) for event in failed] == [("other", "response_format")]
+    assert tuple(said) == alone[0]
+
+
+def test_a_tokenizer_with_more_tokens_than_the_model_has(core: EngineCore) -> None:
+    size = core.tokenizer.backend.get_vocab_size() - 2
+    matcher = Grammars(vocabulary(core.tokenizer.backend, size, core.info.eos_token_ids)).begin(WORDS)
+    assert matcher.allowed(()).shape[0] >= size

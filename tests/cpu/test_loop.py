@@ -21,6 +21,7 @@ from engine.errors import (
     EngineDrainingError,
     QueueFullError,
     RequestError,
+    RequestFailedError,
     UnknownPolicyError,
 )
 from engine.loop import EngineThread, Stream
@@ -299,6 +300,31 @@ def test_an_exception_in_a_round_fails_everybody(core: EngineCore) -> None:
             with pytest.raises(EngineDeadError, match="boom"):
                 session.submit("snow")
             await until(lambda: threads() == [])
+
+    run(test())
+
+
+def test_a_request_that_cannot_begin_fails_alone(
+    model: LoadedModel, core: EngineCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = core.add
+
+    def fails(message: GenerateRequest) -> None:
+        if message.id == "b":
+            raise ZeroDivisionError("secret")
+        add(message)
+
+    monkeypatch.setattr(core, "add", fails)
+
+    async def test() -> None:
+        async with observed(core) as session:
+            session.release()
+            streams = [session.submit(id) for id in "ab"]
+            said = await collect(streams[0])
+            with pytest.raises(RequestFailedError, match="could not be begun"):
+                await collect(streams[1])
+            assert [tokens_of(said)] == alone(model, "a")
+            assert session.engine.stats().failure is None
 
     run(test())
 

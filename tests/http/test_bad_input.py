@@ -100,6 +100,11 @@ COMMON = [
     ({"logit_bias": {"a": 1}}, "logit_bias"),
     ({"logit_bias": {"1": 1, "01": 2}}, "logit_bias"),
     ({"logit_bias": [1]}, "logit_bias"),
+    ({"logit_bias": {str(i): "x" for i in range(1025)}}, "logit_bias"),
+    ({"max_tokens": int("9" * 4300)}, "max_tokens"),
+    ({"top_k": 10**30}, "top_k"),
+    ({"repetition_penalty": 1e-320}, "repetition_penalty"),
+    ({"response_format": schema_format({"type": "integer", "maximum": 2**64})}, "response_format"),
     ({"stop_token_ids": [256]}, "stop_token_ids"),
     ({"stop_token_ids": [-1]}, "stop_token_ids[0]"),
     ({"stop_token_ids": [1] * 129}, "stop_token_ids"),
@@ -161,10 +166,14 @@ CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     (GO_ON | {"add_generation_prompt": True}, "continue_final_message"),
     ({"messages": [{"role": "assistant", "tool_calls": 5}]}, "messages[0].tool_calls"),
     ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "messages[0].tool_calls[0]"),
-    (
-        {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}]},
-        "messages[0].tool_calls[0].function",
+    *(
+        (
+            {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}]},
+            "messages[0].tool_calls[0].function",
+        )
+        for arguments in ("{", '{"a": "\\ud800"}', '{"a": NaN}', "[" * 600 + "]" * 600)
     ),
+    ({"include_reasoning": False}, "include_reasoning"),
 ]
 TEXT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"prompt": None}, "prompt"),

@@ -18,6 +18,7 @@ from engine.errors import (
     ModelError,
     QueueFullError,
     RequestError,
+    RequestFailedError,
     UnknownPolicyError,
 )
 from server.errors import as_api_error
@@ -29,6 +30,7 @@ REFUSALS: list[tuple[Exception, int, str, str | None, str | None]] = [
     (QueueFullError(4, retry_after=3), 429, "rate_limit_error", None, "queue_full"),
     (EngineDrainingError(), 503, "service_unavailable_error", None, "draining"),
     (EngineDeadError("secret"), 503, "service_unavailable_error", None, "engine_unavailable"),
+    (RequestFailedError("secret"), 500, "server_error", None, "internal"),
     (ModelError("secret"), 500, "server_error", None, "internal"),
     (ZeroDivisionError("secret"), 500, "server_error", None, "internal"),
 ]
@@ -61,8 +63,9 @@ def test_every_engine_error_has_a_mapping(caplog: pytest.LogCaptureFixture) -> N
             error.__dict__ |= {"param": None, "retry_after": 1}
             if as_api_error(error).status == 500:
                 unmapped.add(kind.__name__)
-    # Those that are left end the process before it serves.
-    assert unmapped == {"KnapServeError", "ConfigError", "ModelError", "PriorError", "ProfileMismatchError"}
+    # Those that are left end the process before it serves, or are the engine's own fault.
+    before = {"ConfigError", "ModelError", "PriorError", "ProfileMismatchError"}
+    assert unmapped == {"KnapServeError", "RequestFailedError", *before}
 
 
 @pytest.mark.parametrize("n", [1, 2])

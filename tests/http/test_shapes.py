@@ -119,10 +119,17 @@ def test_reasoning_is_told_from_the_answer(size: int) -> None:
     assert whole(SpeakingEngine(("Yes.",)), CHAT_PATH, CHAT)["message"].keys() == {"role", "content", "refusal"}
 
 
-def test_reasoning_tokens_are_counted() -> None:
-    reply = ask(SpeakingEngine(("<think>", "a", "b", "</think>", "c")), "POST", CHAT_PATH, json=CHAT).json()
-    assert reply["usage"]["completion_tokens_details"]["reasoning_tokens"] == 3
-    assert reply["usage"]["completion_tokens"] == 5
+def test_reasoning_tokens_are_counted_however_many_come_at_once() -> None:
+    class Rounds(SpeakingEngine):
+        async def _events(self, request: Any) -> Any:
+            async for event in super()._events(request):
+                yield replace(event, pieces=tuple(event.text.split("|")), text=event.text.replace("|", ""))
+
+    tokens = ("<think>", "a", "b", "</think>", "c", "d")
+    for script in (tokens, ("<think>|a", "b|</think>|c|d"), ("|".join(tokens),)):
+        reply = ask(Rounds(script), "POST", CHAT_PATH, json=CHAT).json()
+        assert reply["usage"]["completion_tokens_details"]["reasoning_tokens"] == 4
+        assert reply["choices"][0]["message"]["content"] == "cd"
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
@@ -175,6 +182,24 @@ def test_forced_calls_have_a_grammar(choice: Any) -> None:
     assert free.submitted[0].sampling.grammar is None
 
 
+def test_references_within_a_tools_parameters() -> None:
+    parameters = {"$defs": {"A": {"type": "integer"}}, "type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}}
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    engine = SpeakingEngine((CALL,))
+    whole(engine, CHAT_PATH, CHAT | {"tools": [tool, TOOL], "tool_choice": "required"})
+    both = CHAT | {"tools": [tool], "response_format": {"type": "json_object"}}
+    whole(engine, CHAT_PATH, both)
+    assert "calls | answer" in str(engine.submitted[1].sampling.grammar)
+
+
+def test_options_of_the_grammar_library_are_not_the_clients() -> None:
+    engine = SpeakingEngine()
+    schema = {"type": "object", "x-guidance": {"item_separator": "FOO"}}
+    answer = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    whole(engine, CHAT_PATH, CHAT | {"response_format": answer})
+    assert "FOO" not in str(engine.submitted[0].sampling.grammar)
+
+
 def test_parsers_may_be_turned_off() -> None:
     config = ServerConfig(tool_call_parser="none", reasoning_parser="none")
     engine = SpeakingEngine(("<think>a</think>b",))
@@ -213,6 +238,18 @@ def test_answers_of_a_schema_have_a_grammar(path: str, body: dict[str, Any]) -> 
         grammar = engine.submitted[0].sampling.grammar
         assert grammar is not None
         assert ("age" in grammar) == ("json_schema" in response_format)
+
+
+def test_hardly_any_temperature_is_greedy() -> None:
+    engine = SpeakingEngine()
+    whole(engine, CHAT_PATH, CHAT | {"temperature": 1e-40})
+    assert engine.submitted[0].sampling.greedy
+
+
+def test_predictions_are_cut_to_the_context() -> None:
+    engine = FakeEngine()
+    whole(engine, CHAT_PATH, CHAT | {"prediction": {"type": "content", "content": "x" * 100}})
+    assert engine.submitted[0].sampling.predicted == (120,) * 64
 
 
 def test_what_the_template_is_shown() -> None:
@@ -280,8 +317,8 @@ class TracingEngine(SpeakingEngine):
 
     async def _events(self, request: Any) -> Any:
         async for event in super()._events(request):
-            trace = RoundTrace((event.text[:1], event.text[1:2], event.text[2:]), 4, 2, 9, (1, 1, 0, 0), 60.0)
-            yield replace(event, trace=trace if request.sampling.trace else None)
+            trace = RoundTrace(4, 2, 9, (1, 1, 0, 0), 60.0) if request.sampling.trace else None
+            yield replace(event, trace=trace, pieces=(event.text[:1], event.text[1:2], event.text[2:]))
 
 
 def test_rounds_tell_what_was_drafted() -> None:

@@ -47,3 +47,15 @@ def test_prompt_and_text_are_the_whole(sentencepiece: Tokenizer, data: st.DataOb
     before = sentencepiece.decode(prompt)
     if before.strip():
         assert before + said(sentencepiece, prompt, tokens) == whole
+
+
+def test_bytes_that_change_what_stood_before_them(sentencepiece: Tokenizer) -> None:
+    """Byte tokens are decoded a run at a time: an unfinished character spoils the run that it follows."""
+    ids = [sentencepiece.token_to_id(f"<0x{byte:02X}>") for byte in (*"你".encode(), 0xE4)]
+    detokenizer = Detokenizer(sentencepiece, ())
+    text = (
+        "".join(detokenizer.push(token) for token in [*ids, sentencepiece.token_to_id("▁fox")]) + detokenizer.finish()
+    )
+    assert text.startswith("你")
+    assert text.endswith("fox")
+    assert "\ufffd" in text

@@ -17,16 +17,18 @@ from server.parsers import Delta, Parser
 Make = Callable[[], Parser]
 
 
-def maker(tools: str | None, *, reasoning: bool = False, thinking: bool = False) -> Make:
+def maker(
+    tools: str | None, *, reasoning: bool = False, thinking: bool = False, names: frozenset[str] | None = None
+) -> Make:
     def make() -> Parser:
-        parser = make_parser(tools, reasoning=reasoning, thinking=thinking)
+        parser = make_parser(tools, reasoning=reasoning, thinking=thinking, names=names)
         assert parser is not None
         return parser
 
     return make
 
 
-HERMES, LLAMA, MISTRAL = maker("hermes"), maker("llama3_json"), maker("mistral")
+HERMES, LLAMA, MISTRAL = maker("hermes"), maker("llama3_json", names=frozenset("fg")), maker("mistral")
 WEATHER = '{"name": "weather", "arguments": {"city": "Bern", "days": [1, {"n": "}]"}], "note": "a \\"b\\" {"}}'
 TIME = '{"name": "time", "arguments": {}}'
 WEATHER_ARGUMENTS = {"city": "Bern", "days": [1, {"n": "}]"}], "note": 'a "b" {'}
@@ -57,6 +59,13 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
         ),
         [("f", {"name": "y"})],
     ),
+    "text after": (
+        *(HERMES, f"<tool_call>{TIME}</tool_call>\n\nDone now.\n\nNext one.", "Done now.\n\nNext one.", ""),
+        [("time", {})],
+    ),
+    "no closing tag": (HERMES, f"<tool_call>{TIME}\n<tool_call>{TIME}", "", "", [("time", {}), ("time", {})]),
+    "no arguments": (HERMES, '<tool_call>{"name": "f"}</tool_call>', "", "", [("f", {})]),
+    "null arguments": (HERMES, '<tool_call>{"name": "f", "arguments": null}</tool_call>', "", "", [("f", {})]),
     "no name": (HERMES, '\n<tool_call> {"a": 1}</tool_call>.', '\n<tool_call> {"a": 1}</tool_call>.', "", []),
     "no object": (HERMES, "<tool_call>soon</tool_call>", "<tool_call>soon</tool_call>", "", []),
     "llama": (LLAMA, '{"name": "f", "parameters": {"a": [1, 2]}}', "", "", [("f", {"a": [1, 2]})]),
@@ -66,6 +75,9 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
     ),
     "llama, text": (LLAMA, "It is {not} a call.", "It is {not} a call.", "", []),
     "llama, JSON that is no call": (LLAMA, '{"answer": 5}', '{"answer": 5}', "", []),
+    "llama, JSON with a name": (LLAMA, '{"name": "Bob", "age": 5}', '{"name": "Bob", "age": 5}', "", []),
+    "mistral, text after": (MISTRAL, f"[TOOL_CALLS][{TIME}] ok then", "ok then", "", [("time", {})]),
+    "mistral, ids": (MISTRAL, "[TOOL_CALLS]f[CALL_ID]abc[ARGS]{}", "", "", [("f", {})]),
     "mistral": (
         *(MISTRAL, f"[TOOL_CALLS] [{WEATHER}, {TIME}]", "", ""),
         [("weather", WEATHER_ARGUMENTS), ("time", {})],
