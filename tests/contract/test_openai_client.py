@@ -292,7 +292,7 @@ REFUSALS: dict[str, tuple[Callable[[openai.OpenAI], Any], type[openai.APIStatusE
     ),
     "huge text": (text(prompt="a" * 10**6), openai.BadRequestError, "prompt", "context_length_exceeded"),
     "much asked": (chat(max_tokens=LENGTH), openai.BadRequestError, "messages", "context_length_exceeded"),
-    "refused field": (chat(presence_penalty=0.5), openai.BadRequestError, "presence_penalty", None),
+    "refused field": (chat(presence_penalty=5), openai.BadRequestError, "presence_penalty", None),
     "refused field, completions": (text(suffix="x"), openai.BadRequestError, "suffix", None),
 }
 

@@ -37,7 +37,8 @@ def test_the_bytes_of_a_stream(server: Process, path: str, body: dict[str, Any],
         (kind, MODEL, chunks[0]["id"], chunks[0]["created"])
     }
     choices = [choice for chunk in chunks for choice in chunk["choices"]]
-    assert [choice["finish_reason"] for choice in choices] == [None] * (len(choices) - 1) + ["length"]
+    reason = whole["choices"][0]["finish_reason"]
+    assert [choice["finish_reason"] for choice in choices] == [None] * (len(choices) - 1) + [reason]
     if path == CHAT_PATH:
         assert [choice["delta"].get("role") for choice in choices] == ["assistant"] + [None] * (len(choices) - 1)
         text = "".join(choice["delta"].get("content", "") for choice in choices)

@@ -47,7 +47,7 @@ class CredulousPolicy(KnapSpec):
 
 
 def core_with(model: LoadedModel, config: EngineConfig, **profile: float) -> tuple[EngineCore, KnapSpec]:
-    core = model.core(config)
+    core = model.core(replace(config, prior="none"))
     context = replace(core._policies, costs=FrozenCosts(model.spec, made_up_profile(**profile)))
     policy = CredulousPolicy(context)
     core._made["knapspec"] = policy

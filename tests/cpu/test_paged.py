@@ -36,7 +36,9 @@ CONFIG = EngineConfig(max_num_seqs=8, knapspec_interval=12, knapspec_redecide=4,
 @pytest.fixture
 def paged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models are loaded onto pages."""
-    monkeypatch.setattr("engine.build.choose_backend", lambda spec, device, dtype, *_: cuda_backend(device, dtype))
+    monkeypatch.setattr(
+        "engine.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
+    )
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
@@ -47,7 +49,9 @@ def test_every_policy_says_what_plain_decoding_on_slabs_says(
     sampling = replace(sampling, max_tokens=32)
     ids = [chat_ids(slabs, text)[:200] for text in prompts[::15]]
     plain = answer(slabs, ids, sampling, ["none"])
-    monkeypatch.setattr("engine.build.choose_backend", lambda spec, device, dtype, *_: cuda_backend(device, dtype))
+    monkeypatch.setattr(
+        "engine.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
+    )
     model = load(torch.float64, max_num_seqs=8, max_model_len=256)
     assert isinstance(model.decoder, GraphedDecoder)
     for policies, concurrency in ((["none"], 1), (["knapspec"], 1), (["none", "fixed", "layerskip", "knapspec"], 8)):
@@ -100,7 +104,9 @@ def test_logits_are_those_of_the_slabs(family: type, changes: dict[str, object],
         torch.testing.assert_close(a, b, atol=1e-9, rtol=0)
 
 
-def _on_slabs(spec: ModelSpec, device: torch.device, dtype: torch.dtype, threads: int, kernels: str) -> object:
+def _on_slabs(
+    spec: ModelSpec, device: torch.device, dtype: torch.dtype, threads: int, kernels: str, *, shared_rows: int
+) -> object:
     from engine.model.backend import choose_backend
 
     return choose_backend(spec, device, dtype, threads, "torch")
