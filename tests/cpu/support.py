@@ -15,6 +15,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
+from engine.native.library import library
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from profiles.schema import LatencyProfile, ProfileKey
 
@@ -51,6 +52,11 @@ def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None
     if "model" in settings:
         settings["model"] = str(settings["model"])
     return LoadedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile())
+
+
+def exact() -> LoadedModel:
+    """The embedded model in arithmetic in which a row's logits do not depend on the rows beside it."""
+    return load(torch.float64) if library() is None else load(torch.bfloat16, kernels="native")
 
 
 EMBEDDED = Path(__file__).parents[2] / "engine" / "embedded"

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 import torch
 from llguidance import LLMatcher, LLTokenizer
-from support import GREEDY, answer, chat_ids, load
+from support import GREEDY, answer, chat_ids, exact
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
@@ -34,7 +34,7 @@ WORDS = LLMatcher.grammar_from_regex(r"(red|green|blue)(, (red|green|blue)){2,30
 
 @pytest.fixture(scope="module")
 def model() -> LoadedModel:
-    return load(torch.float64)
+    return exact()
 
 
 @pytest.fixture(scope="module")

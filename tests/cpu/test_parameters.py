@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from support import GREEDY, answer, chat_ids, load
+from support import GREEDY, answer, chat_ids, exact
 from torch import Tensor
 
 from engine.build import LoadedModel
@@ -35,7 +35,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def model() -> LoadedModel:
-    return load(torch.float64)
+    return exact()
 
 
 @pytest.fixture(scope="module")
