@@ -12,7 +12,7 @@ import httpx
 import openai
 import pytest
 from harness import TEXT_PATH, sse
-from serving import MODEL, PATIENCE, Process, until
+from serving import DTYPE, MODEL, PATIENCE, Process, until
 
 from profiles import store
 
@@ -40,12 +40,12 @@ def second(
 def test_the_first_start_measures_and_saves(shared_server: Process, measured: tuple[Path, os.stat_result]) -> None:
     path, _ = measured
     profile = store.load(path)
-    assert profile.key.dtype == "float32"
+    assert profile.key.dtype == DTYPE
     assert path.name == f"{profile.key.slug}.json"
     assert profile.mlp(1) > 0
     assert str(path) in shared_server.ready
     assert shared_server.ready.startswith(f"knapserve: serving {MODEL} on http://127.0.0.1:")
-    assert "policy knapspec, device cpu, dtype float32" in shared_server.ready
+    assert f"policy knapspec, device cpu, dtype {DTYPE}" in shared_server.ready
     assert str(path) in shared_server.log
 
 

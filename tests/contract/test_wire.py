@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from harness import CHAT_PATH, TEXT_PATH, sse
-from serving import MODEL, Metrics, Process, until
+from serving import DTYPE, MODEL, Metrics, Process, until
 
 CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "Tell me a story about a red owl."}], "temperature": 0}
 TEXT: dict[str, Any] = {"prompt": "Once upon a time", "temperature": 0}
@@ -163,7 +163,7 @@ def test_metrics_have_vllms_names_and_labels(server: Process, profile_dir: Path)
             )
     (info,) = metrics.families["knapserve_profile_info"].samples
     assert Path(info.labels["file"]).parent == profile_dir
-    assert info.labels["dtype"] == "float32"
+    assert info.labels["dtype"] == DTYPE
 
 
 def test_counters_are_what_clients_saw(server: Process) -> None:
