@@ -169,7 +169,7 @@ def test_openapi_documents_what_is_answered() -> None:
     document = ask(FakeEngine(), "GET", "/openapi.json").json()
     paths = document["paths"]
     assert set(paths) == {CHAT_PATH, TEXT_PATH, "/v1/models", "/v1/models/{model_id}", "/health", "/live", "/version",
-                          "/metrics"}  # fmt: skip
+                          "/metrics", "/tokenize", "/detokenize", "/"}  # fmt: skip
     for path in (CHAT_PATH, TEXT_PATH):
         assert set(paths[path]["post"]["responses"]) == {"200", "400", "404", "413", "429", "500", "503"}
     assert set(paths["/v1/models/{model_id}"]["get"]["responses"]) == {"200", "404"}
@@ -184,6 +184,7 @@ def test_openapi_documents_what_is_answered() -> None:
     assert "401" in keyed[CHAT_PATH]["post"]["responses"]
     assert "401" in keyed["/v1/models"]["get"]["responses"]
     assert "401" not in keyed["/metrics"]["get"]["responses"]
+    assert "401" in keyed["/tokenize"]["post"]["responses"]
 
 
 def test_every_reference_in_the_document_resolves() -> None:
