@@ -178,3 +178,14 @@ def test_broken_promises_end_drafting(model: LoadedModel, ids: list[tuple[int, .
     seen = rounds(core, ids[:8])
     assert any(r.drafted for r in seen[:40])
     assert sum(r.drafted > 0 for r in seen[-200:]) <= 10
+
+
+def test_the_marginal_rule_stops_drafts_by_what_a_pass_is_worth(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core, policy = core_with(model, EngineConfig(knapspec_stop="marginal"))
+    plain = answer(model.core(EngineConfig(prior="none")), ids[:3], GREEDY, ["none"])
+    assert answer(core, ids[:3], GREEDY, ["knapspec"]) == plain
+    drafting = [r for r in rounds(core, ids[:3]) if r.drafted]
+    assert len({r.drafted for r in drafting}) > 2, "lengths follow the confidences"
+    plan = policy.library.best([100], [], 0).plan
+    assert (plan.gamma, plan.min_confidence) == (core._policies.config.knapspec_gamma, 0.0)
+    assert plan.pass_worth > 0
