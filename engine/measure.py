@@ -12,16 +12,18 @@ import torch
 from engine.clock import Clock
 from engine.model.attention import Segment
 from engine.model.backend import Attention
-from engine.model.decoder import Decoder
+from engine.model.decoder import Decoder, DraftRequest
 from engine.model.spec import ModelSpec
 from engine.sampling import draw
 from engine.types import SamplingParams
-from profiles.fit import Observation, fit
+from profiles.fit import Observation, fit, price
 from profiles.schema import LatencyProfile, ProfileKey
 
 _SHORT = 64  # the context at which sublayers are told apart
 _BUDGET = 4.0  # seconds of the measurement at a start
 _REPETITIONS = (3, 40)  # least and most of it
+_DRAFTS = 12  # times that drafts are timed,
+_DRAFT_LENGTH = 5  # tokens each
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,34 @@ class Measurement:
         return Measured(self._fit(key, passes), passes, rest)
 
     def _fit(self, key: ProfileKey, passes: Sequence[tuple[Design, float]]) -> LatencyProfile:
-        return fit(key, [design.observe(self._decoder.spec, seconds) for design, seconds in passes])
+        profile = fit(key, [design.observe(self._decoder.spec, seconds) for design, seconds in passes])
+        return replace(profile, drafting=self._drafting(profile))
+
+    @torch.inference_mode()
+    def _drafting(self, profile: LatencyProfile) -> float:
+        """What passes of whole drafts take, as a share of what the profile says: median over sub-networks.
+
+        Between drafts all of the model runs, as in a round: what drafts is not in the processor's nearest cache.
+        """
+        if self._draft((1, 1) * self._decoder.spec.layers) is None:
+            return 1.0
+        layers = self._decoder.spec.layers
+        exits = [(1, 1) * depth + (0, 0) * (layers - depth) for depth in {layers // 3, layers // 2} if depth]
+        shares = []
+        for _ in range(_DRAFTS):
+            for variants in (*exits, self._half(), self._half()):
+                self._time(Design(1, 0, (1, 1) * layers))
+                parts = price(profile, Design(1, _SHORT, variants).observe(self._decoder.spec, 0.0))
+                shares.append((self._draft(variants) or parts) / parts)
+        return statistics.median(shares)
+
+    def _draft(self, variants: tuple[int, ...]) -> float | None:
+        """Seconds of a pass within a draft; None if the backend does not run drafts in one call."""
+        context = min(_SHORT, self._attention.cache.length - _DRAFT_LENGTH - 1)
+        request = DraftRequest(0, context, 0, variants, _DRAFT_LENGTH, 0.0, 0.0, 0.0, 0)
+        started = self._clock.now()
+        drafted = self._decoder.draft(self._attention, [request]) if context > 0 else None
+        return None if drafted is None else (self._clock.now() - started) / drafted.passes
 
     def _medians(
         self, designs: Sequence[Design], share_done: Callable[[int], float], progress: Callable[[float], None]

@@ -124,9 +124,7 @@ def process(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     """Temperature, then top-k, top-p and min-p: scores [rows, vocab] -> the same with excluded ids at -inf."""
     temperature = upload([p.temperature or 1.0 for p in params], scores.device, scores.dtype)
     scores = scores / temperature[:, None]
-    cut = [
-        row for row, p in enumerate(params) if p.temperature > 0.0 and (p.top_k > 0 or p.top_p < 1.0 or p.min_p > 0.0)
-    ]
+    cut = [row for row, p in enumerate(params) if p.truncates]
     if cut and scores.device.type != "cpu":
         where = upload(cut, scores.device)
         scores[where] = _truncate_rows(scores[where], [params[row] for row in cut])

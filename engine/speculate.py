@@ -16,7 +16,7 @@ from torch import Tensor
 from engine.draft.base import References
 from engine.model.attention import Segment
 from engine.model.backend import Attention
-from engine.model.decoder import Decoder
+from engine.model.decoder import Decoder, DraftRequest
 from engine.sampling import Edit, draw, launch
 from engine.step import Work, WorkOutput
 from engine.types import SamplingParams, TokenLogprobs
@@ -61,6 +61,9 @@ def propose(
     """
     copied = [Draft(w, list(w.copied), [1.0] * len(w.copied)) for w in work if w.copied]
     drafts = [Draft(w) for w in work if w.gamma > 0 and not w.copied]
+    passes = _in_one_call(decoder, attention, drafts) if drafts else 0
+    if passes is not None:
+        return drafts + copied, passes
     late = late and not any(d.work.processor for d in drafts)  # which have to know every token
     passes = 0
     current = _DraftPass(decoder, attention, drafts) if drafts else None
@@ -73,6 +76,27 @@ def propose(
             break
         current = ahead or _DraftPass(decoder, attention, live)
     return drafts + copied, passes
+
+
+def _in_one_call(decoder: Decoder, attention: Attention, drafts: Sequence[Draft]) -> int | None:
+    """The same by `Decoder.draft`: the number of passes, or None where the backend or a request asks for more."""
+    requests = []
+    for d in drafts:
+        work, plan = d.work, d.work.plan
+        if work.processor or plan is None or work.sampling.truncates:
+            return None
+        requests.append(
+            DraftRequest(
+                *(work.slab, work.start, work.tokens[-1], plan.variants, plan.gamma),
+                *(plan.min_confidence, plan.pass_worth, work.sampling.temperature, work.sampling.seed),
+            )
+        )
+    drafted = decoder.draft(attention, requests)
+    if drafted is None:
+        return None
+    for d, tokens, confidences in zip(drafts, drafted.tokens, drafted.confidences, strict=True):
+        d.tokens, d.confidences = tokens, confidences
+    return drafted.passes
 
 
 class _DraftPass:

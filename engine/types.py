@@ -56,6 +56,11 @@ class SamplingParams:
     def greedy(self) -> bool:
         return self.temperature == 0.0
 
+    @property
+    def truncates(self) -> bool:
+        """Whether top-k, top-p or min-p leave tokens out."""
+        return self.temperature > 0.0 and (self.top_k > 0 or self.top_p < 1.0 or self.min_p > 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:

@@ -57,6 +57,7 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
         mlp_at=parts[1],
         head_at=parts[2],
         scan_at=tuple(tuple(float(x) for x in values) for values in scans),
+        drafting=1.0,
         residual=float(np.median(errors)),
         worst=float(errors.max()),
     )

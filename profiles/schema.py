@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-VERSION = 2  # of the cost model; part of the key
+VERSION = 3  # of the cost model; part of the key
 _TABLES = ("projection_at", "mlp_at", "head_at")
 
 
@@ -53,6 +53,7 @@ class LatencyProfile:
     mlp_at: tuple[float, ...]
     head_at: tuple[float, ...]
     scan_at: tuple[tuple[float, ...], ...]  # [contexts][rows]
+    drafting: float  # what a pass takes of the sum of its parts when it follows another of the same draft
     residual: float  # median relative error of the fit over its observations
     worst: float  # largest relative error
 
@@ -123,6 +124,8 @@ class LatencyProfile:
         seconds = [self.fixed, *(value for values in tables for value in values)]
         if not all(_is_number(x) and 0 <= x < 3600 for x in seconds):
             raise ProfileError("a value is not a time in seconds")
+        if not _is_number(self.drafting) or not 0 < self.drafting < 100:
+            raise ProfileError("drafting is not a factor")
         if not all(_is_number(x) and x >= 0 for x in (self.residual, self.worst)):
             raise ProfileError("an error of the fit is not a number")
 

@@ -13,6 +13,7 @@ from profiles.schema import LatencyProfile
 _MEMORY = 0.05  # weight of a new observation
 _PROFILE_WORTH = 4  # observations
 _BOUNDS = (0.4, 2.5)  # of a correction factor
+_MOST_PLANS = 64  # whose drafts are corrected apart
 _WIDTHS = (1, 4, 8, 16)  # verify passes are corrected apart, by rows: up to these, and beyond
 
 
@@ -28,6 +29,7 @@ class CostModel:
     def reset(self) -> None:
         """Trust the profile again."""
         self.draft = Correction()
+        self._draft_by_plan: dict[tuple[int, ...], Correction] = {}
         self.verify = [Correction() for _ in range(len(_WIDTHS) + 1)]
         self.overhead = 0.0  # seconds per round outside the passes
 
@@ -46,7 +48,14 @@ class CostModel:
 
     def draft_pass(self, variants: Sequence[int], contexts: Sequence[int]) -> float:
         """One draft pass of a row for each context through the sub-network."""
-        return self.draft.factor * self._price(variants, len(contexts), contexts, 1)
+        correction = self._draft_by_plan.get(tuple(variants), self.draft)
+        return correction.factor * self._draft_price(variants, contexts)
+
+    def renew_draft(self, variants: Sequence[int]) -> None:
+        """Let what is seen next of drafts with this plan weigh more."""
+        for correction in (self.draft, self._draft_by_plan.get(tuple(variants))):
+            if correction:
+                correction.seen = 0
 
     def verify_pass(self, rows: float, contexts: Sequence[int]) -> float:
         """One full pass of `rows` rows in all over requests with these contexts."""
@@ -69,6 +78,9 @@ class CostModel:
         knots = sorted({*self.profile.rows, *_WIDTHS, int(np.ceil(rows.max()))})
         priced: np.ndarray = np.interp(rows, knots, [self.verify_pass(knot, contexts) for knot in knots])
         return priced
+
+    def _draft_price(self, variants: Sequence[int], contexts: Sequence[int]) -> float:
+        return self.profile.drafting * self._price(variants, len(contexts), contexts, 1)
 
     def _price(self, variants: Sequence[int], rows: float, contexts: Sequence[int], width: float) -> float:
         profile = self.profile
@@ -95,11 +107,20 @@ class CostModel:
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
             variants = next(iter(plans))
             predicted = sum(
-                self._price(variants, len(live), live, 1)
+                self._draft_price(variants, live)
                 for k in range(out.draft_passes)
                 if (live := [w.start + k for w, drafted in drafting if drafted > k])
             )
-            self.draft.add(out.draft_seconds, predicted)
+            self._correct_draft(variants, out.draft_seconds, predicted)
+
+    def _correct_draft(self, variants: tuple[int, ...], seconds: float, predicted: float) -> None:
+        """For plans in general, and for this one: small ones stay in the processor's cache from pass to pass."""
+        if variants not in self._draft_by_plan:
+            if len(self._draft_by_plan) == _MOST_PLANS:
+                del self._draft_by_plan[next(iter(self._draft_by_plan))]
+            self._draft_by_plan[variants] = Correction(self.draft.factor)
+        for correction in (self.draft, self._draft_by_plan[variants]):
+            correction.add(seconds, predicted)
 
 
 def _width(rows: float) -> int:
@@ -115,8 +136,8 @@ class Correction:
 
     __slots__ = ("factor", "seen")
 
-    def __init__(self) -> None:
-        self.factor = 1.0
+    def __init__(self, factor: float = 1.0) -> None:
+        self.factor = factor
         self.seen = 0
 
     def add(self, seconds: float, predicted: float) -> None:
@@ -124,7 +145,3 @@ class Correction:
         self.seen += 1
         moved = self.factor + max(_MEMORY, 1 / (self.seen + _PROFILE_WORTH)) * (ratio - self.factor)
         self.factor = min(max(moved, _BOUNDS[0]), _BOUNDS[1])
-
-    def renew(self) -> None:
-        """Let what is seen next weigh more."""
-        self.seen = 0

@@ -238,7 +238,7 @@ class KnapSpec:
         requests = len(view.others) + 1
         plan = self._best(view, _contexts(view), None).plan
         self.library.renew(plan.variants, requests)
-        self._costs.draft.renew()
+        self._costs.renew_draft(plan.variants)
         self._trial_end = self._round + _TRIAL_ROUNDS * requests
         self._begin_era()
         self._decide(view, state)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +18,9 @@ from engine.model.attention import AttentionBatch
 from engine.model.linear import Linear, padded_rows
 from engine.model.spec import ModelSpec
 from engine.upload import upload
+
+if TYPE_CHECKING:
+    from engine.model.backend import Attention
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,29 @@ class LayerWeights:
     mlp_norm: Tensor  # [hidden]
     gate_up: Linear  # [2·intermediate, hidden]
     down: Linear  # [hidden, intermediate]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRequest:
+    """What one request drafts with, for `Decoder.draft`; the stop rule is that of `draft.base.Plan`."""
+
+    slab: int
+    start: int  # position of `token`, the last that is known
+    token: int
+    variants: tuple[int, ...]
+    gamma: int
+    min_confidence: float
+    pass_worth: float
+    temperature: float
+    seed: int
+
+
+class Drafted(NamedTuple):
+    """Tokens [requests][..] and their confidences, and how many passes it took."""
+
+    tokens: list[list[int]]
+    confidences: list[list[float]]
+    passes: int
 
 
 class Decoder:
@@ -135,6 +162,10 @@ class Decoder:
                 part = self.sublayer(index, x.index_select(0, where), batch.select(rows))
                 x = x.index_copy(0, where, part)
         return x
+
+    def draft(self, attention: Attention, requests: Sequence[DraftRequest]) -> Drafted | None:
+        """All draft passes of a round in one call, over the batches of `attention`; None where that cannot be had."""
+        return None
 
     def head(self, x: Tensor) -> Tensor:
         """Final norm and output head: [rows, hidden] -> logits [rows, vocab]."""

@@ -10,12 +10,14 @@ import torch
 from torch import Tensor
 
 from engine.model.attention import AttentionBatch
-from engine.model.decoder import Decoder, LayerWeights
+from engine.model.backend import Attention
+from engine.model.decoder import Decoder, Drafted, DraftRequest, LayerWeights
 from engine.model.linear import Linear
 from engine.model.spec import ModelSpec
 from engine.native import library as native
-from engine.native.attention import NativeBatch
+from engine.native.attention import NativeAttention, NativeBatch
 from engine.native.linear import PANEL, NativeLinear
+from engine.seeds import mix64
 
 
 def fits(spec: ModelSpec) -> bool:
@@ -37,7 +39,7 @@ class NativeDecoder(Decoder):
     ) -> None:
         super().__init__(spec, dtype, embedding, layers, norm.float(), head)
         made_by = cast(NativeLinear, head).made_by
-        self._run, self._team = made_by.library.run, made_by.team
+        self._run, self._draft, self._team = made_by.library.run, made_by.library.draft, made_by.team
         self._kept: list[Tensor] = []  # what the structures point to
         self._structs = (native.Layer * spec.layers)(*(self._layer(i, w) for i, w in enumerate(layers)))
         self._all = bytes([1]) * spec.sublayers
@@ -86,6 +88,44 @@ class NativeDecoder(Decoder):
 
     def head(self, x: Tensor) -> Tensor:
         return cast(NativeLinear, self._head)(x, self._norm, self.spec.norm_eps)
+
+    def draft(self, attention: Attention, requests: Sequence[DraftRequest]) -> Drafted | None:
+        if self._embedding.dtype not in (torch.bfloat16, torch.float32):
+            return None
+        native_attention = cast(NativeAttention, attention)
+        count, longest = len(requests), max(r.gamma for r in requests)
+        ints, floats = ctypes.c_int32 * count, ctypes.c_float * count
+        tokens = (ctypes.c_int32 * (count * (longest + 1)))()
+        for i, request in enumerate(requests):
+            tokens[i * (longest + 1)] = request.token
+        drafts = native.Drafts(
+            embedding=self._embedding.data_ptr(),
+            norm=self._norm.data_ptr(),
+            rope=native_attention.rope,
+            head=cast(NativeLinear, self._head).struct,
+            slabs=ints(*[r.slab for r in requests]),
+            starts=ints(*[r.start for r in requests]),
+            most=ints(*[r.gamma for r in requests]),
+            plans=b"".join(bytes(r.variants) for r in requests),
+            least=floats(*[r.min_confidence for r in requests]),
+            worth=floats(*[r.pass_worth for r in requests]),
+            temperature=floats(*[r.temperature for r in requests]),
+            seeds=(ctypes.c_uint64 * count)(*[mix64(r.seed) for r in requests]),
+            tokens=tokens,
+            lengths=(lengths := ints()),
+            confidences=(confidences := (ctypes.c_float * (count * longest))()),
+            wide=self._embedding.dtype == torch.float32,
+            requests=count,
+            longest=longest,
+        )
+        cache = ctypes.byref(native_attention.cache.struct)
+        passes = self._draft(self._team, self._model, cache, ctypes.byref(drafts))
+        width = longest + 1
+        return Drafted(
+            [tokens[i * width + 1 : i * width + 1 + n] for i, n in enumerate(lengths)],
+            [confidences[i * longest : i * longest + n] for i, n in enumerate(lengths)],
+            passes,
+        )
 
     def _pass(
         self,

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <cstdint>
@@ -39,7 +40,9 @@ constexpr int TILE = 64;         // positions whose scores are computed before t
 constexpr int PART = 1024;       // positions that are summed up on their own; what threads may share out
 constexpr int UNIT_ROWS = 16;    // rows of a request that read a tile together
 constexpr int SPLIT_ROWS = 32;   // most rows of a pass whose contexts are shared out in parts
-constexpr int SPINS = 40000;     // of a worker before it sleeps
+constexpr int SPINS = 20000;     // of a helper before it sleeps
+constexpr int PATIENCE = 4096;   // spins of the caller before it sleeps, waiting for a helper
+constexpr int LIGHT = 4096;      // numbers to touch that are not worth sharing out
 constexpr int NEAR = 4096;       // weights, 8 KB, that many rows ask for before they need them
 constexpr float NEVER = -INFINITY;
 
@@ -124,75 +127,84 @@ inline void pause() {
 #endif
 }
 
-// ---- threads: one team, whose members meet at barriers inside a job
+// ---- threads: one team; whoever of it is running takes shares of what is to be done
 
+// The caller never waits for a helper to begin, only for shares that a helper has begun: where something else has its
+// core, the caller does all the work itself.
 class Team {
 public:
     explicit Team(int size) : size(size) {
-        for (int i = 1; i < size; i++) threads.emplace_back([this] { work(); });
+        for (int i = 1; i < size; i++) threads.emplace_back([this] { help(); });
     }
     ~Team() {
-        { std::lock_guard<std::mutex> hold(lock); leaving = true; epoch++; }
+        { std::lock_guard<std::mutex> hold(lock); leaving = true; }
         wake.notify_all();
         for (auto &t : threads) t.join();
     }
-    // `alone`: the caller does all of it.
-    template <class Job> void run(Job &&job, bool alone = false) {
-        next = 0;
+    // Calls of `each` follow; `alone`: the caller does all of them.
+    void begin(bool alone) {
         members = alone ? 1 : size;
-        if (members == 1) { job(); return; }
-        call = [](void *j) { (*static_cast<std::remove_reference_t<Job> *>(j))(); };
-        argument = &job;
-        finished = 0;
-        epoch.fetch_add(1);
-        if (asleep.load()) { std::lock_guard<std::mutex> hold(lock); wake.notify_all(); }
-        job();
-        await([&] { return finished.load(std::memory_order_acquire) == size - 1; });
+        if (members > 1 && asleep.load()) wake.notify_all();  // one that is just falling asleep wakes the next time
     }
-    // Shares of the phase: each index in [0, count) is given to one member.
-    int take() { return next.fetch_add(1, std::memory_order_relaxed); }
-    void barrier() {
-        if (members == 1) { next = 0; return; }
-        int now = generation.load(std::memory_order_relaxed);
-        if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
-            arrived.store(0, std::memory_order_relaxed);
-            next.store(0, std::memory_order_relaxed);
-            generation.store(now + 1, std::memory_order_release);
-        } else {
-            await([&] { return generation.load(std::memory_order_acquire) != now; });
+    // work(first, last) for all of [0, n), in shares of `share`; returns when all of it is done.
+    template <class Work> void each(int n, int share, Work &&work) {
+        const int shares = (n + share - 1) / share;
+        if (members == 1 || shares < 2) { if (n > 0) work(0, n); return; }
+        auto one = [&](int i) { work(i * share, std::min(n, (i + 1) * share)); };
+        call.store([](void *w, int i) { (*static_cast<decltype(one) *>(w))(i); }, std::memory_order_relaxed);
+        argument.store(&one, std::memory_order_relaxed);
+        helped.store(0, std::memory_order_relaxed);
+        open.store(uint64_t(shares) << 32, std::memory_order_release);
+        int own = 0;
+        for (int i; (i = take()) >= 0; own++) one(i);
+        for (int i = 0; helped.load(std::memory_order_acquire) != shares - own; i++) {
+            // A helper that lost its core gets one that sleeps.
+            if (i < PATIENCE) pause(); else std::this_thread::sleep_for(std::chrono::microseconds(20));
         }
     }
     const int size;
-    int members = 1;  // that share the job now
+    int members = 1;  // that may share the job now
 
 private:
-    template <class Done> static void await(Done done) {
-        for (int i = 0; !done(); i++) if (i < 4096) pause(); else std::this_thread::yield();
+    // A share that is nobody's yet, or -1. How many there are and how many are taken are one word: what is taken belongs
+    // to the work that is open then, and `each` does not return before it is done.
+    int take() {
+        const uint64_t found = open.fetch_add(1, std::memory_order_acq_rel);
+        return uint32_t(found) < found >> 32 ? int(uint32_t(found)) : -1;
     }
-    void work() {
-        for (uint64_t seen = 0;;) {
-            for (int i = 0; epoch.load() == seen && i < SPINS; i++) pause();
-            if (epoch.load() == seen) {
-                std::unique_lock<std::mutex> hold(lock);
-                asleep++;
-                wake.wait(hold, [&] { return epoch.load() != seen; });
-                asleep--;
+    bool work_left() const {
+        const uint64_t found = open.load(std::memory_order_relaxed);
+        return uint32_t(found) < found >> 32;
+    }
+    void help() {
+        for (;;) {
+            for (int i = 0; !work_left() && i < SPINS; i++) {
+                pause();
+                if (i % 256 == 255) std::this_thread::yield();
             }
-            seen = epoch.load();
-            if (leaving) return;
-            call(argument);
-            finished.fetch_add(1, std::memory_order_release);
+            if (!work_left()) {
+                std::unique_lock<std::mutex> hold(lock);
+                if (leaving) return;
+                asleep++;
+                wake.wait(hold);
+                asleep--;
+                if (leaving) return;
+            }
+            for (int i; work_left() && (i = take()) >= 0;) {
+                call.load(std::memory_order_relaxed)(argument.load(std::memory_order_relaxed), i);
+                helped.fetch_add(1, std::memory_order_release);
+            }
         }
     }
     std::vector<std::thread> threads;
     std::mutex lock;
     std::condition_variable wake;
-    std::atomic<uint64_t> epoch{0};
-    std::atomic<int> asleep{0}, finished{0}, arrived{0}, generation{0};
-    alignas(64) std::atomic<int> next{0};
+    std::atomic<int> asleep{0};
     bool leaving = false;
-    void (*call)(void *) = nullptr;
-    void *argument = nullptr;
+    alignas(64) std::atomic<uint64_t> open{0};  // shares of the work in hand, and how many were taken
+    alignas(64) std::atomic<int> helped{0};     // shares that others than the caller have done
+    std::atomic<void (*)(void *, int)> call{nullptr};
+    std::atomic<void *> argument{nullptr};
 };
 
 // ---- what Python describes (native/library.py has the same structures)
@@ -218,6 +230,65 @@ struct Pass {
     int32_t plan_stride, rows, first, last;
     int32_t own;             // rows see the cache before their position, and themselves; nothing is written
 };
+struct Drafts {
+    const void *embedding;   // [vocabulary][hidden], of float where `wide`, of bf16 elsewhere
+    const float *norm, *rope;
+    Linear head;
+    const int32_t *slabs, *starts, *most;  // [requests]; positions of the first tokens; tokens to draft at most
+    const uint8_t *plans;    // [requests][2·layers]
+    const float *least, *worth, *temperature;  // [requests]; the stop rule of engine/speculate.py; 0 is greedy
+    const uint64_t *seeds;   // [requests], mixed
+    int32_t *tokens, *lengths;  // [requests][longest + 1], the first of each given; [requests], how many were drafted
+    float *confidences;      // [requests][longest]
+    int32_t wide, requests, longest;
+};
+
+// ---- drawing
+
+// Index of the largest (the first of equals), and its softmax probability if asked for.
+int64_t top(const float *row, int64_t n, float *probability) {
+    vf best = splat(NEVER);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) { vf v = load<vf>(row + i); best = v > best ? v : best; }
+    float high = highest(best);
+    for (int64_t j = i; j < n; j++) high = std::max(high, row[j]);
+    int64_t first = 0;
+    while (first < n && row[first] != high) first++;
+    if (probability) {
+        vf sum{};
+        for (i = 0; i + LANES <= n; i += LANES) sum += exponential(load<vf>(row + i) - high);
+        float rest = total(sum);
+        for (int64_t j = i; j < n; j++) rest += exponential(row[j] - high);
+        *probability = 1.f / rest;
+    }
+    return first < n ? first : 0;
+}
+
+// Adds Gumbel noise: -log(-log(1 - u)), u from the finaliser of splitmix64 over the key and the index, as in
+// engine/sampling.py.
+void add_noise(uint64_t key, int64_t n, float *row) {
+    for (int64_t first = 0; first < n; first += LANES) {
+        float uniform[LANES];
+        for (int j = 0; j < LANES; j++) {
+            uint64_t x = key + uint64_t(first + j) * 0x9e3779b97f4a7c15u;
+            x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+            x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+            x ^= x >> 31;
+            uniform[j] = std::min((float(int32_t(x >> 33)) + 0.5f) * 0x1p-31f, 1 - 0x1p-24f);
+        }
+        const vf noise = logarithm(-log_of_rest(load<vf>(uniform)));
+        const int64_t end = std::min<int64_t>(LANES, n - first);
+        for (int64_t j = 0; j < end; j++) row[first + j] -= noise[j];
+    }
+}
+
+// The key of a position's noise, from the mixed seed of its request.
+uint64_t noise_key(uint64_t seed, int64_t position) {
+    uint64_t x = (seed ^ uint64_t(position) * 0xd1342543de82ef95u) + 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
 
 // ---- linear layers
 
@@ -271,9 +342,9 @@ template <class Write> void products(Team &team, const Linear &l, const bf16 *x,
     const int all = (l.out + PANEL - 1) / PANEL, width = rows <= FEW ? 2 : 1, units = (all + width - 1) / width;
     const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * team.members))));
     const int blocks = (rows + MOST - 1) / MOST;
-    float sums[MOST][2 * PANEL];
-    for (int first; (first = team.take() * chunk) < units;) {
-        for (int unit = first; unit < std::min(first + chunk, units); unit++) {
+    team.each(units, chunk, [&](int first, int last) {
+        float sums[MOST][2 * PANEL];
+        for (int unit = first; unit < last; unit++) {
             const int panel = unit * width;
             const bool two = width == 2 && panel + 1 < all;
             const bf16 *w = l.w + panel * size;
@@ -287,7 +358,7 @@ template <class Write> void products(Team &team, const Linear &l, const bf16 *x,
                 row += count;
             }
         }
-    }
+    });
 }
 
 // ---- norms
@@ -331,33 +402,51 @@ public:
 
     void pass(const Model &m, const Cache &cache, const Pass &p) {
         std::lock_guard<std::mutex> one(busy);
-        this->m = &m; this->cache = &cache; this->p = &p;
-        const size_t rows = p.rows;
-        active.resize(rows);
-        normed = normed_.get(rows * m.hidden);
-        qkv = qkv_.get(rows * (m.heads + 2 * m.kv_heads) * m.head_dim);
-        heads = heads_.get(rows * m.heads * m.head_dim);
-        inner = inner_.get(rows * m.intermediate);
-        team.run([&] { sublayers(); }, p.rows < shared);
+        run(m, cache, p);
     }
 
     void product(const Linear &l, const float *x, int rows, float *out, const float *norm, float epsilon) {
         std::lock_guard<std::mutex> one(busy);
-        normed = normed_.get(size_t(rows) * l.in);
-        team.run([&] {
-            for (int r; (r = team.take()) < rows;) {
-                const float *from = x + int64_t(r) * l.in;
-                bf16 *to = normed + int64_t(r) * l.in;
-                if (norm) rms_norm(from, norm, l.in, epsilon, to);
-                else for (int i = 0; i < l.in; i++) to[i] = narrow(from[i]);
+        multiply(l, x, rows, out, norm, epsilon);
+    }
+
+    // Draft passes in lock-step, which requests leave as they stop; how many there were.
+    int draft(const Model &m, const Cache &cache, const Drafts &d) {
+        std::lock_guard<std::mutex> one(busy);
+        const size_t width = 2 * m.layers;
+        std::vector<int> live(d.requests);
+        std::vector<int32_t> slabs(d.requests), positions(d.requests);
+        std::vector<uint8_t> plans(d.requests * width);
+        std::vector<double> reach(d.requests, 1.0);
+        for (int r = 0; r < d.requests; r++) { live[r] = r; d.lengths[r] = 0; }
+        float *x = drafted_.get(size_t(d.requests) * m.hidden);
+        float *logits = logits_.get(size_t(d.requests) * d.head.out);
+        for (int passes = 1;; passes++) {
+            const int rows = int(live.size());
+            for (int i = 0; i < rows; i++) {
+                const int r = live[i], n = d.lengths[r];
+                slabs[i] = d.slabs[r];
+                positions[i] = d.starts[r] + n;
+                std::memcpy(&plans[i * width], d.plans + r * width, width);
+                embed(d, m.hidden, d.tokens[r * (d.longest + 1) + n], x + size_t(i) * m.hidden);
             }
-            team.barrier();
-            products(team, l, normed, rows, [&](int r, int column, const float *sums, int columns) {
-                const int n = std::min(columns, l.out - column);
-                float *to = out + int64_t(r) * l.out + column;
-                for (int i = 0; i < n; i++) to[i] = sums[i] + (l.bias ? l.bias[column + i] : 0.f);
-            });
-        }, rows < shared);
+            run(m, cache, {d.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows, 0, int32_t(width), 0});
+            multiply(d.head, x, rows, logits, d.norm, m.epsilon);
+            double hope = 0;
+            float worth = 0;
+            int kept = 0;
+            for (int i = 0; i < rows; i++) {
+                const int r = live[i];
+                reach[r] *= add_token(d, r, logits + size_t(i) * d.head.out);
+                const int n = d.lengths[r];
+                if (n == d.most[r] || d.confidences[r * d.longest + n - 1] < d.least[r]) continue;
+                live[kept++] = r;
+                hope += reach[r];
+                worth = std::max(worth, d.worth[r]);
+            }
+            live.resize(kept);
+            if (!kept || hope < worth) return passes;
+        }
     }
 
     // Reads all of it, to no end but the time it takes.
@@ -365,42 +454,89 @@ public:
         std::lock_guard<std::mutex> one(busy);
         std::atomic<uint64_t> sum{0};
         const int64_t share = 1 << 17;
-        team.run([&] {
+        team.begin(false);
+        team.each(int((n + share - 1) / share), 1, [&](int first, int last) {
             uint64_t own = 0;
-            for (int64_t first; (first = team.take() * share) < n;)
-                for (int64_t i = first; i < std::min(first + share, n); i++) own += data[i];
+            for (int64_t i = first * share; i < std::min(last * share, n); i++) own += data[i];
             sum += own;
         });
         return sum;
     }
 
 private:
-    // The job of every member of the team.
+    void run(const Model &m, const Cache &cache, const Pass &p) {
+        this->m = &m; this->cache = &cache; this->p = &p;
+        const size_t rows = p.rows;
+        active.resize(rows);
+        normed = normed_.get(rows * m.hidden);
+        qkv = qkv_.get(rows * (m.heads + 2 * m.kv_heads) * m.head_dim);
+        heads = heads_.get(rows * m.heads * m.head_dim);
+        inner = inner_.get(rows * m.intermediate);
+        team.begin(p.rows < shared);
+        sublayers();
+    }
+
+    void multiply(const Linear &l, const float *x, int rows, float *out, const float *norm, float epsilon) {
+        normed = normed_.get(size_t(rows) * l.in);
+        team.begin(rows < shared);
+        each_row(rows, l.in, [&](int r) {
+            const float *from = x + int64_t(r) * l.in;
+            bf16 *to = normed + int64_t(r) * l.in;
+            if (norm) rms_norm(from, norm, l.in, epsilon, to);
+            else for (int i = 0; i < l.in; i++) to[i] = narrow(from[i]);
+        });
+        products(team, l, normed, rows, [&](int r, int column, const float *sums, int columns) {
+            const int n = std::min(columns, l.out - column);
+            float *to = out + int64_t(r) * l.out + column;
+            for (int i = 0; i < n; i++) to[i] = sums[i] + (l.bias ? l.bias[column + i] : 0.f);
+        });
+    }
+
+    static void embed(const Drafts &d, int64_t hidden, int64_t token, float *to) {
+        if (d.wide) std::memcpy(to, static_cast<const float *>(d.embedding) + token * hidden, hidden * sizeof(float));
+        else for (int64_t i = 0; i < hidden; i++) to[i] = widen(static_cast<const bf16 *>(d.embedding)[token * hidden + i]);
+    }
+
+    // Draws the next token of request r from its logits; its confidence.
+    static float add_token(const Drafts &d, int r, float *logits) {
+        const int n = d.lengths[r]++;
+        float &confidence = d.confidences[r * d.longest + n];
+        int32_t &token = d.tokens[r * (d.longest + 1) + n + 1];
+        if (d.temperature[r] > 0) for (int j = 0; j < d.head.out; j++) logits[j] /= d.temperature[r];
+        token = int32_t(top(logits, d.head.out, &confidence));
+        if (d.temperature[r] > 0) {
+            add_noise(noise_key(d.seeds[r], d.starts[r] + n + 1), d.head.out, logits);
+            token = int32_t(top(logits, d.head.out, nullptr));
+        }
+        return confidence;
+    }
+
     void sublayers() {
         for (int index = p->first; index < p->last; index++) {
             if (p->records) record(index);
             choose(index);
-            team.barrier();
-            if (chosen[index % 2]) index % 2 ? mlp(m->layer[index / 2]) : attention(index / 2);
+            if (!count) continue;
+            if (index % 2) mlp(m->layer[index / 2]); else attention(index / 2);
         }
         if (p->records) record(p->last);
     }
 
-    void record(int index) {
-        float *to = p->records + int64_t(index - p->first) * p->rows * m->hidden;
-        const int64_t size = m->hidden;
-        for (int r; (r = team.take()) < p->rows;) std::memcpy(to + r * size, p->x + r * size, size * sizeof(float));
-        team.barrier();
+    // work(r) for every row, shared out if there is enough to do.
+    template <class Work> void each_row(int rows, int width, Work &&work) {
+        const int share = int64_t(rows) * width <= LIGHT ? rows : std::max(1, rows / (8 * team.members));
+        team.each(rows, share, [&](int first, int last) { for (int r = first; r < last; r++) work(r); });
     }
 
-    // Which rows run this sublayer; one member finds out. Their number is kept for two sublayers: a member may still
-    // look at it while another is already at the next one.
+    void record(int index) {
+        float *to = p->records + int64_t(index - p->first) * p->rows * m->hidden;
+        std::memcpy(to, p->x, size_t(p->rows) * m->hidden * sizeof(float));
+    }
+
+    // Which rows run this sublayer.
     void choose(int index) {
-        if (team.take() != 0) return;
-        int n = 0;
-        for (int r = 0; r < p->rows; r++) if (p->plans[int64_t(r) * p->plan_stride + index]) active[n++] = r;
-        chosen[index % 2] = count = n;
-        if (n && index % 2 == 0) share_out(m->layer[index / 2].window);
+        count = 0;
+        for (int r = 0; r < p->rows; r++) if (p->plans[int64_t(r) * p->plan_stride + index]) active[count++] = r;
+        if (count && index % 2 == 0) share_out(m->layer[index / 2].window);
     }
 
     // Units of attention: rows of one slab, and which part of the context they scan (-1: all parts, one by one). Parts
@@ -441,9 +577,9 @@ private:
     int state_size() const { return m->head_dim + LANES; }  // weighted values, then highest score and sum of weights
 
     void norm_rows(const float *weight) {
-        for (int i; (i = team.take()) < count;)
+        each_row(count, m->hidden, [&](int i) {
             rms_norm(p->x + int64_t(active[i]) * m->hidden, weight, m->hidden, m->epsilon, normed + int64_t(i) * m->hidden);
-        team.barrier();
+        });
     }
 
     void add_products(const Linear &l, const bf16 *x) {
@@ -453,7 +589,6 @@ private:
             if (l.bias) for (int j = 0; j < n; j++) to[j] += sums[j] + l.bias[column + j];
             else for (int j = 0; j < n; j++) to[j] += sums[j];
         });
-        team.barrier();
     }
 
     void mlp(const Layer &layer) {
@@ -467,7 +602,6 @@ private:
                 store(inner + int64_t(i) * m->intermediate + (column + j) / 2, narrow(gate / (1.f + exponential(-kept)) * up));
             }
         });
-        team.barrier();
         add_products(layer.down, inner);
     }
 
@@ -480,11 +614,8 @@ private:
             float *to = qkv + int64_t(i) * l.out + column;
             for (int j = 0; j < n; j++) to[j] = sums[j] + (l.bias ? l.bias[column + j] : 0.f);
         });
-        team.barrier();
-        for (int i; (i = team.take()) < count;) turn_and_keep(index, layer, i);
-        team.barrier();
+        each_row(count, l.out, [&](int i) { turn_and_keep(index, layer, i); });
         attend(index, layer.window);
-        team.barrier();
         add_products(layer.output, heads);
     }
 
@@ -527,42 +658,59 @@ private:
         }
     }
 
+    // Room for n states, of this thread.
+    float *scratch(int n) const {
+        thread_local std::vector<float> room;
+        if (room.size() < size_t(n) * state_size()) room.resize(size_t(n) * state_size());
+        return room.data();
+    }
+
     // Softmax over the context, a part of it at a time; parts are merged in their order.
     void attend(int index, int window) {
-        const int group = m->heads / m->kv_heads, size = state_size();
         const int n = int(units.size()) * m->kv_heads;
-        thread_local std::vector<float> states, merged;
-        for (int u; (u = team.take()) < n;) {
-            const Unit unit = units[u / m->kv_heads];
-            const int kv = u % m->kv_heads;
-            if (split) {
-                states.resize(size_t(unit.count) * group * size);
-                scan(index, window, unit, kv, states.data());
-                for (int r = 0; r < unit.count; r++)
-                    for (int g = 0; g < group; g++)
-                        std::memcpy(part_of(unit.first + r, kv * group + g, unit.part), &states[(size_t(r) * group + g) * size], size * sizeof(float));
-                continue;
+        team.each(n, 1, [&](int from, int to) {
+            for (int u = from; u < to; u++) {
+                if (split) part(index, window, units[u / m->kv_heads], u % m->kv_heads);
+                else whole(index, window, units[u / m->kv_heads], u % m->kv_heads);
             }
-            const auto [first, last] = parts_of(unit, window);
-            states.resize(size_t(unit.count) * group * size);
-            merged.resize(states.size());
-            for (int s = 0; s < unit.count * group; s++) clear(&merged[size_t(s) * size]);
-            for (int part = first; part <= last; part++) {
-                scan(index, window, {unit.first, unit.count, part}, kv, states.data());
-                for (int s = 0; s < unit.count * group; s++) merge(&merged[size_t(s) * size], &states[size_t(s) * size]);
-            }
-            for (int r = 0; r < unit.count; r++)
-                for (int g = 0; g < group; g++) finish(unit.first + r, kv * group + g, &merged[(size_t(r) * group + g) * size]);
-        }
+        });
         if (!split) return;
-        team.barrier();
-        merged.resize(size);
-        for (int u; (u = team.take()) < count * m->heads;) {
-            const int i = u / m->heads, head = u % m->heads, position = p->positions[active[i]];
-            clear(merged.data());
-            for (int part = begin(position, window) / PART; part <= position / PART; part++) merge(merged.data(), part_of(i, head, part));
-            finish(i, head, merged.data());
+        team.each(count * m->heads, m->heads, [&](int from, int to) {
+            for (int u = from; u < to; u++) join(u / m->heads, u % m->heads, window);
+        });
+    }
+
+    // One part of the context of a unit.
+    void part(int index, int window, const Unit &unit, int kv) {
+        const int group = m->heads / m->kv_heads, size = state_size();
+        float *states = scratch(unit.count * group);
+        scan(index, window, unit, kv, states);
+        for (int r = 0; r < unit.count; r++)
+            for (int g = 0; g < group; g++)
+                std::memcpy(part_of(unit.first + r, kv * group + g, unit.part), states + (r * group + g) * size, size * sizeof(float));
+    }
+
+    // All parts of it.
+    void whole(int index, int window, const Unit &unit, int kv) {
+        const int group = m->heads / m->kv_heads, size = state_size(), n = unit.count * group;
+        float *states = scratch(2 * n), *merged = states + n * size;
+        for (int s = 0; s < n; s++) clear(merged + s * size);
+        const auto [first, last] = parts_of(unit, window);
+        for (int part = first; part <= last; part++) {
+            scan(index, window, {unit.first, unit.count, part}, kv, states);
+            for (int s = 0; s < n; s++) merge(merged + s * size, states + s * size);
         }
+        for (int r = 0; r < unit.count; r++)
+            for (int g = 0; g < group; g++) finish(unit.first + r, kv * group + g, merged + (r * group + g) * size);
+    }
+
+    // The parts of one row and head.
+    void join(int i, int head, int window) {
+        const int position = p->positions[active[i]];
+        float *merged = scratch(1);
+        clear(merged);
+        for (int part = begin(position, window) / PART; part <= position / PART; part++) merge(merged, part_of(i, head, part));
+        finish(i, head, merged);
     }
 
     float *part_of(int i, int head, int part) { return partial + ((size_t(i) * m->heads + head) * split + part) * state_size(); }
@@ -716,11 +864,11 @@ private:
     const Pass *p = nullptr;
     std::vector<int> active;
     std::vector<Unit> units;
-    int count = 0, split = 0, chosen[2] = {};
+    int count = 0, split = 0;
     bf16 *normed = nullptr, *heads = nullptr, *inner = nullptr;
     float *qkv = nullptr, *partial = nullptr;
     Buffer<bf16> normed_, heads_, inner_;
-    Buffer<float> qkv_, partial_;
+    Buffer<float> qkv_, partial_, drafted_, logits_;
 };
 
 }  // namespace
@@ -751,51 +899,23 @@ void ks_pass(void *team, const Model *model, const Cache *cache, const Pass *pas
     static_cast<Runner *>(team)->pass(*model, *cache, *pass);
 }
 
+int ks_draft(void *team, const Model *model, const Cache *cache, const Drafts *drafts) {
+    return static_cast<Runner *>(team)->draft(*model, *cache, *drafts);
+}
+
 // x [rows][in] f32, normed if there is a norm's weight -> out [rows][l.out] f32.
 void ks_product(void *team, const Linear *l, const float *x, int rows, float *out, const float *norm, float epsilon) {
     static_cast<Runner *>(team)->product(*l, x, rows, out, norm, epsilon);
 }
 
-// Index of the largest of each row (the first of equals) and, if asked for, its softmax probability.
+// Of each row of logits [rows][n]: `top`.
 void ks_top(const float *logits, int rows, int64_t n, int64_t *index, float *probability) {
-    for (int r = 0; r < rows; r++) {
-        const float *row = logits + r * n;
-        vf top = splat(NEVER);
-        int64_t i = 0;
-        for (; i + LANES <= n; i += LANES) { vf v = load<vf>(row + i); top = v > top ? v : top; }
-        float high = highest(top);
-        for (int64_t j = i; j < n; j++) high = std::max(high, row[j]);
-        int64_t first = 0;
-        while (first < n && row[first] != high) first++;
-        index[r] = first < n ? first : 0;
-        if (!probability) continue;
-        vf sum{};
-        for (i = 0; i + LANES <= n; i += LANES) sum += exponential(load<vf>(row + i) - high);
-        float rest = total(sum);
-        for (int64_t j = i; j < n; j++) rest += exponential(row[j] - high);
-        probability[r] = 1.f / rest;
-    }
+    for (int r = 0; r < rows; r++) index[r] = top(logits + r * n, n, probability ? probability + r : nullptr);
 }
 
-// Adds Gumbel noise to scores [rows][n]: -log(-log(1 - u)), u from the finaliser of splitmix64 over the row's key and the
-// index, as in engine/sampling.py.
+// To each row of scores [rows][n]: `add_noise`.
 void ks_gumbel(const uint64_t *keys, int rows, int64_t n, float *scores) {
-    for (int r = 0; r < rows; r++) {
-        float *row = scores + r * n;
-        for (int64_t first = 0; first < n; first += LANES) {
-            float uniform[LANES];
-            for (int j = 0; j < LANES; j++) {
-                uint64_t x = keys[r] + uint64_t(first + j) * 0x9e3779b97f4a7c15u;
-                x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-                x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-                x ^= x >> 31;
-                uniform[j] = std::min((float(int32_t(x >> 33)) + 0.5f) * 0x1p-31f, 1 - 0x1p-24f);
-            }
-            const vf noise = logarithm(-log_of_rest(load<vf>(uniform)));
-            const int64_t end = std::min<int64_t>(LANES, n - first);
-            for (int64_t j = 0; j < end; j++) row[first + j] -= noise[j];
-        }
-    }
+    for (int r = 0; r < rows; r++) add_noise(keys[r], n, scores + r * n);
 }
 
 }

@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from ctypes import POINTER, Structure, c_float, c_int, c_int32, c_int64, c_void_p
+from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
 from functools import cache
 from pathlib import Path
 
@@ -83,6 +83,31 @@ class Pass(Structure):
     )
 
 
+class Drafts(Structure):
+    """Drafts in lock-step; `tokens`, `lengths` and `confidences` are written."""
+
+    _fields_ = (
+        ("embedding", c_void_p),
+        ("norm", c_void_p),
+        ("rope", c_void_p),
+        ("head", Linear),
+        ("slabs", POINTER(c_int32)),
+        ("starts", POINTER(c_int32)),
+        ("most", POINTER(c_int32)),
+        ("plans", c_char_p),
+        ("least", POINTER(c_float)),
+        ("worth", POINTER(c_float)),
+        ("temperature", POINTER(c_float)),
+        ("seeds", POINTER(c_uint64)),
+        ("tokens", POINTER(c_int32)),
+        ("lengths", POINTER(c_int32)),
+        ("confidences", POINTER(c_float)),
+        ("wide", c_int32),
+        ("requests", c_int32),
+        ("longest", c_int32),
+    )
+
+
 class Library:
     """The functions of kernels.cpp. Calls release the interpreter lock."""
 
@@ -94,6 +119,8 @@ class Library:
         self.pack.argtypes = (c_void_p, c_int64, c_int64, c_void_p, c_int)
         self.run = functions.ks_pass
         self.run.argtypes = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Pass))
+        self.draft = functions.ks_draft
+        self.draft.argtypes, self.draft.restype = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Drafts)), c_int
         self.product = functions.ks_product
         self.product.argtypes = (c_void_p, POINTER(Linear), c_void_p, c_int, c_void_p, c_void_p, c_float)
         self.read = functions.ks_read

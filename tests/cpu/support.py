@@ -44,7 +44,7 @@ def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02) -> LatencyPr
 
     key = ProfileKey("made up", 1, "any", "any", "any")
     scan = ((1e-4,) * len(rows),)
-    return LatencyProfile(key, rows, (1000,), 5e-5, grows(1.5e-4), grows(1.4e-4), grows(head), scan, 0.0, 0.0)
+    return LatencyProfile(key, rows, (1000,), 5e-5, grows(1.5e-4), grows(1.4e-4), grows(head), scan, 1.0, 0.0, 0.0)
 
 
 def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None, **settings: Any) -> LoadedModel:

@@ -148,6 +148,21 @@ def test_observed_times_correct_the_profile_within_bounds(model: LoadedModel) ->
     assert costs.draft_pass(plan.variants, [50]) == before[0]
 
 
+def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel) -> None:
+    """Others are corrected by what drafts take in general."""
+    costs = CostModel(model.spec, made_up_profile())
+    layers = model.spec.layers
+    plans = [Plan(exit_variants(layers, depth), 3) for depth in (2, 4, 6)]
+    before = [costs.draft_pass(plan.variants, [50]) for plan in plans]
+    out = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
+    for _ in range(300):
+        for plan, price, factor in zip(plans, before, (0.5, 1.5), strict=False):
+            work = Work("a", 0, 50, (1,), True, GREEDY, plan)
+            costs.observe(StepPlan((work,)), StepOutput((out,), 3, 3 * factor * price, 1e-3), 1e-4)
+    after = [costs.draft_pass(plan.variants, [50]) / price for plan, price in zip(plans, before, strict=True)]
+    assert after == [pytest.approx(0.5, rel=0.05), pytest.approx(1.5, rel=0.05), pytest.approx(1.0, rel=0.1)]
+
+
 def test_marginal_prices(model: LoadedModel) -> None:
     """Beside others, a sublayer that they run costs little more; one that they skip costs what it costs alone."""
     costs = CostModel(model.spec, made_up_profile())

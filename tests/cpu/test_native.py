@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ from torch import Tensor
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
 from engine.build import LoadedModel
+from engine.draft.base import Plan
 from engine.errors import ConfigError
 from engine.model.attention import Segment
 from engine.native.library import Library, _name, build, compiler, library
 from engine.native.library import directory as directory_of_libraries
 from engine.sampling import _add_gumbel, draw, gumbel
+from engine.speculate import propose
+from engine.step import Work
 from engine.types import SamplingParams
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
@@ -158,6 +162,63 @@ def test_rows_with_plans_of_their_own(directory: Path) -> None:
             by_hand = model.decoder.sublayer(index, by_hand, batch) if variant else by_hand
         assert torch.equal(by_hand, alone)
     assert torch.equal(together[2], x[2])
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+@torch.inference_mode()
+def test_drafts_in_one_call_are_those_of_single_passes(
+    directory: Path, temperature: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests with plans, lengths and stop rules of their own, token by token."""
+    model = load(torch.bfloat16, model=directory, kernels="native")
+    generator = torch.Generator().manual_seed(3)
+    plans = [tuple(torch.randint(0, 2, (model.spec.sublayers,), generator=generator).tolist()) for _ in range(4)]
+    rules = [(6, 0.0), (3, 0.0), (6, 0.05), (1, 0.0)]
+    for slab in range(4):
+        run(model, [Segment(slab, 0, 1300)])
+
+    def drafts(worth: float) -> tuple[list[Any], int]:
+        work = [
+            Work(
+                str(slab),
+                slab,
+                1300,
+                (TOKENS[1300 + slab],),
+                True,
+                SamplingParams(temperature=temperature, seed=slab),
+                Plan(plan, gamma, least, pass_worth=worth),
+            )
+            for slab, (plan, (gamma, least)) in enumerate(zip(plans, rules, strict=True))
+        ]
+        made, passes = propose(model.decoder, model.attention, work)
+        return [(d.tokens, d.confidences) for d in made], passes
+
+    for worth, least in ((0.0, 6), (3.0, 1)):
+        together, passes = drafts(worth)
+        with monkeypatch.context() as patch:
+            patch.setattr(model.decoder, "draft", lambda *_: None)
+            one_by_one, count = drafts(worth)
+        assert passes == count == least
+        for (tokens, shares), (want_tokens, want_shares) in zip(together, one_by_one, strict=True):
+            assert tokens == want_tokens
+            assert shares == pytest.approx(want_shares, rel=1e-4)
+    assert len({tuple(tokens) for tokens, _ in together}) > 1
+
+
+@torch.inference_mode()
+def test_a_team_without_cores_of_its_own(tmp_path: Path) -> None:
+    """More threads than cores, several teams at once: the same logits, and nobody waits for ever."""
+    tiny_model(tmp_path, LlamaConfig, **WIDE)
+    wanted = run(load(torch.bfloat16, model=tmp_path, kernels="native", threads=1), chunks(0, 700))
+    models = [load(torch.bfloat16, model=tmp_path, kernels="native", threads=n) for n in (3, 8, 17)]
+
+    def logits(model: LoadedModel) -> list[Tensor]:
+        with torch.inference_mode():
+            return [run(model, chunks(0, 700)) for _ in range(3)]
+
+    with ThreadPoolExecutor() as pool:
+        for found in pool.map(logits, models):
+            assert all(torch.equal(each, wanted) for each in found)
 
 
 @torch.inference_mode()

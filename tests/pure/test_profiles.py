@@ -30,6 +30,7 @@ PROFILE = LatencyProfile(
     mlp_at=(2e-4, 3e-4, 6e-4),
     head_at=(5e-4, 6e-4, 7e-4),
     scan_at=((5e-5, 5e-5, 1e-4), (8e-5, 9e-5, 3e-4)),
+    drafting=0.8,
     residual=0.01,
     worst=0.05,
 )
@@ -238,6 +239,8 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a number for a list": lambda raw: raw | {"mlp_at": 1.0},
     "text for a list": lambda raw: raw | {"mlp_at": "abc"},
     "a list in a list": lambda raw: raw | {"mlp_at": [[1.0], [1.0], [1.0]]},
+    "drafting in text": lambda raw: raw | {"drafting": "cheap"},
+    "drafting for nothing": lambda raw: raw | {"drafting": 0.0},
     "residual in text": lambda raw: raw | {"residual": "small"},
     "residual null": lambda raw: raw | {"residual": None},
     "worst not a number": lambda raw: raw | {"worst": math.nan},
