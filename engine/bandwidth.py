@@ -18,8 +18,8 @@ _BYTES = 512 << 20  # far beyond any cache
 class ReadBandwidth:
     """Times reads of a large block by all threads; `observe` now and then, for machines are busy at times."""
 
-    def __init__(self, device: torch.device, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, device: torch.device, clock: Clock, threads: int) -> None:
+        self._clock, self._threads = clock, threads
         self._native = loaded() if device.type == "cpu" else None
         if self._native is None:
             self._block = torch.ones(_BYTES // 8, dtype=torch.int64, device=device)
@@ -31,7 +31,7 @@ class ReadBandwidth:
         """One timed read."""
         started = self._clock.now()
         if self._native is not None:
-            self._native.read(self._native.team(torch.get_num_threads()), self._block.data_ptr(), _BYTES)
+            self._native.read(self._native.team(self._threads), self._block.data_ptr(), _BYTES)
         else:
             self._block.sum().item()
         self._seen.append(_BYTES / (self._clock.now() - started))

@@ -228,7 +228,7 @@ class _Bench:
         for contender in [ours[0], *contenders[len(ours) :]]:  # warm up without teaching a policy anything
             contender.run(self.prompts[:1], 1)
             contender.tally = Tally()
-        bandwidth = ReadBandwidth(model.decoder.device, model.clock)
+        bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads)
         differing = self._run(contenders, len(ours), bandwidth)
         rows = [summarise(c, ours[0].tally, model.spec.layers) for c in contenders]
         reading = _reading(ours[0].tally, model, bandwidth.median)

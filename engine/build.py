@@ -44,7 +44,7 @@ log = logging.getLogger("knapserve.engine")
 EMBEDDED = Path(__file__).parent / "embedded"
 _SHIPPED_PRIOR = "prior.json"  # in a checkpoint's directory
 _SMALL_LAYER = 8 << 20  # bytes
-_SHARED_ROWS = 2
+_THREAD_SHARE = 128 << 10  # bytes of a layer that are worth a thread
 _WARM_ROWS = 64
 _LONG_ROUND = 1.0  # seconds that reading a prompt may take at a time
 _TYPICAL_CONTEXT = 512
@@ -86,13 +86,11 @@ class LoadedModel:
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
         dtype = dtype or _dtype(config.dtype, device)
         _check_memory(self.spec, dtype, device)
-        threads, shared_rows = _threads(config, self.spec, dtype)
+        threads, tiny = _threads(config, self.spec, dtype)
         if device.type == "cpu":
-            torch.set_num_threads(1 if shared_rows else threads)
+            torch.set_num_threads(1 if tiny else threads)
         self.length = _context(config, self.spec)
-        self.backend = backend = choose_backend(
-            self.spec, device, dtype, threads, config.kernels, shared_rows=shared_rows
-        )
+        self.backend = backend = choose_backend(self.spec, device, dtype, threads, config.kernels)
         self.decoder = self.source.decoder(dtype, device, backend, progress_bar("loading weights"))
         self.size = _cache_size(config, self.spec, self.length, backend, device)
         if self.size.length < self.length:
@@ -233,15 +231,15 @@ def _dtype(name: str, device: torch.device) -> torch.dtype:
     return dtype
 
 
-def _threads(config: EngineConfig, spec: ModelSpec, dtype: torch.dtype) -> tuple[int, int]:
-    """Threads of a CPU, and the rows from which on they share a pass: all passes, but for tiny models.
+def _threads(config: EngineConfig, spec: ModelSpec, dtype: torch.dtype) -> tuple[int, bool]:
+    """Threads of a CPU, no more than a layer keeps busy; and whether torch's own operations are better off with one.
 
-    There a second thread gains little in a narrow pass, and where anything else wants its core (the HTTP side, a
-    client), waiting for it costs a time slice at every operation.
+    Those of tiny models are: torch's threads wait for each other at every operation, whoever has their cores.
     """
-    cores = os.cpu_count() or 1
-    tiny = spec.layer_parameters * dtype.itemsize < _SMALL_LAYER
-    return config.threads or cores, _SHARED_ROWS if tiny and not config.threads else 0
+    layer = spec.layer_parameters * dtype.itemsize
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    useful = max(1, min(cores, layer // _THREAD_SHARE))
+    return config.threads or useful, not config.threads and layer < _SMALL_LAYER
 
 
 def _context(config: EngineConfig, spec: ModelSpec) -> int:

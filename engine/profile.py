@@ -19,7 +19,9 @@ from profiles.schema import LatencyProfile, ProfileKey
 
 _BAD = 0.1  # median relative error from which on a profile is not to be trusted
 # Stands in for a profile while the model is loaded: nothing is measured before the measurement.
-_UNKNOWN = LatencyProfile(ProfileKey("", 0, "", "", ""), (1,), (1,), 1.0, (1.0,), (1.0,), (1.0,), ((0.0,),), 1.0, 0.0, 0.0)
+_UNKNOWN = LatencyProfile(
+    ProfileKey("", 0, "", "", ""), (1,), (1,), 1.0, (1.0,), (1.0,), (1.0,), ((0.0,),), 1.0, 0.0, 0.0
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from collections import deque
 
 from engine.clock import Clock
 from engine.draft.base import Plan
-from engine.kv.blocks import Blocks
+from engine.kv.blocks import Allocation, Blocks
 from engine.step import Copy, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import ErrorEvent, FinishReason, Request, RequestRound, RequestTiming, RoundTrace, TokenEvent
 
@@ -75,7 +75,7 @@ class Scheduler:
             if self._prefix_in_progress(request):
                 held.append(request)
                 continue
-            allocation = self.blocks.allocate(request.id, request.tokens)
+            allocation = self._allocate(request)
             if allocation is None:
                 held.append(request)
                 break
@@ -90,9 +90,20 @@ class Scheduler:
             self.running.append(request)
         self.waiting.extendleft(reversed(held))
 
+    def _allocate(self, request: Request) -> Allocation | None:
+        """Cache room for all tokens of a request, None while there is none."""
+        if not request.scoring:
+            return self.blocks.allocate(request.id, request.tokens)
+        # What the prefix cache holds has no logits: nothing is looked up.
+        allocation = self.blocks.allocate(request.id, request.tokens[:1])
+        if allocation is not None and not self.blocks.grow(allocation.slab, len(request.tokens)):
+            self.blocks.release(allocation.slab)
+            return None
+        return allocation
+
     def _prefix_in_progress(self, request: Request) -> bool:
         size = self.blocks.block_size
-        if len(request.tokens) <= size or self.blocks.match(request.tokens) > 0:
+        if request.scoring or len(request.tokens) <= size or self.blocks.match(request.tokens) > 0:
             return False
         head = request.tokens[:size]
         return any(r.computed < size and not r.decoding and r.tokens[:size] == head for r in self.running)
@@ -145,10 +156,12 @@ class Scheduler:
     def _work(self, request: Request, rows: int, plan: Plan | None, record: int) -> Work:
         tokens = tuple(request.tokens[request.computed : request.computed + rows])
         samples = rows == request.pending
+        scored = request.prompt[request.computed + 1 : request.computed + rows + 1] if request.scoring else ()
         return Work(
             *(request.id, request.slab, request.computed, tokens, samples, request.sampling, plan, record),
             copied=request.copied[: plan.gamma] if plan else (),
             processor=request.processor if samples else None,
+            scored=scored,
         )
 
     def _reserve(self, request: Request) -> None:
@@ -161,6 +174,7 @@ class Scheduler:
         self.running.remove(request)
         self.blocks.release(request.slab)
         request.slab, request.computed = -1, 0
+        request.prompt_logprobs.clear()
         request.preempted += 1
         request.policy.suspend(request.draft_state)
         self.preemptions += 1
@@ -174,6 +188,7 @@ class Scheduler:
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = by_id[work.request_id]
             request.computed += len(work.tokens) + output.accepted
+            request.prompt_logprobs += output.prompt_logprobs
             if output.tokens:
                 pieces = self._emit(request, output)
                 rounds.append(self._account(request, work, output))
@@ -252,6 +267,7 @@ class Scheduler:
         self, request: Request, pieces: list[str], part: RequestRound, work: Work, output: WorkOutput
     ) -> TokenEvent:
         done = request.finish_reason is not None
+        scored, request.prompt_logprobs = tuple(request.prompt_logprobs), []
         return TokenEvent(
             request_id=request.id,
             text="".join(pieces),
@@ -267,6 +283,7 @@ class Scheduler:
             accepted_predictions=request.accepted_predictions if done else 0,
             rejected_predictions=request.rejected_predictions if done else 0,
             trace=self._trace(part, work) if request.sampling.trace else None,
+            prompt_logprobs=scored,
         )
 
     @staticmethod

@@ -22,6 +22,8 @@ from engine.step import Work, WorkOutput
 from engine.types import SamplingParams, TokenLogprobs
 from engine.upload import upload
 
+_SCORED_ROWS = 128  # of a prompt at once: a row of logits may take a megabyte
+
 
 @dataclass(slots=True)
 class Draft:
@@ -167,6 +169,7 @@ def verify(
                 logprobs=()
                 if logits is None or w.sampling.logprobs is None
                 else token_logprobs(logits[: accepted + 1], said[: accepted + 1], w.sampling.logprobs),
+                prompt_logprobs=_scores(decoder, x[first : first + len(w.scored)], w),
             )
         )
         first += len(r)
@@ -215,6 +218,16 @@ def token_logprobs(logits: Tensor, tokens: Sequence[int], top: int) -> tuple[Tok
     pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
     likeliest = [tuple(zip(ids, values, strict=True)) for ids, values in pairs]
     return tuple(TokenLogprobs(*facts) for facts in zip(tokens, own, likeliest, strict=True))
+
+
+def _scores(decoder: Decoder, x: Tensor, work: Work) -> tuple[TokenLogprobs, ...]:
+    """Log-probabilities of prompt tokens after the rows x [scored, hidden] that they follow."""
+    top = work.sampling.logprobs or 0
+    found: list[TokenLogprobs] = []
+    for i in range(0, len(work.scored), _SCORED_ROWS):
+        rows = decoder.head(x[i : i + _SCORED_ROWS])
+        found += token_logprobs(rows, work.scored[i : i + _SCORED_ROWS], top)
+    return tuple(found)
 
 
 def _references(states: list[Tensor], work: Work, first: int, verified: int) -> References:

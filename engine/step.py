@@ -27,6 +27,7 @@ class Work:
     record: int = 0  # verified rows to keep as references, at most
     copied: tuple[int, ...] = ()  # the draft itself, where it is not the sub-network's
     processor: LogitsProcessor | None = None  # of the request's logits; knows the tokens before these
+    scored: tuple[int, ...] = ()  # what follows the first rows, where its log-probabilities are asked for
 
     @property
     def gamma(self) -> int:
@@ -61,6 +62,7 @@ class WorkOutput:
     confidences: tuple[float, ...] = ()
     references: References | None = None
     logprobs: tuple[TokenLogprobs, ...] = ()  # of the tokens, where asked for
+    prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # of what was to be scored
 
     @property
     def accepted(self) -> int:

@@ -47,6 +47,7 @@ class SamplingParams:
     logit_bias: tuple[tuple[int, float], ...] = ()  # (token id, added to its logit)
     grammar: str | None = None  # what llguidance takes; the answer is of it
     logprobs: int | None = None  # alternatives to report beside each token; None: no log-probabilities at all
+    prompt_logprobs: bool = False  # of the prompt's tokens too; they are not taken from the prefix cache then
     skip_special_tokens: bool = True  # in the text
     predicted: tuple[int, ...] = ()  # tokens of an answer that the client expects: drafted by copying
     trace: bool = False  # events tell what drafting did in their round
@@ -139,6 +140,7 @@ class TokenEvent(_Positional):
     rejected_predictions: int = 0
     trace: RoundTrace | None = None  # where asked for
     pieces: tuple[str, ...] = ()  # of the text: what became certain with each token
+    prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # where asked for, on the first event: all but the first token's
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +267,7 @@ class Request:
     slab: int = -1  # the cache slab, -1 while waiting
     cached_tokens: int = 0
     preempted: int = 0
+    prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)  # until the first event takes them along
 
     # drafting
     plan: Plan | None = None
@@ -300,6 +303,11 @@ class Request:
     def decoding(self) -> bool:
         """Ready to draft: everything but the last emitted token has K/V."""
         return self.pending == 1 and self.completion_tokens > 0
+
+    @property
+    def scoring(self) -> bool:
+        """The prompt is read for its log-probabilities."""
+        return self.sampling.prompt_logprobs and self.completion_tokens == 0
 
     @property
     def room(self) -> int:

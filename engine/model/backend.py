@@ -52,17 +52,12 @@ def choose_backend(
     dtype: torch.dtype,
     threads: int,
     kernels: str = "auto",
-    *,
-    shared_rows: int = 0,
 ) -> Backend:
-    """The fastest backend there is; `kernels` is "auto", "native" or "torch". Raises ConfigError.
-
-    Native kernels share passes of at least `shared_rows` rows among `threads` threads.
-    """
+    """The fastest backend there is; `kernels` is "auto", "native" or "torch". Raises ConfigError."""
     if kernels != "torch" and device.type == "cpu" and dtype == torch.bfloat16:
         from engine.native.backend import native_backend
 
-        found = native_backend(spec, threads, shared_rows)
+        found = native_backend(spec, threads)
         if found is not None:
             return found
     if kernels == "native":

@@ -13,15 +13,15 @@ from engine.native.library import library
 from engine.native.linear import NativeLinears
 
 
-def native_backend(spec: ModelSpec, threads: int, shared_rows: int = 0) -> Backend | None:
-    """For `threads` threads, which share passes of at least `shared_rows` rows.
+def native_backend(spec: ModelSpec, threads: int) -> Backend | None:
+    """For `threads` threads.
 
     None if the library cannot be had or the model's shape does not suit it.
     """
     found = library() if fits(spec) else None
     if found is None:
         return None
-    linears = NativeLinears(found, threads, shared_rows)
+    linears = NativeLinears(found, threads)
     return Backend(linears.name, linears, NativeDecoder, torch.bfloat16, _attention)
 
 

@@ -141,15 +141,14 @@ public:
         wake.notify_all();
         for (auto &t : threads) t.join();
     }
-    // Calls of `each` follow; `alone`: the caller does all of them.
-    void begin(bool alone) {
-        members = alone ? 1 : size;
-        if (members > 1 && asleep.load()) wake.notify_all();  // one that is just falling asleep wakes the next time
+    // Calls of `each` follow.
+    void begin() {
+        if (asleep.load()) wake.notify_all();  // one that is just falling asleep wakes the next time
     }
     // work(first, last) for all of [0, n), in shares of `share`; returns when all of it is done.
     template <class Work> void each(int n, int share, Work &&work) {
         const int shares = (n + share - 1) / share;
-        if (members == 1 || shares < 2) { if (n > 0) work(0, n); return; }
+        if (size == 1 || shares < 2) { if (n > 0) work(0, n); return; }
         auto one = [&](int i) { work(i * share, std::min(n, (i + 1) * share)); };
         call.store([](void *w, int i) { (*static_cast<decltype(one) *>(w))(i); }, std::memory_order_relaxed);
         argument.store(&one, std::memory_order_relaxed);
@@ -163,7 +162,6 @@ public:
         }
     }
     const int size;
-    int members = 1;  // that may share the job now
 
 private:
     // A share that is nobody's yet, or -1. How many there are and how many are taken are one word: what is taken belongs
@@ -340,7 +338,7 @@ template <int P, bool AHEAD> Kernel kernel(int rows) {
 template <class Write> void products(Team &team, const Linear &l, const bf16 *x, int rows, Write write) {
     const int64_t size = int64_t(l.in) * PANEL;
     const int all = (l.out + PANEL - 1) / PANEL, width = rows <= FEW ? 2 : 1, units = (all + width - 1) / width;
-    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * team.members))));
+    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * team.size))));
     const int blocks = (rows + MOST - 1) / MOST;
     team.each(units, chunk, [&](int first, int last) {
         float sums[MOST][2 * PANEL];
@@ -397,8 +395,7 @@ struct Unit { int first, count, part; };
 
 class Runner {
 public:
-    // Passes of fewer than `shared` rows are left to the thread that asks.
-    Runner(int threads, int shared) : team(threads), shared(shared) {}
+    explicit Runner(int threads) : team(threads) {}
 
     void pass(const Model &m, const Cache &cache, const Pass &p) {
         std::lock_guard<std::mutex> one(busy);
@@ -454,7 +451,7 @@ public:
         std::lock_guard<std::mutex> one(busy);
         std::atomic<uint64_t> sum{0};
         const int64_t share = 1 << 17;
-        team.begin(false);
+        team.begin();
         team.each(int((n + share - 1) / share), 1, [&](int first, int last) {
             uint64_t own = 0;
             for (int64_t i = first * share; i < std::min(last * share, n); i++) own += data[i];
@@ -472,13 +469,13 @@ private:
         qkv = qkv_.get(rows * (m.heads + 2 * m.kv_heads) * m.head_dim);
         heads = heads_.get(rows * m.heads * m.head_dim);
         inner = inner_.get(rows * m.intermediate);
-        team.begin(p.rows < shared);
+        team.begin();
         sublayers();
     }
 
     void multiply(const Linear &l, const float *x, int rows, float *out, const float *norm, float epsilon) {
         normed = normed_.get(size_t(rows) * l.in);
-        team.begin(rows < shared);
+        team.begin();
         each_row(rows, l.in, [&](int r) {
             const float *from = x + int64_t(r) * l.in;
             bf16 *to = normed + int64_t(r) * l.in;
@@ -523,7 +520,7 @@ private:
 
     // work(r) for every row, shared out if there is enough to do.
     template <class Work> void each_row(int rows, int width, Work &&work) {
-        const int share = int64_t(rows) * width <= LIGHT ? rows : std::max(1, rows / (8 * team.members));
+        const int share = int64_t(rows) * width <= LIGHT ? rows : std::max(1, rows / (8 * team.size));
         team.each(rows, share, [&](int first, int last) { for (int r = first; r < last; r++) work(r); });
     }
 
@@ -551,7 +548,7 @@ private:
             for (int r = 0; r < n; r++) parts = std::max(parts, p->positions[active[i + r]] / PART + 1);
             i += n;
         }
-        split = parts > 1 && count <= SPLIT_ROWS && int(units.size()) * m->kv_heads < 4 * team.members ? parts : 0;
+        split = parts > 1 && count <= SPLIT_ROWS && int(units.size()) * m->kv_heads < 4 * team.size ? parts : 0;
         if (!split) return;
         std::vector<Unit> whole;
         whole.swap(units);
@@ -857,7 +854,6 @@ private:
     }
 
     Team team;
-    const int shared;
     std::mutex busy;
     const Model *m = nullptr;
     const Cache *cache = nullptr;
@@ -877,7 +873,7 @@ extern "C" {
 
 // A team of threads with its scratch memory; one pass at a time. It lives as long as the process, for at exit a pass may
 // still be running.
-void *ks_team(int threads, int shared) { return new Runner(threads, shared); }
+void *ks_team(int threads) { return new Runner(threads); }
 
 uint64_t ks_read(void *team, const uint64_t *data, int64_t bytes) {
     return static_cast<Runner *>(team)->read(data, bytes / 8);

@@ -114,7 +114,7 @@ class Library:
     def __init__(self, path: Path) -> None:
         functions = ctypes.CDLL(str(path))
         self._team = functions.ks_team
-        self._team.argtypes, self._team.restype = (c_int, c_int), c_void_p
+        self._team.argtypes, self._team.restype = (c_int,), c_void_p
         self.pack = functions.ks_pack
         self.pack.argtypes = (c_void_p, c_int64, c_int64, c_void_p, c_int)
         self.run = functions.ks_pass
@@ -131,17 +131,13 @@ class Library:
         self.gumbel.argtypes = (c_void_p, c_int, c_int64, c_void_p)
         for function in (self.pack, self.run, self.product, self.read, self.top, self.gumbel):
             function.restype = None
-        self._teams: dict[tuple[int, int], int] = {}
+        self._teams: dict[int, int] = {}
 
-    def team(self, threads: int, shared_rows: int = 0) -> int:
-        """Handle of so many threads, the caller included; one pass at a time.
-
-        They share passes of at least `shared_rows` rows; narrower ones are the caller's alone.
-        """
-        key = threads, shared_rows
-        if key not in self._teams:
-            self._teams[key] = self._team(*key)
-        return self._teams[key]
+    def team(self, threads: int) -> int:
+        """Handle of so many threads, the caller included; one pass at a time."""
+        if threads not in self._teams:
+            self._teams[threads] = self._team(threads)
+        return self._teams[threads]
 
 
 def loaded() -> Library | None:

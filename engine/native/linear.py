@@ -21,8 +21,8 @@ class NativeLinears:
     name = "native"
     shares = False
 
-    def __init__(self, library: native.Library, threads: int, shared_rows: int = 0) -> None:
-        self.library, self.team = library, library.team(threads, shared_rows)
+    def __init__(self, library: native.Library, threads: int) -> None:
+        self.library, self.team = library, library.team(threads)
 
     def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> NativeLinear:
         return NativeLinear(self, weight, bias, gated)

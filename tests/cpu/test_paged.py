@@ -104,9 +104,7 @@ def test_logits_are_those_of_the_slabs(family: type, changes: dict[str, object],
         torch.testing.assert_close(a, b, atol=1e-9, rtol=0)
 
 
-def _on_slabs(
-    spec: ModelSpec, device: torch.device, dtype: torch.dtype, threads: int, kernels: str, *, shared_rows: int
-) -> object:
+def _on_slabs(spec: ModelSpec, device: torch.device, dtype: torch.dtype, threads: int, kernels: str) -> object:
     from engine.model.backend import choose_backend
 
     return choose_backend(spec, device, dtype, threads, "torch")

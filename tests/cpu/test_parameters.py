@@ -238,6 +238,61 @@ def test_no_logprobs_unless_asked_for(core: EngineCore, ids: list[tuple[int, ...
     assert all(logprobs.top == () for event in bare for logprobs in event.logprobs)
 
 
+def scores(core: EngineCore, prompt: tuple[int, ...], policy: str) -> tuple[tuple[float, ...], list[int]]:
+    """Log-probabilities of a prompt's tokens but the first, and the answer; what else is said of them is checked."""
+    events = run(core, prompt, replace(GREEDY, max_tokens=4, logprobs=2, prompt_logprobs=True), policy)
+    found, *rest = (event.prompt_logprobs for event in events)
+    assert not any(rest), "they come with the first event"
+    assert [one.token_id for one in found] == list(prompt[1:])
+    assert all(one.logprob <= one.top[0][1] and len(one.top) == 2 for one in found)
+    assert events[-1].cached_tokens == 0
+    return tuple(one.logprob for one in found), tokens(events)
+
+
+def test_logprobs_of_the_prompt(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    """Of every position, cached or not, in whatever chunks it is read; and the answer stays what it is."""
+    core = model.core(EngineConfig())
+    chunked = model.core(EngineConfig(max_num_batched_tokens=16, max_num_seqs=2))
+    prompt = tuple(token for part in ids for token in part)[:150]
+    plain = tokens(run(core, prompt, replace(GREEDY, max_tokens=4), "none"))
+    from engine.model.attention import Segment
+
+    with torch.inference_mode():
+        batch = core.runner.attention.prepare([Segment(0, 0, len(prompt))])
+        shares = torch.log_softmax(core.runner.decoder.head(core.runner.decoder.run(
+            core.runner.decoder.embed(prompt), batch)).float(), -1)  # fmt: skip
+    expected = [float(row[token]) for row, token in zip(shares, prompt[1:], strict=False)]
+    for one, policy in ((core, "none"), (core, "knapspec"), (chunked, "none")):
+        found, said = scores(one, prompt, policy)
+        assert found == pytest.approx(expected, abs=1e-4)
+        assert said == plain
+    assert scores(core, prompt[:1], "none")[0] == ()
+    core.scheduler.blocks.check_integrity()  # type: ignore[attr-defined]
+    assert core.scheduler.blocks.usage == 0
+
+
+def test_logprobs_of_a_prompt_that_is_read_twice(model: LoadedModel) -> None:
+    """The first request's answer takes the memory of a prompt that is half read: that one begins again."""
+    prompts = [tuple(range(20, 40)), tuple(range(100, 200)), tuple(range(300, 400))]
+    alone = [scores(model.core(EngineConfig()), prompt, "none")[0] for prompt in prompts]
+    tight = model.core(EngineConfig(max_num_batched_tokens=5, max_num_seqs=2))
+    tight.scheduler.blocks.capacity = 9  # type: ignore[attr-defined]
+    for index, prompt in enumerate(prompts):
+        sampling = replace(GREEDY, max_tokens=40, ignore_eos=True, logprobs=0, prompt_logprobs=index > 0)
+        tight.add(GenerateRequest(str(index), prompt, sampling, "none"))
+    found: dict[str, list[float]] = {}
+    begun_again = 0
+    while not tight.scheduler.idle:
+        half_read = [r for r in tight.scheduler.running if r.scoring and r.prompt_logprobs]
+        for event in tight.step().events:
+            assert isinstance(event, TokenEvent)
+            found.setdefault(event.request_id, []).extend(one.logprob for one in event.prompt_logprobs)
+        begun_again += sum(not r.prompt_logprobs and r.scoring for r in half_read)
+    assert begun_again > 0
+    for index, expected in enumerate(alone):
+        assert found[str(index)] == pytest.approx(list(expected) if index else [], abs=1e-4)
+
+
 # -- predicted outputs -------------------------------------------------------------------------------------------------
 
 
