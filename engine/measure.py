@@ -142,7 +142,7 @@ class Measurement:
     def _draft(self, variants: tuple[int, ...]) -> float | None:
         """Seconds of a pass within a draft; None if the backend does not run drafts in one call."""
         context = min(_SHORT, self._attention.cache.length - _DRAFT_LENGTH - 1)
-        request = DraftRequest(0, context, 0, variants, _DRAFT_LENGTH, 0.0, 0.0, 0.0, 0)
+        request = DraftRequest(0, context, 0, variants, _DRAFT_LENGTH, 0.0, 0.0, SamplingParams(temperature=0.0))
         started = self._clock.now()
         drafted = self._decoder.draft(self._attention, [request]) if context > 0 else None
         return None if drafted is None else (self._clock.now() - started) / drafted.passes

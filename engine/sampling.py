@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from ctypes import byref, c_float, c_int64, c_uint64
+from ctypes import Array, c_float, c_int64
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from engine.native.library import Library, loaded
+from engine.native.library import Library, Sampling, loaded
 from engine.seeds import mix64
 from engine.types import SamplingParams
 from engine.upload import upload
@@ -47,11 +47,7 @@ def draw(
     `edits`, one a row if there are any, come first: penalties, bias, masks. Exact ties go to the lowest id. Confidence
     of a greedy row is that of the softmax at temperature 1.
     """
-    logits = _edited(logits, edits)
-    greedy = all(p.temperature == 0.0 for p in params)
-    if greedy and logits.device.type == "cpu" and logits.dtype != torch.float64 and (native := loaded()):
-        return _top(native, logits.float().contiguous(), confidence)
-    return launch(logits, params, positions, confidence=confidence).wait()
+    return launch(logits, params, positions, confidence=confidence, edits=edits).wait()
 
 
 def launch(
@@ -61,16 +57,20 @@ def launch(
     *,
     confidence: bool = False,
     edits: Sequence[Edit | None] = (),
-) -> Launched:
+) -> Launched | Drawn:
     """`draw` that does not wait for the device."""
     logits = _edited(logits, edits)
+    if logits.device.type == "cpu" and logits.dtype != torch.float64 and (native := loaded()):
+        return _draw_natively(native, logits.float().contiguous(), params, positions, confidence)
     scores = logits if logits.dtype == torch.float64 else logits.float()
     if all(p.temperature == 0.0 for p in params):
         return Launched(scores.argmax(-1), scores if confidence else None)
     scores = process(scores, params)
     noisy = scores.clone()
     rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
-    _add_gumbel(noisy, rows, [params[r].seed for r in rows], [positions[r] for r in rows])
+    where = upload(rows, noisy.device)
+    noise = gumbel([params[r].seed for r in rows], [positions[r] for r in rows], noisy.shape[-1], noisy.device)
+    noisy[where] += noise.to(noisy.dtype)
     return Launched(noisy.argmax(-1), scores if confidence else None)
 
 
@@ -107,12 +107,34 @@ class Launched:
         return Draw([int(token) for token in tokens] if self._copied else tokens, shares[0] if shares else [])
 
 
-def _top(native: Library, scores: Tensor, confidence: bool) -> Draw:
-    """Index of the largest of each row, the first of equals, and its softmax probability if asked for."""
-    rows = scores.shape[0]
-    indices, shares = (c_int64 * rows)(), (c_float * rows)() if confidence else None
-    native.top(scores.data_ptr(), rows, scores.shape[1], indices, shares)
-    return Draw(indices[:], shares[:] if shares else [])
+class Drawn:
+    """The same where there is nothing to wait for."""
+
+    def __init__(self, result: Draw) -> None:
+        self._result = result
+
+    @property
+    def tokens(self) -> Tensor:
+        return torch.tensor(self._result.tokens)
+
+    def wait(self) -> Draw:
+        return self._result
+
+
+def _draw_natively(
+    native: Library, scores: Tensor, params: Sequence[SamplingParams], positions: Sequence[int], confidence: bool
+) -> Drawn:
+    """All of it in one call, each row on its own: to the last bit independent of the others."""
+    rows, vocab = scores.shape
+    tokens, shares = (c_int64 * rows)(), (c_float * rows)() if confidence else None
+    native.draw(scores.data_ptr(), rows, vocab, sampling_array(params), (c_int64 * rows)(*positions), tokens, shares)
+    return Drawn(Draw(tokens[:], shares[:] if shares else []))
+
+
+def sampling_array(params: Sequence[SamplingParams]) -> Array[Sampling]:
+    """As the native library reads them."""
+    rows = [Sampling(p.temperature, p.top_p, p.min_p, p.top_k, mix64(p.seed)) for p in params]
+    return (Sampling * len(rows))(*rows)
 
 
 def top_probability(scores: Tensor) -> Tensor:
@@ -181,18 +203,6 @@ def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: t
     bits = _mix(keys[:, None] + ids[None, :])
     u = ((bits >> 33) & 0x7FFFFFFF).float().add_(0.5).mul_(2.0**-31).clamp_(max=1 - 2.0**-24)
     return torch.log1p(u.neg_()).neg_().log_().neg_()
-
-
-def _add_gumbel(scores: Tensor, rows: Sequence[int], seeds: Sequence[int], positions: Sequence[int]) -> None:
-    """Add each row's own noise to those of scores [rows, vocab] that `rows` names."""
-    vocab = scores.shape[-1]
-    if scores.device.type == "cpu" and scores.dtype == torch.float32 and (native := loaded()):
-        # To the last bit independent of the other rows, which torch's vectorised logarithms are not.
-        for row, seed, position in zip(rows, seeds, positions, strict=True):
-            native.gumbel(byref(c_uint64(_row_key(seed, position))), 1, vocab, scores[row].data_ptr())
-        return
-    where = upload(rows, scores.device)
-    scores[where] += gumbel(seeds, positions, vocab, scores.device).to(scores.dtype)
 
 
 def _mix(x: Tensor) -> Tensor:

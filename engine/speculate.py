@@ -85,12 +85,12 @@ def _in_one_call(decoder: Decoder, attention: Attention, drafts: Sequence[Draft]
     requests = []
     for d in drafts:
         work, plan = d.work, d.work.plan
-        if work.processor or plan is None or work.sampling.truncates:
+        if work.processor or plan is None:
             return None
         requests.append(
             DraftRequest(
                 *(work.slab, work.start, work.tokens[-1], plan.variants, plan.gamma),
-                *(plan.min_confidence, plan.pass_worth, work.sampling.temperature, work.sampling.seed),
+                *(plan.min_confidence, plan.pass_worth, work.sampling),
             )
         )
     drafted = decoder.draft(attention, requests)

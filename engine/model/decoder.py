@@ -21,6 +21,7 @@ from engine.upload import upload
 
 if TYPE_CHECKING:
     from engine.model.backend import Attention
+    from engine.types import SamplingParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,7 @@ class DraftRequest:
     gamma: int
     min_confidence: float
     pass_worth: float
-    temperature: float
-    seed: int
+    sampling: SamplingParams
 
 
 class Drafted(NamedTuple):

@@ -17,7 +17,7 @@ from engine.model.spec import ModelSpec
 from engine.native import library as native
 from engine.native.attention import NativeAttention, NativeBatch
 from engine.native.linear import PANEL, NativeLinear
-from engine.seeds import mix64
+from engine.sampling import sampling_array
 
 
 def fits(spec: ModelSpec) -> bool:
@@ -109,8 +109,7 @@ class NativeDecoder(Decoder):
             plans=b"".join(bytes(r.variants) for r in requests),
             least=floats(*[r.min_confidence for r in requests]),
             worth=floats(*[r.pass_worth for r in requests]),
-            temperature=floats(*[r.temperature for r in requests]),
-            seeds=(ctypes.c_uint64 * count)(*[mix64(r.seed) for r in requests]),
+            sampling=sampling_array([r.sampling for r in requests]),
             tokens=tokens,
             lengths=(lengths := ints()),
             confidences=(confidences := (ctypes.c_float * (count * longest))()),

@@ -228,14 +228,19 @@ struct Pass {
     int32_t plan_stride, rows, first, last;
     int32_t own;             // rows see the cache before their position, and themselves; nothing is written
 };
+struct Sampling {
+    float temperature, top_p, min_p;  // a temperature of 0 is greedy
+    int32_t top_k;           // 0 or less: all
+    uint64_t seed;           // mixed
+};
 struct Drafts {
     const void *embedding;   // [vocabulary][hidden], of float where `wide`, of bf16 elsewhere
     const float *norm, *rope;
     Linear head;
     const int32_t *slabs, *starts, *most;  // [requests]; positions of the first tokens; tokens to draft at most
     const uint8_t *plans;    // [requests][2·layers]
-    const float *least, *worth, *temperature;  // [requests]; the stop rule of engine/speculate.py; 0 is greedy
-    const uint64_t *seeds;   // [requests], mixed
+    const float *least, *worth;  // [requests]: the stop rule of engine/speculate.py
+    const Sampling *sampling;    // [requests]
     int32_t *tokens, *lengths;  // [requests][longest + 1], the first of each given; [requests], how many were drafted
     float *confidences;      // [requests][longest]
     int32_t wide, requests, longest;
@@ -262,22 +267,18 @@ int64_t top(const float *row, int64_t n, float *probability) {
     return first < n ? first : 0;
 }
 
-// Adds Gumbel noise: -log(-log(1 - u)), u from the finaliser of splitmix64 over the key and the index, as in
+// Minus the Gumbel noise of 16 tokens, log(-log(1 - u)) with u from the finaliser of splitmix64 over key and token, as in
 // engine/sampling.py.
-void add_noise(uint64_t key, int64_t n, float *row) {
-    for (int64_t first = 0; first < n; first += LANES) {
-        float uniform[LANES];
-        for (int j = 0; j < LANES; j++) {
-            uint64_t x = key + uint64_t(first + j) * 0x9e3779b97f4a7c15u;
-            x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-            x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-            x ^= x >> 31;
-            uniform[j] = std::min((float(int32_t(x >> 33)) + 0.5f) * 0x1p-31f, 1 - 0x1p-24f);
-        }
-        const vf noise = logarithm(-log_of_rest(load<vf>(uniform)));
-        const int64_t end = std::min<int64_t>(LANES, n - first);
-        for (int64_t j = 0; j < end; j++) row[first + j] -= noise[j];
+vf less_noise(uint64_t key, const int32_t *tokens) {
+    float uniform[LANES];
+    for (int j = 0; j < LANES; j++) {
+        uint64_t x = key + uint64_t(tokens[j]) * 0x9e3779b97f4a7c15u;
+        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+        x ^= x >> 31;
+        uniform[j] = std::min((float(int32_t(x >> 33)) + 0.5f) * 0x1p-31f, 1 - 0x1p-24f);
     }
+    return logarithm(-log_of_rest(load<vf>(uniform)));
 }
 
 // The key of a position's noise, from the mixed seed of its request.
@@ -286,6 +287,74 @@ uint64_t noise_key(uint64_t seed, int64_t position) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
+}
+
+struct Candidate { float score; int32_t token; };
+
+// Of scores by temperature: the top_k highest, of these the fewest that hold top_p of the mass, of these those of at least
+// min_p times the highest probability; best first, the lower token first of equals.
+void candidates(const float *row, int32_t n, const Sampling &s, std::vector<Candidate> &kept) {
+    float best, probability;
+    best = row[top(row, n, &probability)];
+    const bool limited = s.top_k > 0 && s.top_k < n;
+    // Few are near the highest: those within a distance that grows until it holds all that can count.
+    for (float depth : {4.f, 12.f, INFINITY}) {
+        kept.clear();
+        float mass = 0;
+        for (int32_t i = 0; i < n; i++) if (row[i] >= best - depth) kept.push_back({row[i], i});
+        if (limited ? int(kept.size()) >= s.top_k : s.top_p >= 1 && std::exp(-depth) <= s.min_p) break;
+        for (const Candidate &c : kept) mass += std::exp(c.score - best);
+        if (!limited && s.top_p < 1 && mass * probability >= s.top_p) break;
+    }
+    std::sort(kept.begin(), kept.end(), [](const Candidate &a, const Candidate &b) {
+        return a.score > b.score || (a.score == b.score && a.token < b.token);
+    });
+    if (limited) kept.resize(s.top_k);
+    if (s.top_p < 1) {
+        float whole = 1 / probability, before = 0;
+        if (limited) { whole = 0; for (const Candidate &c : kept) whole += std::exp(c.score - best); }
+        size_t count = 0;
+        for (; count < kept.size() && (count == 0 || before < s.top_p * whole); count++) before += std::exp(kept[count].score - best);
+        kept.resize(count);
+    }
+    if (s.min_p > 0) {
+        const float least = best + std::log(s.min_p);
+        while (kept.size() > 1 && kept.back().score < least) kept.pop_back();
+    }
+}
+
+// The token that a request draws at a position from its logits, which are changed; the share of the likeliest one.
+int64_t draw(float *row, int32_t n, const Sampling &s, int64_t position, float *share) {
+    if (s.temperature <= 0) return top(row, n, share);
+    for (int32_t i = 0; i < n; i++) row[i] /= s.temperature;
+    const uint64_t key = noise_key(s.seed, position);
+    if (s.top_k <= 0 && s.top_p >= 1 && s.min_p <= 0) {
+        if (share) top(row, n, share);
+        for (int32_t first = 0; first < n; first += LANES) {
+            int32_t tokens[LANES];
+            for (int j = 0; j < LANES; j++) tokens[j] = first + j;
+            const vf noise = less_noise(key, tokens);
+            for (int j = 0; j < std::min(LANES, n - first); j++) row[first + j] -= noise[j];
+        }
+        return top(row, n, nullptr);
+    }
+    thread_local std::vector<Candidate> kept;
+    candidates(row, n, s, kept);
+    float sum = 0, best = NEVER;
+    int32_t token = kept.empty() ? 0 : kept[0].token;
+    for (size_t first = 0; first < kept.size(); first += LANES) {
+        const int some = int(std::min<size_t>(LANES, kept.size() - first));
+        int32_t tokens[LANES] = {};
+        for (int j = 0; j < some; j++) tokens[j] = kept[first + j].token;
+        const vf noise = less_noise(key, tokens);
+        for (int j = 0; j < some; j++) {
+            const float score = kept[first + j].score - noise[j];
+            sum += std::exp(kept[first + j].score - kept[0].score);
+            if (score > best || (score == best && tokens[j] < token)) { best = score; token = tokens[j]; }
+        }
+    }
+    if (share) *share = 1 / sum;
+    return token;
 }
 
 // ---- linear layers
@@ -498,13 +567,7 @@ private:
     static float add_token(const Drafts &d, int r, float *logits) {
         const int n = d.lengths[r]++;
         float &confidence = d.confidences[r * d.longest + n];
-        int32_t &token = d.tokens[r * (d.longest + 1) + n + 1];
-        if (d.temperature[r] > 0) for (int j = 0; j < d.head.out; j++) logits[j] /= d.temperature[r];
-        token = int32_t(top(logits, d.head.out, &confidence));
-        if (d.temperature[r] > 0) {
-            add_noise(noise_key(d.seeds[r], d.starts[r] + n + 1), d.head.out, logits);
-            token = int32_t(top(logits, d.head.out, nullptr));
-        }
+        d.tokens[r * (d.longest + 1) + n + 1] = int32_t(draw(logits, d.head.out, d.sampling[r], d.starts[r] + n + 1, &confidence));
         return confidence;
     }
 
@@ -904,14 +967,17 @@ void ks_product(void *team, const Linear *l, const float *x, int rows, float *ou
     static_cast<Runner *>(team)->product(*l, x, rows, out, norm, epsilon);
 }
 
-// Of each row of logits [rows][n]: `top`.
-void ks_top(const float *logits, int rows, int64_t n, int64_t *index, float *probability) {
-    for (int r = 0; r < rows; r++) index[r] = top(logits + r * n, n, probability ? probability + r : nullptr);
-}
-
-// To each row of scores [rows][n]: `add_noise`.
-void ks_gumbel(const uint64_t *keys, int rows, int64_t n, float *scores) {
-    for (int r = 0; r < rows; r++) add_noise(keys[r], n, scores + r * n);
+// Of each row of logits [rows][n], at its position: `draw`. Shares only if asked for.
+void ks_draw(const float *logits, int rows, int32_t n, const Sampling *sampling, const int64_t *positions, int64_t *tokens, float *shares) {
+    std::vector<float> copy;
+    for (int r = 0; r < rows; r++) {
+        const float *row = logits + int64_t(r) * n;
+        if (sampling[r].temperature > 0) {
+            copy.assign(row, row + n);
+            row = copy.data();
+        }
+        tokens[r] = draw(const_cast<float *>(row), n, sampling[r], positions[r], shares ? shares + r : nullptr);
+    }
 }
 
 }

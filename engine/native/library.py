@@ -83,6 +83,18 @@ class Pass(Structure):
     )
 
 
+class Sampling(Structure):
+    """How a request draws; `seed` is mixed."""
+
+    _fields_ = (
+        ("temperature", c_float),
+        ("top_p", c_float),
+        ("min_p", c_float),
+        ("top_k", c_int32),
+        ("seed", c_uint64),
+    )
+
+
 class Drafts(Structure):
     """Drafts in lock-step; `tokens`, `lengths` and `confidences` are written."""
 
@@ -97,8 +109,7 @@ class Drafts(Structure):
         ("plans", c_char_p),
         ("least", POINTER(c_float)),
         ("worth", POINTER(c_float)),
-        ("temperature", POINTER(c_float)),
-        ("seeds", POINTER(c_uint64)),
+        ("sampling", POINTER(Sampling)),
         ("tokens", POINTER(c_int32)),
         ("lengths", POINTER(c_int32)),
         ("confidences", POINTER(c_float)),
@@ -125,11 +136,9 @@ class Library:
         self.product.argtypes = (c_void_p, POINTER(Linear), c_void_p, c_int, c_void_p, c_void_p, c_float)
         self.read = functions.ks_read
         self.read.argtypes = (c_void_p, c_void_p, c_int64)
-        self.top = functions.ks_top
-        self.top.argtypes = (c_void_p, c_int, c_int64, c_void_p, c_void_p)
-        self.gumbel = functions.ks_gumbel
-        self.gumbel.argtypes = (c_void_p, c_int, c_int64, c_void_p)
-        for function in (self.pack, self.run, self.product, self.read, self.top, self.gumbel):
+        self.draw = functions.ks_draw
+        self.draw.argtypes = (c_void_p, c_int, c_int32, POINTER(Sampling), *(c_void_p,) * 3)
+        for function in (self.pack, self.run, self.product, self.read, self.draw):
             function.restype = None
         self._teams: dict[int, int] = {}
 

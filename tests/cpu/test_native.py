@@ -19,7 +19,7 @@ from engine.errors import ConfigError
 from engine.model.attention import Segment
 from engine.native.library import Library, _name, build, compiler, library
 from engine.native.library import directory as directory_of_libraries
-from engine.sampling import _add_gumbel, draw, gumbel
+from engine.sampling import draw
 from engine.speculate import propose
 from engine.step import Work
 from engine.types import SamplingParams
@@ -302,20 +302,38 @@ def test_the_largest_logit_and_its_share(vocabulary: int) -> None:
     assert draw(logits, [GREEDY] * 5, range(5)) == (tokens, [])
 
 
-def test_noise_belongs_to_seed_position_and_token() -> None:
-    """As torch computes it, up to its own rounding; and to the last bit the same in any batch."""
-    seeds, positions, vocabulary = [3, 3, 2**63 + 5], [7, 8, 7], 1001
-    want = gumbel(seeds, positions, vocabulary, torch.device("cpu"))
-    params = [SamplingParams(seed=seed, temperature=1.0) for seed in seeds]
-    scores = torch.zeros(3, vocabulary)
-    _add_gumbel(scores, range(3), seeds, positions)
-    torch.testing.assert_close(scores, want, rtol=3e-6, atol=3e-6)
-    for row in range(3):
-        alone = torch.zeros(1, vocabulary)
-        _add_gumbel(alone, [0], seeds[row : row + 1], positions[row : row + 1])
-        assert torch.equal(alone[0], scores[row])
-        (token,), _ = draw(torch.zeros(1, vocabulary), params[row : row + 1], positions[row : row + 1])
-        assert token == int(want[row].argmax())
+RULES = [
+    {},
+    {"temperature": 0.6},
+    {"temperature": 2.0, "top_k": 3},
+    {"top_p": 0.5},
+    {"top_p": 0.95, "top_k": 40},
+    {"min_p": 0.05},
+    {"temperature": 1.4, "top_p": 0.999, "min_p": 1e-5},
+    {"top_k": 10_000, "top_p": 0.9},
+    {"temperature": 0.0},
+]
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5, 4.0])
+@pytest.mark.parametrize("vocabulary", [7, 1001])
+def test_draws_are_torchs(vocabulary: int, spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeds, positions, truncation, masked tokens, shares; and a row's draw does not depend on the others."""
+    generator = torch.Generator().manual_seed(vocabulary)
+    rows = 20 * len(RULES)
+    logits = spread * torch.randn(rows, vocabulary, generator=generator)
+    logits[::3, vocabulary // 2 :] = float("-inf")
+    params = [SamplingParams(**({"temperature": 1.0} | RULES[i % len(RULES)]), seed=i * 2**58 + i) for i in range(rows)]
+    positions = [i % 7 for i in range(rows)]
+    tokens, shares = draw(logits, params, positions, confidence=True)
+    for i in range(0, rows, 17):
+        assert draw(logits[i : i + 1], params[i : i + 1], positions[i : i + 1]).tokens == tokens[i : i + 1]
+    monkeypatch.setattr("engine.sampling.loaded", lambda: None)
+    want = draw(logits, params, positions, confidence=True)
+    assert tokens == want.tokens
+    assert shares == pytest.approx(want.confidence, rel=1e-4)
+    if vocabulary > 7:
+        assert len(set(tokens)) > rows // 4 * (spread < 4)
 
 
 def test_a_damaged_library_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
