@@ -1,0 +1,416 @@
+"""The Grafana dashboards: `python deploy/grafana/dashboards.py` writes them to dashboards/*.json.
+
+**Service** asks for vLLM's metric names only, so it works on a vLLM server too. **Speculation** is about drafting:
+what was promised, what came, and what it cost.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import panels
+from panels import Dashboard, Query, Row, heatmap, lines, mean, or_zero, quantile, quantiles, rate, ratio, stat
+
+DIRECTORY = Path(__file__).parent / "dashboards"
+
+TOKENS_PER_SECOND = "suffix: tokens/s"
+TOKENS = "suffix: tokens"
+FACTOR = "suffix:×"
+GREEN, YELLOW, RED = "green", "yellow", "red"
+
+ENDED = "vllm:request_success_total"
+ERROR_SHARE = ratio(f"({or_zero(rate(ENDED, finished_reason='error'))})", rate(ENDED))
+PREFIX_HITS = ratio(rate("vllm:prefix_cache_hits_total"), rate("vllm:prefix_cache_queries_total"))
+
+SERVICE = Dashboard(
+    "service",
+    "KnapServe / Service",
+    "What clients see and what the server is busy with. vLLM's metric names only: works on a vLLM server too.",
+    [
+        Row(
+            "At a glance",
+            [
+                stat("Running", "Requests in a batch now.", "short", panels.total("vllm:num_requests_running")),
+                stat(
+                    "Waiting",
+                    "Requests that wait for a place in the batch. Should come back to 0.",
+                    "short",
+                    panels.total("vllm:num_requests_waiting"),
+                    (1, YELLOW),
+                    (32, RED),
+                    below=GREEN,
+                ),
+                stat(
+                    "Output",
+                    "Tokens generated per second, all requests together.",
+                    TOKENS_PER_SECOND,
+                    rate("vllm:generation_tokens_total"),
+                ),
+                stat(
+                    "First token, p95",
+                    "19 of 20 requests have their first token within this time.",
+                    "s",
+                    quantile(0.95, "vllm:time_to_first_token_seconds"),
+                    (1, YELLOW),
+                    (5, RED),
+                    below=GREEN,
+                ),
+                stat(
+                    "Between tokens, p95",
+                    "19 of 20 gaps in a stream are shorter. 50 ms read as fluent.",
+                    "s",
+                    quantile(0.95, "vllm:inter_token_latency_seconds"),
+                    (0.1, YELLOW),
+                    (0.5, RED),
+                    below=GREEN,
+                ),
+                stat(
+                    "Errors",
+                    "Share of the requests that ended with an error of the server's. Anything above 0 is worth a look.",
+                    "percentunit",
+                    ERROR_SHARE,
+                    (0.0001, YELLOW),
+                    (0.01, RED),
+                    below=GREEN,
+                ),
+            ],
+        ),
+        Row(
+            "Latency",
+            [
+                lines(
+                    "Time to first token",
+                    "Arrival to first token: queue and prompt. Rises with the queue and with long prompts.",
+                    "s",
+                    *quantiles("vllm:time_to_first_token_seconds"),
+                ),
+                lines(
+                    "Inter-token latency",
+                    "Between the rounds of a request that bring tokens. With drafting a round brings several at once.",
+                    "s",
+                    *quantiles("vllm:inter_token_latency_seconds"),
+                ),
+                lines(
+                    "Time per output token",
+                    "Decode time of a request over its tokens after the first: what drafting is to lower.",
+                    "s",
+                    *quantiles("vllm:request_time_per_output_token_seconds"),
+                ),
+                lines(
+                    "Whole request",
+                    "Arrival to last token. Depends on how long the answers are.",
+                    "s",
+                    *quantiles("vllm:e2e_request_latency_seconds"),
+                ),
+                lines(
+                    "Where a request's time goes",
+                    "Means, stacked. Queue: add replicas. Prefill: long prompts, few prefix hits. Decode: the model.",
+                    "s",
+                    Query(mean("vllm:request_queue_time_seconds"), "queue"),
+                    Query(mean("vllm:request_prefill_time_seconds"), "prefill"),
+                    Query(mean("vllm:request_decode_time_seconds"), "decode"),
+                    stacked="normal",
+                ),
+                heatmap(
+                    "Inter-token latency, all of it",
+                    "Dark: where most gaps lie. A second band above is prompts of others being read in between.",
+                    "s",
+                    "vllm:inter_token_latency_seconds",
+                ),
+            ],
+        ),
+        Row(
+            "Throughput",
+            [
+                lines(
+                    "Tokens",
+                    "Generated, and prompt tokens, per second. Cached prompt tokens cost nothing.",
+                    TOKENS_PER_SECOND,
+                    Query(rate("vllm:generation_tokens_total"), "generated"),
+                    Query(rate("vllm:prompt_tokens_total"), "prompt"),
+                    Query(rate("vllm:prompt_tokens_cached_total"), "prompt, from the cache"),
+                ),
+                lines(
+                    "Tokens per round",
+                    "Prompt and generated tokens in one pass of the engine, mean. Higher is better use of the machine.",
+                    TOKENS,
+                    Query(mean("vllm:iteration_tokens_total"), "mean"),
+                ),
+                lines(
+                    "Lengths",
+                    "Tokens of prompts and answers, median and p95: what kind of traffic this is.",
+                    TOKENS,
+                    Query(quantile(0.5, "vllm:request_prompt_tokens"), "prompt p50"),
+                    Query(quantile(0.95, "vllm:request_prompt_tokens"), "prompt p95"),
+                    Query(quantile(0.5, "vllm:request_generation_tokens"), "answer p50"),
+                    Query(quantile(0.95, "vllm:request_generation_tokens"), "answer p95"),
+                ),
+            ],
+        ),
+        Row(
+            "Capacity",
+            [
+                lines(
+                    "Requests",
+                    "Running and waiting. Waiting with free K/V cache: raise --max-num-seqs. Without: add replicas.",
+                    "short",
+                    Query(panels.total("vllm:num_requests_running"), "running"),
+                    Query(panels.total("vllm:num_requests_waiting"), "waiting"),
+                ),
+                lines(
+                    "K/V cache in use",
+                    "By server. Near 100 % requests wait or are preempted.",
+                    "percentunit",
+                    Query(f"max by (instance) ({panels.selector('vllm:kv_cache_usage_perc')})", "{{instance}}"),
+                    most=1,
+                ),
+                lines(
+                    "Prefix cache hits, preemptions",
+                    "Share of looked-up prompt tokens that were cached; preemptions (right, should be 0).",
+                    "percentunit",
+                    Query(PREFIX_HITS, "hits"),
+                    Query(rate("vllm:num_preemptions_total"), "preemptions", right="ops"),
+                ),
+            ],
+        ),
+        Row(
+            "Ends and refusals",
+            [
+                lines(
+                    "Requests by how they ended",
+                    "stop and length are answers; abort: the client left; error: the server failed it.",
+                    "reqps",
+                    Query(rate(ENDED, by="finished_reason"), "{{finished_reason}}"),
+                    stacked="normal",
+                    width=12,
+                ),
+                lines(
+                    "Requests refused",
+                    "Not admitted, by reason. A full queue (429): add replicas, or raise --max-queued.",
+                    "reqps",
+                    Query(or_zero(rate("vllm:admission_rejections_total", by="reason"), "reason"), "{{reason}}"),
+                    stacked="normal",
+                    width=12,
+                ),
+            ],
+        ),
+    ],
+)
+
+ROUND = "knapserve_round_seconds_sum"
+REQUEST_ROUNDS = "knapserve_rounds_total"
+DRAFTED, ACCEPTED = "vllm:spec_decode_num_draft_tokens_total", "vllm:spec_decode_num_accepted_tokens_total"
+BY_POLICY = "{{policy}}"
+
+PER_ROUND = ratio(rate("vllm:generation_tokens_total"), rate(REQUEST_ROUNDS))
+BOUND = f"{PER_ROUND} * {ratio(rate(ROUND, phase='verify|other'), rate(ROUND))}"
+MEASURED = mean("knapserve_tpt_measured", by="policy")
+PREDICTED = mean("knapserve_tpt_predicted", by="policy")
+LENGTH = "knapserve_draft_length"
+NOTHING = "0|0.0"  # upper bound of the bucket of rounds that drafted nothing
+PLAIN_ROUNDS = rate(f"{LENGTH}_bucket", by="policy", le=NOTHING)
+DRAFTING_ROUNDS = f"({rate(f'{LENGTH}_count', by='policy')} - {PLAIN_ROUNDS})"
+FIRST_POSITIONS = rate("vllm:spec_decode_num_accepted_tokens_per_pos_total", by="position", position="[0-9]")
+DRAFTS = rate("vllm:spec_decode_num_drafts_total")
+
+
+SPECULATION = Dashboard(
+    "speculation",
+    "KnapServe / Speculation",
+    "Whether drafting pays: what plans promised, what came, what was skipped, and what deciding cost.",
+    [
+        Row(
+            "Does it pay?",
+            [
+                stat(
+                    "Speed over plain, at most",
+                    "Tokens per round × share of round time that plain decoding needs too. Below 1: drafting loses.",
+                    FACTOR,
+                    BOUND,
+                    (0.97, YELLOW),
+                    (1.05, GREEN),
+                    below=RED,
+                    decimals=2,
+                ),
+                stat(
+                    "Rate of one request",
+                    "Tokens per second of a request while it decodes, mean over its rounds.",
+                    TOKENS_PER_SECOND,
+                    mean("knapserve_tpt_measured"),
+                    decimals=0,
+                ),
+                stat(
+                    "Promise kept",
+                    "Rate that came over rate promised, of knapspec. Near 100 %: it knows what it chooses by.",
+                    "percentunit",
+                    f"({mean('knapserve_tpt_measured', policy='knapspec')})"
+                    f" / ({mean('knapserve_tpt_predicted', policy='knapspec')})",
+                    (0.6, YELLOW),
+                    (0.8, GREEN),
+                    below=RED,
+                ),
+                stat(
+                    "Acceptance",
+                    "Drafted tokens that the model accepted.",
+                    "percentunit",
+                    ratio(rate(ACCEPTED), rate(DRAFTED)),
+                    (0.25, YELLOW),
+                    (0.5, GREEN),
+                    below=RED,
+                ),
+                stat(
+                    "Tokens per round",
+                    "Of one request, the model's own token included. 1 is plain decoding.",
+                    TOKENS,
+                    PER_ROUND,
+                    decimals=2,
+                ),
+                stat(
+                    "Rounds that drafted",
+                    "The others decoded plainly: drafting was not expected to pay, or nothing is known yet.",
+                    "percentunit",
+                    f"1 - {rate(f'{LENGTH}_bucket', le=NOTHING)} / {rate(f'{LENGTH}_count')}",
+                ),
+            ],
+        ),
+        Row(
+            "Promised and measured",
+            [
+                lines(
+                    "Tokens per second, promised and measured",
+                    "TPT of one request, by policy. Far below: the machine is busier than its profile.",
+                    TOKENS_PER_SECOND,
+                    Query(MEASURED, f"{BY_POLICY} measured"),
+                    Query(f"{PREDICTED} > 0", f"{BY_POLICY} promised"),
+                ),
+                lines(
+                    "Acceptance, promised and measured",
+                    "Share of drafted tokens accepted. Measured is of all policies: compare where one is in use.",
+                    "percentunit",
+                    Query(ratio(rate(ACCEPTED), rate(DRAFTED)), "measured"),
+                    Query(f"{mean('knapserve_acceptance_predicted', by='policy')} > 0", f"{BY_POLICY} promised"),
+                    most=1,
+                ),
+                lines(
+                    "Speed over plain",
+                    "Upper bound; and each policy's rate over that of none, fair where they do not share rounds.",
+                    FACTOR,
+                    Query(BOUND, "all, at most"),
+                    Query(
+                        f"({MEASURED}) / on() group_left() ({mean('knapserve_tpt_measured', policy='none')})",
+                        f"{BY_POLICY} / none",
+                    ),
+                ),
+            ],
+        ),
+        Row(
+            "What drafts",
+            [
+                lines(
+                    "Draft length",
+                    "Tokens drafted in rounds that draft, mean. Longer where the sub-network is surer.",
+                    TOKENS,
+                    Query(
+                        f"{rate(f'{LENGTH}_sum', by='policy')} / ({DRAFTING_ROUNDS} > 0)",
+                        BY_POLICY,
+                    ),
+                ),
+                lines(
+                    "Acceptance by position",
+                    "Share of drafts accepted up to this position (0 is the first). Steep: drafts should be shorter.",
+                    "percentunit",
+                    Query(f"({FIRST_POSITIONS} > 0) / on() group_left() {DRAFTS}", "{{position}}"),
+                    most=1,
+                ),
+                lines(
+                    "Rounds by whether they drafted",
+                    "A request's rounds per second. Plain rounds of knapspec: drafting is not expected to pay.",
+                    "ops",
+                    Query(DRAFTING_ROUNDS, f"{BY_POLICY} drafted"),
+                    Query(PLAIN_ROUNDS, f"{BY_POLICY} plain"),
+                    stacked="normal",
+                ),
+                lines(
+                    "Skipped sublayers and context length",
+                    "Sublayers that drafts skip, mean. Longer contexts (right) make attention dearer: more goes.",
+                    "short",
+                    Query(
+                        f"{mean('knapserve_skipped_sublayers', by='policy, kind')} >= 0", f"{BY_POLICY} {{{{kind}}}}"
+                    ),
+                    Query(mean("knapserve_context_length"), "context", right=TOKENS),
+                    width=16,
+                ),
+                heatmap(
+                    "Context length",
+                    "Where in their context requests are while they decode, by rounds.",
+                    TOKENS,
+                    "knapserve_context_length",
+                ),
+            ],
+        ),
+        Row(
+            "What it costs",
+            [
+                lines(
+                    "Where a round's time goes",
+                    "Shares. draft is what speculation pays for; search should stay within --knapspec-budget (2 %).",
+                    "percentunit",
+                    Query(rate(ROUND, by="phase"), "{{phase}}"),
+                    stacked="percent",
+                ),
+                lines(
+                    "Reselections",
+                    "Plans decided anew, per second. Many changed: the context or the text keeps changing.",
+                    "ops",
+                    Query(rate("knapserve_reselections_total", by="outcome"), "{{outcome}}"),
+                    stacked="normal",
+                ),
+                lines(
+                    "Cost of a reselection",
+                    "Mean seconds in which a plan was decided anew; and the share of all round time (right).",
+                    "s",
+                    Query(mean("knapserve_reselection_seconds"), "one"),
+                    Query(
+                        ratio(rate("knapserve_reselection_seconds_sum"), rate(ROUND)),
+                        "share of round time",
+                        right="percentunit",
+                    ),
+                ),
+                lines(
+                    "Fallbacks to plain decoding",
+                    "Requests that stopped drafting, per second, by reason. Harmless; many mean drafts do not fit.",
+                    "ops",
+                    Query(rate("knapserve_fallback_total", by="policy, reason"), f"{BY_POLICY}: {{{{reason}}}}"),
+                ),
+                lines(
+                    "Profile correction",
+                    "Seen over predicted time of passes. 1: the profile is right. Held within 0.4 and 2.5.",
+                    FACTOR,
+                    Query(panels.selector("knapserve_profile_error_ratio"), "{{pass}} {{instance}}"),
+                    least=None,
+                ),
+                panels.table(
+                    "Latency profile in use",
+                    "What plans are priced by. A server on other hardware than its profile's prices them wrongly.",
+                    panels.selector("knapserve_profile_info"),
+                    "instance",
+                    "hardware",
+                    "dtype",
+                    "file",
+                ),
+            ],
+        ),
+    ],
+)
+
+DASHBOARDS = (SERVICE, SPECULATION)
+
+
+def written(dashboard: Dashboard) -> str:
+    return json.dumps(dashboard.json(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    for dashboard in DASHBOARDS:
+        (DIRECTORY / f"{dashboard.name}.json").write_text(written(dashboard), "utf-8")

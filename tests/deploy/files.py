@@ -1,0 +1,37 @@
+"""What is deployed, as files, and the programs that read it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PROMETHEUS = ROOT / "deploy" / "prometheus"
+
+
+def documents(path: str) -> list[Any]:
+    """The YAML documents of a file."""
+    return list(yaml.safe_load_all((ROOT / path).read_text("utf-8")))
+
+
+def rules(name: str) -> list[dict[str, Any]]:
+    """All rules of a file of them."""
+    (content,) = documents(f"deploy/prometheus/rules/{name}.yml")
+    return [rule for group in content["groups"] for rule in group["rules"]]
+
+
+def program(name: str) -> str:
+    """A program's path; the test is skipped where it is not installed."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed (apt-get install prometheus)")
+    return found
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)

@@ -1,0 +1,41 @@
+"""Rules as promtool sees them: valid, and each alert provoked by made-up series (alerts_test.yml)."""
+
+from __future__ import annotations
+
+from files import PROMETHEUS, documents, program, rules, run
+
+
+def test_the_configuration_is_valid() -> None:
+    checked = run(program("promtool"), "check", "config", str(PROMETHEUS / "prometheus.yml"))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "2 rule files found" in checked.stdout
+
+
+def test_alerts_fire_when_provoked_and_only_then() -> None:
+    tested = run(program("promtool"), "test", "rules", "tests/deploy/alerts_test.yml")
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
+def test_no_alert_is_untested() -> None:
+    (content,) = documents("tests/deploy/alerts_test.yml")
+    expected = {
+        sample["labels"].partition('alertname="')[2].partition('"')[0]
+        for group in content["tests"]
+        for test in group["promql_expr_test"]
+        for sample in test["exp_samples"]
+    }
+    assert {rule["alert"] for rule in rules("alerts")} == expected - {""}
+
+
+def test_every_alert_says_what_to_do() -> None:
+    for rule in rules("alerts"):
+        assert rule["labels"]["severity"] in {"critical", "warning", "info"}
+        assert set(rule["annotations"]) == {"summary", "description"}
+        assert len(rule["annotations"]["description"]) > 80
+
+
+def test_recorded_series_are_used() -> None:
+    """By alerts, by other records, or named for people in the manual."""
+    text = " ".join(rule["expr"] for name in ("alerts", "recording") for rule in rules(name))
+    manual = "".join((PROMETHEUS.parents[1] / "docs" / "operations.md").read_text("utf-8").split())
+    assert not [rule["record"] for rule in rules("recording") if rule["record"] not in text + manual]

@@ -1,0 +1,226 @@
+"""Image, Compose files and manifests: valid by their schemas, and true of what they start."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import tomllib
+import zipfile
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+from files import ROOT, documents, run
+
+from engine.config import EngineConfig
+from server.config import ServerConfig
+from server.lifecycle import _GRACE
+from server.serve import _FLUSH
+
+BIN = Path(sys.executable).parent
+DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+COPIED = [word for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.MULTILINE) for word in line.split()[:-1]]
+SETTINGS = {f"KNAPSERVE_{name.upper()}" for kind in (ServerConfig, EngineConfig) for name in kind.__dataclass_fields__}
+STOPPING = ServerConfig().shutdown_timeout + _GRACE + _FLUSH  # seconds from SIGTERM to the end, at most
+COMPOSE_FILES = ("docker-compose.yml", "docker-compose.gpu.yml")
+
+
+def instruction(name: str) -> str:
+    (found,) = re.findall(rf"^{name} (.+)$", DOCKERFILE, re.MULTILINE)
+    return str(found)
+
+
+def services() -> dict[str, Any]:
+    (compose,) = documents("docker-compose.yml")
+    return dict(compose["services"])
+
+
+def manifest(kind: str) -> Any:
+    (found,) = (one for one in documents("deploy/kubernetes/knapserve.yaml") if one["kind"] == kind)
+    return found
+
+
+def server_container() -> dict[str, Any]:
+    (container,) = manifest("Deployment")["spec"]["template"]["spec"]["containers"]
+    return dict(container)
+
+
+# -- the image --------------------------------------------------------------------------------------------------------
+
+
+def test_hadolint_has_nothing_to_say() -> None:
+    linted = run(str(BIN / "hadolint"), "--failure-threshold", "style", "Dockerfile")
+    assert linted.returncode == 0, linted.stdout
+
+
+def test_the_image_holds_the_torch_of_the_makefile() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (version,) = re.findall(r"^ARG TORCH=(.+)$", DOCKERFILE, re.MULTILINE)
+    pin = f"torch=={version}"
+    assert pin in project["dependencies"]
+    assert pin in (ROOT / "Makefile").read_text("utf-8")
+
+
+def test_what_is_copied_makes_the_whole_package(tmp_path: Path) -> None:
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    assert {line[1:] for line in ignored if line.startswith("!")} == set(COPIED)
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in COPIED:
+        path = ROOT / name
+        if path.is_dir():
+            shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(path, source)
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path))
+    built = run(sys.executable, "-m", "pip", "wheel", *options, str(source))
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("knapserve-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    code = {path.relative_to(source).as_posix() for folder in ("engine", "profiles", "server")
+            for path in (source / folder).rglob("*.py")}  # fmt: skip
+    data = {"engine/embedded/config.json", "engine/native/kernels.cpp", "server/page.html"}
+    data |= {path.relative_to(source).as_posix() for path in (source / "engine/embedded").glob("*.safetensors")}
+    assert {*code, *data} <= names
+
+
+def test_the_user_is_not_root() -> None:
+    assert instruction("USER") == "10001:10001"
+    security = manifest("Deployment")["spec"]["template"]["spec"]["securityContext"]
+    assert security["runAsNonRoot"]
+    assert {security["runAsUser"], security["runAsGroup"], security["fsGroup"]} == {10001}
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_the_health_check_asks_health(status: int) -> None:
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status if self.path == "/health" else 404)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    python, *arguments = json.loads(instruction("HEALTHCHECK").partition("CMD ")[2])
+    assert python == "python"
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        environment = os.environ | {"KNAPSERVE_PORT": str(server.server_port)}
+        checked = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, timeout=30)
+    assert (checked.returncode == 0) == (status == 200)
+
+
+@pytest.mark.parametrize(("device", "index"), [("cpu", "whl/cpu"), ("cuda", None), ("tpu", None)])
+def test_the_device_chooses_the_torch(device: str, index: str | None, tmp_path: Path) -> None:
+    (step,) = (step for step in re.findall(r"^RUN (.+)$", DOCKERFILE, re.MULTILINE) if "torch==" in step)
+    pip = tmp_path / "pip"
+    pip.write_text('#!/bin/sh\necho "$@"\n')
+    pip.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.defpath}", "DEVICE": device, "TORCH": "1.2.3"}
+    made = subprocess.run(["sh", "-c", step], env=environment, capture_output=True, text=True, timeout=30)
+    assert (made.returncode == 0) == (device != "tpu")
+    assert ("install torch==1.2.3" in made.stdout) == (device != "tpu")
+    assert ("--index-url" in made.stdout) == (index is not None)
+    assert index is None or made.stdout.endswith(f"{index}\n")
+
+
+# -- Compose ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", COMPOSE_FILES)
+def test_compose_files_fit_the_schema(name: str) -> None:
+    checked = run(str(BIN / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", name)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_foreign_images_are_pinned() -> None:
+    for name, service in services().items():
+        if "build" not in service:
+            assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", service["image"]), name
+
+
+def test_what_compose_mounts_is_there() -> None:
+    (compose,) = documents("docker-compose.yml")
+    for service in services().values():
+        for mount in service["volumes"]:
+            source = re.sub(r"\$\{\w+:-(\w+)\}", r"\1", mount).split(":")[0]
+            assert (ROOT / source).is_dir() if source.startswith(".") else source in compose["volumes"]
+
+
+def test_prometheus_scrapes_the_service_of_the_server() -> None:
+    (config,) = documents("deploy/prometheus/prometheus.yml")
+    (job,) = config["scrape_configs"]
+    (target,) = job["static_configs"][0]["targets"]
+    host, port = target.split(":")
+    assert services()[host]["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert instruction("EXPOSE") == port
+
+
+# -- Kubernetes -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Service"])
+def test_manifests_fit_the_schema(kind: str) -> None:
+    kubernetes_validate.validate(manifest(kind), "1.34", strict=True)
+
+
+def test_services_and_monitors_find_the_pods() -> None:
+    (monitor,) = documents("deploy/kubernetes/servicemonitor.yaml")
+    deployment, service = manifest("Deployment"), manifest("Service")
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert deployment["spec"]["selector"]["matchLabels"] == labels == service["spec"]["selector"]
+    assert monitor["spec"]["selector"]["matchLabels"] == service["metadata"]["labels"]
+    assert service["metadata"]["name"] == "knapserve"  # the job that the alerts ask for
+    (port,) = service["spec"]["ports"]
+    (container_port,) = server_container()["ports"]
+    assert port["targetPort"] == container_port["name"]
+    assert monitor["spec"]["endpoints"][0]["port"] == port["name"]
+    assert str(container_port["containerPort"]) == instruction("EXPOSE")
+
+
+def test_probes_ask_endpoints_that_exist() -> None:
+    container = server_container()
+    paths = {name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "readiness", "liveness")}
+    assert paths == {"startup": "/health", "readiness": "/health", "liveness": "/live"}
+
+
+def test_what_is_written_lies_on_volumes() -> None:
+    written = set(re.findall(r"/var/\w+/knapserve", DOCKERFILE))
+    assert written == {"/var/lib/knapserve", "/var/cache/knapserve"}
+    assert {*written, "/models", "/tmp"} == {mount["mountPath"] for mount in server_container()["volumeMounts"]}
+    compose = services()["server"]
+    assert {*written, "/models"} == {mount.rpartition("}")[2].split(":")[1] for mount in compose["volumes"]}
+
+
+# -- both -------------------------------------------------------------------------------------------------------------
+
+
+def test_there_is_time_to_drain() -> None:
+    pod = manifest("Deployment")["spec"]["template"]["spec"]
+    sleep = server_container()["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert pod["terminationGracePeriodSeconds"] >= STOPPING + sleep
+    assert int(services()["server"]["stop_grace_period"].removesuffix("s")) >= STOPPING
+
+
+def test_settings_exist() -> None:
+    texts = [DOCKERFILE, *((ROOT / name).read_text("utf-8") for name in (*COMPOSE_FILES, "docs/operations.md"))]
+    texts.append((ROOT / "deploy/kubernetes/knapserve.yaml").read_text("utf-8").partition("spec:")[2])
+    named = {name for text in texts for name in re.findall(r"KNAPSERVE_[A-Z_]+", text)}
+    assert named <= SETTINGS
+    assert "KNAPSERVE_HOST" in named
+
+
+def test_the_servers_arguments_are_understood() -> None:
+    from server.cli import _parser
+
+    assert instruction("ENTRYPOINT") == '["knapserve"]'
+    assert instruction("CMD") == '["serve"]'
+    arguments = server_container()["args"]
+    assert _parser(arguments[:2]).parse_args(arguments).command == "serve"
+    assert manifest("Deployment")["spec"]["template"]["spec"]["enableServiceLinks"] is False

@@ -1,0 +1,191 @@
+"""A real Prometheus scrapes a real server under load: every query returns data, and alerts fire when provoked."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from dashboards import DASHBOARDS
+from files import PROMETHEUS, program, rules
+from serving import CONFIG, MODEL, PATIENCE, Process, until
+
+PROMPTS = (
+    "Tell me a story about a small bear and a hill, and then one about a hungry cat and a mirror.",
+    "Write SQL.\n\nbooks(id, title, author, year, price)\n\nShow author and year of all books sorted by year.",
+)
+# Policy fixed is forced to lose: nothing of the model drafts, and never gives up early.
+LOSING = ("--fixed-plan", "0" * 2 * CONFIG["num_hidden_layers"], "--fixed-gamma", "8", "--draft-confidence", "0")
+INTERVAL = 0.5  # seconds between scrapes; the rules' windows and patience are shortened to fit
+WINDOWS = {"5m": "4s", "1m": "3s"}
+
+
+class Prometheus:
+    """Debian's Prometheus with our configuration, watching one server."""
+
+    def __init__(self, directory: Path, target: str) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text("utf-8"))
+        interval = f"{INTERVAL * 1000:g}ms"
+        config["global"] = dict.fromkeys(("scrape_interval", "scrape_timeout", "evaluation_interval"), interval)
+        config["scrape_configs"][0]["static_configs"] = [{"targets": [target]}]
+        (directory / "rules").mkdir()
+        (directory / "prometheus.yml").write_text(yaml.safe_dump(config))
+        for source in (PROMETHEUS / "rules").iterdir():
+            text = re.sub(r"\[(\w+)\]", lambda found: f"[{WINDOWS.get(found[1], found[1])}]", source.read_text("utf-8"))
+            (directory / "rules" / source.name).write_text(re.sub(r"\bfor: \w+", "for: 0s", text))
+        self.http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)
+        with (directory / "log").open("w") as log:
+            self.popen = subprocess.Popen(
+                [
+                    program("prometheus"),
+                    f"--config.file={directory / 'prometheus.yml'}",
+                    f"--storage.tsdb.path={directory / 'data'}",
+                    f"--web.listen-address=127.0.0.1:{port}",
+                ],
+                stdout=log,
+                stderr=log,
+            )
+        until(self._ready, "Prometheus")
+
+    def _ready(self) -> bool:
+        try:
+            return self.http.get("/-/ready").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        reply = self.http.get("/api/v1/query", params={"query": expression}).json()
+        assert reply["status"] == "success", (expression, reply)
+        found: list[dict[str, Any]] = reply["data"]["result"]
+        return found
+
+    def answers(self, expression: str) -> bool:
+        """Whether there is at least one number."""
+        return any(not math.isnan(float(series["value"][1])) for series in self.query(expression))
+
+    def firing(self) -> set[str]:
+        return {series["metric"]["alertname"] for series in self.query('ALERTS{alertstate="firing"}')}
+
+    def until(self, condition: Callable[[], bool], what: object) -> None:
+        """Look again after every scrape: in between nothing changes."""
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, f"in vain waited for: {what}"
+            time.sleep(INTERVAL)
+
+    def close(self) -> None:
+        self.http.close()
+        self.popen.kill()
+        self.popen.wait()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    program("prometheus")
+    directory = tmp_path_factory.mktemp("server")
+    limits = ("--max-num-seqs", "2", "--max-queued", "2")
+    process = Process(directory / "log", "--profile-dir", str(directory / "profiles"), *limits, *LOSING)
+    engines = children(process.popen.pid)
+    yield process
+    for engine in engines:  # one that is stopped would not see its parent go
+        with suppress(ProcessLookupError):
+            os.kill(engine, signal.SIGKILL)
+    process.close()
+
+
+@pytest.fixture(scope="module")
+def prometheus(server: Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    watching = Prometheus(tmp_path_factory.mktemp("prometheus"), server.url.removeprefix("http://"))
+    yield watching
+    watching.close()
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+
+
+@contextmanager
+def load(server: Process, *policies: str) -> Iterator[None]:
+    """A client for each policy that asks one thing after the other, until the block ends."""
+    over = threading.Event()
+
+    def client(policy: str) -> None:
+        for prompt in itertools.cycle(PROMPTS):
+            body = {"messages": [{"role": "user", "content": prompt}], "draft_policy": policy, "max_tokens": 150}
+            try:
+                reply = server.http.post("/v1/chat/completions", json={"model": MODEL, "ignore_eos": True, **body})
+            except httpx.HTTPError:  # the server was stopped under it
+                return
+            if over.wait(0 if reply.status_code == 200 else INTERVAL):
+                return
+
+    threads = [threading.Thread(target=client, args=(policy,), daemon=True) for policy in policies]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def dashboard_queries() -> list[str]:
+    """As Grafana would send them."""
+    chosen = {"$model_name": MODEL, "$instance": ".+", "$__rate_interval": "10s"}
+    pattern = re.compile("|".join(map(re.escape, chosen)))
+    return [
+        pattern.sub(lambda found: chosen[found[0]], query.expression)
+        for dashboard in DASHBOARDS
+        for row in dashboard.rows
+        for panel in row.panels
+        for query in panel.queries
+    ]
+
+
+def test_every_query_returns_data(server: Process, prometheus: Prometheus) -> None:
+    recorded = [rule["record"] for rule in rules("recording")]
+    unanswered = set(dashboard_queries() + recorded)
+
+    def all_answered() -> bool:
+        unanswered.difference_update([query for query in unanswered if prometheus.answers(query)])
+        return not unanswered
+
+    with load(server, *("knapspec", "none", "fixed") * 2):  # two more than may run and wait
+        prometheus.until(all_answered, unanswered)
+        prometheus.until(lambda: "KnapServeRejecting" in prometheus.firing(), "the alert on refusals")
+        untrue = {"KnapServeDown", "KnapServeNotScraped", "KnapServeEngineStalled", "KnapServeRequestErrors"}
+        prometheus.until(lambda: not untrue & prometheus.firing(), f"quiet from {untrue}")
+
+
+def test_a_policy_that_loses_is_noticed(server: Process, prometheus: Prometheus) -> None:
+    losing = {"KnapServeAcceptanceCollapse", "KnapServeSlowerThanPlain"}
+    with load(server, "fixed"):
+        prometheus.until(lambda: losing <= prometheus.firing(), "the alerts on losing")
+    with load(server, "none"):
+        prometheus.until(lambda: not losing & prometheus.firing(), "plain decoding to end the alerts")
+
+
+def test_an_engine_that_stops_is_noticed_and_so_is_a_server_that_dies(server: Process, prometheus: Prometheus) -> None:
+    (engine,) = children(server.popen.pid)
+    with load(server, "none"):
+        until(lambda: server.metrics().total("vllm:num_requests_running") > 0, "a request that runs")
+        os.kill(engine, signal.SIGSTOP)
+        dead = {"KnapServeEngineStalled", "KnapServeDown"}
+        prometheus.until(lambda: dead & prometheus.firing() == {"KnapServeEngineStalled"}, "the alert on the engine")
+        server.popen.kill()
+        prometheus.until(lambda: "KnapServeDown" in prometheus.firing(), "the alert on the server")
