@@ -38,5 +38,5 @@ $(VENV)/.serve: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)/.test: $(VENV)/.serve
-	$(BIN)/python -m pip install --quiet --editable ".[test,plots]"
+	$(BIN)/python -m pip install --quiet --editable ".[test,browser,plots]"
 	touch $@

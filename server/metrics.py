@@ -8,9 +8,11 @@ choice, each being a request to the engine, as in vLLM.
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
+from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from engine.seam import Engine
 from engine.types import RequestRound, RequestTiming, RoundReport, TokenEvent
@@ -28,6 +30,10 @@ _ITERATION = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 _RATE = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 2000, 5000)
 _SHARE = tuple(tenth / 10 for tenth in range(1, 11))
 _POSITIONS = 32
+_CONTEXTS = (512, 2048, 8192, 32768)  # upper bounds of ranges of the context length that are told apart in a label
+_ENDS = ("stop", "length", "abort", "error")
+_REJECTIONS = ("queue_full", "draining", "unavailable", "invalid")
+_OUTCOMES = ("changed", "kept", "plain")
 _DRAFT = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 _SUBLAYERS = (0, 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80)
 
@@ -64,13 +70,18 @@ class Metrics:
         self.drafts = self._counter("spec_decode_num_drafts", "Drafts verified.")
         self.draft_tokens = self._counter("spec_decode_num_draft_tokens", "Tokens drafted.")
         self.accepted_tokens = self._counter("spec_decode_num_accepted_tokens", "Drafted tokens accepted.")
+        positions = [str(i) for i in range(_POSITIONS)]
         by_position = self._labelled(
-            "spec_decode_num_accepted_tokens_per_pos", "Drafted tokens accepted, by their position.", "position"
+            "spec_decode_num_accepted_tokens_per_pos",
+            "Drafted tokens accepted, by their position.",
+            "position",
+            positions,
         )
-        self.accepted_at = [by_position.labels(*self._values, str(i)) for i in range(_POSITIONS)]
-
-        self.success = self._labelled("request_success", "Requests that ended, by reason.", "finished_reason")
-        self.rejections = self._labelled("admission_rejections", "Requests not admitted, by reason.", "reason")
+        self.accepted_at = [by_position.labels(*self._values, position) for position in positions]
+        self.success = self._labelled("request_success", "Requests that ended, by reason.", "finished_reason", _ENDS)
+        self.rejections = self._labelled(
+            "admission_rejections", "Requests not admitted, by reason.", "reason", _REJECTIONS
+        )
 
         self.ttft = self._histogram("time_to_first_token_seconds", "From arrival to the first token.", _FIRST_TOKEN)
         self.inter_token = self._histogram(
@@ -88,6 +99,13 @@ class Metrics:
 
         self._policies = _PolicyMetrics(self.registry, tokens)
         self._policy_children: dict[str, _PolicyChildren] = {}
+        self._children(engine.info.default_policy)
+        self._engine_state(engine)
+        ProcessCollector(registry=self.registry)
+        engine.add_listener(self.round)
+
+    def _engine_state(self, engine: Engine) -> None:
+        """What rounds cost, what they are priced by, and whether there are any."""
         phases = Histogram(
             "knapserve_round_seconds", "Seconds of a round.", ["phase"], buckets=_ROUND, registry=self.registry
         )
@@ -101,8 +119,12 @@ class Metrics:
         self._draft_error, self._verify_error = error.labels("draft"), error.labels("verify")
         labels = ("file", "hardware", "dtype")
         profile = Gauge("knapserve_profile_info", "The latency profile in use.", labels, registry=self.registry)
-        profile.labels(engine.info.profile_file, engine.info.profile_hardware, engine.info.dtype).set(1)
-        engine.add_listener(self.round)
+        file = Path(engine.info.profile_file).name
+        profile.labels(file, engine.info.profile_hardware, engine.info.dtype).set(1)
+        age = Gauge(
+            "knapserve_heartbeat_age_seconds", "Since the engine last showed that it lives.", registry=self.registry
+        )
+        age.set_function(lambda: engine.stats().heartbeat_age)
 
     def _gauge(self, name: str, text: str) -> Gauge:
         return Gauge(f"vllm:{name}", text, self._names, registry=self.registry).labels(*self._values)
@@ -114,8 +136,12 @@ class Metrics:
         metric = Histogram(f"vllm:{name}", text, self._names, buckets=bounds, registry=self.registry)
         return metric.labels(*self._values)
 
-    def _labelled(self, name: str, text: str, label: str) -> Counter:
-        return Counter(f"vllm:{name}", text, (*self._names, label), registry=self.registry)
+    def _labelled(self, name: str, text: str, label: str, values: Sequence[str]) -> Counter:
+        """A counter by `label`; at zero from the start, for a rate misses the step from nothing to one."""
+        counter = Counter(f"vllm:{name}", text, (*self._names, label), registry=self.registry)
+        for value in values:
+            counter.labels(*self._values, value)
+        return counter
 
     def finished(self, reason: str) -> None:
         self.success.labels(*self._values, reason).inc()
@@ -172,38 +198,45 @@ class _PolicyMetrics:
         def histogram(name: str, text: str, bounds: Sequence[float], *labels: str) -> Histogram:
             return Histogram(f"knapserve_{name}", text, ["policy", *labels], buckets=bounds, registry=registry)
 
-        self.rounds = Counter("knapserve_rounds", "A request's rounds with tokens.", ["policy"], registry=registry)
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"knapserve_{name}", text, ["policy", *labels], registry=registry)
+
+        self.rounds = counter("rounds", "A request's rounds with tokens.")
+        self.drafted = counter("draft_tokens", "Tokens drafted.")
+        self.accepted = counter("accepted_tokens", "Drafted tokens accepted.")
         self.predicted = histogram("tpt_predicted", "Tokens per second that the plan in use promised.", _RATE)
+        self.plain = histogram("tpt_plain", "Tokens per second that plain decoding would have brought.", _RATE)
         self.measured = histogram("tpt_measured", "Tokens per second of rounds without prompt tokens.", _RATE)
         self.acceptance = histogram("acceptance_predicted", "Acceptance rate that the plan in use promised.", _SHARE)
         self.draft_length = histogram("draft_length", "Tokens drafted per round.", _DRAFT)
-        self.skipped = histogram("skipped_sublayers", "Sublayers the draft skipped.", _SUBLAYERS, "kind")
-        self.context = histogram("context_length", "Tokens of context, per round.", tokens)
-        self.reselections = Counter(
-            "knapserve_reselections", "Plans decided anew, by outcome.", ["policy", "outcome"], registry=registry
+        self.skipped = histogram(
+            "skipped_sublayers", "Sublayers the draft skipped, by context length.", _SUBLAYERS, "kind", "context"
         )
+        self.context = histogram("context_length", "Tokens of context, per round.", tokens)
+        self.reselections = counter("reselections", "Plans decided anew, by outcome.", "outcome")
         self.reselection_seconds = histogram(
             "reselection_seconds", "Seconds of rounds in which plans were decided anew, spent on that.", _ROUND
         )
-        self.fallbacks = Counter(
-            "knapserve_fallback", "Requests that went over to plain decoding.", ["policy", "reason"], registry=registry
-        )
+        self.fallbacks = counter("fallback", "Requests that went over to plain decoding.", "reason")
 
 
 class _PolicyChildren:
     """The metrics of one policy."""
 
     def __init__(self, families: _PolicyMetrics, policy: str) -> None:
-        self._policy = policy
         self._rounds = families.rounds.labels(policy)
+        self._drafted = families.drafted.labels(policy)
+        self._accepted = families.accepted.labels(policy)
         self._predicted = families.predicted.labels(policy)
+        self._plain = families.plain.labels(policy)
         self._measured = families.measured.labels(policy)
         self._acceptance = families.acceptance.labels(policy)
         self._draft_length = families.draft_length.labels(policy)
-        self._skipped_attention = families.skipped.labels(policy, "attention")
-        self._skipped_mlp = families.skipped.labels(policy, "mlp")
+        ranges = [str(bound) for bound in _CONTEXTS] + ["inf"]
+        self._skipped_attention = [families.skipped.labels(policy, "attention", name) for name in ranges]
+        self._skipped_mlp = [families.skipped.labels(policy, "mlp", name) for name in ranges]
         self._context = families.context.labels(policy)
-        self._reselections = families.reselections
+        self._reselections = {outcome: families.reselections.labels(policy, outcome) for outcome in _OUTCOMES}
         self.reselection_seconds = families.reselection_seconds.labels(policy)
         self._slower = families.fallbacks.labels(policy, "slower_than_plain")
 
@@ -213,17 +246,22 @@ class _PolicyChildren:
         self._draft_length.observe(part.drafted)
         self._context.observe(part.context_length)
         if part.drafted:
-            self._skipped_attention.observe(part.skipped_attention)
-            self._skipped_mlp.observe(part.skipped_mlp)
+            self._drafted.inc(part.drafted)
+            self._accepted.inc(part.accepted)
+            where = bisect_left(_CONTEXTS, part.context_length)
+            self._skipped_attention[where].observe(part.skipped_attention)
+            self._skipped_mlp[where].observe(part.skipped_mlp)
         if measured is not None:
             self._measured.observe(measured)
-            # Only beside a measurement, so that the means of both cover the same rounds.
+            # Only beside a measurement, so that the means of all cover the same rounds.
             if part.predicted_tpt is not None:
                 self._predicted.observe(part.predicted_tpt)
+            if part.plain_tpt is not None:
+                self._plain.observe(part.plain_tpt)
         if part.predicted_acceptance is not None:
             self._acceptance.observe(part.predicted_acceptance)
         if part.reselected is not None:
-            self._reselections.labels(self._policy, part.reselected).inc()
+            self._reselections[part.reselected].inc()
             if part.reselected == "plain":
                 self._slower.inc()
 

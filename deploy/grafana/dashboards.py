@@ -224,10 +224,11 @@ SPECULATION = Dashboard(
             "Does it pay?",
             [
                 stat(
-                    "Speed over plain, at most",
-                    "Tokens per round × share of round time that plain decoding needs too. Below 1: drafting loses.",
+                    "Speed over plain",
+                    "Rate that came over what plain decoding would have brought, of knapspec. Below 1: drafting loses.",
                     FACTOR,
-                    BOUND,
+                    f"({mean('knapserve_tpt_measured', policy='knapspec')})"
+                    f" / ({mean('knapserve_tpt_plain', policy='knapspec')})",
                     (0.97, YELLOW),
                     (1.05, GREEN),
                     below=RED,
@@ -286,16 +287,24 @@ SPECULATION = Dashboard(
                 ),
                 lines(
                     "Acceptance, promised and measured",
-                    "Share of drafted tokens accepted. Measured is of all policies: compare where one is in use.",
+                    "Share of drafted tokens accepted, by policy. Measured far below promised: traffic has changed.",
                     "percentunit",
-                    Query(ratio(rate(ACCEPTED), rate(DRAFTED)), "measured"),
+                    Query(
+                        ratio(
+                            rate("knapserve_accepted_tokens_total", by="policy"),
+                            f"({rate('knapserve_draft_tokens_total', by='policy')} > 0)",
+                        ),
+                        f"{BY_POLICY} measured",
+                    ),
                     Query(f"{mean('knapserve_acceptance_predicted', by='policy')} > 0", f"{BY_POLICY} promised"),
                     most=1,
                 ),
                 lines(
                     "Speed over plain",
-                    "Upper bound; and each policy's rate over that of none, fair where they do not share rounds.",
+                    "Over plain decoding as priced for the same rounds; what tokens per round allow at most, for any "
+                    "policy; and over the rate of policy none, fair where they do not share rounds.",
                     FACTOR,
+                    Query(f"({MEASURED}) / (({mean('knapserve_tpt_plain', by='policy')}) > 0)", f"{BY_POLICY} / plain"),
                     Query(BOUND, "all, at most"),
                     Query(
                         f"({MEASURED}) / on() group_left() ({mean('knapserve_tpt_measured', policy='none')})",
@@ -333,10 +342,12 @@ SPECULATION = Dashboard(
                 ),
                 lines(
                     "Skipped sublayers and context length",
-                    "Sublayers that drafts skip, mean. Longer contexts (right) make attention dearer: more goes.",
+                    "Sublayers that drafts skip, mean, by context length up to so many tokens. Longer contexts (right: "
+                    "mean) make attention dearer: more of it goes.",
                     "short",
                     Query(
-                        f"{mean('knapserve_skipped_sublayers', by='policy, kind')} >= 0", f"{BY_POLICY} {{{{kind}}}}"
+                        f"{mean('knapserve_skipped_sublayers', by='context, kind')} >= 0",
+                        "{{kind}}, up to {{context}}",
                     ),
                     Query(mean("knapserve_context_length"), "context", right=TOKENS),
                     width=16,
@@ -389,6 +400,12 @@ SPECULATION = Dashboard(
                     FACTOR,
                     Query(panels.selector("knapserve_profile_error_ratio"), "{{pass}} {{instance}}"),
                     least=None,
+                ),
+                lines(
+                    "Sign of life",
+                    "Seconds since the engine showed that it lives. Beyond --heartbeat-timeout /health says 503.",
+                    "s",
+                    Query(panels.selector("knapserve_heartbeat_age_seconds"), "{{instance}}"),
                 ),
                 panels.table(
                     "Latency profile in use",

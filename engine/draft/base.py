@@ -35,6 +35,7 @@ class Plan:
     pass_worth: float = 0.0
     predicted_tpt: float | None = None  # tokens per second
     predicted_acceptance: float | None = None
+    plain_tpt: float | None = None  # what decoding plainly would bring instead
 
     @property
     def skipped_attention(self) -> int:

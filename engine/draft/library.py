@@ -106,7 +106,7 @@ class Library:
         """Plain decoding of all these requests."""
         trust = self._plain[size(len(contexts))].factor(round)
         promise = trust / (self._costs.verify_pass(len(contexts), contexts) + self._costs.overhead)
-        return Choice(Plan(self._whole, 0, predicted_tpt=promise), 1.0, trust)
+        return Choice(Plan(self._whole, 0, predicted_tpt=promise, plain_tpt=promise), 1.0, trust)
 
     def best(
         self,
@@ -139,9 +139,10 @@ class Library:
             row = self._costs.verify_pass(requests + 1, contexts) - self._costs.verify_pass(requests, contexts)
             seconds = self._costs.draft_pass(unions[index], contexts) + max(row, 0.0)
             worth = _PASS_WORTH * requests * promise * seconds
-        plan = Plan(plans[index], gamma, confidence, worth, promise, min(accepted / drafted, 1.0))
-        assert plain.plan.predicted_tpt is not None
-        return Choice(plan, promise / plain.plan.predicted_tpt, float(trust[index]))
+        undrafted = plain.plan.predicted_tpt
+        assert undrafted is not None
+        plan = Plan(plans[index], gamma, confidence, worth, promise, min(accepted / drafted, 1.0), undrafted)
+        return Choice(plan, promise / undrafted, float(trust[index]))
 
     def rank(self, known: Mapping[Variants, np.ndarray], context: int) -> list[Variants]:
         """Plans with their counts [bins, 2], by the TPT that these promise a request alone; best first."""

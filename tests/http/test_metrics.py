@@ -84,9 +84,13 @@ def test_drafting_is_counted_by_policy() -> None:
         ("knapserve_acceptance_predicted_sum", (policy,)): 1.5,
         ("knapserve_draft_length_sum", (policy,)): 6,
         ("knapserve_context_length_sum", (policy,)): 18,
-        ("knapserve_skipped_sublayers_sum", (("kind", "attention"), policy)): 10,
-        ("knapserve_skipped_sublayers_sum", (("kind", "mlp"), policy)): 8,
+        ("knapserve_skipped_sublayers_sum", (("context", "512"), ("kind", "attention"), policy)): 10,
+        ("knapserve_skipped_sublayers_sum", (("context", "512"), ("kind", "mlp"), policy)): 8,
+        ("knapserve_skipped_sublayers_sum", (("context", "2048"), ("kind", "mlp"), policy)): 0,
+        ("knapserve_draft_tokens_total", (policy,)): 6,
+        ("knapserve_accepted_tokens_total", (policy,)): 2,
         ("knapserve_reselections_total", (("outcome", "changed"), policy)): 1,
+        ("knapserve_reselections_total", (("outcome", "plain"), policy)): 0,
         ("knapserve_round_seconds_sum", (("phase", "draft"),)): 0.5,
         ("knapserve_profile_info", (("dtype", "float32"), ("file", "fake.json"), ("hardware", "abacus"))): 1,
     }
@@ -95,7 +99,7 @@ def test_drafting_is_counted_by_policy() -> None:
 
 def test_what_decisions_cost_and_prices_are_corrected_by() -> None:
     metrics = Metrics(FakeEngine(), "fake/model")
-    fell = RequestRound("a", "knapspec", 3, 4, 2, 4, 9, 5, 4, 60.0, 0.75, "plain")
+    fell = RequestRound("a", "knapspec", 3, 4, 2, 4, 9, 5, 4, 60.0, 0.75, "plain", plain_tpt=40.0)
     quiet = replace(fell, accepted=0, reselected=None)
     report = RoundReport((), (fell, quiet), 2, 0, 0.5, 8, 0, 0.25, 0.25, 0.125, 0.0, 0, 0, 0, 1.5, 0.75)
     for one in (report, replace(report, rounds=(quiet,)), replace(report, search_seconds=0.0)):
@@ -104,6 +108,8 @@ def test_what_decisions_cost_and_prices_are_corrected_by() -> None:
     policy = ("policy", "knapspec")
     assert found["knapserve_profile_error_ratio", (("pass", "draft"),)] == 1.5
     assert found["knapserve_profile_error_ratio", (("pass", "verify"),)] == 0.75
+    for name, mean in {"tpt_predicted": 60, "tpt_plain": 40}.items():
+        assert found[f"knapserve_{name}_sum", (policy,)] == mean * found["knapserve_tpt_measured_count", (policy,)] > 0
     assert found["knapserve_reselection_seconds_sum", (policy,)] == 0.125
     assert found["knapserve_reselection_seconds_count", (policy,)] == 1
     assert found["knapserve_fallback_total", (policy, ("reason", "slower_than_plain"))] == 2
@@ -118,6 +124,10 @@ def test_gauges_show_the_present() -> None:
     assert vllm(found, "num_requests_running") == 2
     assert vllm(found, "num_requests_waiting") == 0
     assert vllm(found, "kv_cache_usage_perc") == 0.5
+    assert found["knapserve_heartbeat_age_seconds", ()] >= 0
+    assert found["process_cpu_seconds_total", ()] > 0
+    for reason in ("queue_full", "draining", "unavailable", "invalid"):
+        assert vllm(found, "admission_rejections_total", reason=reason) == 0, "counted from zero on"
 
 
 def test_refusals_and_failures_are_counted() -> None:

@@ -1,0 +1,47 @@
+"""A real browser in front of a real server: Debian's chromium, driven by Playwright for Python."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))  # for `serving`
+sys.path.insert(0, str(Path(__file__).parent))
+pytest.register_assert_rewrite("visitor")
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
+    if CHROMIUM is None:
+        pytest.skip("the page's tests need chromium on the PATH")
+    from serving import PATIENCE
+
+    playwright.expect.set_options(timeout=1000 * PATIENCE)
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens pages; whatever they complained of or asked of others fails the test."""
+    from visitor import Visitor
+
+    visitors: list[Visitor] = []
+
+    def visit(url: str, **options: Any) -> Visitor:
+        visitors.append(Visitor(browser, url, options))
+        return visitors[-1]
+
+    yield visit
+    for visitor in visitors:
+        visitor.leave()

@@ -1,0 +1,507 @@
+"""The web page as its users meet it: keyboard, colours, figures, errors, small screens, a server that goes away."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving import Process, until
+
+pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
+
+from playwright.sync_api import Page, expect
+from visitor import Visitor
+
+Visit = Callable[..., Visitor]
+
+STORY = "Tell me a story about a small bear and a hill."
+CODE = "Write a short function which should cube a given number."
+LONG = {"limit": "3500", "others": '{"ignore_eos": true}'}  # seconds of work: far more than what a test waits for
+# It must draft, with plans that change; one request runs and one waits, so that a queue is soon full.
+FLAGS = (
+    *("--knapspec-min-skip=0.3", "--knapspec-max-skip=0.6", "--max-model-len=4096"),
+    *("--max-num-seqs=1", "--max-queued=1", "--keepalive-seconds=0.2"),
+)
+
+
+@pytest.fixture(scope="module")
+def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("profiles")
+
+
+@pytest.fixture(scope="module")
+def shared_server(browser: Any, profiles: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    process = Process(tmp_path_factory.mktemp("log") / "stderr", "--profile-dir", str(profiles), *FLAGS)
+    yield process
+    process.close()
+    assert "Traceback" not in process.log
+
+
+def running(server: Process) -> float:
+    metrics = server.metrics()
+    return metrics.total("vllm:num_requests_running") + metrics.total("vllm:num_requests_waiting")
+
+
+@pytest.fixture
+def server(shared_server: Process) -> Iterator[Process]:
+    """Idle before a test and after it."""
+    yield shared_server
+    until(lambda: running(shared_server) == 0, "an idle server")
+
+
+@pytest.fixture
+def visitor(server: Process, visit: Visit) -> Visitor:
+    return visit(server.url).ready()
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def test_text_streams_and_drafted_tokens_are_coloured(server: Process, visitor: Visitor) -> None:
+    """Colours, counts, plans and rates on the page are those of the stream, and those of the server's counters."""
+    names = ("vllm:spec_decode_num_accepted_tokens_total", "vllm:spec_decode_num_draft_tokens_total")
+    before = server.metrics()
+    assert visitor.focused() == "text"
+    seen = visitor["#log"].evaluate_handle(
+        """(log) => { const seen = []; const look = () => seen.push(log.querySelectorAll(".assistant span").length);
+                      new MutationObserver(look).observe(log, { childList: true, subtree: true }); return seen; }"""
+    )
+    stream = visitor.ask(STORY)
+    counts = seen.json_value()
+    assert counts == sorted(counts)
+    assert len(set(counts)) > 5  # token by token, not at once
+    answer, figures = visitor.answer, stream.figures
+    assert figures["num_accepted_draft_tokens"] > 0
+    assert visitor.last_text.text_content() == stream.text
+    assert answer.locator(".drafted").count() == figures["num_accepted_draft_tokens"]
+    assert answer.locator(".drafted, .own").count() == stream.tokens
+    assert answer.locator(".own").count() == figures["num_rounds"]
+    spans = answer.locator(".drafted, .own").evaluate_all("(all) => all.map((e) => [e.textContent, e.className])")
+    assert spans == [[text, "own" if own else "drafted"] for r in stream.rounds for text, own in r["tokens"]]
+    drawn = answer.locator(".drafted").first.evaluate("(e) => getComputedStyle(e).backgroundColor")
+    assert drawn != answer.locator(".own").first.evaluate("(e) => getComputedStyle(e).backgroundColor")
+    after = server.metrics()
+    accepted, drafted = (int(after.total(name) - before.total(name)) for name in names)
+    assert (accepted, drafted) == (figures["num_accepted_draft_tokens"], figures["num_draft_tokens"])
+    expect(visitor["#tried"]).to_contain_text(f"{accepted} of {drafted}")
+    expect(visitor["#accepted"]).to_contain_text("%")
+    expect(visitor["#length"]).to_have_text(f"{figures['mean_acceptance_length']:.2f}")
+    expect(answer.locator(".facts")).to_contain_text(f"{accepted} of {drafted} drafted tokens accepted")
+    shown = float(visitor["#rate"].text_content() or "")
+    assert shown == pytest.approx(figures["tokens_per_second"], abs=0.51)  # whole numbers from 100 on
+    context = stream.rounds[-1]["context"] + len(stream.rounds[-1]["tokens"])
+    expect(visitor["#context"]).to_have_text(str(context))
+
+
+@pytest.mark.parametrize("policy", ["knapspec", "fixed", "layerskip"])
+def test_every_plan_is_a_strip_of_cells(visitor: Visitor, policy: str) -> None:
+    others = json.dumps({"ignore_eos": True, "draft_policy": policy})
+    stream = visitor.set(limit="500", others=others).ask(STORY)
+    assert stream.plans
+    strips = visitor["#plans .cells"]
+    expect(strips).to_have_count(len(stream.plans))
+    cells = [strip.locator("i").evaluate_all("(all) => all.map((e) => e.className)") for strip in strips.all()]
+    kinds = ("attention", "mlp")
+    expected = [[kinds[i % 2] + " run" * int(cell) for i, cell in enumerate(plan)] for plan in stream.plans]
+    assert cells == expected[::-1]  # the newest is on top
+    ranges = [[int(end) for end in text.split("–")] for text in visitor["#plans td:first-child"].all_text_contents()]
+    assert all(low < high for low, high in ranges)
+    assert [low for low, _ in ranges[:-1]] == [high for _, high in ranges[1:]]  # no gap, no overlap
+    last = stream.plans[-1]
+    words = f"{last[::2].count('1')} of {len(last) // 2} attention and {last[1::2].count('1')} of {len(last) // 2} MLP"
+    expect(visitor["#described"]).to_contain_text(words)
+    assert words in (strips.first.get_attribute("aria-label") or "")
+
+
+def test_a_plan_lasts_until_another_drafts(visitor: Visitor) -> None:
+    """A single round without a draft, as they come to time plain decoding, does not end a plan's line; two do."""
+    lines = visitor.page.evaluate(
+        """(plans) => {
+          const answer = new Answer(true), round = { tokens: [["x", true]], drafted: 0, accepted: 0 };
+          plans.forEach((plan, i) => answer.add({ ...round, plan, context: 10 + i }, i));
+          return answer.stretches.map(({ plan, from, to, rounds }) => [plan, from, to, rounds]);
+        }""",
+        [None, "1100", "1100", None, "1100", "1001", None, None, None, "1100"],
+    )
+    expected = [["1100", 11, 15, 4], ["1001", 15, 17, 2], [None, 17, 19, 2], ["1100", 19, 20, 1]]
+    assert lines == expected
+
+
+def test_plain_decoding_writes_the_same_text_without_drafts(server: Process, visitor: Visitor) -> None:
+    drafted = visitor.ask(STORY)
+    plans = visitor["#plans"].inner_html()
+    before = server.metrics().total("vllm:spec_decode_num_draft_tokens_total")
+    plain = visitor.compare()
+    expect(visitor[".note"].last).to_have_text("The same text, character by character.")
+    assert plain.text == drafted.text
+    assert visitor.last_text.text_content() == plain.text
+    assert visitor.answer.locator(".drafted").count() == 0
+    assert visitor.answer.locator(".own").count() == plain.tokens
+    expect(visitor.answer.locator(".facts")).to_contain_text("plain decoding")
+    ratio = float((visitor["#verdict"].text_content() or "").split()[0])
+    rates = [stream.figures["tokens_per_second"] for stream in (drafted, plain)]
+    assert ratio == pytest.approx(rates[0] / rates[1], abs=0.006)
+    visitor["#clear"].click()
+    visitor["#draft"].focus()
+    visitor.page.keyboard.press("Space")
+    again = visitor.ask(STORY)  # a chat of its own, so the same question
+    assert (again.text, again.request["draft_policy"]) == (drafted.text, "none")
+    assert visitor[".message .drafted"].count() == 0
+    assert server.metrics().total("vllm:spec_decode_num_draft_tokens_total") == before
+    assert plans  # what the drafting answer left stayed until the chat was cleared
+    visitor["#draft"].focus()
+    visitor.page.keyboard.press("Space")
+    assert "draft_policy" not in visitor.ask(STORY).request
+
+
+def test_a_chat_remembers_until_it_is_cleared(visitor: Visitor) -> None:
+    visitor.set(system="Be kind.", temperature="0.5", limit="", others='{"top_p": 0.9}')
+    first = visitor.ask("Hello!\nWho are you?")
+    system, question = {"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello!\nWho are you?"}
+    assert first.request["messages"] == [system, question]
+    assert (first.request["temperature"], first.request["top_p"]) == (0.5, 0.9)
+    assert "max_tokens" not in first.request
+    second = visitor.ask("Thanks.")
+    answered = {"role": "assistant", "content": first.text}
+    assert second.request["messages"] == [system, question, answered, {"role": "user", "content": "Thanks."}]
+    visitor["#clear"].click()
+    assert visitor[".message"].count() == 0
+    assert visitor.focused() == "text"
+    visitor.set(system="")
+    assert visitor.ask("Hi").request["messages"] == [{"role": "user", "content": "Hi"}]
+
+
+def test_clearing_a_running_chat_leaves_nothing_behind(server: Process, visitor: Visitor) -> None:
+    visitor.set(**LONG).type(STORY)
+    visitor.answer.locator(".drafted").first.wait_for(state="attached")
+    visitor["#clear"].click()
+    until(lambda: running(server) == 0, "the request to be cancelled")
+    visitor.set(limit="20", others="")
+    assert visitor.ask("Hi").request["messages"] == [{"role": "user", "content": "Hi"}]
+    assert visitor[".message"].count() == 2
+
+
+def test_an_example_is_a_question(visitor: Visitor) -> None:
+    example = visitor[".examples button"].last
+    question = example.text_content()
+    stream = visitor.set(limit="10").streamed(example.click)
+    assert stream.request["messages"] == [{"role": "user", "content": question}]
+    expect(visitor["#welcome"]).to_be_hidden()
+    visitor["#clear"].click()
+    expect(example).to_be_visible()
+
+
+def test_code_is_set_as_code(visitor: Visitor) -> None:
+    stream = visitor.ask(CODE)
+    assert "```" in stream.text
+    block = visitor.answer.locator("code")
+    style = block.evaluate("(e) => { const { fontFamily, whiteSpace, overflowX } = getComputedStyle(e);"
+                           " return [fontFamily, whiteSpace, overflowX]; }")  # fmt: skip
+    assert "monospace" in style[0]
+    assert style[1:] == ["pre", "auto"]
+    code = re.search(r"^```[^\n]*\n(.*)^```", stream.text, re.DOTALL | re.MULTILINE)
+    assert code
+    assert (block.text_content() or "").startswith(code[1])
+    assert visitor.last_text.text_content() == stream.text  # nothing is lost for copying
+
+
+def test_markup_is_only_text(visitor: Visitor) -> None:
+    question = '<img src=x onerror="document.title=1"><b>bold</b>'
+    visitor.set(limit="5").ask(question)
+    assert visitor[".message.user .text"].text_content() == question
+    assert visitor["#log img, #log b"].count() == 0
+
+
+def test_an_answer_of_one_round_has_no_rate(visitor: Visitor) -> None:
+    visitor.set(limit="1").ask("Hi")
+    expect(visitor["#rate"]).to_have_text("–")
+    expect(visitor.answer.locator(".facts")).to_contain_text("1 token ·")
+
+
+# -- stopping ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["Escape", "Stop", "reload"])
+def test_stopping_cancels_the_request(server: Process, visitor: Visitor, how: str) -> None:
+    made = server.metrics().total("vllm:generation_tokens_total")
+    visitor.set(**LONG).type(STORY)
+    tokens = visitor.answer.locator(".drafted, .own")
+    tokens.nth(20).wait_for(state="attached")
+    assert running(server) == 1
+    if how == "reload":
+        visitor.page.reload()
+        assert visitor[".message"].count() == 0
+        visitor.ready()
+    elif how == "Escape":
+        visitor.page.keyboard.press(how)
+    else:
+        visitor["#stop"].click()
+    until(lambda: running(server) == 0, "the request to be cancelled")
+    assert server.metrics().total("vllm:generation_tokens_total") - made < int(LONG["limit"])
+    if how != "reload":
+        expect(visitor.answer.locator(".facts")).to_contain_text("stopped")
+        count = tokens.count()
+        expect(visitor["#stop"]).to_be_disabled()
+        assert visitor.focused() == "text"
+        visitor.set(limit="20", others="").ask("Hi")
+        assert visitor[".message.assistant"].first.locator(".drafted, .own").count() == count
+    else:
+        visitor.set(limit="20").ask("Hi")
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "told", "advised"),
+    [
+        ({"limit": "99999"}, "This model's maximum context length is 4096 tokens", "fewer tokens under Settings"),
+        ({"others": '{"top_p": 7}'}, "top_p", ""),
+        ({"others": '{"draft_policy": "magic"}'}, "magic", ""),
+        ({"others": "{nonsense"}, "not JSON", ""),
+    ],
+)
+def test_a_refused_question_comes_back(visitor: Visitor, fields: dict[str, str], told: str, advised: str) -> None:
+    """The message says why, figures of the last answer stay, and Enter sends again what was refused."""
+    visitor.excused = ("status of 400",)
+    visitor.ask("Hello!")
+    kept = visitor["#figures"].inner_text()
+    visitor.set(**fields).type("Hi")
+    alert = visitor.page.get_by_role("alert")
+    expect(alert).to_contain_text(told)
+    expect(alert).to_contain_text(advised)
+    expect(visitor["#text"]).to_have_value("Hi")
+    assert visitor["#figures"].inner_text() == kept
+    visitor.set(limit="20", others="")
+    with visitor.page.expect_request("**/v1/chat/completions") as sent:
+        visitor["#text"].press("Enter")
+    roles = [message["role"] for message in sent.value.post_data_json["messages"]]
+    assert roles == ["user", "assistant", "user"]
+    expect(visitor[".facts"]).to_have_count(2)
+
+
+def test_a_full_queue_is_told(server: Process, visitor: Visitor) -> None:
+    visitor.excused = ("status of 429",)
+    body = {"prompt": "x", "stream": True, "max_tokens": 3500, "ignore_eos": True}
+    with ExitStack() as streams:
+        for _ in range(2):
+            reply = streams.enter_context(server.http.stream("POST", "/v1/completions", json=body))
+            assert reply.status_code == 200
+        visitor.type("Hi")
+        expect(visitor.page.get_by_role("alert")).to_contain_text(re.compile(r"Try again in \d+ s\."))
+        expect(visitor["#text"]).to_have_value("Hi")
+
+
+def test_the_page_outlives_its_server(visit: Visit, profiles: Path, tmp_path: Path) -> None:
+    """It says when the server goes, says when another is there, asks for its key, and goes on."""
+    flags = ("--profile-dir", str(profiles), *FLAGS)
+    with ExitStack() as processes:
+        first = Process(tmp_path / "first", *flags)
+        processes.callback(first.close)
+        visitor = visit(first.url).ready()
+        visitor.excused = ("ERR_", "status of 401")
+        visitor.set(**LONG).type(STORY)
+        visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+        first.popen.kill()
+        first.popen.wait()
+        expect(visitor.page.get_by_role("alert")).to_contain_text("connection")
+        expect(visitor["#state"]).to_have_text("The server does not answer; trying again.")
+        expect(visitor["#send"]).to_be_disabled()
+        written = visitor.last_text.text_content()
+        visitor.type("Hi")  # kept, not sent
+        expect(visitor["#text"]).to_have_value("Hi")
+        second = Process(tmp_path / "second", *flags, "--port", first.url.rpartition(":")[2], "--api-key", "secret")
+        processes.callback(second.close)
+        expect(visitor["#state"]).to_contain_text("asks for a key")
+        for key, told in (("wrong", "The key is wrong."), ("secret", "ready")):
+            expect(visitor["#key"]).to_be_visible()
+            visitor["#key"].fill(key)
+            visitor["#key"].press("Tab")
+            expect(visitor["#state"]).to_have_text(told)
+        visitor.set(limit="20", others="")
+        stream = visitor.streamed(lambda: visitor["#text"].press("Enter"))
+        assert stream.request["messages"][1] == {"role": "assistant", "content": written}
+        assert stream.tokens > 0
+
+
+# -- how it looks ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [320, 390, 861, 1280])
+def test_nothing_is_wider_than_the_screen(server: Process, visit: Visit, width: int) -> None:
+    visitor = visit(server.url, viewport={"width": width, "height": 640}).ready()
+    assert visitor.overflow() <= 0
+    visitor.set(limit="60").ask(CODE)
+    visitor.set(system="w" * 200).ask("long" * 100)
+    visitor["#settings summary"].click()
+    assert visitor.overflow() <= 0
+    assert visitor["#log"].evaluate("(log) => log.scrollWidth - log.clientWidth") <= 0
+    assert visitor["#figures"].evaluate("(figures) => figures.scrollWidth - figures.clientWidth") <= 0
+    outside = visitor["button, input, textarea, canvas, table"].evaluate_all(
+        "(all) => all.filter((e) => e.offsetParent && (e.getBoundingClientRect().right > innerWidth"
+        " || e.getBoundingClientRect().left < 0)).map((e) => e.id)"
+    )
+    assert outside == []
+
+
+_CONTRAST = """(all) => {
+  const channels = (color) => color.match(/[\\d.]+/g).map(Number);
+  const clear = (color) => channels(color)[3] === 0;
+  const linear = (c) => c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4;
+  const light = (color) => channels(color).slice(0, 3).map(linear).reduce((sum, c, i) => sum + c * [.2126, .7152, .0722][i], 0);
+  const behind = (e) => { while (clear(getComputedStyle(e).backgroundColor)) e = e.parentElement; return getComputedStyle(e).backgroundColor; };
+  return all.filter((e) => e.offsetParent && !e.disabled && e.textContent.trim()).map((e) => {
+    const [one, two] = [light(getComputedStyle(e).color), light(behind(e))].sort((a, b) => a - b);
+    return [e.outerHTML.slice(0, 80), (two + .05) / (one + .05)];
+  }); }"""  # noqa: E501
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read(server: Process, visit: Visit, scheme: str) -> None:
+    """WCAG's contrast of 4.5 for whatever holds text, and the scheme is the one that the system asks for."""
+    visitor = visit(server.url, color_scheme=scheme).ready()
+    visitor.excused = ("status of 400",)
+    visitor.ask(CODE)
+    visitor.compare()
+    visitor.set(limit="99999").type("Hi")
+    visitor.page.get_by_role("alert").wait_for()
+    visitor["#settings summary"].click()
+    found = visitor["body :is(h1, h2, p, span, a, b, button, summary, label, th, td, dt, dd, .text, code)"]
+    contrasts = found.evaluate_all(_CONTRAST)
+    assert len(contrasts) > 40
+    assert [(html, ratio) for html, ratio in contrasts if ratio < 4.5] == []
+    back = visitor["body"].evaluate("(e) => getComputedStyle(e).backgroundColor.match(/\\d+/g).map(Number)")
+    assert (max(back) < 64) if scheme == "dark" else (min(back) > 192)
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_nothing_moves_where_that_is_asked_for(server: Process, visit: Visit, motion: str) -> None:
+    visitor = visit(server.url, reduced_motion=motion).ready()
+    visitor.set(**LONG).type(STORY)
+    visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+    moving = visitor.page.evaluate("document.getAnimations().length")
+    assert visitor["#stop"].is_enabled()
+    visitor.page.keyboard.press("Escape")
+    assert (moving > 0) is (motion == "no-preference")
+
+
+def test_curves_are_drawn_at_the_screens_resolution(server: Process, visit: Visit) -> None:
+    visitor = visit(server.url, device_scale_factor=2).ready()
+    sizes = """(c) => [c.clientWidth, c.clientHeight, c.width, c.height,
+                       c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((value) => value > 0)]"""
+    visitor.excused = ("willReadFrequently",)
+    width, height, *_, drawn = visitor["#curves"].evaluate(sizes)
+    assert not drawn
+    visitor.set(**LONG | {"limit": "200"}).ask(STORY)
+    visitor.compare()
+    assert visitor["#curves"].evaluate(sizes) == [width, height, 2 * width, 2 * height, True]
+
+
+def test_the_log_follows_unless_one_reads_above(visitor: Visitor) -> None:
+    bottom = "(log) => log.scrollHeight - log.scrollTop - log.clientHeight"
+    visitor.set(**LONG | {"limit": "500"}).ask(STORY)
+    log = visitor["#log"]
+    expect(visitor[".facts"]).to_be_in_viewport()
+    assert abs(log.evaluate(bottom)) < 2
+    visitor.set(**LONG).type(STORY)
+    visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+    log.focus()
+    visitor.page.keyboard.press("Home")
+    expect(visitor[".message.user"].first).to_be_in_viewport()
+    reached = visitor.answer.locator(".own, .drafted").count()
+    visitor.answer.locator(".own, .drafted").nth(reached + 150).wait_for(state="attached")
+    expect(visitor[".message.user"].first).to_be_in_viewport()
+    assert log.evaluate(bottom) > 100
+    visitor.page.keyboard.press("Escape")
+
+
+# -- by keyboard and by ear --------------------------------------------------------------------------------------------
+
+
+def test_the_keyboard_reaches_everything_in_order(visitor: Visitor) -> None:
+    visitor.set(limit="20").ask("Hi")
+    visitor["#settings summary"].click()
+    visitor["#text"].focus()
+    order, outlined = [], []
+    while (name := visitor.focused()) not in ("BODY", *order):
+        order.append(name)
+        outlined.append(visitor.page.evaluate("getComputedStyle(document.activeElement).outlineStyle"))
+        visitor.page.keyboard.press("Tab")
+    expected = "text send again clear draft SUMMARY system temperature limit key others"
+    assert " ".join(order).startswith(expected)
+    assert set(outlined) == {"solid"}
+    visitor["#text"].focus()
+    visitor.page.keyboard.press("Shift+Tab")
+    assert visitor.focused() == "log"
+    visitor["#again"].focus()
+    visitor.page.keyboard.press("Enter")
+    expect(visitor[".facts"]).to_have_count(2)
+
+
+def _labelled(page: Page) -> Iterator[Any]:
+    for role, name in (
+        ("textbox", "Message"),
+        ("button", "Send"),
+        ("button", "Stop"),
+        ("button", "Compare"),
+        ("button", "New chat"),
+        ("switch", "Drafting"),
+        ("textbox", "System prompt"),
+        ("spinbutton", "Temperature"),
+        ("spinbutton", "Most tokens"),
+        ("textbox", "API key"),
+        ("textbox", "Other parameters, as JSON"),
+        ("log", "Messages"),
+        ("complementary", "Figures"),
+        ("region", "Chat"),
+        ("columnheader", "accepted"),
+        ("article", "You"),
+        ("article", "Answer"),
+    ):
+        yield page.get_by_role(role, name=name, exact=True)  # type: ignore[arg-type]
+    yield page.get_by_role("img", name=re.compile("of 14 attention")).first
+    yield page.get_by_role("img", name=re.compile("over the context length"))
+
+
+def test_everything_has_a_name(visitor: Visitor) -> None:
+    visitor.ask(STORY)
+    visitor["#settings summary"].click()
+    for element in _labelled(visitor.page):
+        expect(element).to_have_count(1)
+        expect(element).to_be_visible()
+    assert visitor["html"].get_attribute("lang") == "en"
+
+
+def test_an_answer_is_read_out_once_it_is_complete(visitor: Visitor) -> None:
+    visitor.set(**LONG).type(STORY)
+    visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+    expect(visitor["#said"]).to_be_empty()
+    visitor.page.keyboard.press("Escape")
+    expect(visitor["#said"]).to_contain_text("stopped")
+    said = visitor["#said"].text_content() or ""
+    assert said.startswith(f"{visitor.last_text.text_content()} drafting, ")
+    assert visitor["#said"].get_attribute("role") == "status"
+    assert visitor["#log"].get_attribute("aria-live") == "off"  # not token by token
+
+
+# -- nothing from elsewhere --------------------------------------------------------------------------------------------
+
+
+def test_the_browser_holds_the_page_to_its_policy(server: Process, visitor: Visitor) -> None:
+    """Whatever ran in the page could fetch from nobody else. Every other test checks that it does not try."""
+    directive = visitor.page.evaluate(
+        """(url) => new Promise((tell) => {
+          addEventListener("securitypolicyviolation", (event) => tell(event.violatedDirective));
+          fetch(url).then(() => tell("fetched"), () => 0);
+        })""",
+        "http://localhost:9/",
+    )
+    assert directive == "connect-src"
+    assert visitor.page.evaluate("window.violations.splice(0)") == [directive]
+    visitor.excused = ("Content Security Policy", "Refused to connect")
+    visitor.elsewhere.clear()

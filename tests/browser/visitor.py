@@ -1,0 +1,134 @@
+"""Someone at the page, and what they can see of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from playwright.sync_api import Browser, Locator, expect
+from serving import PATIENCE
+
+_WATCH = (
+    "window.violations = []; addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective))"
+)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What the server sent for one answer, as it went over the wire."""
+
+    request: dict[str, Any]
+    chunks: list[dict[str, Any]]
+
+    @cached_property
+    def text(self) -> str:
+        return "".join(choice["delta"].get("content", "") for choice in self._choices)
+
+    @cached_property
+    def rounds(self) -> list[dict[str, Any]]:
+        return [choice["round"] for choice in self._choices if "round" in choice]
+
+    @cached_property
+    def figures(self) -> dict[str, Any]:
+        figures: dict[str, Any] = self.chunks[-1]["metrics"]["speculative_decoding"]
+        return figures
+
+    @property
+    def _choices(self) -> list[dict[str, Any]]:
+        return [choice for chunk in self.chunks for choice in chunk["choices"]]
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(round["tokens"]) for round in self.rounds)
+
+    @property
+    def plans(self) -> list[str]:
+        """The plans in the order of their use, each once for as long as no other drafts."""
+        plans = [round["plan"] for round in self.rounds if round["plan"]]
+        return [plan for i, plan in enumerate(plans) if i == 0 or plans[i - 1] != plan]
+
+
+class Visitor:
+    def __init__(self, browser: Browser, url: str, options: dict[str, Any]) -> None:
+        self.context = browser.new_context(**options)
+        self.context.set_default_timeout(1000 * PATIENCE)
+        self.context.add_init_script(_WATCH)
+        self.page = page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.elsewhere: list[str] = []
+        self.excused: tuple[str, ...] = ()  # parts of complaints that the test provokes
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: request.url.startswith(url) or self.elsewhere.append(request.url))
+        page.goto(url)
+
+    def leave(self) -> None:
+        complaints = [text for text in self.complaints if not any(part in text for part in self.excused)]
+        violations = self.page.evaluate("window.violations")
+        self.context.close()
+        assert complaints == []
+        assert violations == []
+        assert self.elsewhere == []
+
+    def __getitem__(self, selector: str) -> Locator:
+        return self.page.locator(selector)
+
+    @property
+    def answer(self) -> Locator:
+        """The newest."""
+        return self[".message.assistant"].last
+
+    @property
+    def last_text(self) -> Locator:
+        return self.answer.locator(".text")
+
+    def ready(self) -> Visitor:
+        expect(self["#state"]).to_have_text("ready")
+        return self
+
+    def set(self, **fields: str) -> Visitor:
+        """Fill in settings, by the ids of their fields."""
+        if not self["#settings"].evaluate("(settings) => settings.open"):
+            self["#settings summary"].click()
+        for name, value in fields.items():
+            self[f"#{name}"].fill(value)
+        self["#settings summary"].click()
+        return self
+
+    def type(self, text: str) -> None:
+        """With the keyboard, line breaks by Shift+Enter; Enter sends."""
+        self["#text"].focus()
+        for i, line in enumerate(text.split("\n")):
+            if i:
+                self.page.keyboard.press("Shift+Enter")
+            self.page.keyboard.type(line)
+        self.page.keyboard.press("Enter")
+
+    def ask(self, text: str) -> Stream:
+        """Send a question and wait until its answer is complete."""
+        return self.streamed(lambda: self.type(text))
+
+    def compare(self) -> Stream:
+        return self.streamed(self["#again"].click)
+
+    def streamed(self, send: Any) -> Stream:
+        before = self[".facts"].count()
+        with self.page.expect_response("**/v1/chat/completions") as response:
+            send()
+        expect(self[".facts"]).to_have_count(before + 1)
+        *events, done, rest = response.value.body().split(b"\n\n")
+        assert (done, rest) == (b"data: [DONE]", b"")
+        chunks = [json.loads(event.removeprefix(b"data: ")) for event in events if event.startswith(b"data: ")]
+        return Stream(response.value.request.post_data_json, chunks)
+
+    def overflow(self) -> int:
+        """Pixels that the page is wider than its window."""
+        pixels: int = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        return pixels
+
+    def focused(self) -> str:
+        """The id of the element that has the focus; its tag where it has none."""
+        name: str = self.page.evaluate("document.activeElement.id || document.activeElement.tagName")
+        return name
