@@ -261,6 +261,7 @@ class Scheduler:
             predicted_tpt=request.plan.predicted_tpt if request.plan else None,
             predicted_acceptance=plan.predicted_acceptance if plan else None,
             reselected=reselected,
+            plain_tpt=request.plan.plain_tpt if request.plan else None,
         )
 
     def _event(

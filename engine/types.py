@@ -177,6 +177,7 @@ class RequestRound(_Positional):
     predicted_tpt: float | None  # tokens per second
     predicted_acceptance: float | None
     reselected: str | None = None  # outcome of a re-decision made before this round: "changed", "kept", "plain"
+    plain_tpt: float | None = None  # tokens per second that plain decoding was expected to bring instead
 
 
 @dataclass(frozen=True, slots=True)
