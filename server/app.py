@@ -21,22 +21,30 @@ from server.config import ServerConfig
 from server.errors import APIError, any_api_error, from_http_exception
 from server.lifecycle import version
 from server.routes import Services, build_router
-from server.schemas import ChatCompletionRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
+from server.schemas import (
+    ChatCompletionChunk,
+    ChatCompletionRequest,
+    CompletionChunk,
+    CompletionRequest,
+    DetokenizeRequest,
+    TokenizeRequest,
+)
 
 _BODIES = (ChatCompletionRequest, CompletionRequest, TokenizeRequest, DetokenizeRequest)
+_CHUNKS = (ChatCompletionChunk, CompletionChunk)
 
 
 class _App(FastAPI):
-    """FastAPI, with the request models in its OpenAPI document: `server.translate` parses bodies, not FastAPI."""
+    """FastAPI, with requests and chunks in its OpenAPI document: we parse bodies and write streams, not FastAPI."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
             document = super().openapi()
-            _, requests = models_json_schema(
-                [(kind, "validation") for kind in _BODIES],
+            _, models = models_json_schema(
+                [*((kind, "validation") for kind in _BODIES), *((kind, "serialization") for kind in _CHUNKS)],
                 ref_template="#/components/schemas/{model}",
             )
-            document["components"]["schemas"].update(requests["$defs"])
+            document["components"]["schemas"].update(models["$defs"])
             for name in ("HTTPValidationError", "ValidationError"):
                 document["components"]["schemas"].pop(name, None)
             for operations in document["paths"].values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from engine.seam import PromptTokenizer
@@ -44,7 +45,7 @@ def chat_logprobs(found: Sequence[TokenLogprobs], names: TokenNames) -> dict[str
 def completion_logprobs(found: Sequence[TokenLogprobs], names: TokenNames, offset: int) -> dict[str, Any]:
     """`choices[].logprobs` of completions; the first token begins at character `offset`."""
     tokens = [names.text(one.token_id) for one in found]
-    offsets = [offset + sum(map(len, tokens[:i])) for i in range(len(tokens))]
+    *offsets, _ = accumulate(map(len, tokens), initial=offset)
     likely: list[dict[str, float]] = []
     for one, token in zip(found, tokens, strict=True):
         top = {names.text(i): max(logprob, _NEVER) for i, logprob in reversed(one.top)}
@@ -55,3 +56,11 @@ def completion_logprobs(found: Sequence[TokenLogprobs], names: TokenNames, offse
         "top_logprobs": likely,
         "text_offset": offsets,
     }
+
+
+def prompt_logprobs(first: int, found: Sequence[TokenLogprobs], names: TokenNames) -> dict[str, Any]:
+    """`choices[].logprobs` of an echoed prompt. Of its first token there are none: nothing comes before it."""
+    name = names.text(first)
+    rest = completion_logprobs(found, names, len(name))
+    head = {"tokens": name, "token_logprobs": None, "top_logprobs": None, "text_offset": 0}
+    return {key: [value, *rest[key]] for key, value in head.items()}

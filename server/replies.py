@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from engine.types import FinishReason, RoundTrace, SpeculationStats, TokenEvent, TokenLogprobs
-from server.logprobs import TokenNames, chat_logprobs, completion_logprobs
+from server.logprobs import TokenNames, chat_logprobs, completion_logprobs, prompt_logprobs
 from server.parsers import Delta, Parser, ReasoningParser
 
 
@@ -175,6 +175,7 @@ class Form:
     most_calls: int | None = None  # tools that one message may call
     names: TokenNames | None = None  # where log-probabilities are shown
     echoes: Sequence[str] = ()  # what precedes the answers to each prompt
+    scored_from: Sequence[int] = ()  # the first token of each prompt, where echoes have log-probabilities
     mute: bool = False  # only the prompt was asked about: what the engine said does not count
 
     @property
@@ -208,6 +209,14 @@ class _Choice:
                 pieces.append(dialect.piece(index, Delta()))
             pieces[0]["round"] = _round(event, event.trace)
         return pieces
+
+    def scores(self, event: TokenEvent) -> dict[str, Any]:
+        """The log-probabilities of the echo, which come with the first event; nothing where they are not asked for."""
+        form = self.form
+        if form.names is None or not form.scored_from:
+            return {}
+        first = form.scored_from[self.index // form.n]
+        return {"logprobs": prompt_logprobs(first, event.prompt_logprobs, form.names)}
 
     @property
     def _thinking(self) -> bool:
@@ -260,7 +269,7 @@ class Chunker:
         if choice is None:
             choice = self._choices[index] = _Choice(self._form, index)
             if (opening := self._form.dialect.opening(index, choice.echo)) is not None:
-                chunks.append(Chunk(opening))
+                chunks.append(Chunk(opening | choice.scores(event)))
         choice.last = event
         chunks += [Chunk(piece) for piece in choice.pieces(event)]
         if event.finish_reason is not None:

@@ -220,6 +220,21 @@ _DESCRIPTIONS = {
 }
 
 
+def _reference(kind: type) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}
+
+
+def _event(chunk: type) -> dict[str, Any]:
+    """An event of a stream, as OpenAPI 3.2 describes them: a chunk or an error as JSON, at the end `[DONE]`."""
+    payload = {"anyOf": [_reference(chunk), _reference(schemas.ErrorReply)]}
+    data = {"type": "string", "contentMediaType": "application/json", "contentSchema": payload}
+    return {
+        "type": "object",
+        "properties": {"data": {"anyOf": [{"const": "[DONE]"}, data]}},
+        "required": ["data"],
+    }
+
+
 def build_router(config: ServerConfig) -> APIRouter:
     """All routes; where keys are set, 401 is documented on those that ask for one."""
     router = APIRouter()
@@ -230,9 +245,9 @@ def build_router(config: ServerConfig) -> APIRouter:
             status: {"model": schemas.ErrorReply, "description": _DESCRIPTIONS[status]} for status in sorted(statuses)
         }
 
-    def generation(path: str, handler: Callable[..., Any], kind: type, reply: type, name: str) -> None:
-        body = {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
-        stream = {"text/event-stream": {"schema": {"type": "string"}}}
+    def generation(path: str, handler: Callable[..., Any], kind: type, reply: type, chunk: type, name: str) -> None:
+        body = {"application/json": {"schema": _reference(kind)}}
+        stream = {"text/event-stream": {"itemSchema": _event(chunk)}}
         router.add_api_route(
             path,
             handler,
@@ -246,13 +261,15 @@ def build_router(config: ServerConfig) -> APIRouter:
             response_model=None,
         )
 
-    generation("/v1/chat/completions", chat_completions, schemas.ChatCompletionRequest, schemas.ChatCompletion, "chat")
-    generation("/v1/completions", completions, schemas.CompletionRequest, schemas.Completion, "complete")
+    chat = (schemas.ChatCompletionRequest, schemas.ChatCompletion, schemas.ChatCompletionChunk)
+    text = (schemas.CompletionRequest, schemas.Completion, schemas.CompletionChunk)
+    generation("/v1/chat/completions", chat_completions, *chat, "chat")
+    generation("/v1/completions", completions, *text, "complete")
     for path, handler, kind in (
         ("/tokenize", tokenize, schemas.TokenizeRequest),
         ("/detokenize", detokenize, schemas.DetokenizeRequest),
     ):
-        content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
+        content = {"application/json": {"schema": _reference(kind)}}
         router.add_api_route(
             path,
             handler,
@@ -268,11 +285,11 @@ def build_router(config: ServerConfig) -> APIRouter:
     router.add_api_route("/", page, response_class=HTMLResponse, responses=html)
     router.add_api_route("/version", show_version)
     content = {"text/plain": {"schema": {"type": "string"}}}
-    text: dict[int | str, dict[str, Any]] = {200: {"description": "Prometheus' text format.", "content": content}}
+    exposition: dict[int | str, dict[str, Any]] = {200: {"description": "Prometheus' text format.", "content": content}}
     router.add_api_route(
         "/metrics",
         metrics,
         response_class=Response,
-        responses={**text, **errors(*(key if config.metrics_auth else []))},
+        responses={**exposition, **errors(*(key if config.metrics_auth else []))},
     )
     return router

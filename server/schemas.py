@@ -293,10 +293,13 @@ class Round(BaseModel):
     predicted_tpt: float | None
 
 
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
+
+
 class Choice(BaseModel):
     index: int
     rounds: list[Round] | None = Field(default=None, description="Only with return_rounds; chunks have a `round` each.")
-    finish_reason: Literal["stop", "length", "tool_calls", "content_filter"]
+    finish_reason: FinishReason
     metrics: ReplyMetrics | None = Field(default=None, description="Only with several choices.")
 
 
@@ -327,6 +330,67 @@ class ChatCompletion(Reply):
 class Completion(Reply):
     object: Literal["text_completion"]
     choices: list[TextChoice]
+
+
+class FunctionDelta(BaseModel):
+    name: str | None = Field(default=None, description="Once, at the beginning of a call.")
+    arguments: str
+
+
+class ToolCallDelta(BaseModel):
+    """A piece of one call; its id, type and name come with the first."""
+
+    index: int
+    id: str | None = None
+    type: Literal["function"] | None = None
+    function: FunctionDelta
+
+
+class MessageDelta(BaseModel):
+    """A piece of a message: the role once, then content, reasoning or tool calls; nothing at the end."""
+
+    role: Literal["assistant"] | None = None
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[ToolCallDelta] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+class ChoiceDelta(BaseModel):
+    index: int
+    round: Round | None = Field(default=None, description="Only with return_rounds.")
+    finish_reason: FinishReason | None
+    metrics: ReplyMetrics | None = Field(default=None, description="At the end, with several choices.")
+
+
+class ChatChoiceDelta(ChoiceDelta):
+    delta: MessageDelta
+    logprobs: ChatLogprobs | None
+
+
+class TextChoiceDelta(ChoiceDelta):
+    text: str
+    logprobs: TextLogprobs | None
+
+
+class Chunk(BaseModel):
+    id: str
+    created: int
+    model: str
+    system_fingerprint: str | None
+    usage: Usage | None = Field(default=None, description="Only with include_usage, in the last chunk.")
+    metrics: ReplyMetrics | None = Field(default=None, description="In the last chunk, with one choice.")
+
+
+class ChatCompletionChunk(Chunk):
+    object: Literal["chat.completion.chunk"]
+    choices: list[ChatChoiceDelta]
+
+
+class CompletionChunk(Chunk):
+    object: Literal["text_completion"]
+    choices: list[TextChoiceDelta]
 
 
 class ModelCard(BaseModel):

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 from types import FrameType
 
 import uvicorn
@@ -21,6 +22,7 @@ from server.routes import Services
 log = logging.getLogger("knapserve.server")
 
 _SWITCH_INTERVAL = 2e-4  # seconds
+_OPEN_FILES = 65_536  # at most, sockets among them
 _FLUSH = 5  # seconds that finished replies get to reach slow clients
 _FAILURE_GRACE = 10  # ticks of 0.1 s in which clients and probes see the 503 of a dead engine
 
@@ -135,11 +137,25 @@ def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulSer
     return GracefulServer(settings, app, ready)
 
 
+def _allow_open_files() -> None:
+    """Raise the process's soft limit: 1,024, which is common, would leave the thousandth idle client no socket."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):  # the system has a limit of its own
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def run(engine: Engine, config: ServerConfig, listener: socket.socket) -> int:
     """Serve until a signal or a failure; the exit code."""
     # With --engine thread: it must not wait for the interpreter lock while a burst of HTTP work holds it. 5 ms, the
     # default, is longer than a round of a small model.
     sys.setswitchinterval(_SWITCH_INTERVAL)
+    _allow_open_files()
     server = build_server(engine, config, listener.getsockname()[1])
     try:
         server.run(sockets=[listener])

@@ -158,6 +158,7 @@ class Translator(ABC, Generic[Kind]):
                 sampling,
                 grammar=prepared.grammar,
                 logprobs=prepared.logprobs,
+                prompt_logprobs=bool(form.scored_from),
                 predicted=prepared.predicted,
                 skip_special_tokens=sampling.skip_special_tokens and not prepared.special_markers,
             ),
@@ -265,8 +266,6 @@ class CompletionTranslator(Translator[CompletionRequest]):
     bare_prompts = True
 
     def _prompts(self, request: CompletionRequest) -> Prepared:
-        if request.echo and request.logprobs is not None:
-            raise invalid("Log-probabilities of the prompt are not supported: 'echo' excludes 'logprobs'.", "echo")
         value = request.prompt
         if isinstance(value, list) and value and not _is_ids(value):
             if len(value) > MAX_PROMPTS:
@@ -280,7 +279,9 @@ class CompletionTranslator(Translator[CompletionRequest]):
         ]
         schema = answer_schema(request.response_format)
         grammar = grammar_of(schema, None, thinking=False, optional=False, param="response_format")
-        return Prepared(prompts, Form(COMPLETION, (), echoes=echoes), logprobs=request.logprobs, grammar=grammar)
+        scored = tuple(prompt[0] for prompt in prompts) if request.echo and request.logprobs is not None else ()
+        form = Form(COMPLETION, (), echoes=echoes, scored_from=scored)
+        return Prepared(prompts, form, logprobs=request.logprobs, grammar=grammar)
 
     def _max_tokens(self, request: CompletionRequest) -> int | None:
         return DEFAULT_COMPLETION_TOKENS if request.max_tokens is None else request.max_tokens

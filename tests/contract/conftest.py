@@ -10,7 +10,8 @@ import openai
 import pytest
 from serving import Process, until
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "http"))  # for `harness.sse`
+for _name in ("http", "pure"):  # for `harness.sse`, `examples`
+    sys.path.insert(0, str(Path(__file__).parents[1] / _name))
 
 
 @pytest.fixture(scope="session")

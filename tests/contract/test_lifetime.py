@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +93,39 @@ def test_sigterm_finishes_what_it_can_and_ends_the_rest(second: Process) -> None
     assert "Traceback" not in second.log
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{second.url}/health")
+
+
+def engine_of(process: Process) -> int:
+    """The process id of the server's engine."""
+    (found,) = (
+        int(folder.name)
+        for folder in Path("/proc").iterdir()
+        if folder.name.isdecimal()
+        and (status := folder / "stat").exists()
+        and status.read_text().rpartition(")")[2].split()[1] == str(process.popen.pid)
+    )
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")
+def test_an_engine_that_dies_leaves_nobody_hanging(profile_dir: Path, tmp_path: Path, shared_server: Process) -> None:
+    """Killed in the midst of a stream and of a whole reply: both are told, and the server's process ends with 1."""
+    process = Process(tmp_path / "stderr", "--profile-dir", str(profile_dir))
+    endless = BODY | {"max_tokens": 2000}
+    try:
+        with process.http.stream("POST", TEXT_PATH, json=endless) as stream, ThreadPoolExecutor() as pool:
+            raw = stream.iter_raw()
+            beginning = next(raw)
+            whole = pool.submit(httpx.post, f"{process.url}{TEXT_PATH}", json=endless | {"stream": False}, timeout=60)
+            until(lambda: process.metrics().total("vllm:num_requests_running") == 2, "both to run")
+            os.kill(engine_of(process), signal.SIGKILL)
+            *_, error, done = sse(beginning + b"".join(raw))
+            reply = whole.result()
+        assert done == "[DONE]"
+        assert error["error"]["code"] == "engine_unavailable"
+        assert (reply.status_code, reply.json()["error"]["code"]) == (503, "engine_unavailable")
+        assert process.popen.wait(PATIENCE) == 1
+        assert "Traceback" not in process.log
+        assert "SIGKILL" in process.log
+    finally:
+        process.close()

@@ -11,7 +11,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 from serving import MODEL, Process
-from test_openai_client import GREEDY, POLICIES, SAMPLED, STORY, ask, figures, messages, said
+from test_openai_client import GREEDY, POLICIES, SAMPLED, STORY, ask, figures, ids_of, messages, said
 
 CHANGES: dict[str, dict[str, Any]] = {
     "presence": {"presence_penalty": 1.5},
@@ -120,6 +120,35 @@ def test_logprobs_and_echo_of_completions(client: openai.OpenAI) -> None:
     assert silent.choices[0].text == "Once upon"
     assert silent.usage is not None
     assert silent.usage.completion_tokens == 0
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_an_echo_is_scored(client: openai.OpenAI, policy: str) -> None:
+    """What evaluation harnesses send: the log-probabilities of a text are those of writing it, token by token."""
+    options: Any = {"model": MODEL, "logprobs": 2, "extra_body": {"ignore_eos": True, "draft_policy": policy}, **GREEDY}
+    ids = ids_of("Once upon a time there was a")
+    written = client.completions.create(prompt=ids, max_tokens=24, **options).choices[0].logprobs
+    assert written is not None
+    assert written.tokens is not None
+    assert written.token_logprobs is not None
+    text = ids + ids_of("".join(written.tokens))
+    for limit in (0, 1):
+        reply = client.completions.create(prompt=[text, ids], max_tokens=limit, echo=True, **options)
+        assert reply.usage is not None
+        assert reply.usage.completion_tokens == 2 * limit
+        scored = reply.choices[0].logprobs
+        assert scored is not None
+        assert scored.tokens is not None
+        assert scored.token_logprobs is not None
+        assert scored.top_logprobs is not None
+        assert "".join(scored.tokens) == reply.choices[0].text
+        assert len(scored.tokens) == len(text) + limit
+        assert scored.token_logprobs[0] is scored.top_logprobs[0] is None
+        part = slice(len(ids), len(ids) + len(written.tokens))
+        assert scored.tokens[part] == written.tokens
+        assert scored.token_logprobs[part] == pytest.approx(written.token_logprobs, abs=1e-4)
+        for token, top in zip(scored.tokens[part], scored.top_logprobs[part], strict=True):
+            assert max(top, key=lambda name: top[name]) == token, "greedy text is the likeliest"
 
 
 @pytest.mark.parametrize("policy", POLICIES)

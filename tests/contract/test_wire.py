@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from harness import CHAT_PATH, TEXT_PATH, sse
-from serving import DTYPE, MODEL, Metrics, Process, until
+from serving import DTYPE, MODEL, PATIENCE, Metrics, Process, until
 
 CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "Tell me a story about a red owl."}], "temperature": 0}
 TEXT: dict[str, Any] = {"prompt": "Once upon a time", "temperature": 0}
@@ -128,6 +130,23 @@ def test_health_and_its_like(server: Process) -> None:
         assert server.http.get(path).status_code == 200
     with server.http.stream("POST", TEXT_PATH, json=ENDLESS | {"stream": True, "prompt": [9] * 500}):
         assert server.http.get("/health").status_code == 200
+
+
+def test_health_is_answered_while_long_prompts_are_read(server: Process) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+    head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    with ExitStack() as stack:
+        readers = []
+        for first in range(20, 24):  # prompts that share no prefix
+            body = json.dumps({"prompt": [first, *range(100, 2000)], "max_tokens": 1}).encode()
+            connection = stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE))
+            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            readers.append(connection)
+        until(lambda: server.metrics().total("vllm:num_requests_running") > 0, "the prompts to be read")
+        assert server.http.get("/health").status_code == 200
+        answered, _, _ = select.select(readers, [], [], 0)
+        assert len(answered) < len(readers), "the last prompt is still being read"
+        assert all(connection.recv(100).startswith(b"HTTP/1.1 200") for connection in readers)
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/v1/nothing", 404), ("GET", CHAT_PATH, 405)])

@@ -192,7 +192,6 @@ TEXT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"logprobs": 6}, "logprobs"),
     ({"logprobs": True}, "logprobs"),
     ({"echo": 1}, "echo"),
-    ({"echo": True, "logprobs": 1}, "echo"),
     ({"max_tokens": -1}, "max_tokens"),
 ]
 
@@ -207,12 +206,40 @@ def test_completions_name_the_field(change: dict[str, Any], param: str) -> None:
     assert refused(TEXT_PATH, json=TEXT | change)["param"] == param
 
 
+EDGES: list[dict[str, Any]] = [
+    {"temperature": 0, "top_p": 1e-9, "top_k": -1, "min_p": 0, "n": 1, "max_tokens": 1},
+    {"temperature": 2, "top_p": 1, "top_k": 0, "min_p": 1, "n": 128, "stop": list("abcd")},
+    {"presence_penalty": 2, "frequency_penalty": -2, "repetition_penalty": 0.001, "top_k": 1, "seed": 2**63 - 1},
+    {"presence_penalty": -2, "frequency_penalty": 2, "repetition_penalty": 1000, "seed": -(2**63), "stop": "a"},
+    {"logit_bias": {"0": -100, "255": 100}, "stop_token_ids": [0, 255], "max_tokens": 5, "min_tokens": 5},
+]
+
+
+@pytest.mark.parametrize("change", EDGES)
+def test_the_ends_of_ranges_are_allowed(change: dict[str, Any]) -> None:
+    for path, body in ((CHAT_PATH, CHAT | {"logprobs": True, "top_logprobs": 20}), (TEXT_PATH, TEXT | {"logprobs": 5})):
+        reply = ask(FakeEngine(capacity=128), "POST", path, json=body | change)
+        assert reply.status_code == 200, reply.text
+
+
 UNSUPPORTED: list[tuple[str, Any]] = [
+    ("prompt_logprobs", 1),
+    ("use_beam_search", True),
+    ("length_penalty", 0.5),
+    ("allowed_token_ids", [1]),
+    ("logits_processors", ["x"]),
+    ("return_token_ids", True),
+    ("structured_outputs", {"regex": "x"}),
+    ("spaces_between_special_tokens", False),
     ("truncate_prompt_tokens", 5),
     ("bad_words", ["x"]),
     ("guided_json", {}),
 ]
 UNSUPPORTED_CHAT: list[tuple[str, Any]] = [
+    ("chat_template", "{{ messages }}"),
+    ("documents", [{"text": "x"}]),
+    ("add_special_tokens", True),
+    ("thinking_token_budget", 5),
     ("echo", True),
     ("functions", [{"name": "f"}]),
     ("function_call", {"name": "f"}),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake import INFO, SPECULATION, FakeEngine
+from fake import INFO, SPECULATION, ByteTokenizer, FakeEngine
 from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
 from server.schemas import ChatCompletion, Completion
@@ -276,6 +278,35 @@ def test_an_assistant_message_may_call_tools_instead_of_speaking() -> None:
 def test_held_back_text_makes_no_chunk() -> None:
     *chunks, _ = stream(FakeEngine(("", "", "é\u2028", "")), TEXT_PATH, TEXT)
     assert [chunk["choices"][0]["text"] for chunk in chunks] == ["é\u2028", ""]
+
+
+@pytest.mark.parametrize("path", [CHAT_PATH, TEXT_PATH, "/tokenize", "/detokenize"])
+def test_long_bodies_leave_the_event_loop_alone(path: str) -> None:
+    """They are parsed, rendered and tokenised in another thread; short ones at once."""
+    threads: list[int] = []
+
+    class Watched(ByteTokenizer):
+        longest_token = 10**6
+
+        def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+            threads.append(threading.get_ident())
+            return [1]
+
+        def decode(self, tokens: Sequence[int]) -> str:
+            threads.append(threading.get_ident())
+            return "x"
+
+    for words, off in ((1, False), (1000, True)):
+        engine = FakeEngine()
+        engine.tokenizer = Watched()
+        body: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi " * words}]}
+        if path in (TEXT_PATH, "/tokenize"):
+            body = {"prompt": "Hi " * words}
+        elif path == "/detokenize":
+            body = {"tokens": [100] * words}
+        assert ask(engine, "POST", path, json=body).status_code == 200
+        assert (threads.pop() != threading.get_ident()) == off
+        assert not threads
 
 
 def test_long_bodies_are_answered_alike() -> None:

@@ -34,7 +34,9 @@ class SpeakingEngine(FakeEngine):
                 continue
             top = tuple((97 + i, -0.5 - i) for i in range(request.sampling.logprobs))
             found = tuple(TokenLogprobs(byte, -0.25, top) for byte in event.text.encode())
-            yield replace(event, logprobs=found)
+            scored = request.prompt[1:] if request.sampling.prompt_logprobs and event.completion_tokens == 1 else ()
+            prompt = tuple(TokenLogprobs(token, -0.75, top) for token in scored)
+            yield replace(event, logprobs=found, prompt_logprobs=prompt)
 
 
 def whole(engine: FakeEngine, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -96,6 +98,43 @@ def test_an_echo_precedes_every_choice() -> None:
     assert [choice["text"] for choice in reply["choices"]] == ["abHello", "abHello", "cHello", "cHello"]
     assert whole(FakeEngine(), TEXT_PATH, TEXT | {"prompt": [104, 105], "echo": True})["text"] == "hiHello"
     assert deltas(FakeEngine(), TEXT_PATH, TEXT | {"echo": True})[0]["text"] == "Hi"
+
+
+def test_an_echo_has_logprobs_too() -> None:
+    """What scoring harnesses ask for: the prompt's tokens first, of which the first follows nothing."""
+    body = TEXT | {"prompt": ["ab\xe9", [99]], "echo": True, "logprobs": 1}
+    reply = ask(SpeakingEngine(("xy",)), "POST", TEXT_PATH, json=body).json()
+    Completion.model_validate(reply)
+    first, second = (choice["logprobs"] for choice in reply["choices"])
+    assert first == {
+        "tokens": ["a", "b", "\ufffd", "\ufffd", "x", "y"],
+        "token_logprobs": [None, -0.75, -0.75, -0.75, -0.25, -0.25],
+        "top_logprobs": [
+            None,
+            {"b": -0.75, "a": -0.5},
+            {"\ufffd": -0.75, "a": -0.5},
+            {"\ufffd": -0.75, "a": -0.5},
+            {"x": -0.25, "a": -0.5},
+            {"y": -0.25, "a": -0.5},
+        ],
+        "text_offset": [0, 1, 2, 3, 3, 4],  # the answer begins where the echo's three characters end
+    }
+    assert second["tokens"] == ["c", "x", "y"]
+    assert second["token_logprobs"] == [None, -0.25, -0.25]
+    for changed in ({"max_tokens": 0}, {"max_tokens": 0, "stream": True}):
+        engine = SpeakingEngine(("xy",))
+        if "stream" in changed:
+            (opening, end) = deltas(engine, TEXT_PATH, TEXT | {"echo": True, "logprobs": 1} | changed)
+            assert end["logprobs"] is None
+        else:
+            opening = whole(engine, TEXT_PATH, TEXT | {"echo": True, "logprobs": 1} | changed)
+        assert opening["text"] == "Hi"
+        assert opening["logprobs"]["tokens"] == ["H", "i"]
+        assert opening["logprobs"]["token_logprobs"] == [None, -0.75]
+    assert not any(
+        ask(engine, "POST", TEXT_PATH, json=TEXT | change) and engine.submitted[-1].sampling.prompt_logprobs
+        for change in ({"echo": True}, {"logprobs": 1})
+    )
 
 
 def test_no_tokens_at_all() -> None:
@@ -266,8 +305,9 @@ def test_what_the_template_is_shown() -> None:
     assert shown["tools"] == [TOOL]
     assert shown["options"] == {"enable_thinking": False}
     assert shown["flags"] == (False, True)
-    ask(engine, "POST", CHAT_PATH, json=CHAT)
-    assert engine.tokenizer.rendered[1]["flags"] == (True, False)
+    for change, flags in (({}, (True, False)), ({"add_generation_prompt": False}, (False, False))):
+        ask(engine, "POST", CHAT_PATH, json=CHAT | change)
+        assert engine.tokenizer.rendered[-1]["flags"] == flags
 
 
 # -- /tokenize and /detokenize -----------------------------------------------------------------------------------------

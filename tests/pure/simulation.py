@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from random import Random
 
 from engine.draft.base import Outcome, Plan, View
 from engine.kv.blocks import Allocation, BlockManager
 from engine.scheduler import Scheduler
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
-from engine.types import FinishReason, Request, RequestRound, SamplingParams, TokenEvent
+from engine.types import FinishReason, Request, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
 
 EOS = 0
 VOCABULARY = 4
@@ -131,14 +132,15 @@ class FakeRunner:
         tokens = [*known, *work.tokens, *draft]
         for position in range(start, len(tokens)):
             slab[position] = tuple(tokens[: position + 1])
+        scores = tuple(TokenLogprobs(token, -float(start + i)) for i, token in enumerate(work.scored, 1))
         if not work.samples:
-            return WorkOutput(())
+            return WorkOutput((), prompt_logprobs=scores)
         said: list[int] = []
         for guess in [*draft, None]:
             said.append(next_token([*known, *work.tokens, *said], work.sampling.seed))
             if said[-1] != guess:
                 break
-        return WorkOutput(tuple(said), len(draft), (0.5,) * len(draft))
+        return WorkOutput(tuple(said), len(draft), (0.5,) * len(draft), prompt_logprobs=scores)
 
     def _guess(self, prefix: list[int], seed: int) -> int:
         right = next_token(prefix, seed)
@@ -341,6 +343,10 @@ class World:
             assert event.prompt_tokens == len(request.prompt)
             assert event.completion_tokens == len(said) == request.completion_tokens
             assert event.cached_tokens < len(request.prompt)
+            scored = request.prompt[1:] if request.sampling.prompt_logprobs and len(expected.events) == 1 else ()
+            assert [(one.token_id, -one.logprob) for one in event.prompt_logprobs] == [
+                *zip(scored, count(1), strict=False)
+            ]
             if event.finish_reason is not None:
                 self._check_finished(expected)
             else:

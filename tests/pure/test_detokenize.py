@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
+from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from test_stop_strings import cut_text
 from tokenizers import Tokenizer, decoders, models
 
 from engine.detokenize import Detokenizer
 
+EMBEDDED = Tokenizer.from_file(str(Path(__file__).parents[2] / "engine" / "embedded" / "tokenizer.json"))
+# Letters of one to four bytes, marks that join others, and the character that stands for bytes that are none.
+LETTERS = "ab \n<|é߷你好か\u0301\u200d\ufe0f\ufffd👩👧🇨🇭😀𝔘"
+WRITTEN = st.text(LETTERS, max_size=8)
+BYTES = [token for token in range(EMBEDDED.get_vocab_size()) if EMBEDDED.decode([token]) == "\ufffd"]
+PIECES = st.one_of(
+    WRITTEN.map(lambda text: list(EMBEDDED.encode(text).ids)),
+    st.lists(st.sampled_from(BYTES), max_size=4),
+    st.integers(0, EMBEDDED.get_vocab_size() - 1).map(lambda token: [token]),
+)
+TOKENS = st.lists(PIECES, max_size=10).map(lambda pieces: [token for piece in pieces for token in piece])
 WORDS = ["▁The", "▁is", "▁Paris", ".", "▁", "s", "▁fox"]
 
 
@@ -59,3 +75,75 @@ def test_bytes_that_change_what_stood_before_them(sentencepiece: Tokenizer) -> N
     assert text.startswith("你")
     assert text.endswith("fox")
     assert "\ufffd" in text
+
+
+# -- any tokens of the embedded model, byte-level ones -----------------------------------------------------------------
+
+
+def stops_of(text: str) -> st.SearchStrategy[tuple[str, ...]]:
+    """Stop strings, most of which are in the text."""
+    places = st.tuples(st.integers(0, len(text)), st.integers(1, 6))
+    inside = places.map(lambda place: text[place[0] : place[0] + place[1]])
+    return st.lists(st.one_of(inside, inside, WRITTEN).filter(bool), max_size=4).map(tuple)
+
+
+def deltas(detokenizer: Detokenizer, tokens: list[int]) -> Iterator[str]:
+    """What each token adds until a stop string ends the text, and what the end adds."""
+    for token in tokens:
+        yield detokenizer.push(token)
+        if detokenizer.stopped:
+            break
+    yield detokenizer.finish()
+
+
+@examples(400)
+@given(TOKENS, st.booleans(), st.data())
+def test_deltas_are_the_whole_text_cut_at_the_first_stop_string(
+    tokens: list[int], skip: bool, data: st.DataObject
+) -> None:
+    whole = EMBEDDED.decode(tokens, skip_special_tokens=skip)
+    stops = data.draw(stops_of(whole))
+    detokenizer = Detokenizer(EMBEDDED, stops, skip_special_tokens=skip)
+    shown = ""
+    for delta in deltas(detokenizer, tokens):
+        shown += delta
+        assert cut_text(whole, stops).startswith(shown), "what is shown stays"
+    assert shown == cut_text(whole, stops)
+    assert detokenizer.stopped == any(stop in whole for stop in stops)
+
+
+@examples(300)
+@given(TOKENS, st.data())
+def test_the_stop_string_itself_is_shown_on_request(tokens: list[int], data: st.DataObject) -> None:
+    whole = EMBEDDED.decode(tokens)
+    stops = data.draw(stops_of(whole))
+    ends = [where + len(stop) for stop in stops if (where := whole.find(stop)) >= 0]
+    shown = "".join(deltas(Detokenizer(EMBEDDED, stops, include_stop=True), tokens))
+    assert shown == whole[: min(ends, default=len(whole))]
+
+
+@examples(300)
+@given(TOKENS)
+def test_text_is_shown_as_soon_as_its_characters_are_whole(tokens: list[int]) -> None:
+    detokenizer, shown = Detokenizer(EMBEDDED, ()), ""
+    for position, token in enumerate(tokens):
+        shown += detokenizer.push(token)
+        so_far = EMBEDDED.decode(tokens[: position + 1])
+        assert shown == so_far if not so_far.endswith("\ufffd") else so_far.startswith(shown)
+
+
+@examples(300)
+@given(st.text(LETTERS, max_size=20), st.data())
+def test_written_text_comes_back_without_a_broken_character(text: str, data: st.DataObject) -> None:
+    stops = data.draw(stops_of(text))
+    assert "".join(deltas(Detokenizer(EMBEDDED, stops), list(EMBEDDED.encode(text).ids))) == cut_text(text, stops)
+
+
+@examples(300)
+@given(TOKENS, TOKENS)
+def test_what_follows_a_prompt(prompt: list[int], tokens: list[int]) -> None:
+    """The text does not repeat the prompt's, and bytes that the prompt lacks make no character of it."""
+    before = EMBEDDED.decode(prompt)
+    alone = before.endswith("\ufffd")
+    expected = EMBEDDED.decode(tokens) if alone else EMBEDDED.decode(prompt + tokens).removeprefix(before)
+    assert "".join(deltas(Detokenizer(EMBEDDED, (), prompt), tokens)) == expected

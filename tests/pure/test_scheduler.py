@@ -31,6 +31,7 @@ SAMPLING = st.builds(
     seed=st.integers(0, 3),
     stop=st.sampled_from([(), (), ("a",), ("bc",), ("aab", "ccb")]),
     ignore_eos=st.sampled_from([True, True, False]),
+    prompt_logprobs=st.sampled_from([False, False, True]),
 )
 ACTIONS = st.one_of(
     st.tuples(st.just("add"), PROMPTS, SAMPLING),

@@ -1,0 +1,193 @@
+"""Whatever is sent to the endpoints of `/openapi.json`, by schemathesis: the statuses and shapes that it documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import schemathesis
+from examples import examples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.generation import GenerationMode
+from schemathesis.schemas import BaseSchema
+from schemathesis.specs.openapi import checks
+from serving import CONFIG, MODEL, Process
+
+from server import schemas
+
+GET = ["/v1/models", "/v1/models/{model_id}", "/health", "/live", "/version", "/metrics", "/"]
+POST = {
+    "/v1/chat/completions": {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2, "stream": True},
+    "/v1/completions": {"prompt": ["Hi", "you"], "max_tokens": 2, "logprobs": 1},
+    "/tokenize": {"prompt": "Hi", "return_token_strs": True},
+    "/detokenize": {"tokens": [5, 6, 7]},
+}
+CHECKS = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+]
+CONTEXT = 128  # tokens: the most that any request costs
+TOKEN = {"type": "integer", "minimum": 0, "maximum": CONFIG["vocab_size"] - 1}
+TOKENS = {"type": "array", "items": TOKEN, "minItems": 1, "maxItems": 40}
+TEXT = {"type": "string", "minLength": 1, "maxLength": 40}
+# Of what the document allows, what has a chance to be served: names that exist, ids that exist, few tokens.
+FEASIBLE: dict[str, dict[str, Any]] = {
+    "GenerationRequest": {
+        "model": {"enum": [MODEL]},
+        "draft_policy": {"enum": ["none", "layerskip", "knapspec"]},
+        "max_tokens": {"type": "integer", "minimum": 1, "maximum": 6},
+        "max_completion_tokens": {"type": "integer", "minimum": 1, "maximum": 6},
+        "min_tokens": {"type": "integer", "minimum": 0, "maximum": 1},
+        "n": {"type": "integer", "minimum": 1, "maximum": 2},
+        "stop_token_ids": TOKENS,
+        "logit_bias": {"type": "object", "propertyNames": {"pattern": "^[1-9][0-9]{0,2}$"},
+                       "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100}},
+        "prompt": {"anyOf": [TEXT, TOKENS, {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 3}]},
+        "stream": {"type": "boolean"},
+        "stream_options": {"type": "null"},
+        "response_format": {"enum": [None, {"type": "text"}, {"type": "json_object"}]},
+        "tool_choice": {"enum": [None, "none", "auto"]},
+        "top_logprobs": {"type": "null"},
+        "chat_template_kwargs": {"type": "object", "maxProperties": 1},
+        "continue_final_message": {"enum": [False, None]},
+    },
+    "Message": {"role": {"enum": ["system", "user", "assistant"]}, "content": TEXT},
+    "TokenizeRequest": {"model": {"enum": [MODEL]}, "messages": {"type": "null"}, "prompt": TEXT},
+    "DetokenizeRequest": {"model": {"enum": [MODEL]}, "tokens": TOKENS},
+}  # fmt: skip
+FEASIBLE |= dict.fromkeys(("ChatCompletionRequest", "CompletionRequest"), FEASIBLE["GenerationRequest"])
+NEEDED = {"ChatCompletionRequest": ["stream"], "CompletionRequest": ["stream"], "Message": ["content"]}
+NEEDED["TokenizeRequest"] = ["prompt"]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory, profile_dir: Path, shared_server: Process) -> Iterator[Process]:
+    """A server whose context is short, so that nothing that is asked of it takes long; its profile is measured."""
+    flags = ("--max-model-len", str(CONTEXT), "--max-n", "2", "--profile-dir", str(profile_dir))
+    process = Process(tmp_path_factory.mktemp("fuzz") / "stderr", *flags)
+    yield process
+    assert process.http.get("/health").status_code == 200
+    assert process.metrics().total("vllm:num_requests_running") == 0
+    process.close()
+    assert "Traceback" not in process.log
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    with requests.Session() as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def document(small: Process) -> dict[str, Any]:
+    """What the server says of itself, but that replies have no other keys than those it names."""
+    document: dict[str, Any] = small.http.get("/openapi.json").json()
+    for name, schema in document["components"]["schemas"].items():
+        kind = getattr(schemas, name)
+        if not issubclass(kind, schemas.RequestModel):
+            schema["additionalProperties"] = False
+    return document
+
+
+@pytest.fixture(scope="module")
+def documented(document: dict[str, Any]) -> BaseSchema:
+    return schemathesis.openapi.from_dict(document)
+
+
+@pytest.fixture(scope="module")
+def feasible(document: dict[str, Any]) -> BaseSchema:
+    """The same with requests that are mostly served."""
+    narrow = json.loads(json.dumps(document))
+    for name, properties in FEASIBLE.items():
+        if (schema := narrow["components"]["schemas"].get(name)) is not None:
+            schema["properties"] |= {key: value for key, value in properties.items() if key in schema["properties"]}
+            schema["required"] = [*schema.get("required", []), *NEEDED.get(name, [])]
+            schema["additionalProperties"] = False
+    return schemathesis.openapi.from_dict(narrow)
+
+
+def integral(value: Any) -> Any:
+    """JSON Schema takes 1.0 for an integer, the server does not."""
+    if isinstance(value, dict):
+        return {key: integral(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [integral(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def fuzz(
+    schema: BaseSchema,
+    operation: tuple[str, str],
+    mode: GenerationMode,
+    url: str,
+    session: requests.Session,
+    count: int,
+) -> set[int]:
+    """Sends `count` requests and checks every reply; the statuses seen."""
+    method, path = operation
+    seen: set[int] = set()
+
+    @settings(examples(count), suppress_health_check=list(HealthCheck))
+    @given(schema[path][method].as_strategy(generation_mode=mode))
+    def check(case: schemathesis.Case) -> None:
+        if mode is GenerationMode.POSITIVE:
+            case.body = integral(case.body)
+        reply = session.request(**case.as_transport_kwargs(base_url=url))  # `call` reads only a stream's beginning
+        case.validate_response(reply, checks=CHECKS)
+        seen.add(reply.status_code)
+        if reply.headers["content-type"].startswith("text/event-stream"):
+            assert reply.content.endswith(b"\n\ndata: [DONE]\n\n")
+
+    check()
+    return seen
+
+
+def test_every_endpoint_is_tried(document: dict[str, Any]) -> None:
+    assert {path: set(operations) for path, operations in document["paths"].items()} == {
+        path: {"get"} if path in GET else {"post"} for path in (*GET, *POST)
+    }
+
+
+@pytest.mark.parametrize("path", GET)
+def test_what_is_read(small: Process, session: requests.Session, documented: BaseSchema, path: str) -> None:
+    seen = fuzz(documented, ("GET", path), GenerationMode.POSITIVE, small.url, session, 30)
+    assert seen == ({404} if path == "/v1/models/{model_id}" else {200})
+
+
+@pytest.mark.parametrize("path", POST)
+def test_requests_as_they_should_be(small: Process, session: requests.Session, feasible: BaseSchema, path: str) -> None:
+    assert 200 in fuzz(feasible, ("POST", path), GenerationMode.POSITIVE, small.url, session, 60)
+
+
+@pytest.mark.parametrize("mode", GenerationMode)
+@pytest.mark.parametrize("path", POST)
+def test_requests_that_ask_for_too_much(
+    small: Process, session: requests.Session, documented: BaseSchema, path: str, mode: GenerationMode
+) -> None:
+    """All that the document allows, where most is refused for what it cannot say; and what it does not allow."""
+    assert 400 in fuzz(documented, ("POST", path), mode, small.url, session, 50)
+
+
+@pytest.mark.parametrize("path", POST)
+def test_bodies_of_any_bytes(small: Process, documented: BaseSchema, path: str) -> None:
+    valid = json.dumps(POST[path]).encode()
+    place = st.integers(0, len(valid))
+
+    @examples(40)
+    @given(place, place, st.binary(max_size=5) | st.sampled_from([b"null", b"[", b"1e999", b"-1", b'"', b"\\ud800"]))
+    def check(first: int, last: int, put: bytes) -> None:
+        body = valid[: min(first, last)] + put + valid[max(first, last) :]
+        reply = small.http.post(path, content=body, headers={"content-type": "application/json"})
+        assert reply.status_code in (200, 400, 404)
+        documented[path]["POST"].validate_response(reply)
+
+    check()
