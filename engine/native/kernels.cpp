@@ -683,26 +683,22 @@ private:
 
     // RoPE (and the heads' norms) of row i of the active ones; q to bf16, k and v to the cache.
     void turn_and_keep(int index, const Layer &layer, int i) {
-        const int width = m->head_dim, half = width / 2, row = active[i], position = p->positions[row];
+        const int width = m->head_dim, row = active[i], position = p->positions[row];
         const int turned = m->heads + m->kv_heads;
         float *from = qkv + int64_t(i) * (turned + m->kv_heads) * width;
         const float *rope = p->rope + int64_t(position) * width;
         for (int h = 0; h < turned; h++) {
             float *head = from + h * width;
             if (layer.qk_norm) {
-                float sum = 0;
-                for (int d = 0; d < width; d++) sum += head[d] * head[d];
-                const float scale = 1.f / std::sqrt(sum / width + m->epsilon);
-                for (int d = 0; d < width; d++) head[d] *= scale * layer.qk_norm[h * width + d];
+                vf squares{};
+                for (int d = 0; d < width; d += LANES) { vf v = load<vf>(head + d); squares += v * v; }
+                const float scale = 1.f / std::sqrt(total(squares) / width + m->epsilon);
+                for (int d = 0; d < width; d += LANES) store(head + d, load<vf>(head + d) * scale * load<vf>(layer.qk_norm + h * width + d));
             }
-            for (int d = 0; d < half; d++) {
-                const float a = head[2 * d], b = head[2 * d + 1], c = rope[2 * d], s = rope[2 * d + 1];
-                head[2 * d] = a * c - b * s;
-                head[2 * d + 1] = a * s + b * c;
-            }
+            for (int d = 0; d < width; d += LANES) store(head + d, turn(load<vf>(head + d), load<vf>(rope + d)));
         }
         bf16 *q = heads + int64_t(i) * m->heads * width;
-        for (int d = 0; d < m->heads * width; d++) q[d] = narrow(from[d]);
+        for (int d = 0; d < m->heads * width; d += LANES) store(q + d, narrow(load<vf>(from + d)));
         if (p->own) return;
         bf16 *base = slab(index, row) + int64_t(position / BLOCK) * 2 * BLOCK * width;
         const int lane = position % BLOCK;
@@ -710,12 +706,23 @@ private:
             const float *k = from + (m->heads + h) * width, *v = k + m->kv_heads * width;
             bf16 *to_k = base + h * cache->head + 2 * lane;
             bf16 *to_v = base + h * cache->head + BLOCK * width + lane / 2 * 2 * width + lane % 2;
-            for (int d = 0; d < half; d++) {
-                to_k[d * 2 * BLOCK] = narrow(k[2 * d]);
-                to_k[d * 2 * BLOCK + 1] = narrow(k[2 * d + 1]);
+            for (int d = 0; d < width; d += LANES) {
+                bf16 kept[LANES];
+                store(kept, narrow(load<vf>(k + d)));
+                for (int j = 0; j < LANES; j += 2) std::memcpy(to_k + (d + j) * BLOCK, kept + j, 2 * sizeof(bf16));
+                store(kept, narrow(load<vf>(v + d)));
+                for (int j = 0; j < LANES; j++) to_v[2 * (d + j)] = kept[j];
             }
-            for (int d = 0; d < width; d++) to_v[2 * d] = narrow(v[d]);
         }
+    }
+
+    // Eight pairs (a, b), turned by angles of which the cosines and sines are given in pairs: a·c - b·s, b·c + a·s.
+    static vf turn(vf pairs, vf factors) {
+        const vf cosines = __builtin_shufflevector(factors, factors, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14);
+        const vf sines = __builtin_shufflevector(factors, factors, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15);
+        const vf others = __builtin_shufflevector(pairs, pairs, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+        const vf sign = {-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1};
+        return pairs * cosines + others * (sines * sign);
     }
 
     // Room for n states, of this thread.
