@@ -24,12 +24,15 @@ from engine.draft.tpt import AcceptanceCounts
 from engine.errors import ConfigError
 
 _ADOPTED = 3  # plans a search may add
+_REPLAYED_PLANS = 128  # whose replays are remembered from search to search: early exits come again and again,
+_REPLAYED_MEMORY = 64.0  # so many tested tokens of each
 _GAIN_TO_START = 1.05  # drafting must promise this much over plain decoding to begin,
 _GAIN_TO_STAY = 1.02  # and this much to go on
 _OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
 _OWN_MEMORY = 64.0  # tested tokens of its own that a request remembers
 _FRESH_ROUNDS = 16  # for which a joint decision stands
 _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
+_TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
 _PLAIN_EVERY = 64  # drafting rounds between plain ones, which keep the price of plain decoding known
 _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays after all
 _TRIAL_EVERY = (48, 1536)  # rounds of plain decoding between trials: at first, at most
@@ -47,6 +50,8 @@ class _State:
     decide_at: int = 0
     era: int = 0  # of the last decision
     company: int = 0  # other requests in flight at the last decision
+    trust: float = 1.0  # in the plan of this round
+    try_at: int = _TRY_EVERY
     search_at: int = 0
     counts: dict[Variants, AcceptanceCounts] = field(default_factory=dict)
     search: Search | None = None
@@ -83,6 +88,7 @@ class KnapSpec:
         self._decision_seconds = 0.0  # that one takes
         self._joint: dict[int, _Joint] = {}  # by company
         self._plain_rounds = self._drafting_rounds = 0
+        self._replayed: dict[Variants, AcceptanceCounts] = {}  # of plans that are not in the library
         self._era = 0  # how often all had to decide anew: a trial begins or ends
         self._trial_end: int | None = None
         self._trial_every = _TRIAL_EVERY[0]
@@ -107,7 +113,7 @@ class KnapSpec:
         if self._trial_due(state):
             self._begin_trial(view, state)
         assert state.choice is not None
-        plan = state.choice.plan
+        plan, state.trust = self._plan_of_round(state)
         state.round += 1
         self._round += 1
         if plan.gamma == 0:
@@ -158,11 +164,21 @@ class KnapSpec:
             return
         if (outcome.drafted > 0) != (state.choice.plan.gamma > 0):
             return
-        promised = promise / state.choice.trust * outcome.round_seconds
+        promised = promise / state.trust * outcome.round_seconds
         drafted = outcome.drafted > 0
         self.library.compare(
             outcome.plan.variants, drafted, requests, self._round, promised / requests, outcome.emitted / requests
         )
+
+    @staticmethod
+    def _plan_of_round(state: _State) -> tuple[Plan, float]:
+        """The choice; now and then, alone, what may be better: how good a plan is, only drafting with it shows."""
+        choice = state.choice
+        assert choice is not None
+        if choice.plan.gamma and choice.hopeful and state.company == 0 and state.round >= state.try_at:
+            state.try_at = state.round + _TRY_EVERY
+            choice = choice.hopeful
+        return choice.plan, choice.trust
 
     # -- choosing among known plans ----------------------------------------------------------------------------------
 
@@ -284,9 +300,17 @@ class KnapSpec:
         replayed = self.searcher.found(view, search)
         if not replayed:
             return []
-        ranked = self.library.rank({variants: counts.counts for variants, counts in replayed.items()}, view.context)
+        for variants, counts in replayed.items():
+            known = self._replayed.pop(variants, None) or AcceptanceCounts(_REPLAYED_MEMORY)
+            known.merge(counts)
+            self._replayed[variants] = known  # the last to be forgotten
+        for variants in list(self._replayed)[:-_REPLAYED_PLANS]:
+            del self._replayed[variants]
+        ranked = self.library.rank({variants: self._replayed[variants].counts for variants in replayed}, view.context)
         added = [variants for variants in ranked[:_ADOPTED] if variants not in self.library]
-        for variants in {*added, *(v for v in self.library if v in replayed)}:
+        for variants in added:
+            self.library.add(variants, self._replayed.pop(variants))
+        for variants in (v for v in self.library if v in replayed and v not in added):
             self.library.add(variants, replayed[variants])
         self.library.shrink(view.context)
         return added

@@ -20,6 +20,9 @@ MOST_PLANS = 8
 _SHARED_ROWS = 16.0  # most weight of what other requests saw, in tested tokens
 _PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 0.8]])  # two rows that say little
 _USUAL = 2.0  # plans that kept what they promised, before any was tried
+_POOLED_ROWS = 6.0  # of what plans have in common that each is believed to have, against the luck of the best of many
+_HOPE = np.zeros_like(_PRIOR)  # what is believed of a plan while little is known, to see whether it should be tried
+_HOPE[-1, 1] = 4.0
 _PASS_WORTH = 0.5  # of what a pass's time is worth: products of confidences understate how far drafts reach (measured)
 
 
@@ -37,6 +40,7 @@ class Choice(NamedTuple):
     plan: Plan
     gain: float
     trust: float
+    hopeful: Choice | None = None  # another plan that may be better still, for all that is known of it
 
 
 class Library:
@@ -76,7 +80,7 @@ class Library:
     def shrink(self, context: int) -> None:
         """The plans that promise most, by what is known of them, stay."""
         if len(self._plans) > MOST_PLANS:
-            known = {variants: known.counts.weighted(_SHARED_ROWS) for variants, known in self._plans.items()}
+            known = {variants: known.counts.counts for variants, known in self._plans.items()}
             for variants in self.rank(known, context)[MOST_PLANS:]:
                 del self._plans[variants]
 
@@ -127,14 +131,35 @@ class Library:
         plans, requests = list(self._plans), len(contexts)
         counts = np.stack([self._evidence(variants, own) for variants in plans])
         unions = [union([variants, *running]) for variants in plans]
-        objective = self._objective(counts, unions, contexts)
-        trust = self._trust(requests, round)
-        index, threshold, gamma = objective.corrected(trust).argmax()
-        promise = float(trust[index] * objective.tpt[index, threshold, gamma])
-        drafted, accepted = (float(a[index, threshold, gamma]) for a in (objective.drafted, objective.accepted))
+        objective = self._objective(np.concatenate([counts, counts + _HOPE]), unions * 2, contexts)
+        objective = objective.corrected(np.tile(self._trust(requests, round), 2))
+        known, hoped = objective.part(0, len(plans)), objective.part(len(plans), 2 * len(plans))
+        chosen = known.argmax()
+        choice = self._choice(known, chosen, plans, unions, contexts, plain)
+        best = hoped.best
+        best[chosen[0]] = 0.0
+        index = int(best.argmax())
+        if best[index] <= (choice.plan.predicted_tpt or 0.0):
+            return choice
+        own_best = hoped.part(index, index + 1).argmax()
+        return choice._replace(hopeful=self._choice(known, (index, *own_best[1:]), plans, unions, contexts, plain))
+
+    def _choice(
+        self,
+        objective: Objective,
+        at: tuple[int, int, int],
+        plans: Sequence[Variants],
+        unions: Sequence[Variants],
+        contexts: Sequence[int],
+        plain: Choice,
+    ) -> Choice:
+        """The plan, threshold and γ at this place of the objective, with what it promises there."""
+        index, threshold, gamma = at
+        promise, drafted, accepted = (float(a[at]) for a in (objective.tpt, objective.drafted, objective.accepted))
         confidence, worth = THRESHOLDS[threshold], 0.0
         if self._marginal:
             confidence, gamma = 0.0, self._gamma
+        requests = len(contexts)
         if requests > 1 or self._marginal:
             row = self._costs.verify_pass(requests + 1, contexts) - self._costs.verify_pass(requests, contexts)
             seconds = self._costs.draft_pass(unions[index], contexts) + max(row, 0.0)
@@ -142,7 +167,7 @@ class Library:
         undrafted = plain.plan.predicted_tpt
         assert undrafted is not None
         plan = Plan(plans[index], gamma, confidence, worth, promise, min(accepted / drafted, 1.0), undrafted)
-        return Choice(plan, promise / undrafted, float(trust[index]))
+        return Choice(plan, promise / undrafted, float(objective.factors[index]))
 
     def rank(self, known: Mapping[Variants, np.ndarray], context: int) -> list[Variants]:
         """Plans with their counts [bins, 2], by the TPT that these promise a request alone; best first."""
@@ -167,12 +192,14 @@ class Library:
 
         `counts` [plans, bins, 2]; `drafting[i]` is what a draft pass runs when plan i is chosen.
         """
-        drafted, accepted = expectations(counts, _PRIOR, self._gamma)
+        pooled = counts.sum(axis=0) / max(counts.sum(), 1.0)
+        drafted, accepted = expectations(counts, _PRIOR + _POOLED_ROWS * pooled, self._gamma)
         passes = lock_step_passes(drafted, len(contexts))
-        prices = np.array([self._costs.draft_pass(variants, contexts) for variants in drafting])
+        priced = {variants: self._costs.draft_pass(variants, contexts) for variants in drafting}
+        prices = np.array([priced[variants] for variants in drafting])
         verify = self._costs.verify_passes(len(contexts) * (1.0 + drafted), contexts)
         seconds = passes * prices[:, None, None] + verify + self._costs.overhead
-        return Objective(drafted, accepted, (1.0 + accepted) / seconds)
+        return Objective(drafted, accepted, (1.0 + accepted) / seconds, np.ones(len(counts)))
 
 
 def size(requests: int) -> int:

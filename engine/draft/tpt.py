@@ -106,10 +106,15 @@ class Objective:
     drafted: np.ndarray
     accepted: np.ndarray
     tpt: np.ndarray
+    factors: np.ndarray  # [plans], by which the TPT has been multiplied
 
     def corrected(self, factors: np.ndarray) -> Objective:
         """With the TPT of each plan multiplied by its factor [plans]."""
-        return Objective(self.drafted, self.accepted, self.tpt * factors[:, None, None])
+        return Objective(self.drafted, self.accepted, self.tpt * factors[:, None, None], self.factors * factors)
+
+    def part(self, first: int, last: int) -> Objective:
+        """Of plans first … last - 1."""
+        return Objective(*(a[first:last] for a in (self.drafted, self.accepted, self.tpt, self.factors)))
 
     @property
     def best(self) -> np.ndarray:
