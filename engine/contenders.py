@@ -97,7 +97,7 @@ class Tally:
                 accepted=r.accepted,
                 context=r.context_length,
                 variants=plans.get(r.request_id, ()),
-                predicted_tpt=r.predicted_tpt,
+                predicted_tpt=None if r.predicted_tpt is None else r.predicted_tpt * len(rounds),  # of its share
                 predicted_acceptance=r.predicted_acceptance,
             )
             for r in rounds

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.draft.base import Outcome, Plan, PolicyContext, View, register
-from engine.draft.library import Choice, Library, Variants
+from engine.draft.library import Choice, Library, Variants, size
 from engine.draft.prior import Prior
 from engine.draft.search import Rows, Search, Searcher
 from engine.draft.tpt import AcceptanceCounts
@@ -35,6 +35,8 @@ _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plain
 _TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
 _PLAIN_EVERY = 64  # drafting rounds between plain ones, which keep the price of plain decoding known
 _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays after all
+_JOINT_WEIGHT = 4.0  # of the tokens of a round of many requests beside one of a single one: it is one time, seen once
+_JOINT_TRIAL_ROUNDS = 2  # the same with others in flight, who see as much in fewer rounds
 _TRIAL_EVERY = (48, 1536)  # rounds of plain decoding between trials: at first, at most
 _DECISION_SHARE = 0.02  # most of the time spent on decisions
 _SLOW_DECISION = 1e-3  # seconds; the first one is slow, and says nothing of the others
@@ -86,7 +88,7 @@ class KnapSpec:
         self._budget = self.searcher.budget
         self._round = self._decided_at = 0  # counted once for every request
         self._decision_seconds = 0.0  # that one takes
-        self._joint: dict[int, _Joint] = {}  # by company
+        self._joint: dict[int, _Joint] = {}  # by `size` of the company
         self._plain_rounds = self._drafting_rounds = 0
         self._replayed: dict[Variants, AcceptanceCounts] = {}  # of plans that are not in the library
         self._era = 0  # how often all had to decide anew: a trial begins or ends
@@ -166,8 +168,9 @@ class KnapSpec:
             return
         promised = promise / state.trust * outcome.round_seconds
         drafted = outcome.drafted > 0
+        weight = min(1.0, _JOINT_WEIGHT / requests)
         self.library.compare(
-            outcome.plan.variants, drafted, requests, self._round, promised / requests, outcome.emitted / requests
+            outcome.plan.variants, drafted, requests, self._round, weight * promised, weight * outcome.emitted
         )
 
     @staticmethod
@@ -208,9 +211,10 @@ class KnapSpec:
         elif choice.gain >= needed:
             self._trial_every = _TRIAL_EVERY[0]
         state.choice, plan = choice, choice.plan
-        rounds = self._config.knapspec_redecide * (1 if plan.gamma else _PLAIN_PATIENCE)
+        patience = 1 if plan.gamma else _PLAIN_PATIENCE
+        least = patience * self._decision_seconds / _DECISION_SHARE  # seconds until the next
         round_seconds = self._costs.verify_pass(len(contexts), contexts)
-        state.decide_at = state.round + max(rounds, int(self._decision_seconds / _DECISION_SHARE / round_seconds))
+        state.decide_at = state.round + max(self._config.knapspec_redecide * patience, int(least / round_seconds))
         if before is not None:
             if plan.gamma == 0:
                 view.reselected = "plain" if before.gamma else "kept"
@@ -228,13 +232,13 @@ class KnapSpec:
     def _joint_choice(self, view: View, contexts: Sequence[int]) -> Choice:
         """`_best` from what all requests have seen, kept for a while: for one that is new, or in company."""
         company = len(view.others)
-        joint = self._joint.get(company)
+        joint = self._joint.get(size(company + 1))
         busy = self._budget.busy
         if joint is None or (
             self._round - joint.round >= _FRESH_ROUNDS * (company + 1)
             and busy - joint.seconds >= self._decision_seconds / _DECISION_SHARE
         ):
-            joint = self._joint[company] = _Joint(self._round, busy, self._best(view, contexts, None))
+            joint = self._joint[size(company + 1)] = _Joint(self._round, busy, self._best(view, contexts, None))
         return joint.choice
 
     def _begin_era(self) -> None:
@@ -255,7 +259,7 @@ class KnapSpec:
         plan = self._best(view, _contexts(view), None).plan
         self.library.renew(plan.variants, requests)
         self._costs.renew_draft(plan.variants)
-        self._trial_end = self._round + _TRIAL_ROUNDS * requests
+        self._trial_end = self._round + (_TRIAL_ROUNDS if requests == 1 else _JOINT_TRIAL_ROUNDS) * requests
         self._begin_era()
         self._decide(view, state)
 
