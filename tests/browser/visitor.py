@@ -50,6 +50,10 @@ class Stream:
         return [plan for i, plan in enumerate(plans) if i == 0 or plans[i - 1] != plan]
 
 
+# Figures are painted with the next frame.
+_PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
 class Visitor:
     def __init__(self, browser: Browser, url: str, options: dict[str, Any]) -> None:
         self.context = browser.new_context(**options)
@@ -118,6 +122,7 @@ class Visitor:
         with self.page.expect_response("**/v1/chat/completions") as response:
             send()
         expect(self[".facts"]).to_have_count(before + 1)
+        self.page.evaluate(_PAINTED)
         *events, done, rest = response.value.body().split(b"\n\n")
         assert (done, rest) == (b"data: [DONE]", b"")
         chunks = [json.loads(event.removeprefix(b"data: ")) for event in events if event.startswith(b"data: ")]
