@@ -50,6 +50,16 @@ template <class V> inline V load(const void *p) { V v; std::memcpy(&v, p, sizeof
 template <class V> inline void store(void *p, V v) { std::memcpy(p, &v, sizeof v); }
 inline vf splat(float x) { return x - vf{}; }
 
+inline vf shuffled(vf v, vi from) {
+#ifdef __clang__
+    vf to;
+    for (int i = 0; i < LANES; i++) to[i] = v[from[i]];
+    return to;
+#else
+    return __builtin_shuffle(v, from);
+#endif
+}
+
 inline bf16 narrow(float x) {
     uint32_t u; std::memcpy(&u, &x, 4);
     return (u + 0x7fff + (u >> 16 & 1)) >> 16;
@@ -718,9 +728,9 @@ private:
 
     // Eight pairs (a, b), turned by angles of which the cosines and sines are given in pairs: a·c - b·s, b·c + a·s.
     static vf turn(vf pairs, vf factors) {
-        const vf cosines = __builtin_shufflevector(factors, factors, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14);
-        const vf sines = __builtin_shufflevector(factors, factors, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15);
-        const vf others = __builtin_shufflevector(pairs, pairs, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+        const vi evens = {0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14}, odds = evens + 1;
+        const vi neighbours = {1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14};
+        const vf cosines = shuffled(factors, evens), sines = shuffled(factors, odds), others = shuffled(pairs, neighbours);
         const vf sign = {-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1};
         return pairs * cosines + others * (sines * sign);
     }
