@@ -270,13 +270,13 @@ def test_a_refused_question_comes_back(visitor: Visitor, fields: dict[str, str],
     """The message says why, figures of the last answer stay, and Enter sends again what was refused."""
     visitor.excused = ("status of 400",)
     visitor.ask("Hello!")
-    kept = visitor["#figures"].inner_text()
+    kept = visitor["#figures"].text_content() or ""
     visitor.set(**fields).type("Hi")
     alert = visitor.page.get_by_role("alert")
     expect(alert).to_contain_text(told)
     expect(alert).to_contain_text(advised)
     expect(visitor["#text"]).to_have_value("Hi")
-    assert visitor["#figures"].inner_text() == kept
+    expect(visitor["#figures"]).to_have_text(kept)
     visitor.set(limit="20", others="")
     with visitor.page.expect_request("**/v1/chat/completions") as sent:
         visitor["#text"].press("Enter")
