@@ -93,6 +93,8 @@ class NativeDecoder(Decoder):
         if self._embedding.dtype not in (torch.bfloat16, torch.float32):
             return None
         native_attention = cast(NativeAttention, attention)
+        room = native_attention.cache  # the kernels write where they are told
+        assert all(0 <= r.slab < room.slabs and 0 <= r.start <= room.length - r.gamma for r in requests)
         count, longest = len(requests), max(r.gamma for r in requests)
         ints, floats = ctypes.c_int32 * count, ctypes.c_float * count
         tokens = (ctypes.c_int32 * (count * (longest + 1)))()

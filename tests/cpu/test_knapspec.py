@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +17,8 @@ from engine.draft.base import Outcome, Plan, View
 from engine.draft.costs import CostModel
 from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
+from engine.draft.library import Library
+from engine.draft.tpt import AcceptanceCounts
 from engine.errors import ConfigError
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
 from engine.types import GenerateRequest, RequestRound
@@ -204,3 +207,23 @@ def test_the_marginal_rule_stops_drafts_by_what_a_pass_is_worth(model: LoadedMod
     plan = policy.library.best([100], [], 0).plan
     assert (plan.gamma, plan.min_confidence) == (core._policies.config.knapspec_gamma, 0.0)
     assert plan.pass_worth > 0
+
+
+def test_a_plan_that_may_be_better_is_to_be_tried(model: LoadedModel) -> None:
+    """Little known and cheap: hopeful. Seen to be bad, or dear: not."""
+    layers = model.spec.layers
+    known, other = exit_variants(layers, layers // 2), exit_variants(layers, 2)
+
+    def hopeful(variants: tuple[int, ...], tokens: int, *, agreed: bool) -> Any:
+        library = Library(CostModel(model.spec, made_up_profile()), layers, 8)
+        for plan, count, right in ((known, 100, True), (variants, tokens, agreed)):
+            counts = AcceptanceCounts()
+            counts.add([0.95] * count, [right] * count)
+            library.add(plan, counts)
+        choice = library.best([100], [], 0)
+        assert choice.plan.variants == known
+        return choice.hopeful.plan.variants if choice.hopeful else None
+
+    assert hopeful(other, 4, agreed=False) == other
+    assert hopeful(other, 200, agreed=False) is None
+    assert hopeful(exit_variants(layers, layers - 1), 2, agreed=True) is None
