@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from engine.clock import Clock
 from engine.detokenize import Detokenizer
-from engine.draft.base import DraftPolicy, Outcome, Plan, PolicyContext, View, make_policy, policy_names
+from engine.draft.base import (
+    DraftPolicy,
+    Outcome,
+    Plan,
+    PolicyContext,
+    RoundOutcome,
+    View,
+    make_policy,
+    policy_names,
+)
 from engine.draft.costs import CostModel
 from engine.draft.prediction import Prediction
 from engine.errors import RequestError, UnknownPolicyError
@@ -20,6 +29,9 @@ from engine.types import EngineInfo, GenerateRequest, Request, RoundReport
 
 if TYPE_CHECKING:
     from engine.grammar import GrammarMatcher, Grammars
+
+
+_MOST_READING = 0.5  # of a round in which prompts are read, for the rest to say what decoding takes
 
 
 class EngineCore:
@@ -43,6 +55,7 @@ class EngineCore:
         self._made: dict[str, DraftPolicy] = {}
         self._clock = clock
         self._grammars: Grammars | None = None
+        self._undrafted = Plan((1,) * policies.spec.sublayers, 0)
         self.policy(info.default_policy)
 
     def policy(self, name: str) -> DraftPolicy:
@@ -59,25 +72,25 @@ class EngineCore:
         limit = self.info.max_model_len
         if sampling.max_tokens is not None:
             limit = min(limit, len(message.prompt) + sampling.max_tokens)
-        self.scheduler.add(
-            Request(
-                id=message.id,
-                prompt=message.prompt,
-                sampling=sampling,
-                policy=self.policy(message.draft_policy or self.info.default_policy),
-                arrival=self._clock.now(),
-                limit=limit,
-                detokenizer=Detokenizer(
-                    self.tokenizer.backend,
-                    sampling.stop,
-                    message.prompt,
-                    skip_special_tokens=sampling.skip_special_tokens,
-                    include_stop=sampling.include_stop,
-                ),
-                prediction=Prediction(sampling.predicted) if sampling.predicted else None,
-                processor=make_processor(sampling, message.prompt, self.info.eos_token_ids, self._match),
-            )
+        request = Request(
+            id=message.id,
+            prompt=message.prompt,
+            sampling=sampling,
+            policy=self.policy(message.draft_policy or self.info.default_policy),
+            arrival=self._clock.now(),
+            limit=limit,
+            detokenizer=Detokenizer(
+                self.tokenizer.backend,
+                sampling.stop,
+                message.prompt,
+                skip_special_tokens=sampling.skip_special_tokens,
+                include_stop=sampling.include_stop,
+            ),
+            view=View(message.id, sampling, lambda rows: self.runner.candidates(request.slab, rows, sampling)),
+            prediction=Prediction(sampling.predicted) if sampling.predicted else None,
+            processor=make_processor(sampling, message.prompt, self.info.eos_token_ids, self._match),
         )
+        self.scheduler.add(request)
 
     def _match(self, grammar: str) -> GrammarMatcher:
         """The beginning of an answer of a grammar."""
@@ -116,9 +129,9 @@ class EngineCore:
         plan = scheduler.plan()
         out = self.runner.run(plan)
         requests = {r.id: r for r in scheduler.running}
-        prompt_rows = sum(len(w.tokens) for w in plan.work if not requests[w.request_id].decoding)
+        reading = {w.request_id: len(w.tokens) for w in plan.work if not requests[w.request_id].decoding}
         events, rounds = scheduler.commit(plan, out)
-        self._observe(plan, out, requests, {r.request_id: r.emitted for r in rounds}, prompt_rows)
+        self._observe(plan, out, requests, {r.request_id: r.emitted for r in rounds}, reading)
         other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
         self.costs.observe(plan, out, other)
         return RoundReport(
@@ -128,7 +141,7 @@ class EngineCore:
             waiting=len(scheduler.waiting),
             kv_usage=scheduler.blocks.usage,
             batched_tokens=sum(len(w.tokens) + w.gamma for w in plan.work),
-            prompt_tokens=prompt_rows,
+            prompt_tokens=sum(reading.values()),
             draft_seconds=out.draft_seconds,
             verify_seconds=out.verify_seconds,
             search_seconds=search,
@@ -136,7 +149,7 @@ class EngineCore:
             prefix_queries=scheduler.prefix_queries - counters[0],
             prefix_hits=scheduler.prefix_hits - counters[1],
             preemptions=scheduler.preemptions - counters[2],
-            draft_correction=self.costs.draft.factor,
+            draft_correction=self.costs.draft_factor(len(plan.work)),
             verify_correction=self.costs.verify_factor(sum(len(w.tokens) + w.gamma for w in plan.work)),
         )
 
@@ -145,24 +158,29 @@ class EngineCore:
         return RoundReport((), (), 0, 0, self.scheduler.blocks.usage, 0, 0, 0.0, 0.0, 0.0, 0.0)
 
     def _propose(self) -> float:
-        """Ask the policies of all requests that decode for a plan. Returns the seconds they searched."""
-        decoding = [r for r in self.scheduler.running if r.decoding]
-        # What is copied costs the others no draft pass.
-        plans = [(r.computed, r.plan.capped(0) if r.plan and r.copied else r.plan) for r in decoding]
+        """Ask the policies of all requests that decode for plans. Returns the seconds that they took."""
+        asking: dict[str, list[Request]] = {}
+        for request in self.scheduler.running:
+            if request.decoding:
+                asking.setdefault(request.policy.name, []).append(request)
         seconds = 0.0
-        for index, request in enumerate(decoding):
-            view = self._view(request)
-            view.others = [(context, plan) for context, plan in plans[:index] + plans[index + 1 :] if plan]
-            plan = request.policy.propose(view)
-            if request.prediction is not None:
-                plan = self._copied(request, request.prediction, plan)
-            request.plan = plan
-            plans[index] = request.computed, plan.capped(0) if request.copied else plan
-            request.draft_state = view.state
-            seconds += view.search_seconds
-            if view.reselected is not None:
-                request.reselected = view.reselected
-                request.reselections += view.reselected == "changed"
+        for name, requests in asking.items():
+            others = [
+                # What is copied costs the others no draft pass.
+                (r.computed, r.plan.capped(0) if r.copied else r.plan)
+                for other in asking
+                if other != name
+                for r in asking[other]
+                if r.plan is not None
+            ]
+            views = [request.view for request in requests]
+            for request in requests:
+                request.view.context = request.computed
+            started = self._clock.now()
+            plans = requests[0].policy.propose(views, others)
+            seconds += self._clock.now() - started
+            for request, plan in zip(requests, plans, strict=True):
+                request.plan = plan if request.prediction is None else self._copied(request, request.prediction, plan)
         return seconds
 
     @staticmethod
@@ -172,42 +190,49 @@ class EngineCore:
         request.copied = prediction.propose(answer, max(request.room - 1, 0))
         return Plan((1,) * len(plan.variants), len(request.copied)) if request.copied else plan
 
-    def _view(self, request: Request) -> View:
-        slab, sampling = request.slab, request.sampling
-        return View(
-            request_id=request.id,
-            context=request.computed,
-            sampling=sampling,
-            state=request.draft_state,
-            others=(),
-            candidates=lambda positions: self.runner.candidates(slab, positions, sampling),
-        )
-
     def _observe(
         self,
         plan: StepPlan,
         out: StepOutput,
         requests: dict[str, Request],
         emitted: dict[str, int],
-        prompt_rows: int,
+        reading: dict[str, int],
     ) -> None:
-        """Tell every policy what became of its proposals."""
-        seconds = out.draft_seconds + out.verify_seconds + self.costs.overhead
-        drafting = sum(o.drafted > 0 for o in out.outputs)
-        alike = prompt_rows == 0 and drafting in (0, len(out.outputs)) and not any(w.copied for w in plan.work)
+        """Tell the policies what became of their proposals. `reading`: prompt rows of the requests that had any."""
+        observed: dict[str, tuple[DraftPolicy, list[View], list[Outcome]]] = {}
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = requests[work.request_id]
-            view = self._view(request)
-            outcome = Outcome(
-                plan=work.plan or Plan((1,) * self._policies.spec.sublayers, 0),
-                drafted=0 if work.copied else output.drafted,
-                accepted=0 if work.copied else output.accepted,
-                confidences=output.confidences,
-                emitted=emitted.get(work.request_id, 0),
-                seconds=seconds / len(plan.work),
-                requests=len(plan.work),
-                round_seconds=seconds if alike else None,
-                references=output.references,
+            own = not work.copied
+            _, views, outcomes = observed.setdefault(request.policy.name, (request.policy, [], []))
+            views.append(request.view)
+            outcomes.append(
+                Outcome(
+                    work.plan or self._undrafted,
+                    output.drafted if own else 0,
+                    output.accepted if own else 0,
+                    output.confidences,
+                    emitted.get(work.request_id, 0),
+                    work.request_id in reading,
+                    output.references,
+                )
             )
-            request.policy.observe(view, outcome)
-            request.draft_state = view.state
+        overhead = self.costs.overhead(len(plan.work), sum(o.accepted for o in out.outputs))
+        seconds = out.draft_seconds + out.verify_seconds + overhead
+        decoding = self._decode_seconds(plan, out, seconds, reading)
+        for policy, views, outcomes in observed.values():
+            policy.observe(views, RoundOutcome(outcomes, len(plan.work), seconds, decoding))
+
+    def _decode_seconds(self, plan: StepPlan, out: StepOutput, seconds: float, reading: dict[str, int]) -> float | None:
+        """Of the seconds of a round, those it would have taken without the prompts read in it, as far as that is known:
+        None where most of it was that, or some of the drafts were copied."""
+        if any(w.copied for w in plan.work):
+            return None
+        if not reading:
+            return seconds
+        contexts = [w.start for w in plan.work if w.request_id not in reading]
+        if not contexts:
+            return None
+        rows = len(contexts) + sum(o.drafted for o in out.outputs)
+        whole = self.costs.verify_pass(rows + sum(reading.values()), [w.start for w in plan.work])
+        added = whole - self.costs.verify_pass(rows, contexts)
+        return seconds - added if added < _MOST_READING * seconds else None

@@ -126,7 +126,7 @@ class Scheduler:
             gamma = draft.gamma if draft else 0
             spare -= gamma
             drafting -= gamma
-            works.append(self._work(request, 1, draft, request.policy.record(request.draft_state, 1)))
+            works.append(self._work(request, 1, draft, request.policy.record(request.view, 1)))
         if decoding:
             spare = min(spare, self._max_shared)
         for request in prompts:
@@ -134,7 +134,7 @@ class Scheduler:
             if rows == 0:
                 continue
             spare -= rows
-            record = request.policy.record(request.draft_state, rows) if rows == request.pending else 0
+            record = request.policy.record(request.view, rows) if rows == request.pending else 0
             works.append(self._work(request, rows, None, record))
         copies, self._copies = tuple(self._copies), []
         return StepPlan(
@@ -176,7 +176,7 @@ class Scheduler:
         request.slab, request.computed = -1, 0
         request.prompt_logprobs.clear()
         request.preempted += 1
-        request.policy.suspend(request.draft_state)
+        request.policy.suspend(request.view)
         self.preemptions += 1
         self.waiting.appendleft(request)
 
@@ -247,7 +247,8 @@ class Scheduler:
             request.draft_passes += output.drafted
             request.skipped_attention += plan.skipped_attention * output.drafted
             request.skipped_mlp += plan.skipped_mlp * output.drafted
-        reselected, request.reselected = request.reselected, None
+        reselected, request.view.reselected = request.view.reselected, None
+        request.reselections += reselected == "changed"
         return RequestRound(
             request_id=request.id,
             policy=request.policy.name,

@@ -14,7 +14,7 @@ from engine.errors import ContextLengthError, RequestError, UnknownPolicyError
 
 if TYPE_CHECKING:
     from engine.detokenize import Detokenizer
-    from engine.draft.base import DraftPolicy, Plan
+    from engine.draft.base import DraftPolicy, Plan, View
     from engine.draft.prediction import Prediction
     from engine.logits import LogitsProcessor
 
@@ -259,6 +259,7 @@ class Request:
     arrival: float
     limit: int  # most tokens prompt + completion may reach
     detokenizer: Detokenizer
+    view: View  # what the policy sees of it
     processor: LogitsProcessor | None = None
     prediction: Prediction | None = None
 
@@ -272,7 +273,6 @@ class Request:
 
     # drafting
     plan: Plan | None = None
-    draft_state: Any = None  # belongs to the policy
     copied: tuple[int, ...] = ()  # drafted by copying in this round
     accepted_predictions: int = 0
     rejected_predictions: int = 0
@@ -283,7 +283,6 @@ class Request:
     skipped_attention: int = 0  # summed over draft passes
     skipped_mlp: int = 0
     reselections: int = 0
-    reselected: str | None = None  # since the last round
 
     # times, by the engine's clock
     admitted: float | None = None

@@ -58,24 +58,32 @@ class References:
     positions: tuple[int, ...]  # of the rows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
-    """One round of one request, as its policy sees it."""
+    """What became of one request's plan in a round."""
 
     plan: Plan
     drafted: int
     accepted: int
     confidences: tuple[float, ...]  # top-1 probability of each drafted token
     emitted: int  # tokens that counted: fewer than accepted + 1 where the request ended
-    seconds: float  # this request's share of the round
-    requests: int  # that shared the round
-    round_seconds: float | None  # the whole round; None if it read prompts or if only some of its requests drafted
+    prompt: bool = False  # whether it read its prompt in this round
     references: References | None = None  # if the policy asked to record
 
     @property
     def tested(self) -> int:
         """Accepted plus the first rejection: the denominator of α."""
         return self.accepted + (self.accepted < self.drafted)
+
+
+@dataclass(slots=True)
+class RoundOutcome:
+    """One round as the policy of some or all of its requests sees it."""
+
+    outcomes: Sequence[Outcome]  # of this policy's requests, in the order of the views
+    requests: int  # of all policies
+    seconds: float  # of the whole round
+    decode_seconds: float | None  # without what reading prompts added; None where most of the round was that
 
 
 class CandidatePass(Protocol):
@@ -92,32 +100,34 @@ class CandidatePass(Protocol):
 
 @dataclass(slots=True)
 class View:
-    """One request at the beginning of a round, with what a policy may call."""
+    """One request for as long as it lives, with what its policy keeps and may call."""
 
     request_id: str
-    context: int  # verified positions
     sampling: SamplingParams
-    state: Any  # the policy's own, kept on the request; None at first
-    others: Sequence[tuple[int, Plan]]  # (context, plan) of the other requests that decode now
-    candidates: Callable[[Sequence[int]], CandidatePass]  # over rows at these positions
-    reselected: str | None = None  # set by the policy: outcome of a re-decision made now
-    search_seconds: float = 0.0  # added to by the policy
+    candidates: Callable[[Sequence[int]], CandidatePass]  # over verified rows at these positions
+    context: int = 0  # verified positions
+    state: Any = None  # the policy's own
+    reselected: str | None = None  # set by the policy: outcome of a re-decision made in this round
 
 
 class DraftPolicy(Protocol):
-    """`propose` is called once a round for each request that decodes, `observe` after it."""
+    """Asked once a round, for all of its requests together: what drafts in one pass is decided in one place."""
 
     name: str
 
-    def propose(self, view: View) -> Plan: ...
+    def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
+        """A plan for each of its requests that decode now; `others`: (context, plan) of those with other policies."""
+        ...
 
-    def record(self, state: Any, rows_ahead: int) -> int:
+    def record(self, view: View, rows_ahead: int) -> int:
         """How many of the rows verified next to keep as references; `rows_ahead` is how many there are at least."""
         ...
 
-    def observe(self, view: View, outcome: Outcome) -> None: ...
+    def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
+        """What became of a round; prompts that were read in it are among its requests."""
+        ...
 
-    def suspend(self, state: Any) -> None:
+    def suspend(self, view: View) -> None:
         """The request lost its cache (preemption): forget what refers to it."""
         ...
 
@@ -141,16 +151,16 @@ class FixedPlan:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
-    def propose(self, view: View) -> Plan:
-        return self._plan
+    def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
+        return [self._plan] * len(views)
 
-    def record(self, state: Any, rows_ahead: int) -> int:
+    def record(self, view: View, rows_ahead: int) -> int:
         return 0
 
-    def observe(self, view: View, outcome: Outcome) -> None:
+    def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
         pass
 
-    def suspend(self, state: Any) -> None:
+    def suspend(self, view: View) -> None:
         pass
 
 

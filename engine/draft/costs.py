@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from engine.step import StepOutput, StepPlan
 from profiles.schema import LatencyProfile
 
 _MEMORY = 0.05  # weight of a new observation
+_SPEED_MEMORY = 0.15  # the same for what all passes have in common
 _PROFILE_WORTH = 4  # observations
 _BOUNDS = (0.4, 2.5)  # of a correction factor
+_SMALL = 1e-5  # seconds
 _MOST_PLANS = 64  # whose drafts are corrected apart
-_WIDTHS = (1, 4, 8, 16)  # verify passes are corrected apart, by rows: up to these, and beyond
+_WIDTHS = (1, 4, 8, 16)  # passes are corrected apart, by rows: up to these, and beyond
 
 
 class CostModel:
@@ -28,10 +31,12 @@ class CostModel:
 
     def reset(self) -> None:
         """Trust the profile again."""
-        self.draft = Correction()
-        self._draft_by_plan: dict[tuple[int, ...], Correction] = {}
+        self._speed = Correction(memory=_SPEED_MEMORY)  # of the machine, which others use too: common to all passes
+        self.draft = [Correction() for _ in range(len(_WIDTHS) + 1)]
+        self._draft_by_plan: dict[tuple[tuple[int, ...], int], Correction] = {}  # and by width
         self.verify = [Correction() for _ in range(len(_WIDTHS) + 1)]
-        self.overhead = 0.0  # seconds per round outside the passes
+        self._per_request: list[float | None] = [None] * (len(_WIDTHS) + 1)  # seconds outside the passes, undrafted
+        self._per_accepted = 0.0  # and for each token more
 
     def sublayers(self, context: int, rows: int, union: Sequence[int] | None) -> list[float]:
         """Price of each sublayer for one more request: in full, or, where others run it already, at the margin."""
@@ -48,12 +53,18 @@ class CostModel:
 
     def draft_pass(self, variants: Sequence[int], contexts: Sequence[int]) -> float:
         """One draft pass of a row for each context through the sub-network."""
-        correction = self._draft_by_plan.get(tuple(variants), self.draft)
-        return correction.factor * self._draft_price(variants, contexts)
+        width = _width(len(contexts))
+        correction = self._draft_by_plan.get((tuple(variants), width), self.draft[width])
+        return self._corrected(correction) * self._draft_price(variants, contexts)
 
-    def renew_draft(self, variants: Sequence[int]) -> None:
-        """Let what is seen next of drafts with this plan weigh more."""
-        for correction in (self.draft, self._draft_by_plan.get(tuple(variants))):
+    def draft_factor(self, requests: int) -> float:
+        """The correction of draft passes of so many requests, whatever they draft with."""
+        return self._corrected(self.draft[_width(requests)])
+
+    def renew_draft(self, variants: Sequence[int], requests: int) -> None:
+        """Let what is seen next of drafts of so many requests with this plan weigh more."""
+        width = _width(requests)
+        for correction in (self.draft[width], self._draft_by_plan.get((tuple(variants), width))):
             if correction:
                 correction.seen = 0
 
@@ -64,7 +75,17 @@ class CostModel:
 
     def verify_factor(self, rows: float) -> float:
         """The correction of verify passes of so many rows."""
-        return self.verify[_width(rows)].factor
+        return self._corrected(self.verify[_width(rows)])
+
+    def _corrected(self, correction: Correction) -> float:
+        return min(max(self._speed.factor * correction.factor, _BOUNDS[0]), _BOUNDS[1])
+
+    def overhead(self, requests: int, accepted: Any = 0.0) -> Any:
+        """Seconds of a round outside the passes; `accepted`: draft tokens of all requests, a number or an array."""
+        width = _width(requests)
+        nearest = sorted(range(len(self._per_request)), key=lambda i: abs(i - width))
+        each = next((seen for i in nearest if (seen := self._per_request[i]) is not None), 0.0)
+        return requests * each + accepted * self._per_accepted
 
     def rows_within(self, seconds: float, context: int) -> int:
         """Most rows (16, 32 … 2048) of a verify pass that is to take no longer than this."""
@@ -80,7 +101,9 @@ class CostModel:
         return priced
 
     def _draft_price(self, variants: Sequence[int], contexts: Sequence[int]) -> float:
-        return self.profile.drafting * self._price(variants, len(contexts), contexts, 1)
+        """Less than a pass of its own by what passes within a draft save; that is the same for any number of rows."""
+        saved = (1.0 - self.profile.drafting) * self._price(variants, 1, contexts[:1], 1)
+        return self._price(variants, len(contexts), contexts, 1) - saved
 
     def _price(self, variants: Sequence[int], rows: float, contexts: Sequence[int], width: float) -> float:
         profile = self.profile
@@ -94,13 +117,14 @@ class CostModel:
         )
 
     def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:
-        """Correct the prices by one round; `overhead` is its time outside passes and search."""
-        self.overhead += _MEMORY * (min(overhead, 10 * self.overhead + 1e-3) - self.overhead)
+        """Correct the prices by one round; `overhead` is its time outside passes and search, in seconds."""
+        self._observe_overhead(len(plan.work), sum(o.accepted for o in out.outputs), overhead)
         contexts = [w.start for w in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
+        seen: list[tuple[Sequence[Correction], float, float]] = []
         if rows and not plan.copies:
             predicted = self._price(self._all, rows, contexts, rows / len(contexts))
-            self.verify[_width(rows)].add(out.verify_seconds, predicted)
+            seen.append(([self.verify[_width(rows)]], out.verify_seconds, predicted))
         drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.copied]
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
@@ -110,16 +134,36 @@ class CostModel:
                 for k in range(out.draft_passes)
                 if (live := [w.start + k for w, drafted in drafting if drafted > k])
             )
-            self._correct_draft(variants, out.draft_seconds, predicted)
+            seen.append((self._draft_corrections(variants, len(drafting)), out.draft_seconds, predicted))
+        if not seen:
+            return
+        expected = sum(corrections[-1].factor * predicted for corrections, _, predicted in seen)
+        self._speed.add(sum(seconds for _, seconds, _ in seen), expected)
+        for corrections, seconds, predicted in seen:
+            for correction in corrections:
+                correction.add(seconds, self._speed.factor * predicted)
 
-    def _correct_draft(self, variants: tuple[int, ...], seconds: float, predicted: float) -> None:
+    def _draft_corrections(self, variants: tuple[int, ...], requests: int) -> tuple[Correction, Correction]:
         """For plans in general, and for this one: small ones stay in the processor's cache from pass to pass."""
-        if variants not in self._draft_by_plan:
+        width = _width(requests)
+        key = variants, width
+        if key not in self._draft_by_plan:
             if len(self._draft_by_plan) == _MOST_PLANS:
                 del self._draft_by_plan[next(iter(self._draft_by_plan))]
-            self._draft_by_plan[variants] = Correction(self.draft.factor)
-        for correction in (self.draft, self._draft_by_plan[variants]):
-            correction.add(seconds, predicted)
+            self._draft_by_plan[key] = Correction(self.draft[width].factor)
+        return self.draft[width], self._draft_by_plan[key]
+
+    def _observe_overhead(self, requests: int, accepted: int, seconds: float) -> None:
+        """A stall counts as ten times as long as usual, at most."""
+        width = _width(requests)
+        if accepted == 0:
+            each = seconds / requests
+            before = self._per_request[width]
+            self._per_request[width] = each if before is None else before + _MEMORY * (min(each, 10 * before) - before)
+        else:
+            each = max(seconds - self.overhead(requests), 0.0) / accepted
+            most = 10 * self._per_accepted + _SMALL
+            self._per_accepted += _MEMORY * (min(each, most) - self._per_accepted)
 
 
 def _width(rows: float) -> int:
@@ -133,14 +177,15 @@ class Correction:
     stall counts as half as slow again.
     """
 
-    __slots__ = ("factor", "seen")
+    __slots__ = ("factor", "memory", "seen")
 
-    def __init__(self, factor: float = 1.0) -> None:
+    def __init__(self, factor: float = 1.0, memory: float = _MEMORY) -> None:
         self.factor = factor
+        self.memory = memory
         self.seen = 0
 
     def add(self, seconds: float, predicted: float) -> None:
         ratio = min(max(seconds / predicted, 0.5 * self.factor), 1.5 * self.factor)
         self.seen += 1
-        moved = self.factor + max(_MEMORY, 1 / (self.seen + _PROFILE_WORTH)) * (ratio - self.factor)
+        moved = self.factor + max(self.memory, 1 / (self.seen + _PROFILE_WORTH)) * (ratio - self.factor)
         self.factor = min(max(moved, _BOUNDS[0]), _BOUNDS[1])

@@ -6,17 +6,18 @@ Three clocks run at different speeds:
   - every T rounds, if the search budget allows, the knapsack proposes new plans from the request's own references.
 
 Known plans form a small library shared by all requests, so a new request starts from what earlier ones learnt.
-Alone, a request chooses by what it has seen itself; requests in flight together choose alike, from what all have seen,
-since they share every pass: a batch in which some draft and some do not pays for both (measured). All of it decides how
-fast text comes, never which (METHODS section 0).
+Alone, a request chooses by what it has seen itself; for requests in flight together there is one choice, made from what
+all have seen, since they share every pass: a batch in which some draft and some do not pays for both (measured). All of
+it decides how fast text comes, never which (METHODS section 0).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from engine.draft.base import Outcome, Plan, PolicyContext, View, register
+from engine.draft.base import Plan, PolicyContext, RoundOutcome, View, register
 from engine.draft.library import Choice, Library, Variants, size
 from engine.draft.prior import Prior
 from engine.draft.search import Rows, Search, Searcher
@@ -30,12 +31,13 @@ _GAIN_TO_START = 1.05  # drafting must promise this much over plain decoding to 
 _GAIN_TO_STAY = 1.02  # and this much to go on
 _OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
 _OWN_MEMORY = 64.0  # tested tokens of its own that a request remembers
-_FRESH_ROUNDS = 16  # for which a joint decision stands
+_FRESH_ROUNDS = 16  # for which a joint decision stands at least
 _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
 _TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
 _PLAIN_EVERY = 64  # drafting rounds between plain ones, which keep the price of plain decoding known
 _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays after all
-_JOINT_WEIGHT = 4.0  # of the tokens of a round of many requests beside one of a single one: it is one time, seen once
+_JOINT_WEIGHT = 4.0  # requests that a round of many counts for beside one of a single one: it is one time, seen once
+_ALIKE = 0.5  # least share of a round's requests that drafted, for it to tell what drafting brings
 _JOINT_TRIAL_ROUNDS = 2  # the same with others in flight, who see as much in fewer rounds
 _TRIAL_EVERY = (48, 1536)  # rounds of plain decoding between trials: at first, at most
 _DECISION_SHARE = 0.02  # most of the time spent on decisions
@@ -43,29 +45,53 @@ _SLOW_DECISION = 1e-3  # seconds; the first one is slow, and says nothing of the
 
 
 @dataclass(slots=True)
+class _Decision:
+    """What to draft with, and until when."""
+
+    choice: Choice
+    until: int  # round of the next decision
+    era: int
+
+
+@dataclass(slots=True)
 class _State:
     """What one request has seen."""
 
     rows: Rows
-    choice: Choice | None = None
     round: int = 0
-    decide_at: int = 0
-    era: int = 0  # of the last decision
-    company: int = 0  # other requests in flight at the last decision
-    trust: float = 1.0  # in the plan of this round
-    try_at: int = _TRY_EVERY
-    search_at: int = 0
-    counts: dict[Variants, AcceptanceCounts] = field(default_factory=dict)
     search: Search | None = None
+    search_at: int = 0
+    counts: dict[Variants, AcceptanceCounts] = field(default_factory=dict)  # of rounds alone
+    decision: _Decision | None = None  # for rounds alone
+    try_at: int = _TRY_EVERY
 
 
-@dataclass(slots=True)
-class _Joint:
-    """A decision made for all requests in flight."""
+class _Company:
+    """The requests of a round: those that ask, and those of other policies."""
 
-    round: int
-    seconds: float  # of rounds until then
-    choice: Choice
+    __slots__ = ("contexts", "running", "size", "views")
+
+    def __init__(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> None:
+        self.views = views
+        self.contexts = [view.context for view in views] + [context for context, _ in others]
+        self.running = [plan.variants for _, plan in others if plan.gamma]
+        self.size = len(self.contexts)
+
+
+class _Promise(NamedTuple):
+    """What a round is to bring each of its requests."""
+
+    plan: Plan
+    trust: float  # by which the promise was corrected
+    requests: int
+
+
+class _Found(NamedTuple):
+    """What a search has brought."""
+
+    added: list[Variants]
+    seconds: float
+    ignorant: bool  # whether there was nothing to draft with before
 
 
 @register("knapspec")
@@ -86,12 +112,14 @@ class KnapSpec:
             if self.searcher.allows(variants, 0):
                 self.library.add(variants, AcceptanceCounts.of(counts))
         self._budget = self.searcher.budget
-        self._round = self._decided_at = 0  # counted once for every request
+        self._round = 0
         self._decision_seconds = 0.0  # that one takes
-        self._joint: dict[int, _Joint] = {}  # by `size` of the company
+        self._joint: dict[int, _Decision] = {}  # for requests together, or new; by `size` of the company
+        self._promise: _Promise | None = None  # of this round
+        self._recorder: View | None = None  # whose rows are kept
         self._plain_rounds = self._drafting_rounds = 0
         self._replayed: dict[Variants, AcceptanceCounts] = {}  # of plans that are not in the library
-        self._era = 0  # how often all had to decide anew: a trial begins or ends
+        self._era = 0  # how often all had to decide anew
         self._trial_end: int | None = None
         self._trial_every = _TRIAL_EVERY[0]
 
@@ -100,55 +128,67 @@ class KnapSpec:
         known = {v: counts.counts for v, counts in self.library.counts().items() if counts.total >= _OWN_ROWS}
         return Prior(model, known) if known else None
 
-    # -- the rounds of a request -------------------------------------------------------------------------------------
+    # -- the rounds --------------------------------------------------------------------------------------------------
 
-    def propose(self, view: View) -> Plan:
-        state = self._state(view)
-        started = self._clock.now()
-        if state.search is not None or self._search_due(state):
-            self._search(view, state)
+    def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
+        self._round += 1
+        for view in views:
+            self._state(view).round += 1
         if self._trial_end is not None and self._round >= self._trial_end:
             self._trial_end = None
-            self._begin_era()
-        if state.choice is None or self._decision_due(view, state):
-            self._decide(view, state)
-        if self._trial_due(state):
-            self._begin_trial(view, state)
-        assert state.choice is not None
-        plan, state.trust = self._plan_of_round(state)
-        state.round += 1
-        self._round += 1
+            self._era += 1
+        company = _Company(views, others)
+        found = self._search(company)
+        choice = self._choice(company)
+        if choice.plan.gamma == 0 and self._trial_due():
+            self._begin_trial(company)
+            choice = self._choice(company)
+        plan, trust = choice.plan, choice.trust
+        if found is not None:
+            useful = plan.variants in found.added and plan.gamma > 0
+            self._budget.done(found.seconds, ignorant=found.ignorant, useful=useful)
         if plan.gamma == 0:
             self._plain_rounds += 1
         elif self._plain_due():
-            plan = plan.capped(0)
-        view.search_seconds += self._clock.now() - started
-        return plan
+            plain = self.library.plain(company.contexts)
+            plan, trust = plain.plan, plain.trust
+        self._recorder = self._next_to_search(views)
+        self._promise = _Promise(plan, trust, company.size)
+        return [plan] * len(views)
 
-    def record(self, state: _State | None, rows_ahead: int) -> int:
-        """Rows are kept from the end of the prompt, and from the rounds before a search is due."""
-        wanted = self._config.knapspec_rows
-        if not self._affordable():
-            return 0
-        if state is None:
-            return wanted
-        return wanted if state.search is None and state.round + wanted >= state.search_at else 0
+    def record(self, view: View, rows_ahead: int) -> int:
+        """Rows are kept from the rounds before a search, of the request that is next: keeping them takes a tenth of a
+        pass."""
+        return self._config.knapspec_rows if view is self._recorder and self._affordable() else 0
 
-    def observe(self, view: View, outcome: Outcome) -> None:
-        state = self._state(view)
-        self._budget.busy += outcome.seconds
-        if outcome.references is not None:
-            state.rows.add(outcome.references)
-        self._compare(state, outcome)
-        if not outcome.drafted:
-            return
-        tested = outcome.confidences[: outcome.tested]
-        agreed = [i < outcome.accepted for i in range(len(tested))]
-        variants = outcome.plan.variants
-        state.counts.setdefault(variants, AcceptanceCounts(_OWN_MEMORY)).add(tested, agreed)
-        self.library.tested(variants, tested, agreed)
+    def _next_to_search(self, views: Sequence[View]) -> View | None:
+        """Whose rows to keep: while one searches nobody's, and of several the first that may search soon."""
+        soon = self._config.knapspec_rows
+        found = None
+        for view in views:
+            state = self._state(view)
+            if state.search is not None:
+                return None
+            if found is None and state.round + soon >= state.search_at:
+                found = view
+        return found
 
-    def suspend(self, state: _State | None) -> None:
+    def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
+        self._budget.busy += round.seconds * len(views) / round.requests
+        self._compare(round)
+        for view, outcome in zip(views, round.outcomes, strict=True):
+            if outcome.references is not None:
+                self._state(view).rows.add(outcome.references)
+            if outcome.drafted:
+                tested = outcome.confidences[: outcome.tested]
+                agreed = [i < outcome.accepted for i in range(len(tested))]
+                self.library.tested(outcome.plan.variants, tested, agreed)
+                if round.requests == 1:
+                    own = self._state(view).counts
+                    own.setdefault(outcome.plan.variants, AcceptanceCounts(_OWN_MEMORY)).add(tested, agreed)
+
+    def suspend(self, view: View) -> None:
+        state: _State | None = view.state
         if state is not None:
             state.search = None
             state.rows = self.searcher.rows()
@@ -159,109 +199,98 @@ class KnapSpec:
         state: _State = view.state
         return state
 
-    def _compare(self, state: _State, outcome: Outcome) -> None:
-        """What the plan promised against what came, in rounds of the kind that the promise was about."""
-        promise, requests = outcome.plan.predicted_tpt, outcome.requests
-        if outcome.round_seconds is None or promise is None or state.choice is None or requests != state.company + 1:
+    def _compare(self, round: RoundOutcome) -> None:
+        """What the round promised against what came, where it drafted as promised."""
+        promise, seconds = self._promise, round.decode_seconds
+        if promise is None or seconds is None or promise.plan.gamma == 0:
             return
-        if (outcome.drafted > 0) != (state.choice.plan.gamma > 0):
+        decoded = [outcome for outcome in round.outcomes if not outcome.prompt]
+        if sum(o.drafted > 0 for o in decoded) < _ALIKE * len(decoded) or len(decoded) != promise.requests:
             return
-        promised = promise / state.trust * outcome.round_seconds
-        drafted = outcome.drafted > 0
-        weight = min(1.0, _JOINT_WEIGHT / requests)
-        self.library.compare(
-            outcome.plan.variants, drafted, requests, self._round, weight * promised, weight * outcome.emitted
-        )
-
-    @staticmethod
-    def _plan_of_round(state: _State) -> tuple[Plan, float]:
-        """The choice; now and then, alone, what may be better: how good a plan is, only drafting with it shows."""
-        choice = state.choice
-        assert choice is not None
-        if choice.plan.gamma and choice.hopeful and state.company == 0 and state.round >= state.try_at:
-            state.try_at = state.round + _TRY_EVERY
-            choice = choice.hopeful
-        return choice.plan, choice.trust
+        weight = min(1.0, _JOINT_WEIGHT / promise.requests)
+        promised = len(decoded) * (promise.plan.predicted_tpt or 0.0) / promise.trust * seconds
+        kept = sum(o.emitted for o in decoded)
+        self.library.compare(promise.plan.variants, promise.requests, self._round, weight * promised, weight * kept)
 
     # -- choosing among known plans ----------------------------------------------------------------------------------
 
-    def _decision_due(self, view: View, state: _State) -> bool:
-        """Whether to choose again; beside others, one request a round does, but for a new era."""
-        if state.era != self._era:
-            return True
-        company = len(view.others)
-        if self._round - self._decided_at <= company:
-            return False
-        return state.round >= state.decide_at or _differs(company, state.company)
+    def _choice(self, company: _Company) -> Choice:
+        """What stands, or a new decision where one is due."""
+        if company.size > 1:
+            return self._joint_choice(company, company.views)
+        (view,) = company.views
+        state = self._state(view)
+        before = state.decision
+        if before is None or self._due(before):
+            if sum(counts.total for counts in state.counts.values()) >= _OWN_ROWS:
+                state.decision = self._decide(company, before, state.counts)
+            else:
+                choice = self._joint_choice(company, ())
+                state.decision = _Decision(choice, self._round + self._config.knapspec_redecide, self._era)
+            if before is not None:
+                view.reselected = _change(before.choice.plan, state.decision.choice.plan)
+            choice = state.decision.choice
+        else:
+            choice = before.choice
+        # Now and then what may be better: how good a plan is, only drafting with it shows.
+        if choice.plan.gamma and choice.hopeful and state.round >= state.try_at:
+            state.try_at = state.round + _TRY_EVERY
+            return choice.hopeful
+        return choice
 
-    def _decide(self, view: View, state: _State) -> None:
-        """argmax of TPT over the library × thresholds × γ (METHODS section 1, stage 2)."""
-        company = len(view.others)
-        before = state.choice.plan if state.choice else None
-        state.company, state.era = company, self._era
-        self._decided_at = self._round
-        own = sum(counts.total for counts in state.counts.values())
-        contexts = _contexts(view)
-        alone = not view.others and own >= _OWN_ROWS
-        choice = self._best(view, contexts, state) if alone else self._joint_choice(view, contexts)
-        needed = _GAIN_TO_STAY if before is not None and before.gamma > 0 else _GAIN_TO_START
+    def _joint_choice(self, company: _Company, told: Sequence[View]) -> Choice:
+        """One choice for all, from what all have seen. The views `told` hear of a new one."""
+        before = self._joint.get(size(company.size))
+        if before is not None and not self._due(before):
+            return before.choice
+        decision = self._joint[size(company.size)] = self._decide(company, before, None)
+        if before is not None:
+            for view in told:
+                view.reselected = _change(before.choice.plan, decision.choice.plan)
+        return decision.choice
+
+    def _due(self, decision: _Decision) -> bool:
+        return self._round >= decision.until or self._era != decision.era
+
+    def _decide(
+        self, company: _Company, before: _Decision | None, own: Mapping[Variants, AcceptanceCounts] | None
+    ) -> _Decision:
+        """argmax of TPT over the library × thresholds × γ (METHODS section 1, stage 2), from what all have seen and,
+        with `own`, one request alone; plain decoding if the gain is small."""
+        choice = self._best(company, own)
+        needed = _GAIN_TO_STAY if before is not None and before.choice.plan.gamma > 0 else _GAIN_TO_START
         if choice.gain < needed and self._trial_end is None and self._config.knapspec_min_skip == 0:
-            plain = self.library.plain(contexts, self._round)
+            plain = self.library.plain(company.contexts)
             choice = plain._replace(plan=replace(plain.plan, variants=choice.plan.variants))
         elif choice.gain >= needed:
             self._trial_every = _TRIAL_EVERY[0]
-        state.choice, plan = choice, choice.plan
-        patience = 1 if plan.gamma else _PLAIN_PATIENCE
+        patience = 1 if choice.plan.gamma else _PLAIN_PATIENCE
+        rounds = patience * (_FRESH_ROUNDS if own is None else self._config.knapspec_redecide)
         least = patience * self._decision_seconds / _DECISION_SHARE  # seconds until the next
-        round_seconds = self._costs.verify_pass(len(contexts), contexts)
-        state.decide_at = state.round + max(self._config.knapspec_redecide * patience, int(least / round_seconds))
-        if before is not None:
-            if plan.gamma == 0:
-                view.reselected = "plain" if before.gamma else "kept"
-            else:
-                view.reselected = "kept" if before.gamma and before.variants == plan.variants else "changed"
+        seconds = self._costs.verify_pass(company.size, company.contexts)
+        return _Decision(choice, self._round + max(rounds, int(least / seconds)), self._era)
 
-    def _best(self, view: View, contexts: Sequence[int], state: _State | None) -> Choice:
-        """The best plan by what all and (with `state`) this request have seen."""
+    def _best(self, company: _Company, own: Mapping[Variants, AcceptanceCounts] | None = None) -> Choice:
+        """The best plan by what all and (with `own`) one request have seen."""
         started = self._clock.now()
-        running = [other.variants for _, other in view.others if other.gamma]
-        choice = self.library.best(contexts, running, self._round, state.counts if state else None)
+        choice = self.library.best(company.contexts, company.running, self._round, own)
         self._decision_seconds += 0.2 * (min(self._clock.now() - started, _SLOW_DECISION) - self._decision_seconds)
         return choice
 
-    def _joint_choice(self, view: View, contexts: Sequence[int]) -> Choice:
-        """`_best` from what all requests have seen, kept for a while: for one that is new, or in company."""
-        company = len(view.others)
-        joint = self._joint.get(size(company + 1))
-        busy = self._budget.busy
-        if joint is None or (
-            self._round - joint.round >= _FRESH_ROUNDS * (company + 1)
-            and busy - joint.seconds >= self._decision_seconds / _DECISION_SHARE
-        ):
-            joint = self._joint[size(company + 1)] = _Joint(self._round, busy, self._best(view, contexts, None))
-        return joint.choice
-
-    def _begin_era(self) -> None:
-        """All decide anew."""
-        self._era += 1
-        self._joint.clear()
-
-    def _trial_due(self, state: _State) -> bool:
+    def _trial_due(self) -> bool:
         """Whether to draft for a while all the same: whether it pays is only seen by drafting."""
-        if self._plain_rounds < self._trial_every * (state.company + 1) or not len(self.library):
+        if self._plain_rounds < self._trial_every or not len(self.library):
             return False
         self._plain_rounds = 0
         self._trial_every = min(2 * self._trial_every, _TRIAL_EVERY[1])
         return self._config.knapspec_gamma > 0
 
-    def _begin_trial(self, view: View, state: _State) -> None:
-        requests = len(view.others) + 1
-        plan = self._best(view, _contexts(view), None).plan
-        self.library.renew(plan.variants, requests)
-        self._costs.renew_draft(plan.variants)
-        self._trial_end = self._round + (_TRIAL_ROUNDS if requests == 1 else _JOINT_TRIAL_ROUNDS) * requests
-        self._begin_era()
-        self._decide(view, state)
+    def _begin_trial(self, company: _Company) -> None:
+        plan = self._best(company).plan
+        self.library.renew(plan.variants, company.size)
+        self._costs.renew_draft(plan.variants, company.size)
+        self._trial_end = self._round + (_TRIAL_ROUNDS if company.size == 1 else _JOINT_TRIAL_ROUNDS)
+        self._era += 1
 
     def _plain_due(self) -> bool:
         """Now and then a plain round while drafting: nothing else shows what one row costs now."""
@@ -274,30 +303,46 @@ class KnapSpec:
     # -- searching for plans -----------------------------------------------------------------------------------------
 
     def _affordable(self) -> bool:
-        return self._budget.affords(ignorant=not len(self.library))
+        plain = self._promise is not None and self._promise.plan.gamma == 0
+        return self._budget.affords(ignorant=not len(self.library), plain=plain)
 
-    def _search_due(self, state: _State) -> bool:
-        return state.round >= state.search_at and self._affordable() and self.searcher.enough(state.rows)
+    def _searching(self, views: Sequence[View]) -> View | None:
+        """The request that searches in this round, one at a time: others wait for each."""
+        for view in views:
+            if self._state(view).search is not None:
+                return view
+        if not self._affordable():
+            return None
+        for view in views:
+            state = self._state(view)
+            if state.round >= state.search_at and self.searcher.enough(state.rows):
+                return view
+        return None
 
-    def _search(self, view: View, state: _State) -> None:
-        """Begin or go on; at the end, let the best of what was found into the library."""
+    def _search(self, company: _Company) -> _Found | None:
+        """Begin a search or go on with it; at the end, the best of what was found joins the library."""
+        view = self._searching(company.views)
+        if view is None:
+            return None
         started = self._clock.now()
-        search = state.search = state.search or self.searcher.begin(view, state.rows)
+        state = self._state(view)
+        search = state.search
+        if search is None:
+            running = list(company.running)
+            if len(company.views) > 1 and self._promise is not None and self._promise.plan.gamma:
+                running.append(self._promise.plan.variants)
+            search = state.search = self.searcher.begin(view, state.rows, running)
         self.searcher.charge(search, self._clock.now() - started)
-        if not self.searcher.advance(view, search):
-            return
+        if not self.searcher.advance(view, search, alone=company.size == 1):
+            return None
         started = self._clock.now()
         ignorant = not len(self.library)
         state.search = None
         state.search_at = state.round + self._config.knapspec_interval
         added = self._adopt(view, search)
-        if added:
-            self._joint.clear()
-            self._decide(view, state)
+        self._era += bool(added)
         self.searcher.charge(search, self._clock.now() - started)
-        chosen = state.choice.plan if state.choice else None
-        useful = chosen is not None and chosen.variants in added and chosen.gamma > 0
-        self._budget.done(search.seconds, ignorant=ignorant, useful=useful)
+        return _Found(added, search.seconds, ignorant)
 
     def _adopt(self, view: View, search: Search) -> list[Variants]:
         """The best candidates join the library, and those that are there already are seen a little more of."""
@@ -320,10 +365,8 @@ class KnapSpec:
         return added
 
 
-def _contexts(view: View) -> list[int]:
-    return [view.context, *(context for context, _ in view.others)]
-
-
-def _differs(company: int, before: int) -> bool:
-    """Whether so many more or fewer requests are in flight that a decision should be made again."""
-    return not (before + 1) / 1.5 <= company + 1 <= (before + 1) * 1.5
+def _change(before: Plan, after: Plan) -> str:
+    """The outcome of a decision, as metrics call it."""
+    if after.gamma == 0:
+        return "plain" if before.gamma else "kept"
+    return "kept" if before.gamma and before.variants == after.variants else "changed"

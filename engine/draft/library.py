@@ -53,7 +53,6 @@ class Library:
         self._marginal = marginal
         self._whole = (1,) * (2 * layers)
         self._plans: dict[Variants, Known] = {}
-        self._plain: dict[int, Trust] = defaultdict(Trust)
 
     def __len__(self) -> int:
         return len(self._plans)
@@ -89,15 +88,10 @@ class Library:
         if variants in self._plans:
             self._plans[variants].counts.add(confidences, agreed)
 
-    def compare(
-        self, variants: Variants, drafted: bool, requests: int, round: int, promised: float, kept: float
-    ) -> None:
-        """Tokens promised, before any correction, and kept in one round of `requests` that all did alike."""
-        known = self._plans.get(variants)
-        if not drafted:
-            self._plain[size(requests)].add(round, promised, kept)
-        elif known:
-            known.trust[size(requests)].add(round, promised, kept)
+    def compare(self, variants: Variants, requests: int, round: int, promised: float, kept: float) -> None:
+        """Tokens promised, before any correction, and kept in one round of `requests` that drafted with this plan."""
+        if variants in self._plans:
+            self._plans[variants].trust[size(requests)].add(round, promised, kept)
 
     def renew(self, variants: Variants, requests: int) -> None:
         """Let what is seen next decide whether drafting with this plan pays for so many requests."""
@@ -106,11 +100,11 @@ class Library:
 
     # -- what is promised --------------------------------------------------------------------------------------------
 
-    def plain(self, contexts: Sequence[int], round: int) -> Choice:
-        """Plain decoding of all these requests."""
-        trust = self._plain[size(len(contexts))].factor(round)
-        promise = trust / (self._costs.verify_pass(len(contexts), contexts) + self._costs.overhead)
-        return Choice(Plan(self._whole, 0, predicted_tpt=promise, plain_tpt=promise), 1.0, trust)
+    def plain(self, contexts: Sequence[int]) -> Choice:
+        """Plain decoding of all these requests. Its promise is a price, which what is seen corrects."""
+        requests = len(contexts)
+        promise = 1.0 / (self._costs.verify_pass(requests, contexts) + self._costs.overhead(requests))
+        return Choice(Plan(self._whole, 0, predicted_tpt=promise, plain_tpt=promise), 1.0, 1.0)
 
     def best(
         self,
@@ -125,7 +119,7 @@ class Library:
         this, each sublayer run once for all whose plan has it, and the verify pass as wide as all of them. `own`: what
         the one request that asks has seen itself.
         """
-        plain = self.plain(contexts, round)
+        plain = self.plain(contexts)
         if not self._plans or self._gamma == 0:
             return plain
         plans, requests = list(self._plans), len(contexts)
@@ -198,7 +192,8 @@ class Library:
         priced = {variants: self._costs.draft_pass(variants, contexts) for variants in drafting}
         prices = np.array([priced[variants] for variants in drafting])
         verify = self._costs.verify_passes(len(contexts) * (1.0 + drafted), contexts)
-        seconds = passes * prices[:, None, None] + verify + self._costs.overhead
+        overhead = self._costs.overhead(len(contexts), len(contexts) * accepted)
+        seconds = passes * prices[:, None, None] + verify + overhead
         return Objective(drafted, accepted, (1.0 + accepted) / seconds, np.ones(len(counts)))
 
 

@@ -71,11 +71,12 @@ class Budget:
         self.spent = 0.0
         self.searches = 0
 
-    def affords(self, *, ignorant: bool) -> bool:
-        """Whether the next search fits. `ignorant`: there is nothing to draft with."""
+    def affords(self, *, ignorant: bool, plain: bool) -> bool:
+        """Whether the next search fits. `ignorant`: there is nothing to draft with; `plain`: what there is does not
+        pay now, and more of it is hardly better."""
         if self._share == 0:
             return False
-        return ignorant or self.charged + self.cost <= self._share * self.busy / 2**self._barren
+        return ignorant or self.charged + self.cost <= self._share * self.busy / 2 ** (self._barren + 2 * plain)
 
     @property
     def charged(self) -> float:
@@ -110,11 +111,10 @@ class Searcher:
     def enough(self, rows: Rows) -> bool:
         return len(rows) >= min(self._config.knapspec_rows, _FEWEST_ROWS)
 
-    def begin(self, view: View, rows: Rows) -> Search:
-        """A search over these rows, which are taken."""
+    def begin(self, view: View, rows: Rows, running: Sequence[Variants]) -> Search:
+        """A search over these rows, which are taken, beside requests that draft with the plans `running`."""
         config = self._config
         references = rows.take()
-        running = [other.variants for _, other in view.others if other.gamma]
         prices = self._costs.sublayers(view.context, 1 + len(running), union(running) if running else None)
         unit = min(self._costs.sublayers(view.context, 1, None)[:2]) / config.knapspec_resolution
         weights = ticks(prices, unit) if unit > 0 else (1,) * len(prices)
@@ -128,10 +128,10 @@ class Searcher:
         )
         return Search(table, view.candidates(references.positions), references)
 
-    def advance(self, view: View, search: Search) -> bool:
+    def advance(self, view: View, search: Search, *, alone: bool) -> bool:
         """Alone, a request searches in one go; beside others, a sublayer or a few a round. Whether it is done."""
         started = self._clock.now()
-        slice_ = _SLICE * self._costs.verify_pass(1, [view.context]) if view.others else float("inf")
+        slice_ = float("inf") if alone else _SLICE * self._costs.verify_pass(1, [view.context])
         while not search.table.done and self._clock.now() - started < slice_:
             search.table.advance(search.passes.sublayer)
         self.slices += 1

@@ -13,7 +13,7 @@ from support import GREEDY, ManualClock, answer, chat_ids, load, made_up_profile
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
-from engine.draft.base import Outcome, Plan, View
+from engine.draft.base import Plan, RoundOutcome, View
 from engine.draft.costs import CostModel
 from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
@@ -45,8 +45,8 @@ class FrozenCosts(CostModel):
 class CredulousPolicy(KnapSpec):
     """Does not compare its promises with this machine's clock, for the same reason."""
 
-    def observe(self, view: View, outcome: Outcome) -> None:
-        super().observe(view, replace(outcome, round_seconds=None))
+    def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
+        super().observe(views, replace(round, decode_seconds=None))
 
 
 def core_with(model: LoadedModel, config: EngineConfig, **profile: float) -> tuple[EngineCore, KnapSpec]:
@@ -187,10 +187,10 @@ def test_broken_promises_end_drafting(model: LoadedModel, ids: list[tuple[int, .
     core._made["knapspec"] = policy
     kept = policy.observe
 
-    def slow_drafts(view: View, outcome: Outcome) -> None:
-        plain = 1.0 / (policy.library.plain([view.context], 0).plan.predicted_tpt or 0.0)
-        seconds = 10 * plain if outcome.drafted else plain
-        kept(view, replace(outcome, round_seconds=seconds))
+    def slow_drafts(views: Sequence[View], round: RoundOutcome) -> None:
+        plain = 1.0 / (policy.library.plain([views[0].context]).plan.predicted_tpt or 0.0)
+        seconds = 10 * plain if round.outcomes[0].drafted else plain
+        kept(views, replace(round, decode_seconds=seconds))
 
     policy.observe = slow_drafts  # type: ignore[method-assign]
     seen = rounds(core, ids[:8])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 
-from engine.draft.base import Outcome, Plan, View
+from engine.draft.base import CandidatePass, Plan, RoundOutcome, View
 from engine.kv.blocks import Allocation, BlockManager
 from engine.scheduler import Scheduler
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
@@ -79,26 +79,31 @@ class StepClock:
 
 
 class FakePolicy:
-    """Drafts of any length up to `gamma`, or always of that; and the states of requests that were suspended."""
+    """Drafts of any length up to `gamma`, or always of that; and the names of requests that were suspended."""
 
     name = "fake"
 
     def __init__(self, gamma: int, always: bool, random: Random) -> None:
         self._least, self._most, self._random = gamma if always else 0, gamma, random
-        self.suspended: list[object] = []
+        self.suspended: list[str] = []
 
-    def propose(self, view: View | None = None) -> Plan:
-        return Plan(VARIANTS, self._random.randint(self._least, self._most), predicted_tpt=1.0)
+    def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]] = ()) -> list[Plan]:
+        return [Plan(VARIANTS, self._random.randint(self._least, self._most), predicted_tpt=1.0) for _ in views]
 
-    def record(self, state: object, rows_ahead: int) -> int:
+    def record(self, view: View, rows_ahead: int) -> int:
         assert rows_ahead >= 1
         return 0
 
-    def observe(self, view: View, outcome: Outcome) -> None:
+    def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
         pass
 
-    def suspend(self, state: object) -> None:
-        self.suspended.append(state)
+    def suspend(self, view: View) -> None:
+        self.suspended.append(view.request_id)
+
+
+def no_candidates(positions: Sequence[int]) -> CandidatePass:
+    """No policy of the simulation searches."""
+    raise NotImplementedError
 
 
 class FakeRunner:
@@ -247,7 +252,7 @@ class World:
             arrival=self.clock.now(),
             limit=limit,
             detokenizer=LateText(sampling.stop),  # type: ignore[arg-type]
-            draft_state=name,
+            view=View(name, sampling, no_candidates),
         )
         expected = self.requests[name] = Expected(request, *plain_decoding(prompt, sampling, limit))
         self.scheduler.add(request)
@@ -268,9 +273,9 @@ class World:
         """One round."""
         scheduler = self.scheduler
         self.admit()
-        for request in scheduler.running:
-            if request.decoding:
-                request.plan = self.policy.propose()
+        decoding = [r for r in scheduler.running if r.decoding]
+        for request, proposed in zip(decoding, self.policy.propose([r.view for r in decoding]), strict=True):
+            request.plan = proposed
         idle, preemptions = scheduler.idle, scheduler.preemptions
         needed = sum(self.blocks.blocks(len(r.tokens)) for r in scheduler.running)
         waiting = list(scheduler.waiting)
@@ -360,7 +365,7 @@ class World:
         assert last.finish_reason == expected.reason
         assert request not in self.scheduler.running
         assert request.slab < 0
-        assert request.preempted == self.policy.suspended.count(request.draft_state)
+        assert request.preempted == self.policy.suspended.count(request.id)
         figures, timing = last.speculation, last.timing
         assert figures is not None
         assert timing is not None

@@ -189,4 +189,4 @@ def test_a_plan_is_capped_in_length_and_nothing_else(gamma: int, most: int) -> N
 
 @pytest.mark.parametrize(("drafted", "accepted", "tested"), [(0, 0, 0), (3, 3, 3), (3, 0, 1), (3, 2, 3)])
 def test_tested_are_the_accepted_and_the_first_rejection(drafted: int, accepted: int, tested: int) -> None:
-    assert Outcome(Plan((1, 1), 3), drafted, accepted, (0.5,) * drafted, accepted + 1, 1.0, 1, None).tested == tested
+    assert Outcome(Plan((1, 1), 3), drafted, accepted, (0.5,) * drafted, accepted + 1).tested == tested
