@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -133,6 +134,7 @@ class PolicyContender:
         self.tally = Tally()
         self._sampling = sampling
         self._clock = SystemClock()
+        gc.freeze()  # as in `engine.process`
 
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:
         core, tally = self.core, self.tally

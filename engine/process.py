@@ -8,6 +8,7 @@ goes away the socket says so, and the child ends.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import pickle
@@ -268,6 +269,7 @@ def _load(config: EngineConfig) -> tuple[EngineCore, tuple[EngineInfo, Tokenizer
     model = LoadedModel(config)
     core = model.core(config)
     model.warm_up()
+    gc.freeze()  # or a look at all that was loaded, a tenth of a second, falls into some round
     return core, (core.info, core.tokenizer, core.info.max_num_seqs + config.max_queued)
 
 

@@ -98,7 +98,7 @@ class CandidatePass(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class View:
     """One request for as long as it lives, with what its policy keeps and may call."""
 

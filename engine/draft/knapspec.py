@@ -58,12 +58,11 @@ class _State:
     """What one request has seen."""
 
     rows: Rows
-    round: int = 0
     search: Search | None = None
-    search_at: int = 0
+    search_at: int = 0  # round
     counts: dict[Variants, AcceptanceCounts] = field(default_factory=dict)  # of rounds alone
     decision: _Decision | None = None  # for rounds alone
-    try_at: int = _TRY_EVERY
+    try_at: int | None = None  # round
 
 
 class _Company:
@@ -117,6 +116,7 @@ class KnapSpec:
         self._joint: dict[int, _Decision] = {}  # for requests together, or new; by `size` of the company
         self._promise: _Promise | None = None  # of this round
         self._recorder: View | None = None  # whose rows are kept
+        self._searching: View | None = None
         self._plain_rounds = self._drafting_rounds = 0
         self._replayed: dict[Variants, AcceptanceCounts] = {}  # of plans that are not in the library
         self._era = 0  # how often all had to decide anew
@@ -132,8 +132,6 @@ class KnapSpec:
 
     def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
         self._round += 1
-        for view in views:
-            self._state(view).round += 1
         if self._trial_end is not None and self._round >= self._trial_end:
             self._trial_end = None
             self._era += 1
@@ -159,19 +157,14 @@ class KnapSpec:
     def record(self, view: View, rows_ahead: int) -> int:
         """Rows are kept from the rounds before a search, of the request that is next: keeping them takes a tenth of a
         pass."""
-        return self._config.knapspec_rows if view is self._recorder and self._affordable() else 0
+        return self._config.knapspec_rows if view is self._recorder else 0
 
     def _next_to_search(self, views: Sequence[View]) -> View | None:
         """Whose rows to keep: while one searches nobody's, and of several the first that may search soon."""
-        soon = self._config.knapspec_rows
-        found = None
-        for view in views:
-            state = self._state(view)
-            if state.search is not None:
-                return None
-            if found is None and state.round + soon >= state.search_at:
-                found = view
-        return found
+        if self._searching is not None or not self._affordable():
+            return None
+        soon = self._round + self._config.knapspec_rows
+        return next((view for view in views if soon >= self._state(view).search_at), None)
 
     def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
         self._budget.busy += round.seconds * len(views) / round.requests
@@ -233,9 +226,11 @@ class KnapSpec:
         else:
             choice = before.choice
         # Now and then what may be better: how good a plan is, only drafting with it shows.
-        if choice.plan.gamma and choice.hopeful and state.round >= state.try_at:
-            state.try_at = state.round + _TRY_EVERY
-            return choice.hopeful
+        if choice.plan.gamma and choice.hopeful and self._round >= (state.try_at or self._round + 1):
+            choice = choice.hopeful
+            state.try_at = None
+        if state.try_at is None:
+            state.try_at = self._round + _TRY_EVERY
         return choice
 
     def _joint_choice(self, company: _Company, told: Sequence[View]) -> Choice:
@@ -306,22 +301,21 @@ class KnapSpec:
         plain = self._promise is not None and self._promise.plan.gamma == 0
         return self._budget.affords(ignorant=not len(self.library), plain=plain)
 
-    def _searching(self, views: Sequence[View]) -> View | None:
-        """The request that searches in this round, one at a time: others wait for each."""
-        for view in views:
-            if self._state(view).search is not None:
-                return view
-        if not self._affordable():
+    def _next(self, views: Sequence[View]) -> View | None:
+        """The request that searches in this round: one at a time."""
+        view = self._searching
+        if view is not None and self._state(view).search is not None and view in views:
+            return view
+        self._searching = None
+        view = self._recorder
+        if view is None or view not in views:
             return None
-        for view in views:
-            state = self._state(view)
-            if state.round >= state.search_at and self.searcher.enough(state.rows):
-                return view
-        return None
+        state = self._state(view)
+        return view if self._round >= state.search_at and self.searcher.enough(state.rows) else None
 
     def _search(self, company: _Company) -> _Found | None:
         """Begin a search or go on with it; at the end, the best of what was found joins the library."""
-        view = self._searching(company.views)
+        view = self._searching = self._next(company.views)
         if view is None:
             return None
         started = self._clock.now()
@@ -337,8 +331,8 @@ class KnapSpec:
             return None
         started = self._clock.now()
         ignorant = not len(self.library)
-        state.search = None
-        state.search_at = state.round + self._config.knapspec_interval
+        state.search = self._searching = None
+        state.search_at = self._round + self._config.knapspec_interval
         added = self._adopt(view, search)
         self._era += bool(added)
         self.searcher.charge(search, self._clock.now() - started)

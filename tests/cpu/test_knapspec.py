@@ -68,7 +68,7 @@ def rounds(core: EngineCore, prompts: Sequence[tuple[int, ...]]) -> list[Request
 
 def test_it_drafts_with_part_of_the_model_where_that_pays(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig())
-    seen = rounds(core, ids[:6])
+    seen = rounds(core, ids[:10])
     assert sum(r.emitted for r in seen) / len(seen) > 1.7
     drafting = [r for r in seen if r.drafted]
     assert all(0 < r.skipped_attention + r.skipped_mlp < model.spec.sublayers for r in drafting)
