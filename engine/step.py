@@ -1,4 +1,7 @@
-"""Seam 2: one round for all running requests, from scheduler to runner and back. Plain values, no model."""
+"""Seam 2: one round for all running requests, from scheduler to runner and back. Plain values, no model.
+
+They are made every round and not frozen, which would take three times as long; nobody changes them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from engine.logits import LogitsProcessor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Work:
     """One request's share of a round: positions start, start+1, … get verified K/V."""
 
@@ -43,7 +46,7 @@ class Copy:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StepPlan:
     """A round: placements, copies, discards, lock-step draft passes, one verify pass. `work` is ordered by slab."""
 
@@ -53,7 +56,7 @@ class StepPlan:
     placements: tuple[Placement, ...] = ()  # of a paged cache
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WorkOutput:
     """What the target said: `tokens` = accepted drafts and one of its own; empty for a chunk that does not sample."""
 
@@ -69,7 +72,7 @@ class WorkOutput:
         return len(self.tokens) - 1 if self.tokens else 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StepOutput:
     """Outputs in the order of the work; seconds by the runner's clock."""
 

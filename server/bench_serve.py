@@ -1,22 +1,22 @@
 """`knapserve bench serve`: streams prompts from a running server; with `--engine`, beside the same engine in-process.
 
 The prompts go to the server and to the engine in turn, so that both see the machine in the same moments: the ratio of
-their tokens per second is what HTTP streaming keeps.
+their tokens per second is what HTTP streaming keeps. The client is the standard library's, in threads: on a machine
+that serves itself, every microsecond that a client spends on a chunk is the server's.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import statistics
 import time
-from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any
-
-import httpx
+from urllib.parse import urlsplit
 
 from engine.config import EngineConfig
 from engine.errors import ConfigError
@@ -31,6 +31,13 @@ class Served:
     chunks: int = 0
     first_token: list[float] = field(default_factory=list)
     gaps: list[float] = field(default_factory=list)  # between chunks with text
+
+    def add(self, other: Served) -> None:
+        """Count in what came for another prompt, but for its time."""
+        self.tokens += other.tokens
+        self.chunks += other.chunks
+        self.first_token += other.first_token
+        self.gaps += other.gaps
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,18 +69,17 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         sampling = SamplingParams(max_tokens=args.max_tokens, temperature=0.0, ignore_eos=args.ignore_eos)
         inside = PolicyContender(args.policy or config.draft_policy, model.core(config), sampling)
     served = Served()
-    try:
-        with asyncio.Runner() as runner:
-            client = httpx.AsyncClient(base_url=args.url, timeout=120)
-            for number, batch in enumerate(batches):
-                for turn in (0, 1) if number % 2 else (1, 0):
-                    if turn:
-                        runner.run(_stream_all(client, batch, args, served))
-                    elif inside is not None:
-                        inside.run([encode(model, text) for text in batch], args.concurrency)
-            runner.run(client.aclose())
-    except httpx.HTTPError as error:
-        raise ConfigError(f"{args.url}: {error or type(error).__name__}") from None
+    clients = [_Client(args) for _ in range(args.concurrency)]
+    with ThreadPoolExecutor(args.concurrency) as pool:
+        for number, batch in enumerate(batches):
+            for turn in (0, 1) if number % 2 else (1, 0):
+                if turn:
+                    started = time.perf_counter()
+                    for part in pool.map(_Client.stream, clients, batch):
+                        served.add(part)
+                    served.seconds += time.perf_counter() - started
+                elif inside is not None:
+                    inside.run([encode(model, text) for text in batch], args.concurrency)
     result: dict[str, Any] = {
         "streams": args.concurrency,
         "tokens_per_second": served.tokens / served.seconds,
@@ -91,40 +97,45 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     return 0
 
 
-async def _stream_all(
-    client: httpx.AsyncClient, texts: Sequence[str], args: argparse.Namespace, served: Served
-) -> None:
-    started = time.perf_counter()
-    await asyncio.gather(*(_stream(client, text, args, served) for text in texts))
-    served.seconds += time.perf_counter() - started
+class _Client:
+    """One stream at a time over one connection."""
 
+    def __init__(self, args: argparse.Namespace) -> None:
+        self._args = args
+        url = urlsplit(args.url)
+        kind = HTTPSConnection if url.scheme == "https" else HTTPConnection
+        self._connection = kind(url.hostname or "127.0.0.1", url.port, timeout=120)
+        self._path = url.path.rstrip("/").removesuffix("/v1") + "/v1/chat/completions"
 
-async def _stream(client: httpx.AsyncClient, text: str, args: argparse.Namespace, served: Served) -> None:
-    body: dict[str, Any] = {
-        "messages": [{"role": "user", "content": text}],
-        "max_tokens": args.max_tokens,
-        "temperature": 0,
-        "ignore_eos": args.ignore_eos,
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
-    if args.policy:
-        body["draft_policy"] = args.policy
-    started = last = time.perf_counter()
-    first = True
-    async with client.stream("POST", "/v1/chat/completions", json=body) as response:
-        if response.status_code != 200:
-            raise ConfigError(f"the server answered {response.status_code}: {(await response.aread())[:500]!r}")
-        async for line in response.aiter_lines():
-            if not line.startswith("data: {"):
-                continue
-            now = time.perf_counter()
-            if '"choices":[]' in line:
-                served.tokens += json.loads(line[6:])["usage"]["completion_tokens"]
-            elif '"content":"' in line and '"content":""' not in line:
-                served.chunks += 1
-                if first:
-                    served.first_token.append(now - started)
-                else:
-                    served.gaps.append(now - last)
-                first, last = False, now
+    def stream(self, text: str) -> Served:
+        """What came for one prompt. Raises ConfigError."""
+        args, served = self._args, Served()
+        body: dict[str, Any] = {
+            "messages": [{"role": "user", "content": text}],
+            "max_tokens": args.max_tokens,
+            "temperature": 0,
+            "ignore_eos": args.ignore_eos,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if args.policy:
+            body["draft_policy"] = args.policy
+        last = time.perf_counter()
+        try:
+            self._connection.request("POST", self._path, json.dumps(body), {"Content-Type": "application/json"})
+            response = self._connection.getresponse()
+            if response.status != 200:
+                raise ConfigError(f"the server answered {response.status}: {response.read(500)!r}")
+            for line in response:
+                if not line.startswith(b"data: {"):
+                    continue
+                now = time.perf_counter()
+                if b'"choices":[]' in line:
+                    served.tokens += json.loads(line[6:])["usage"]["completion_tokens"]
+                elif b'"content":"' in line and b'"content":""' not in line:
+                    served.chunks += 1
+                    (served.gaps if served.first_token else served.first_token).append(now - last)
+                    last = now
+        except (HTTPException, OSError) as error:
+            raise ConfigError(f"{args.url}: {error or type(error).__name__}") from None
+        return served

@@ -12,10 +12,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, generate_latest
 
 from engine.seam import Engine
 from engine.types import RequestRound, RequestTiming, RoundReport, TokenEvent
+from server.instruments import Counter, CounterFamily, Histogram, HistogramFamily
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -106,9 +107,7 @@ class Metrics:
 
     def _engine_state(self, engine: Engine) -> None:
         """What rounds cost, what they are priced by, and whether there are any."""
-        phases = Histogram(
-            "knapserve_round_seconds", "Seconds of a round.", ["phase"], buckets=_ROUND, registry=self.registry
-        )
+        phases = HistogramFamily(self.registry, "knapserve_round_seconds", "Seconds of a round.", ["phase"], _ROUND)
         self._phases = [phases.labels(phase) for phase in ("draft", "verify", "search", "other")]
         error = Gauge(
             "knapserve_profile_error_ratio",
@@ -116,7 +115,9 @@ class Metrics:
             ["pass"],
             registry=self.registry,
         )
-        self._draft_error, self._verify_error = error.labels("draft"), error.labels("verify")
+        self._draft_correction = self._verify_correction = 0.0
+        error.labels("draft").set_function(lambda: self._draft_correction)
+        error.labels("verify").set_function(lambda: self._verify_correction)
         labels = ("file", "hardware", "dtype")
         profile = Gauge("knapserve_profile_info", "The latency profile in use.", labels, registry=self.registry)
         file = Path(engine.info.profile_file).name
@@ -130,15 +131,14 @@ class Metrics:
         return Gauge(f"vllm:{name}", text, self._names, registry=self.registry).labels(*self._values)
 
     def _counter(self, name: str, text: str) -> Counter:
-        return Counter(f"vllm:{name}", text, self._names, registry=self.registry).labels(*self._values)
+        return CounterFamily(self.registry, f"vllm:{name}", text, self._names).labels(*self._values)
 
     def _histogram(self, name: str, text: str, bounds: Sequence[float]) -> Histogram:
-        metric = Histogram(f"vllm:{name}", text, self._names, buckets=bounds, registry=self.registry)
-        return metric.labels(*self._values)
+        return HistogramFamily(self.registry, f"vllm:{name}", text, self._names, bounds).labels(*self._values)
 
-    def _labelled(self, name: str, text: str, label: str, values: Sequence[str]) -> Counter:
+    def _labelled(self, name: str, text: str, label: str, values: Sequence[str]) -> CounterFamily:
         """A counter by `label`; at zero from the start, for a rate misses the step from nothing to one."""
-        counter = Counter(f"vllm:{name}", text, (*self._names, label), registry=self.registry)
+        counter = CounterFamily(self.registry, f"vllm:{name}", text, (*self._names, label))
         for value in values:
             counter.labels(*self._values, value)
         return counter
@@ -162,8 +162,7 @@ class Metrics:
         seconds = (report.draft_seconds, report.verify_seconds, report.search_seconds, report.other_seconds)
         for phase, spent in zip(self._phases, seconds, strict=True):
             phase.observe(spent)
-        self._draft_error.set(report.draft_correction)
-        self._verify_error.set(report.verify_correction)
+        self._draft_correction, self._verify_correction = report.draft_correction, report.verify_correction
         total = sum(seconds)
         for part in report.rounds:
             if part.drafted:
@@ -195,11 +194,11 @@ class _PolicyMetrics:
     """The families of metrics that tell what drafting did, label `policy`."""
 
     def __init__(self, registry: CollectorRegistry, tokens: Sequence[float]) -> None:
-        def histogram(name: str, text: str, bounds: Sequence[float], *labels: str) -> Histogram:
-            return Histogram(f"knapserve_{name}", text, ["policy", *labels], buckets=bounds, registry=registry)
+        def histogram(name: str, text: str, bounds: Sequence[float], *labels: str) -> HistogramFamily:
+            return HistogramFamily(registry, f"knapserve_{name}", text, ["policy", *labels], bounds)
 
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"knapserve_{name}", text, ["policy", *labels], registry=registry)
+        def counter(name: str, text: str, *labels: str) -> CounterFamily:
+            return CounterFamily(registry, f"knapserve_{name}", text, ["policy", *labels])
 
         self.rounds = counter("rounds", "A request's rounds with tokens.")
         self.drafted = counter("draft_tokens", "Tokens drafted.")
