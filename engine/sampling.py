@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from ctypes import Array, c_float, c_int64
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -133,8 +134,13 @@ def _draw_natively(
 
 def sampling_array(params: Sequence[SamplingParams]) -> Array[Sampling]:
     """As the native library reads them."""
-    rows = [Sampling(p.temperature, p.top_p, p.min_p, p.top_k, mix64(p.seed)) for p in params]
-    return (Sampling * len(rows))(*rows)
+    rows = [_packed(p.temperature, p.top_p, p.min_p, p.top_k, p.seed) for p in params]
+    return (Sampling * len(rows)).from_buffer_copy(b"".join(rows))
+
+
+@lru_cache(1024)
+def _packed(temperature: float, top_p: float, min_p: float, top_k: int, seed: int) -> bytes:
+    return bytes(Sampling(temperature, top_p, min_p, top_k, mix64(seed)))
 
 
 def top_probability(scores: Tensor) -> Tensor:

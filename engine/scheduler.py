@@ -113,10 +113,11 @@ class Scheduler:
 
         Pending tokens get cache room before any draft does, so that drafting never preempts.
         """
-        for request in [r for r in self.running if r.decoding]:
+        decoding = [r for r in self.running if r.decoding]
+        for request in decoding:
             if request.slab >= 0:  # else preempted for an older one
                 self._reserve(request)
-        decoding = [r for r in self.running if r.decoding]
+        decoding = [r for r in decoding if r.slab >= 0]
         prompts = [r for r in self.running if not r.decoding]
         spare = self._max_rows - len(decoding)
         drafting = spare // 2 if prompts else spare  # drafts never starve a prompt

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ from torch import Tensor
 from engine.draft.base import References
 from engine.model.attention import Segment
 from engine.model.backend import Attention
-from engine.model.decoder import Decoder, DraftRequest
+from engine.model.decoder import Decoder, DraftRequest, Draws
 from engine.sampling import Edit, draw, launch
 from engine.step import Work, WorkOutput
 from engine.types import SamplingParams, TokenLogprobs
@@ -148,66 +149,84 @@ def verify(
     """One full pass over every request's rows, drafts included; each keeps its accepted prefix and one token more."""
     drafted = {d.work.request_id: d for d in drafts}
     rows = [(*w.tokens, *drafted[w.request_id].tokens) if w.request_id in drafted else w.tokens for w in work]
-    batch = attention.prepare([Segment(w.slab, w.start, len(r)) for w, r in zip(work, rows, strict=True)])
-    states: list[Tensor] | None = [] if any(w.record for w in work) else None
-    x = decoder.run(decoder.embed([token for r in rows for token in r]), batch, states)
-    targets = iter(_draw_targets(decoder, x, work, rows))
+    passed = _pass(decoder, attention, work, rows)
+    drawn = iter(passed.tokens)
     outputs: list[WorkOutput] = []
-    first = 0
+    first = sampled = 0
     for w, r in zip(work, rows, strict=True):
-        said, logits = next(targets) if w.samples else ([], None)
-        draft = drafted.get(w.request_id)
-        guesses = draft.tokens if draft else []
+        guesses = r[len(w.tokens) :]
+        confidences = tuple(drafted[w.request_id].confidences) if guesses else ()
+        said = [next(drawn) for _ in range(len(guesses) + 1)] if w.samples else []
         accepted = next((i for i, g in enumerate(guesses) if g != said[i]), len(guesses))
         verified = len(w.tokens) + accepted
-        outputs.append(
-            WorkOutput(
-                tokens=tuple(said[: accepted + 1]),
-                drafted=len(guesses),
-                confidences=tuple(draft.confidences) if draft else (),
-                references=_references(states, w, first, verified) if states and w.record else None,
-                logprobs=()
-                if logits is None or w.sampling.logprobs is None
-                else token_logprobs(logits[: accepted + 1], said[: accepted + 1], w.sampling.logprobs),
-                prompt_logprobs=_scores(decoder, x[first : first + len(w.scored)], w),
-            )
-        )
+        kept = said[: accepted + 1]
+        output = WorkOutput(tuple(kept), len(guesses), confidences)
+        if w.record and passed.states:
+            output.references = _references(passed.states, w, first, verified)
+        if passed.logits is not None and w.samples and w.sampling.logprobs is not None:
+            logits = passed.logits[sampled : sampled + len(kept)]
+            output.logprobs = token_logprobs(logits, kept, w.sampling.logprobs)
+        if w.scored and passed.x is not None:
+            output.prompt_logprobs = _scores(decoder, passed.x[first : first + len(w.scored)], w)
+        outputs.append(output)
         first += len(r)
+        sampled += len(said)
     return tuple(outputs)
 
 
-def _draw_targets(
-    decoder: Decoder, x: Tensor, work: Sequence[Work], rows: Sequence[tuple[int, ...]]
-) -> list[tuple[list[int], Tensor]]:
-    """The target's token after every row from the last known token on, for each request that samples; and the logits
-    [tokens, vocab]."""
+class _Passed(NamedTuple):
+    """A verify pass: tokens [draws]; the residual streams if they were asked for; what it ended with, if it was run
+    part by part."""
+
+    tokens: list[int]
+    states: list[Tensor] | None
+    x: Tensor | None = None  # [rows, hidden]
+    logits: Tensor | None = None  # [draws, vocab]
+
+
+def _pass(decoder: Decoder, attention: Attention, work: Sequence[Work], rows: Sequence[tuple[int, ...]]) -> _Passed:
+    """All rows through the whole model, and the target's token after every row from the last known token on, for each
+    request that samples."""
+    tokens = [token for r in rows for token in r]
+    segments = [Segment(w.slab, w.start, len(r)) for w, r in zip(work, rows, strict=True)]
+    record = any(w.record for w in work)
+    draws = _draws(work, rows)
+    if not any(w.processor or w.scored or w.sampling.logprobs is not None for w in work):
+        verified = decoder.verify(attention, segments, tokens, draws, record=record)
+        if verified is not None:
+            return _Passed(*verified)
+    states: list[Tensor] | None = [] if record else None
+    x = decoder.run(decoder.embed(tokens), attention.prepare(segments), states)
+    if not draws.rows:
+        return _Passed([], states, x)
+    picked = x if len(draws.rows) == len(tokens) else x.index_select(0, upload(draws.rows, x.device))
+    logits = decoder.head(picked)
+    positions = [w.start + i + 1 for w, r in zip(work, rows, strict=True) for i in _sampled(w, r)]
+    edits = [
+        None if w.processor is None else partial(w.processor.edit, drafted=r[len(w.tokens) : i + 1])
+        for w, r in zip(work, rows, strict=True)
+        for i in _sampled(w, r)
+    ]
+    return _Passed(draw(logits, draws.sampling, positions, edits=edits).tokens, states, x, logits)
+
+
+def _sampled(work: Work, rows: Sequence[int]) -> range:
+    """The rows of a request after which the target draws."""
+    return range(len(work.tokens) - 1, len(rows)) if work.samples else range(0)
+
+
+def _draws(work: Sequence[Work], rows: Sequence[tuple[int, ...]]) -> Draws:
     picked: list[int] = []
-    params: list[SamplingParams] = []
-    positions: list[int] = []
-    counts: list[int] = []
-    edits: list[Edit | None] = []
+    sampling: list[SamplingParams] = []
     first = 0
     for w, r in zip(work, rows, strict=True):
         if w.samples:
-            skip = len(w.tokens) - 1
-            picked += range(first + skip, first + len(r))
-            params += [w.sampling] * (len(r) - skip)
-            positions += range(w.start + skip + 1, w.start + len(r) + 1)
-            counts.append(len(r) - skip)
-            if w.processor is None:
-                edits += [None] * (len(r) - skip)
-            else:
-                edits += [partial(w.processor.edit, drafted=r[skip + 1 : i + 1]) for i in range(skip, len(r))]
-        first += len(r)
-    if not picked:
-        return []
-    if len(picked) < first:
-        x = x.index_select(0, upload(picked, x.device))
-    logits = decoder.head(x)
-    tokens = iter(draw(logits, params, positions, edits=edits).tokens)
-    return [
-        ([next(tokens) for _ in range(n)], part) for n, part in zip(counts, torch.split(logits, counts), strict=True)
-    ]
+            begin, first = first + len(w.tokens) - 1, first + len(r)
+            picked += range(begin, first)
+            sampling += [w.sampling] * (first - begin)
+        else:
+            first += len(r)
+    return Draws(picked, sampling)
 
 
 def token_logprobs(logits: Tensor, tokens: Sequence[int], top: int) -> tuple[TokenLogprobs, ...]:

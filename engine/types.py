@@ -302,7 +302,7 @@ class Request:
     @property
     def decoding(self) -> bool:
         """Ready to draft: everything but the last emitted token has K/V."""
-        return self.pending == 1 and self.completion_tokens > 0
+        return len(self.tokens) - self.computed == 1 and len(self.tokens) > len(self.prompt)
 
     @property
     def scoring(self) -> bool:

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.model.attention import AttentionBatch
+from engine.model.attention import AttentionBatch, Segment
 from engine.model.linear import Linear, padded_rows
 from engine.model.spec import ModelSpec
 from engine.upload import upload
@@ -57,6 +57,20 @@ class Drafted(NamedTuple):
     tokens: list[list[int]]
     confidences: list[list[float]]
     passes: int
+
+
+class Draws(NamedTuple):
+    """Rows of a pass behind which tokens are drawn, in rising order, and how; without any edit of the logits."""
+
+    rows: list[int]
+    sampling: list[SamplingParams]
+
+
+class Verified(NamedTuple):
+    """Tokens [draws], and the residual streams if they were asked for."""
+
+    tokens: list[int]
+    states: list[Tensor] | None
 
 
 class Decoder:
@@ -165,6 +179,12 @@ class Decoder:
 
     def draft(self, attention: Attention, requests: Sequence[DraftRequest]) -> Drafted | None:
         """All draft passes of a round in one call, over the batches of `attention`; None where that cannot be had."""
+        return None
+
+    def verify(
+        self, attention: Attention, segments: Sequence[Segment], tokens: Sequence[int], draws: Draws, *, record: bool
+    ) -> Verified | None:
+        """A pass of the whole model over these tokens and the draws behind it, in one call; None likewise."""
         return None
 
     def head(self, x: Tensor) -> Tensor:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
-from engine.model.attention import AttentionBatch
+from engine.model.attention import AttentionBatch, Segment
 from engine.model.backend import Attention
-from engine.model.decoder import Decoder, Drafted, DraftRequest, LayerWeights
+from engine.model.decoder import Decoder, Drafted, DraftRequest, Draws, LayerWeights, Verified
 from engine.model.linear import Linear
 from engine.model.spec import ModelSpec
 from engine.native import library as native
@@ -39,11 +39,13 @@ class NativeDecoder(Decoder):
     ) -> None:
         super().__init__(spec, dtype, embedding, layers, norm.float(), head)
         made_by = cast(NativeLinear, head).made_by
-        self._run, self._draft, self._team = made_by.library.run, made_by.library.draft, made_by.team
+        self._library, self._team = made_by.library, made_by.team
         self._kept: list[Tensor] = []  # what the structures point to
         self._structs = (native.Layer * spec.layers)(*(self._layer(i, w) for i, w in enumerate(layers)))
         self._all = bytes([1]) * spec.sublayers
         sizes = (spec.layers, spec.hidden, spec.heads, spec.kv_heads, spec.head_dim, spec.intermediate)
+        self._ends_of: tuple[NativeAttention, Linear] | None = None
+        self._ends_made: Any = None
         self._model = ctypes.byref(native.Model(*sizes, spec.norm_eps, self._structs))
 
     def _layer(self, index: int, weights: LayerWeights) -> native.Layer:
@@ -90,7 +92,7 @@ class NativeDecoder(Decoder):
         return cast(NativeLinear, self._head)(x, self._norm, self.spec.norm_eps)
 
     def draft(self, attention: Attention, requests: Sequence[DraftRequest]) -> Drafted | None:
-        if self._embedding.dtype not in (torch.bfloat16, torch.float32):
+        if not self._embeds:
             return None
         native_attention = cast(NativeAttention, attention)
         room = native_attention.cache  # the kernels write where they are told
@@ -101,10 +103,6 @@ class NativeDecoder(Decoder):
         for i, request in enumerate(requests):
             tokens[i * (longest + 1)] = request.token
         drafts = native.Drafts(
-            embedding=self._embedding.data_ptr(),
-            norm=self._norm.data_ptr(),
-            rope=native_attention.rope,
-            head=cast(NativeLinear, self._head).struct,
             slabs=ints(*[r.slab for r in requests]),
             starts=ints(*[r.start for r in requests]),
             most=ints(*[r.gamma for r in requests]),
@@ -115,18 +113,56 @@ class NativeDecoder(Decoder):
             tokens=tokens,
             lengths=(lengths := ints()),
             confidences=(confidences := (ctypes.c_float * (count * longest))()),
-            wide=self._embedding.dtype == torch.float32,
             requests=count,
             longest=longest,
         )
         cache = ctypes.byref(native_attention.cache.struct)
-        passes = self._draft(self._team, self._model, cache, ctypes.byref(drafts))
+        passes = self._library.draft(self._team, self._model, cache, self._ends(native_attention), ctypes.byref(drafts))
         width = longest + 1
         return Drafted(
             [tokens[i * width + 1 : i * width + 1 + n] for i, n in enumerate(lengths)],
             [confidences[i * longest : i * longest + n] for i, n in enumerate(lengths)],
             passes,
         )
+
+    def verify(
+        self, attention: Attention, segments: Sequence[Segment], tokens: Sequence[int], draws: Draws, *, record: bool
+    ) -> Verified | None:
+        if not self._embeds:
+            return None
+        native_attention = cast(NativeAttention, attention)
+        rows = native_attention.prepare(segments)
+        count = len(draws.rows)
+        records = torch.empty(self.spec.sublayers + 1, rows.rows, self.spec.hidden) if record else None
+        drawn = (ctypes.c_int32 * count)()
+        verify = native.Verify(
+            tokens=(ctypes.c_int32 * rows.rows)(*tokens),
+            slabs=rows.slabs,
+            positions=rows.positions,
+            picked=(ctypes.c_int32 * count)(*draws.rows),
+            sampling=sampling_array(draws.sampling),
+            drawn=drawn,
+            records=None if records is None else records.data_ptr(),
+            rows=rows.rows,
+            draws=count,
+        )
+        ends = self._ends(native_attention)
+        self._library.verify(self._team, self._model, rows.cache, ends, ctypes.byref(verify))
+        return Verified(drawn[:], None if records is None else list(records.unbind(0)))
+
+    @property
+    def _embeds(self) -> bool:
+        """Whether the kernels can read the embedding."""
+        return self._embedding.dtype in (torch.bfloat16, torch.float32)
+
+    def _ends(self, attention: NativeAttention) -> Any:
+        """Reference to the structure; it is made once per attention."""
+        if self._ends_of != (attention, self._head):
+            wide = self._embedding.dtype == torch.float32
+            head = cast(NativeLinear, self._head).struct
+            ends = native.Ends(self._embedding.data_ptr(), self._norm.data_ptr(), attention.rope, head, wide)
+            self._ends_of, self._ends_made = (attention, self._head), ctypes.byref(ends)
+        return self._ends_made
 
     def _pass(
         self,
@@ -143,7 +179,7 @@ class NativeDecoder(Decoder):
         b = cast(NativeBatch, batch)
         x = x.clone(memory_format=torch.contiguous_format)
         assert x.shape[0] == b.rows
-        self._run(
+        self._library.run(
             self._team,
             self._model,
             b.cache,

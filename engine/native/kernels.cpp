@@ -243,17 +243,28 @@ struct Sampling {
     int32_t top_k;           // 0 or less: all
     uint64_t seed;           // mixed
 };
-struct Drafts {
+struct Ends {                // what lies before and behind the layers
     const void *embedding;   // [vocabulary][hidden], of float where `wide`, of bf16 elsewhere
     const float *norm, *rope;
     Linear head;
+    int32_t wide;
+};
+struct Drafts {
     const int32_t *slabs, *starts, *most;  // [requests]; positions of the first tokens; tokens to draft at most
     const uint8_t *plans;    // [requests][2·layers]
     const float *least, *worth;  // [requests]: the stop rule of engine/speculate.py
     const Sampling *sampling;    // [requests]
     int32_t *tokens, *lengths;  // [requests][longest + 1], the first of each given; [requests], how many were drafted
     float *confidences;      // [requests][longest]
-    int32_t wide, requests, longest;
+    int32_t requests, longest;
+};
+struct Verify {
+    const int32_t *tokens, *slabs, *positions;  // [rows]
+    const int32_t *picked;   // [draws]: rows behind which a token is drawn, in rising order
+    const Sampling *sampling;    // [draws]
+    int32_t *drawn;          // [draws]
+    float *records;          // as in Pass
+    int32_t rows, draws;
 };
 
 // ---- drawing
@@ -487,7 +498,7 @@ public:
     }
 
     // Draft passes in lock-step, which requests leave as they stop; how many there were.
-    int draft(const Model &m, const Cache &cache, const Drafts &d) {
+    int draft(const Model &m, const Cache &cache, const Ends &ends, const Drafts &d) {
         std::lock_guard<std::mutex> one(busy);
         const size_t width = 2 * m.layers;
         std::vector<int> live(d.requests);
@@ -495,8 +506,8 @@ public:
         std::vector<uint8_t> plans(d.requests * width);
         std::vector<double> reach(d.requests, 1.0);
         for (int r = 0; r < d.requests; r++) { live[r] = r; d.lengths[r] = 0; }
-        float *x = drafted_.get(size_t(d.requests) * m.hidden);
-        float *logits = logits_.get(size_t(d.requests) * d.head.out);
+        float *x = x_.get(size_t(d.requests) * m.hidden);
+        float *logits = logits_.get(size_t(d.requests) * ends.head.out);
         for (int passes = 1;; passes++) {
             const int rows = int(live.size());
             for (int i = 0; i < rows; i++) {
@@ -504,16 +515,16 @@ public:
                 slabs[i] = d.slabs[r];
                 positions[i] = d.starts[r] + n;
                 std::memcpy(&plans[i * width], d.plans + r * width, width);
-                embed(d, m.hidden, d.tokens[r * (d.longest + 1) + n], x + size_t(i) * m.hidden);
+                embed(ends, m.hidden, d.tokens[r * (d.longest + 1) + n], x + size_t(i) * m.hidden);
             }
-            run(m, cache, {d.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows, 0, int32_t(width), 0});
-            multiply(d.head, x, rows, logits, d.norm, m.epsilon);
+            run(m, cache, {ends.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows, 0, int32_t(width), 0});
+            multiply(ends.head, x, rows, logits, ends.norm, m.epsilon);
             double hope = 0;
             float worth = 0;
             int kept = 0;
             for (int i = 0; i < rows; i++) {
                 const int r = live[i];
-                reach[r] *= add_token(d, r, logits + size_t(i) * d.head.out);
+                reach[r] *= add_token(d, r, logits + size_t(i) * ends.head.out, ends.head.out);
                 const int n = d.lengths[r];
                 if (n == d.most[r] || d.confidences[r * d.longest + n - 1] < d.least[r]) continue;
                 live[kept++] = r;
@@ -523,6 +534,23 @@ public:
             live.resize(kept);
             if (!kept || hope < worth) return passes;
         }
+    }
+
+    // A pass of the whole model over rows of tokens, and what is drawn behind the picked ones.
+    void verify(const Model &m, const Cache &cache, const Ends &ends, const Verify &v) {
+        std::lock_guard<std::mutex> one(busy);
+        const std::vector<uint8_t> whole(2 * m.layers, 1);
+        float *x = x_.get(size_t(v.rows) * m.hidden);
+        for (int i = 0; i < v.rows; i++) embed(ends, m.hidden, v.tokens[i], x + size_t(i) * m.hidden);
+        run(m, cache, {ends.rope, x, v.slabs, v.positions, whole.data(), v.records, 0, v.rows, 0, 2 * m.layers, 0});
+        if (!v.draws) return;
+        for (int i = 0; i < v.draws; i++)
+            if (v.picked[i] != i) std::memcpy(x + size_t(i) * m.hidden, x + size_t(v.picked[i]) * m.hidden, m.hidden * sizeof(float));
+        float *logits = logits_.get(size_t(v.draws) * ends.head.out);
+        multiply(ends.head, x, v.draws, logits, ends.norm, m.epsilon);
+        each_row(v.draws, ends.head.out, [&](int i) {
+            v.drawn[i] = int32_t(draw(logits + size_t(i) * ends.head.out, ends.head.out, v.sampling[i], v.positions[v.picked[i]] + 1, nullptr));
+        });
     }
 
     // Reads all of it, to no end but the time it takes.
@@ -568,16 +596,16 @@ private:
         });
     }
 
-    static void embed(const Drafts &d, int64_t hidden, int64_t token, float *to) {
-        if (d.wide) std::memcpy(to, static_cast<const float *>(d.embedding) + token * hidden, hidden * sizeof(float));
-        else for (int64_t i = 0; i < hidden; i++) to[i] = widen(static_cast<const bf16 *>(d.embedding)[token * hidden + i]);
+    static void embed(const Ends &ends, int64_t hidden, int64_t token, float *to) {
+        if (ends.wide) std::memcpy(to, static_cast<const float *>(ends.embedding) + token * hidden, hidden * sizeof(float));
+        else for (int64_t i = 0; i < hidden; i++) to[i] = widen(static_cast<const bf16 *>(ends.embedding)[token * hidden + i]);
     }
 
     // Draws the next token of request r from its logits; its confidence.
-    static float add_token(const Drafts &d, int r, float *logits) {
+    static float add_token(const Drafts &d, int r, float *logits, int32_t vocabulary) {
         const int n = d.lengths[r]++;
         float &confidence = d.confidences[r * d.longest + n];
-        d.tokens[r * (d.longest + 1) + n + 1] = int32_t(draw(logits, d.head.out, d.sampling[r], d.starts[r] + n + 1, &confidence));
+        d.tokens[r * (d.longest + 1) + n + 1] = int32_t(draw(logits, vocabulary, d.sampling[r], d.starts[r] + n + 1, &confidence));
         return confidence;
     }
 
@@ -944,7 +972,7 @@ private:
     bf16 *normed = nullptr, *heads = nullptr, *inner = nullptr;
     float *qkv = nullptr, *partial = nullptr;
     Buffer<bf16> normed_, heads_, inner_;
-    Buffer<float> qkv_, partial_, drafted_, logits_;
+    Buffer<float> qkv_, partial_, x_, logits_;
 };
 
 }  // namespace
@@ -975,8 +1003,12 @@ void ks_pass(void *team, const Model *model, const Cache *cache, const Pass *pas
     static_cast<Runner *>(team)->pass(*model, *cache, *pass);
 }
 
-int ks_draft(void *team, const Model *model, const Cache *cache, const Drafts *drafts) {
-    return static_cast<Runner *>(team)->draft(*model, *cache, *drafts);
+int ks_draft(void *team, const Model *model, const Cache *cache, const Ends *ends, const Drafts *drafts) {
+    return static_cast<Runner *>(team)->draft(*model, *cache, *ends, *drafts);
+}
+
+void ks_verify(void *team, const Model *model, const Cache *cache, const Ends *ends, const Verify *verify) {
+    static_cast<Runner *>(team)->verify(*model, *cache, *ends, *verify);
 }
 
 // x [rows][in] f32, normed if there is a norm's weight -> out [rows][l.out] f32.

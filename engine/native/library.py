@@ -95,14 +95,16 @@ class Sampling(Structure):
     )
 
 
+class Ends(Structure):
+    """What lies before and behind the layers."""
+
+    _fields_ = (("embedding", c_void_p), ("norm", c_void_p), ("rope", c_void_p), ("head", Linear), ("wide", c_int32))
+
+
 class Drafts(Structure):
     """Drafts in lock-step; `tokens`, `lengths` and `confidences` are written."""
 
     _fields_ = (
-        ("embedding", c_void_p),
-        ("norm", c_void_p),
-        ("rope", c_void_p),
-        ("head", Linear),
         ("slabs", POINTER(c_int32)),
         ("starts", POINTER(c_int32)),
         ("most", POINTER(c_int32)),
@@ -113,9 +115,24 @@ class Drafts(Structure):
         ("tokens", POINTER(c_int32)),
         ("lengths", POINTER(c_int32)),
         ("confidences", POINTER(c_float)),
-        ("wide", c_int32),
         ("requests", c_int32),
         ("longest", c_int32),
+    )
+
+
+class Verify(Structure):
+    """A pass of the whole model over rows of tokens; `drawn` and `records` are written."""
+
+    _fields_ = (
+        ("tokens", POINTER(c_int32)),
+        ("slabs", POINTER(c_int32)),
+        ("positions", POINTER(c_int32)),
+        ("picked", POINTER(c_int32)),
+        ("sampling", POINTER(Sampling)),
+        ("drawn", POINTER(c_int32)),
+        ("records", c_void_p),
+        ("rows", c_int32),
+        ("draws", c_int32),
     )
 
 
@@ -131,14 +148,17 @@ class Library:
         self.run = functions.ks_pass
         self.run.argtypes = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Pass))
         self.draft = functions.ks_draft
-        self.draft.argtypes, self.draft.restype = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Drafts)), c_int
+        model = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Ends))
+        self.draft.argtypes, self.draft.restype = (*model, POINTER(Drafts)), c_int
+        self.verify = functions.ks_verify
+        self.verify.argtypes = (*model, POINTER(Verify))
         self.product = functions.ks_product
         self.product.argtypes = (c_void_p, POINTER(Linear), c_void_p, c_int, c_void_p, c_void_p, c_float)
         self.read = functions.ks_read
         self.read.argtypes = (c_void_p, c_void_p, c_int64)
         self.draw = functions.ks_draw
         self.draw.argtypes = (c_void_p, c_int, c_int32, POINTER(Sampling), *(c_void_p,) * 3)
-        for function in (self.pack, self.run, self.product, self.read, self.draw):
+        for function in (self.pack, self.run, self.verify, self.product, self.read, self.draw):
             function.restype = None
         self._teams: dict[int, int] = {}
 
