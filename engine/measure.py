@@ -12,7 +12,7 @@ import torch
 from engine.clock import Clock
 from engine.model.attention import Segment
 from engine.model.backend import Attention
-from engine.model.decoder import Decoder, DraftRequest
+from engine.model.decoder import Decoder, DraftRequest, Draws
 from engine.model.spec import ModelSpec
 from engine.sampling import draw
 from engine.types import SamplingParams
@@ -24,6 +24,7 @@ _BUDGET = 4.0  # seconds of the measurement at a start
 _REPETITIONS = (3, 40)  # least and most of it
 _DRAFTS = 12  # times that drafts are timed,
 _DRAFT_LENGTH = 5  # tokens each
+_GREEDY = SamplingParams(temperature=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ class Measurement:
     def _draft(self, variants: tuple[int, ...]) -> float | None:
         """Seconds of a pass within a draft; None if the backend does not run drafts in one call."""
         context = min(_SHORT, self._attention.cache.length - _DRAFT_LENGTH - 1)
-        request = DraftRequest(0, context, 0, variants, _DRAFT_LENGTH, 0.0, 0.0, SamplingParams(temperature=0.0))
+        request = DraftRequest(0, context, 0, variants, _DRAFT_LENGTH, 0.0, 0.0, _GREEDY)
         started = self._clock.now()
         drafted = self._decoder.draft(self._attention, [request]) if context > 0 else None
         return None if drafted is None else (self._clock.now() - started) / drafted.passes
@@ -206,13 +207,18 @@ class Measurement:
 
     @torch.inference_mode()
     def _time(self, design: Design) -> float:
-        """Seconds of one pass, draw included."""
+        """Seconds of one pass, draw included, in one call where rounds do it in one."""
         started = self._clock.now()
-        batch = self._attention.prepare([Segment(0, design.context, design.rows)])
-        x = self._decoder.run_plan(self._decoder.embed([0] * design.rows), batch, design.variants)
+        segments = [Segment(0, design.context, design.rows)]
+        draws = Draws(*([*range(design.rows)], [_GREEDY] * design.rows) if design.head else ([], []))
+        tokens = [0] * design.rows
+        if self._decoder.verify(self._attention, segments, tokens, draws, variants=design.variants) is not None:
+            return self._clock.now() - started
+        batch = self._attention.prepare(segments)
+        x = self._decoder.run_plan(self._decoder.embed(tokens), batch, design.variants)
         if design.head:
             positions = range(design.context + 1, design.context + design.rows + 1)
-            draw(self._decoder.head(x), [SamplingParams(temperature=0.0)] * design.rows, positions, confidence=True)
+            draw(self._decoder.head(x), draws.sampling, positions, confidence=True)
         elif x.device.type == "cuda":
             torch.cuda.synchronize(x.device)
         return self._clock.now() - started

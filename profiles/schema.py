@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-VERSION = 3  # of the cost model; part of the key
+VERSION = 4  # of the cost model; part of the key
 _TABLES = ("projection_at", "mlp_at", "head_at")
 
 

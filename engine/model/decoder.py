@@ -182,9 +182,17 @@ class Decoder:
         return None
 
     def verify(
-        self, attention: Attention, segments: Sequence[Segment], tokens: Sequence[int], draws: Draws, *, record: bool
+        self,
+        attention: Attention,
+        segments: Sequence[Segment],
+        tokens: Sequence[int],
+        draws: Draws,
+        *,
+        record: bool = False,
+        variants: tuple[int, ...] | None = None,
     ) -> Verified | None:
-        """A pass of the whole model over these tokens and the draws behind it, in one call; None likewise."""
+        """A pass of the whole model, or of a sub-network, over these tokens and the draws behind it, in one call; None
+        likewise."""
         return None
 
     def head(self, x: Tensor) -> Tensor:

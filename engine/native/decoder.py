@@ -126,7 +126,14 @@ class NativeDecoder(Decoder):
         )
 
     def verify(
-        self, attention: Attention, segments: Sequence[Segment], tokens: Sequence[int], draws: Draws, *, record: bool
+        self,
+        attention: Attention,
+        segments: Sequence[Segment],
+        tokens: Sequence[int],
+        draws: Draws,
+        *,
+        record: bool = False,
+        variants: tuple[int, ...] | None = None,
     ) -> Verified | None:
         if not self._embeds:
             return None
@@ -136,6 +143,7 @@ class NativeDecoder(Decoder):
         records = torch.empty(self.spec.sublayers + 1, rows.rows, self.spec.hidden) if record else None
         drawn = (ctypes.c_int32 * count)()
         verify = native.Verify(
+            plan=self._all if variants is None else bytes(variants),
             tokens=(ctypes.c_int32 * rows.rows)(*tokens),
             slabs=rows.slabs,
             positions=rows.positions,

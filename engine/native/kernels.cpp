@@ -259,6 +259,7 @@ struct Drafts {
     int32_t requests, longest;
 };
 struct Verify {
+    const uint8_t *plan;     // [2·layers]: which sublayers run
     const int32_t *tokens, *slabs, *positions;  // [rows]
     const int32_t *picked;   // [draws]: rows behind which a token is drawn, in rising order
     const Sampling *sampling;    // [draws]
@@ -536,13 +537,12 @@ public:
         }
     }
 
-    // A pass of the whole model over rows of tokens, and what is drawn behind the picked ones.
+    // A pass over rows of tokens, and what is drawn behind the picked ones.
     void verify(const Model &m, const Cache &cache, const Ends &ends, const Verify &v) {
         std::lock_guard<std::mutex> one(busy);
-        const std::vector<uint8_t> whole(2 * m.layers, 1);
         float *x = x_.get(size_t(v.rows) * m.hidden);
         for (int i = 0; i < v.rows; i++) embed(ends, m.hidden, v.tokens[i], x + size_t(i) * m.hidden);
-        run(m, cache, {ends.rope, x, v.slabs, v.positions, whole.data(), v.records, 0, v.rows, 0, 2 * m.layers, 0});
+        run(m, cache, {ends.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0});
         if (!v.draws) return;
         for (int i = 0; i < v.draws; i++)
             if (v.picked[i] != i) std::memcpy(x + size_t(i) * m.hidden, x + size_t(v.picked[i]) * m.hidden, m.hidden * sizeof(float));

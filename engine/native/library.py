@@ -121,9 +121,10 @@ class Drafts(Structure):
 
 
 class Verify(Structure):
-    """A pass of the whole model over rows of tokens; `drawn` and `records` are written."""
+    """A pass over rows of tokens; `drawn` and `records` are written."""
 
     _fields_ = (
+        ("plan", c_char_p),
         ("tokens", POINTER(c_int32)),
         ("slabs", POINTER(c_int32)),
         ("positions", POINTER(c_int32)),
