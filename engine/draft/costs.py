@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.model.spec import ModelSpec
-from engine.step import StepOutput, StepPlan
+from engine.step import StepOutput, StepPlan, Work
 from profiles.schema import LatencyProfile
 
 _MEMORY = 0.05  # weight of a new observation
@@ -17,6 +17,8 @@ _PROFILE_WORTH = 4  # observations
 _BOUNDS = (0.4, 2.5)  # of a correction factor
 _SMALL = 1e-5  # seconds
 _MOST_PLANS = 64  # whose drafts are corrected apart
+_NEAR = 16  # tokens of context, or a sixty-fourth, that are one to a price
+_MOST_PRICES = 4096  # remembered
 _WIDTHS = (1, 4, 8, 16)  # passes are corrected apart, by rows: up to these, and beyond
 
 
@@ -27,6 +29,7 @@ class CostModel:
         self.spec = spec
         self.profile = profile
         self._all = (1,) * spec.sublayers
+        self._prices: dict[tuple[tuple[int, ...], float, int, int, float], float] = {}
         self.reset()
 
     def reset(self) -> None:
@@ -102,15 +105,27 @@ class CostModel:
 
     def _draft_price(self, variants: Sequence[int], contexts: Sequence[int]) -> float:
         """Less than a pass of its own by what passes within a draft save; that is the same for any number of rows."""
-        saved = (1.0 - self.profile.drafting) * self._price(variants, 1, contexts[:1], 1)
-        return self._price(variants, len(contexts), contexts, 1) - saved
+        alone = self._price(variants, 1, contexts[:1], 1)
+        whole = alone if len(contexts) == 1 else self._price(variants, len(contexts), contexts, 1)
+        return whole - (1.0 - self.profile.drafting) * alone
 
     def _price(self, variants: Sequence[int], rows: float, contexts: Sequence[int], width: float) -> float:
+        mean = sum(contexts) / len(contexts)  # what reading costs is all but linear
+        step = max(_NEAR, 1 << max(int(mean).bit_length() - 6, 0))  # so that prices are found again
+        context = (int(mean) // step * step) + step // 2
+        key = tuple(variants), rows, len(contexts), context, width
+        found = self._prices.get(key)
+        if found is None:
+            if len(self._prices) == _MOST_PRICES:
+                self._prices.clear()
+            found = self._prices[key] = self._price_anew(variants, rows, len(contexts), context, width)
+        return found
+
+    def _price_anew(self, variants: Sequence[int], rows: float, requests: int, context: int, width: float) -> float:
         profile = self.profile
         attention, mlp = sum(variants[0::2]), sum(variants[1::2])
-        mean = sum(contexts) // len(contexts)  # what reading costs is all but linear
-        scan = len(contexts) * sum(
-            count * profile.scan(tokens, width) for count, tokens in self.spec.spans(variants, mean)
+        scan = requests * sum(
+            count * profile.scan(tokens, width) for count, tokens in self.spec.spans(variants, context)
         )
         return (
             profile.fixed + profile.head(rows) + attention * profile.projection(rows) + mlp * profile.mlp(rows) + scan
@@ -129,11 +144,9 @@ class CostModel:
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
             variants = next(iter(plans))
-            predicted = sum(
-                self._draft_price(variants, live)
-                for k in range(out.draft_passes)
-                if (live := [w.start + k for w, drafted in drafting if drafted > k])
-            )
+            predicted = 0.0
+            for live, passes in _lock_step(drafting):
+                predicted += passes * self._draft_price(variants, [w.start for w in live])
             seen.append((self._draft_corrections(variants, len(drafting)), out.draft_seconds, predicted))
         if not seen:
             return
@@ -164,6 +177,14 @@ class CostModel:
             each = max(seconds - self.overhead(requests), 0.0) / accepted
             most = 10 * self._per_accepted + _SMALL
             self._per_accepted += _MEMORY * (min(each, most) - self._per_accepted)
+
+
+def _lock_step(drafting: Sequence[tuple[Work, int]]) -> Iterator[tuple[list[Work], int]]:
+    """Who shared how many passes, by the tokens that each drafted."""
+    passed = 0
+    for length in sorted({drafted for _, drafted in drafting}):
+        yield [w for w, drafted in drafting if drafted >= length], length - passed
+        passed = length
 
 
 def _width(rows: float) -> int:

@@ -21,7 +21,7 @@ from engine.draft.base import Plan, PolicyContext, RoundOutcome, View, register
 from engine.draft.library import Choice, Library, Variants, size
 from engine.draft.prior import Prior
 from engine.draft.search import Rows, Search, Searcher
-from engine.draft.tpt import AcceptanceCounts
+from engine.draft.tpt import AcceptanceCounts, cells
 from engine.errors import ConfigError
 
 _ADOPTED = 3  # plans a search may add
@@ -173,12 +173,14 @@ class KnapSpec:
             if outcome.references is not None:
                 self._state(view).rows.add(outcome.references)
             if outcome.drafted:
-                tested = outcome.confidences[: outcome.tested]
-                agreed = [i < outcome.accepted for i in range(len(tested))]
-                self.library.tested(outcome.plan.variants, tested, agreed)
+                variants, accepted = outcome.plan.variants, outcome.accepted
+                found = cells(outcome.confidences, [True] * accepted + [False] * (outcome.tested - accepted))
+                self.library.tested(variants, found)
                 if round.requests == 1:
                     own = self._state(view).counts
-                    own.setdefault(outcome.plan.variants, AcceptanceCounts(_OWN_MEMORY)).add(tested, agreed)
+                    if variants not in own:
+                        own[variants] = AcceptanceCounts(_OWN_MEMORY)
+                    own[variants].add_cells(found)
 
     def suspend(self, view: View) -> None:
         state: _State | None = view.state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -83,10 +83,10 @@ class Library:
             for variants in self.rank(known, context)[MOST_PLANS:]:
                 del self._plans[variants]
 
-    def tested(self, variants: Variants, confidences: Iterable[float], agreed: Iterable[bool]) -> None:
-        """Draft tokens that were verified."""
+    def tested(self, variants: Variants, found: Sequence[int]) -> None:
+        """Draft tokens that were verified, by their `cells`."""
         if variants in self._plans:
-            self._plans[variants].counts.add(confidences, agreed)
+            self._plans[variants].counts.add_cells(found)
 
     def compare(self, variants: Variants, requests: int, round: int, promised: float, kept: float) -> None:
         """Tokens promised, before any correction, and kept in one round of `requests` that drafted with this plan."""

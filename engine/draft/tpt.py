@@ -12,7 +12,8 @@ E(α, γ) = 1 + A(γ) = (1 − α^{γ+1}) / (1 − α).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,10 +29,10 @@ def expected_tokens(alpha: float, gamma: float) -> float:
 class AcceptanceCounts:
     """Tested draft tokens by confidence bin and outcome; old ones fade once `memory` is exceeded."""
 
-    __slots__ = ("counts", "memory", "total")
+    __slots__ = ("_cells", "memory", "total")
 
     def __init__(self, memory: float = 256.0) -> None:
-        self.counts = np.zeros((len(THRESHOLDS), 2))  # [bin, rejected | agreed]
+        self._cells = [0.0] * (2 * len(THRESHOLDS))  # rejected and agreed of each bin: a round adds a few
         self.total = 0.0
         self.memory = memory
 
@@ -39,25 +40,35 @@ class AcceptanceCounts:
     def of(cls, counts: np.ndarray) -> AcceptanceCounts:
         """What was counted before: [bins, rejected | agreed]."""
         made = cls()
-        made.counts, made.total = counts.copy(), float(counts.sum())
+        made._cells, made.total = [float(count) for count in counts.flat], float(counts.sum())
         made._fade()
         return made
 
+    @property
+    def counts(self) -> np.ndarray:
+        """[bins, rejected | agreed]."""
+        return np.array(self._cells).reshape(-1, 2)
+
     def add(self, confidences: Iterable[float], agreed: Iterable[bool], weight: float = 1.0) -> None:
-        for confidence, agrees in zip(confidences, agreed, strict=False):
-            self.counts[_bin(confidence), int(agrees)] += weight
-            self.total += weight
+        self.add_cells(cells(confidences, agreed), weight)
+
+    def add_cells(self, found: Sequence[int], weight: float = 1.0) -> None:
+        """The same for tokens whose `cells` are known."""
+        for cell in found:
+            self._cells[cell] += weight
+        self.total += weight * len(found)
         self._fade()
 
     def merge(self, other: AcceptanceCounts) -> None:
         """Take over another's counts."""
-        self.counts = self.counts + other.counts
+        self._cells = [a + b for a, b in zip(self._cells, other._cells, strict=True)]
         self.total += other.total
         self._fade()
 
     def _fade(self) -> None:
         if self.total > self.memory:
-            self.counts = self.counts * (self.memory / self.total)
+            share = self.memory / self.total
+            self._cells = [count * share for count in self._cells]
             self.total = self.memory
 
     def weighted(self, most: float) -> np.ndarray:
@@ -65,11 +76,9 @@ class AcceptanceCounts:
         return self.counts if self.total <= most else self.counts * (most / self.total)
 
 
-def _bin(confidence: float) -> int:
-    index = len(THRESHOLDS) - 1
-    while confidence < THRESHOLDS[index]:
-        index -= 1
-    return index
+def cells(confidences: Iterable[float], agreed: Iterable[bool]) -> list[int]:
+    """Where in the counts each token belongs: two cells a bin, rejected and agreed."""
+    return [2 * bisect_right(THRESHOLDS, c, 1) - 2 + a for c, a in zip(confidences, agreed, strict=False)]
 
 
 def expectations(counts: np.ndarray, prior: np.ndarray, gammas: int) -> tuple[np.ndarray, np.ndarray]:
