@@ -404,6 +404,8 @@ void panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int
 
 // What 32 registers hold: 24 sums, the weights they are made from, and a pair of inputs.
 constexpr int FEW = 6, MOST = 12;
+// Small weights come from the last cache: asking for lines early is worth more there than two panels at once (measured).
+constexpr int FEW_OF_SMALL = 2, SMALL = 1 << 20;
 using Kernel = void (*)(const bf16 *, int64_t, const bf16 *, const bf16 *, int64_t, int, float (*)[2 * PANEL]);
 template <int P, bool AHEAD> Kernel kernel(int rows) {
     switch (rows) {
@@ -428,7 +430,9 @@ template <int P, bool AHEAD> Kernel kernel(int rows) {
 // `write(row, column, sums, columns)` gets the products of x [rows][in] with each panel, or two of them.
 template <class Write> void products(Team &team, const Linear &l, const bf16 *x, int rows, Write write) {
     const int64_t size = int64_t(l.in) * PANEL;
-    const int all = (l.out + PANEL - 1) / PANEL, width = rows <= FEW ? 2 : 1, units = (all + width - 1) / width;
+    const int all = (l.out + PANEL - 1) / PANEL;
+    const int few = int64_t(l.out) * l.in <= SMALL ? FEW_OF_SMALL : FEW;
+    const int width = rows <= few ? 2 : 1, units = (all + width - 1) / width;
     const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * team.size))));
     const int blocks = (rows + MOST - 1) / MOST;
     team.each(units, chunk, [&](int first, int last) {
