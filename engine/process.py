@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
 from engine.errors import EngineDeadError, KnapServeError
+from engine.logs import configure_logging
 from engine.loop import EngineClient, Message, run_rounds
 from engine.types import EngineInfo, RoundReport
 
@@ -81,7 +82,7 @@ class Channel:
 class Launch:
     """A child that loads a model, while its parent does something else. Leaving it without an engine ends the child."""
 
-    def __init__(self, config: EngineConfig, *, log_level: str = "info") -> None:
+    def __init__(self, config: EngineConfig, *, log_level: str = "info", log_format: str = "text") -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             # -P: modules that happen to lie in the current directory are not ours.
@@ -90,7 +91,7 @@ class Launch:
         self.channel = Channel(ours)
         self._handed_over = False
         try:
-            self.channel.send((config, log_level))
+            self.channel.send((config, log_level, log_format))
         except BaseException:
             self._end()
             raise
@@ -277,10 +278,8 @@ def _main(descriptor: int) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the parent drains, then says when to end
     channel = Channel(socket.socket(fileno=descriptor))
-    config, level = channel.one()
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
-    for name in ("knapserve", "engine", "profiles"):
-        logging.getLogger(name).setLevel(level.upper())
+    config, *style = channel.one()
+    configure_logging(*style)
     try:
         with _Watch(channel):
             core, answer = _load(config)

@@ -99,5 +99,5 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
             allow_headers=["*"],
             expose_headers=["x-request-id"],
         )
-    app.add_middleware(EdgeMiddleware)
+    app.add_middleware(EdgeMiddleware, log_requests=config.log_requests)
     return app

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from server.errors import APIError, internal_error
 
 log = logging.getLogger("knapserve.server")
+access_log = logging.getLogger("knapserve.access")
+
+FACTS = "knapserve.facts"  # key of a scope: what is to be logged of the request once it is over; there is none for most
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
 
@@ -46,10 +50,11 @@ async def cancelled_on_disconnect(receive: Receive) -> AsyncIterator[None]:
 
 
 class EdgeMiddleware:
-    """Outermost: gives every response an `x-request-id`, and logs what nothing else caught, as a 500."""
+    """Outermost: gives every response an `x-request-id`, and logs requests, and what nothing else caught, as a 500."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, log_requests: bool) -> None:
         self._app = app
+        self._logs = log_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -57,12 +62,13 @@ class EdgeMiddleware:
             return
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
-        started = False
+        began = time.perf_counter()
+        status = 0  # not known yet
 
         async def send_with_id(message: Message) -> None:
-            nonlocal started
+            nonlocal status
             if message["type"] == "http.response.start":
-                started = True
+                status = message["status"]
                 MutableHeaders(scope=message)["x-request-id"] = request_id
             await send(message)
 
@@ -72,9 +78,14 @@ class EdgeMiddleware:
             log.debug("request %s: the client left", request_id)
         except Exception:
             log.exception("request %s: unexpected error", request_id)
-            if started:
+            if status:
                 raise  # the server closes the connection: the reply cannot be completed
             await internal_error().response()(scope, receive, send_with_id)
+        finally:
+            if self._logs and FACTS in scope:
+                seconds = time.perf_counter() - began
+                facts = {"request_id": request_id, "status": status, "seconds": round(seconds, 6), **scope[FACTS]}
+                access_log.info("%s %s", scope["method"], scope["path"], extra={"facts": facts})
 
 
 class BodyLimitMiddleware:

@@ -88,9 +88,10 @@ def _serve(args: argparse.Namespace) -> int:
     settings = _read_settings(args)
     config, engine_config = settings.build(ServerConfig), settings.build(EngineConfig)
 
-    from server.serve import bind, configure_logging, run
+    from engine.logs import configure_logging
+    from server.serve import bind, run
 
-    configure_logging(config.log_level)
+    configure_logging(config.log_level, config.log_format)
     try:
         listener = bind(config.host, config.port)
     except OSError as error:
@@ -108,7 +109,7 @@ def _engine(config: ServerConfig, engine_config: EngineConfig) -> Engine:
         return build_engine(engine_config)
     from engine.process import Launch
 
-    with Launch(engine_config, log_level=config.log_level) as launch:
+    with Launch(engine_config, log_level=config.log_level, log_format=config.log_format) as launch:
         import transformers.utils.chat_template_utils  # noqa: F401  # meanwhile: the first chat need not wait for it
 
         return launch.ready()

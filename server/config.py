@@ -42,6 +42,9 @@ class ServerConfig:
     keepalive_seconds: float = setting(15.0, "seconds of silence after which a stream gets a keep-alive comment")
     heartbeat_timeout: float = setting(30.0, "seconds without a sign of life from the engine until /health is 503")
     log_level: str = setting("info", "least severe messages that are logged", choices=LOG_LEVELS)
+    log_format: str = setting("text", "how a log line is written", choices=("text", "json"))
+    log_requests: bool = setting(True, "log a line for each request that generates")
+    log_prompts: bool = setting(False, "with the text of its prompts")
 
     def __post_init__(self) -> None:
         limits: dict[str, tuple[float, float]] = {

@@ -11,6 +11,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, generate_latest
 
@@ -272,6 +273,7 @@ class RequestMeter:
         self._metrics = metrics
         self._arrival = arrival
         self._last: dict[int, float] = {}  # time of each choice's last event
+        self.facts: dict[str, Any] = {}  # for the log
 
     def event(self, index: int, event: TokenEvent) -> None:
         metrics, now = self._metrics, time.perf_counter()
@@ -279,12 +281,19 @@ class RequestMeter:
         self._last[index] = now
         if last is None:
             metrics.ttft.observe(now - self._arrival)
+            self.facts.setdefault("first_token", round(now - self._arrival, 6))
+            self._add("prompt_tokens", event.prompt_tokens)
+            self._add("cached_tokens", event.cached_tokens)
             metrics.prompt_tokens.inc(event.prompt_tokens)
             metrics.prompt_tokens_cached.inc(event.cached_tokens)
         elif event.token_ids:
             metrics.inter_token.observe(now - last)
         if event.finish_reason is not None:
             metrics.finished(event.finish_reason.value)
+            self._finished(event.finish_reason.value)
+            self._add("completion_tokens", event.completion_tokens)
+            if event.speculation is not None:
+                self._add("rounds", event.speculation.num_rounds)
             metrics.e2e.observe(now - self._arrival)
             metrics.request_prompt.observe(event.prompt_tokens)
             metrics.request_generation.observe(event.completion_tokens)
@@ -302,3 +311,15 @@ class RequestMeter:
     def unfinished(self, reason: str) -> None:
         """A choice ended without a finish reason: `abort` (the client left) or `error`."""
         self._metrics.finished(reason)
+        self._finished(reason)
+
+    def _add(self, name: str, count: int) -> None:
+        self.facts[name] = self.facts.get(name, 0) + count
+
+    def _finished(self, reason: str) -> None:
+        """Reasons of all choices, each once."""
+        known = self.facts.get("finish_reason")
+        if known is None:
+            self.facts["finish_reason"] = reason
+        elif reason not in known.split(","):
+            self.facts["finish_reason"] = f"{known},{reason}"

@@ -18,7 +18,7 @@ from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServe
 from engine.seam import Engine
 from engine.types import EngineStats, TokenEvent
 from server import schemas
-from server.asgi import cancelled_on_disconnect
+from server.asgi import FACTS, cancelled_on_disconnect
 from server.chat import ChatTranslator
 from server.config import ServerConfig
 from server.errors import APIError, any_api_error, as_api_error, invalid, unavailable
@@ -71,6 +71,14 @@ class Services:
             self.metrics.rejected(_rejection(error))
             raise as_api_error(error, job.dialect.prompt_param) from error
 
+    def facts(self, job: Job) -> dict[str, Any]:
+        """What the log says of a job before there is a reply."""
+        found: dict[str, Any] = {"id": job.id, "stream": job.stream, "choices": job.choices}
+        found["policy"] = job.draft_policy or self.engine.info.default_policy
+        if self.config.log_prompts:
+            found["prompts"] = [self.engine.tokenizer.decode(prompt) for prompt in job.prompts]
+        return found
+
     def unhealthy(self, stats: EngineStats) -> APIError | None:
         """Why the server cannot take requests now, if so."""
         if stats.failure is not None:
@@ -114,7 +122,9 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
     """Body → job → engine → reply. Whatever can fail before the engine works fails here, with its status code."""
     services = _services(request)
     meter = RequestMeter(services.metrics, arrival=time.perf_counter())
+    request.scope[FACTS] = meter.facts
     job = await _from_body(request, translator.prepare)
+    meter.facts |= services.facts(job)
     generation = services.submit(job, meter)
     if job.stream:
         param = job.dialect.prompt_param

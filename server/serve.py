@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging.config
+import logging
 import os
 import signal
 import socket
@@ -82,20 +82,6 @@ class GracefulServer(uvicorn.Server):
             if self._failed_ticks > _FAILURE_GRACE:
                 return True
         return await super().on_tick(counter)
-
-
-def configure_logging(level: str) -> None:
-    """All logs to stderr, one line each; uvicorn's own only from warnings on."""
-    logging.config.dictConfig(
-        {
-            "version": 1,
-            "disable_existing_loggers": False,
-            "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-            "root": {"level": "WARNING", "handlers": ["stderr"]},
-            "loggers": {name: {"level": level.upper()} for name in ("knapserve", "engine", "profiles")},
-        }
-    )
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -1,0 +1,90 @@
+"""A line for each request that generates, without its text unless asked; as text or as JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import Any
+
+import pytest
+from fake import FakeEngine
+from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
+
+from engine.logs import JSONFormatter, TextFormatter
+from server.config import ServerConfig
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Any:
+    """The facts of the requests logged so far."""
+    caplog.set_level(logging.INFO, "knapserve.access")
+    return lambda: [record.facts for record in caplog.records if record.name == "knapserve.access"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_request_is_a_line_with_what_its_client_saw(lines: Any, stream: bool) -> None:
+    reply = ask(FakeEngine(), "POST", TEXT_PATH, json=TEXT | {"stream": stream}, headers={"x-request-id": "mine"})
+    (facts,) = lines()
+    assert facts["request_id"] == reply.headers["x-request-id"] == "mine"
+    assert (facts["status"], facts["stream"], facts["choices"]) == (200, stream, 1)
+    assert facts["id"] in reply.text
+    assert facts["finish_reason"] == "stop"
+    assert 0 < facts["first_token"] <= facts["seconds"]
+    if not stream:
+        usage = reply.json()["usage"]
+        assert facts["prompt_tokens"] == usage["prompt_tokens"]
+        assert facts["completion_tokens"] == usage["completion_tokens"]
+        assert facts["cached_tokens"] == usage["prompt_tokens_details"]["cached_tokens"]
+
+
+def test_choices_are_added_up(lines: Any) -> None:
+    reply = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | {"n": 3})
+    (facts,) = lines()
+    assert facts["choices"] == 3
+    assert facts["completion_tokens"] == reply.json()["usage"]["completion_tokens"]
+    assert facts["finish_reason"] == "stop"
+
+
+def test_refused_requests_are_lines_too_and_probes_are_not(lines: Any) -> None:
+    refused = ("POST", CHAT_PATH, {"json": CHAT | {"temperature": 9}})
+    asks(FakeEngine(), ("GET", "/health", {}), refused, ("GET", "/metrics", {}), ("GET", "/v1/models", {}))
+    assert [facts["status"] for facts in lines()] == [400]
+
+
+def test_prompts_are_logged_only_if_asked_for(lines: Any) -> None:
+    for config in (ServerConfig(), ServerConfig(log_prompts=True), ServerConfig(log_requests=False)):
+        ask(FakeEngine(), "POST", TEXT_PATH, json=TEXT | {"prompt": "something private"}, config=config)
+    silent, asked = lines()
+    assert "something private" not in str(silent)
+    assert asked["prompts"] == ["something private"]
+
+
+def record(message: str, facts: dict[str, Any], *, error: bool = False) -> logging.LogRecord:
+    made = logging.LogRecord("knapserve.access", logging.INFO, "", 0, message, (), None)
+    made.facts = facts
+    if error:
+        try:
+            raise ValueError("broken")
+        except ValueError:
+            made.exc_info = sys.exc_info()
+    return made
+
+
+def test_json_lines_hold_facts_and_tracebacks() -> None:
+    facts = {"request_id": "a", "seconds": 0.25, "prompts": ['two\nlines "quoted"', "\u2028"]}
+    line = JSONFormatter().format(record("POST /x", facts, error=True))
+    assert "\n" not in line
+    entry = json.loads(line)
+    assert {name: entry[name] for name in facts} == facts
+    assert (entry["level"], entry["logger"], entry["message"]) == ("info", "knapserve.access", "POST /x")
+    assert entry["time"].endswith("Z")
+    assert "ValueError: broken" in entry["exception"]
+
+
+def test_text_lines_quote_what_is_not_one_word() -> None:
+    facts = {"id": "a", "seconds": 0.123456, "prompts": ["two\nlines"], "why": "it is", "empty": "", "stream": True}
+    line = TextFormatter().format(record("POST /x", facts))
+    assert "\n" not in line
+    said = r"""POST /x id=a seconds=0.1235 prompts=["two\nlines"] why="it is" empty="" stream=true"""
+    assert line.endswith(f"INFO knapserve.access: {said}")
