@@ -7,15 +7,26 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from tokenizers import Tokenizer as BackendTokenizer
 from torch import Tensor
 
+from engine.native.library import loaded
+
 log = logging.getLogger("knapserve.engine")
 
 _LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000)
 _COMPILED = 64  # grammars kept
+
+
+Bits = npt.NDArray[np.int32]  # a bit a token
+
+
+def unpacked(bits: Bits, count: int) -> npt.NDArray[np.bool_]:
+    """The first bits as booleans."""
+    return np.unpackbits(bits.view(np.uint8), count=count, bitorder="little").view(np.bool_)
 
 
 def vocabulary(tokenizer: BackendTokenizer, size: int, end_ids: Sequence[int]) -> LLTokenizer:
@@ -53,10 +64,10 @@ class GrammarMatcher:
         self._lost = False
         self._said: list[int] = []
         self._ahead: list[int] = []  # drafted tokens that the matcher has taken
-        self._masks: list[Tensor] = []  # after 0, 1 … of them
+        self._masks: list[Bits] = []  # after 0, 1 … of them
         self._size = size
-        self._bits = np.zeros(-(-self._size // 32), dtype=np.int32)
-        self._everything = torch.ones(self._size, dtype=torch.bool)
+        self._words = -(-self._size // 32)
+        self._everything = np.full(self._words, -1, dtype=np.int32)
 
     @property
     def failed(self) -> str | None:
@@ -80,8 +91,22 @@ class GrammarMatcher:
         if self._lost:
             log.warning("a grammar cannot be followed: %.200s", self._matcher.get_error())
 
+    def mask(self, scores: Tensor, drafted: Sequence[int]) -> None:
+        """Leave, of scores [vocab], those of tokens that may follow these drafted ones."""
+        bits = self._allowed(drafted)
+        native = loaded()
+        if native is not None and scores.dtype == torch.float32 and scores.device.type == "cpu":
+            native.mask(scores.data_ptr(), bits.ctypes.data, len(scores))
+        else:
+            allowed = torch.from_numpy(unpacked(bits, len(scores)))
+            scores.masked_fill_(~allowed.to(scores.device, non_blocking=True), float("-inf"))
+
     def allowed(self, drafted: Sequence[int]) -> Tensor:
-        """Tokens that may follow these drafted ones: bool [vocab]. All, behind a draft that is not allowed itself."""
+        """Tokens that may follow these drafted ones: bool [vocab]."""
+        return torch.from_numpy(unpacked(self._allowed(drafted), self._size))
+
+    def _allowed(self, drafted: Sequence[int]) -> Bits:
+        """All, behind a draft that is not allowed itself."""
         common = 0
         while common < min(len(drafted), len(self._ahead)) and drafted[common] == self._ahead[common]:
             common += 1
@@ -95,18 +120,18 @@ class GrammarMatcher:
             self._ahead.append(token)
         return self._mask()
 
-    def _mask(self) -> Tensor:
+    def _mask(self) -> Bits:
         """After what is matched ahead."""
         depth = len(self._ahead)
         if len(self._masks) == depth:
-            self._matcher.unsafe_compute_mask_ptr(self._bits.ctypes.data, self._bits.nbytes)
+            bits = np.zeros(self._words, dtype=np.int32)
+            self._matcher.unsafe_compute_mask_ptr(bits.ctypes.data, bits.nbytes)
             if self._matcher.is_error():
                 return self._recovered()
-            bits = np.unpackbits(self._bits.view(np.uint8), count=self._size, bitorder="little")
-            self._masks.append(torch.from_numpy(bits.view(np.bool_)))
+            self._masks.append(bits)
         return self._masks[depth]
 
-    def _recovered(self) -> Tensor:
+    def _recovered(self) -> Bits:
         """What was matched ahead is too complex, which counts only if it is accepted: back to what was emitted.
 
         A matcher in error stays so. Everything is allowed behind such a draft; `advance` will find the same.

@@ -83,8 +83,7 @@ class LogitsProcessor:
         if self._ends and self._generated + len(drafted) < self._sampling.min_tokens:
             scores[upload(self._ends, scores.device)] = float("-inf")
         if self._grammar is not None:
-            allowed = self._grammar.allowed(drafted)[: scores.shape[0]]
-            scores.masked_fill_(~allowed.to(scores.device, non_blocking=True), float("-inf"))
+            self._grammar.mask(scores, drafted)
 
     def _see(self, tokens: Iterable[int]) -> None:
         for token in tokens:

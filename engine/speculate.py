@@ -82,16 +82,16 @@ def propose(
 
 
 def _in_one_call(decoder: Decoder, attention: Attention, drafts: Sequence[Draft]) -> int | None:
-    """The same by `Decoder.draft`: the number of passes, or None where the backend or a request asks for more."""
+    """The same by `Decoder.draft`: the number of passes, or None where the backend has no such call."""
     requests = []
     for d in drafts:
         work, plan = d.work, d.work.plan
-        if work.processor or plan is None:
-            return None
+        assert plan is not None
         requests.append(
             DraftRequest(
                 *(work.slab, work.start, work.tokens[-1], plan.variants, plan.gamma),
                 *(plan.min_confidence, plan.pass_worth, work.sampling),
+                work.processor.edit if work.processor else None,
             )
         )
     drafted = decoder.draft(attention, requests)
@@ -191,7 +191,7 @@ def _pass(decoder: Decoder, attention: Attention, work: Sequence[Work], rows: Se
     segments = [Segment(w.slab, w.start, len(r)) for w, r in zip(work, rows, strict=True)]
     record = any(w.record for w in work)
     draws = _draws(work, rows)
-    if not any(w.processor or w.scored or w.sampling.logprobs is not None for w in work):
+    if not any(w.scored or w.sampling.logprobs is not None for w in work):
         verified = decoder.verify(attention, segments, tokens, draws, record=record)
         if verified is not None:
             return _Passed(*verified)
@@ -202,12 +202,7 @@ def _pass(decoder: Decoder, attention: Attention, work: Sequence[Work], rows: Se
     picked = x if len(draws.rows) == len(tokens) else x.index_select(0, upload(draws.rows, x.device))
     logits = decoder.head(picked)
     positions = [w.start + i + 1 for w, r in zip(work, rows, strict=True) for i in _sampled(w, r)]
-    edits = [
-        None if w.processor is None else partial(w.processor.edit, drafted=r[len(w.tokens) : i + 1])
-        for w, r in zip(work, rows, strict=True)
-        for i in _sampled(w, r)
-    ]
-    return _Passed(draw(logits, draws.sampling, positions, edits=edits).tokens, states, x, logits)
+    return _Passed(draw(logits, draws.sampling, positions, edits=draws.edits).tokens, states, x, logits)
 
 
 def _sampled(work: Work, rows: Sequence[int]) -> range:
@@ -226,7 +221,14 @@ def _draws(work: Sequence[Work], rows: Sequence[tuple[int, ...]]) -> Draws:
             sampling += [w.sampling] * (first - begin)
         else:
             first += len(r)
-    return Draws(picked, sampling)
+    if not any(w.processor for w in work):
+        return Draws(picked, sampling)
+    edits = [
+        None if w.processor is None else partial(w.processor.edit, drafted=r[len(w.tokens) : i + 1])
+        for w, r in zip(work, rows, strict=True)
+        for i in _sampled(w, r)
+    ]
+    return Draws(picked, sampling, edits)
 
 
 def token_logprobs(logits: Tensor, tokens: Sequence[int], top: int) -> tuple[TokenLogprobs, ...]:

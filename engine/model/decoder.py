@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,6 +49,7 @@ class DraftRequest:
     min_confidence: float
     pass_worth: float
     sampling: SamplingParams
+    edit: Callable[[Tensor, Sequence[int]], None] | None = None  # of logits [vocab], in place, after drafted tokens
 
 
 class Drafted(NamedTuple):
@@ -60,10 +61,11 @@ class Drafted(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Rows of a pass behind which tokens are drawn, in rising order, and how; without any edit of the logits."""
+    """Rows of a pass behind which tokens are drawn, in rising order, and how."""
 
     rows: list[int]
     sampling: list[SamplingParams]
+    edits: Sequence[Callable[[Tensor], None] | None] = ()  # of logits [vocab], in place; none at all, or one a draw
 
 
 class Verified(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
@@ -102,6 +102,14 @@ class NativeDecoder(Decoder):
         tokens = (ctypes.c_int32 * (count * (longest + 1)))()
         for i, request in enumerate(requests):
             tokens[i * (longest + 1)] = request.token
+        width = longest + 1
+
+        def edit(i: int, drafted: int, row: Tensor) -> None:
+            chosen = requests[i].edit
+            assert chosen is not None
+            chosen(row, tokens[i * width + 1 : i * width + 1 + drafted])
+
+        edits = _Edits(self.spec.vocab, edit) if any(r.edit for r in requests) else _NO_EDITS
         drafts = native.Drafts(
             slabs=ints(*[r.slab for r in requests]),
             starts=ints(*[r.start for r in requests]),
@@ -110,6 +118,8 @@ class NativeDecoder(Decoder):
             least=floats(*[r.min_confidence for r in requests]),
             worth=floats(*[r.pass_worth for r in requests]),
             sampling=sampling_array([r.sampling for r in requests]),
+            edited=bytes([r.edit is not None for r in requests]),
+            edit=edits.callback,
             tokens=tokens,
             lengths=(lengths := ints()),
             confidences=(confidences := (ctypes.c_float * (count * longest))()),
@@ -118,7 +128,7 @@ class NativeDecoder(Decoder):
         )
         cache = ctypes.byref(native_attention.cache.struct)
         passes = self._library.draft(self._team, self._model, cache, self._ends(native_attention), ctypes.byref(drafts))
-        width = longest + 1
+        edits.check()
         return Drafted(
             [tokens[i * width + 1 : i * width + 1 + n] for i, n in enumerate(lengths)],
             [confidences[i * longest : i * longest + n] for i, n in enumerate(lengths)],
@@ -142,6 +152,13 @@ class NativeDecoder(Decoder):
         count = len(draws.rows)
         records = torch.empty(self.spec.sublayers + 1, rows.rows, self.spec.hidden) if record else None
         drawn = (ctypes.c_int32 * count)()
+
+        def edit(i: int, _: int, row: Tensor) -> None:
+            chosen = draws.edits[i]
+            assert chosen is not None
+            chosen(row)
+
+        edits = _Edits(self.spec.vocab, edit) if any(draws.edits) else _NO_EDITS
         verify = native.Verify(
             plan=self._all if variants is None else bytes(variants),
             tokens=(ctypes.c_int32 * rows.rows)(*tokens),
@@ -149,6 +166,8 @@ class NativeDecoder(Decoder):
             positions=rows.positions,
             picked=(ctypes.c_int32 * count)(*draws.rows),
             sampling=sampling_array(draws.sampling),
+            edited=bytes([edit is not None for edit in draws.edits]) if draws.edits else bytes(count),
+            edit=edits.callback,
             drawn=drawn,
             records=None if records is None else records.data_ptr(),
             rows=rows.rows,
@@ -156,6 +175,7 @@ class NativeDecoder(Decoder):
         )
         ends = self._ends(native_attention)
         self._library.verify(self._team, self._model, rows.cache, ends, ctypes.byref(verify))
+        edits.check()
         return Verified(drawn[:], None if records is None else list(records.unbind(0)))
 
     @property
@@ -202,3 +222,33 @@ class NativeDecoder(Decoder):
             ),
         )
         return x
+
+
+class _Edits:
+    """Logits edited by Python in the middle of a call; what goes wrong there is raised after it."""
+
+    def __init__(self, vocab: int, edit: Callable[[int, int, Tensor], None]) -> None:
+        """`edit` gets the draw, the number of tokens drafted before it, and its logits [vocab], to change in place."""
+        self._error: BaseException | None = None
+        floats = ctypes.c_float * vocab
+
+        def call(i: int, drafted: int, address: int) -> None:
+            try:
+                edit(i, drafted, torch.frombuffer(floats.from_address(address), dtype=torch.float32))
+            except BaseException as error:  # there is no way to pass it through
+                self._error = self._error or error
+
+        self.callback = native.EDIT(call)
+
+    def check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+
+class _NoEdits(_Edits):
+    def __init__(self) -> None:
+        self._error = None
+        self.callback = native.EDIT()  # null
+
+
+_NO_EDITS = _NoEdits()

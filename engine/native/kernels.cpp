@@ -249,11 +249,15 @@ struct Ends {                // what lies before and behind the layers
     Linear head;
     int32_t wide;
 };
+// Changes the logits of draw i, which comes after so many drafted tokens, as Python says.
+using Edit = void (*)(int32_t i, int32_t drafted, float *row);
 struct Drafts {
     const int32_t *slabs, *starts, *most;  // [requests]; positions of the first tokens; tokens to draft at most
     const uint8_t *plans;    // [requests][2·layers]
     const float *least, *worth;  // [requests]: the stop rule of engine/speculate.py
     const Sampling *sampling;    // [requests]
+    const uint8_t *edited;   // [requests]: whose logits to edit
+    Edit edit;
     int32_t *tokens, *lengths;  // [requests][longest + 1], the first of each given; [requests], how many were drafted
     float *confidences;      // [requests][longest]
     int32_t requests, longest;
@@ -263,6 +267,8 @@ struct Verify {
     const int32_t *tokens, *slabs, *positions;  // [rows]
     const int32_t *picked;   // [draws]: rows behind which a token is drawn, in rising order
     const Sampling *sampling;    // [draws]
+    const uint8_t *edited;   // [draws]
+    Edit edit;
     int32_t *drawn;          // [draws]
     float *records;          // as in Pass
     int32_t rows, draws;
@@ -529,7 +535,9 @@ public:
             int kept = 0;
             for (int i = 0; i < rows; i++) {
                 const int r = live[i];
-                reach[r] *= add_token(d, r, logits + size_t(i) * ends.head.out, ends.head.out);
+                float *row = logits + size_t(i) * ends.head.out;
+                if (d.edited[r]) d.edit(r, d.lengths[r], row);
+                reach[r] *= add_token(d, r, row, ends.head.out);
                 const int n = d.lengths[r];
                 if (n == d.most[r] || d.confidences[r * d.longest + n - 1] < d.least[r]) continue;
                 live[kept++] = r;
@@ -552,6 +560,7 @@ public:
             if (v.picked[i] != i) std::memcpy(x + size_t(i) * m.hidden, x + size_t(v.picked[i]) * m.hidden, m.hidden * sizeof(float));
         float *logits = logits_.get(size_t(v.draws) * ends.head.out);
         multiply(ends.head, x, v.draws, logits, ends.norm, m.epsilon);
+        for (int i = 0; i < v.draws; i++) if (v.edited[i]) v.edit(i, 0, logits + size_t(i) * ends.head.out);
         each_row(v.draws, ends.head.out, [&](int i) {
             v.drawn[i] = int32_t(draw(logits + size_t(i) * ends.head.out, ends.head.out, v.sampling[i], v.positions[v.picked[i]] + 1, nullptr));
         });
@@ -1018,6 +1027,11 @@ void ks_verify(void *team, const Model *model, const Cache *cache, const Ends *e
 // x [rows][in] f32, normed if there is a norm's weight -> out [rows][l.out] f32.
 void ks_product(void *team, const Linear *l, const float *x, int rows, float *out, const float *norm, float epsilon) {
     static_cast<Runner *>(team)->product(*l, x, rows, out, norm, epsilon);
+}
+
+// Leaves the scores of tokens whose bit is set.
+void ks_mask(float *scores, const uint32_t *bits, int32_t n) {
+    for (int32_t i = 0; i < n; i++) scores[i] = bits[i / 32] >> i % 32 & 1 ? scores[i] : NEVER;
 }
 
 // Of each row of logits [rows][n], at its position: `draw`. Shares only if asked for.

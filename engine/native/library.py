@@ -101,6 +101,9 @@ class Ends(Structure):
     _fields_ = (("embedding", c_void_p), ("norm", c_void_p), ("rope", c_void_p), ("head", Linear), ("wide", c_int32))
 
 
+EDIT = ctypes.CFUNCTYPE(None, c_int32, c_int32, c_void_p)
+
+
 class Drafts(Structure):
     """Drafts in lock-step; `tokens`, `lengths` and `confidences` are written."""
 
@@ -112,6 +115,8 @@ class Drafts(Structure):
         ("least", POINTER(c_float)),
         ("worth", POINTER(c_float)),
         ("sampling", POINTER(Sampling)),
+        ("edited", c_char_p),
+        ("edit", EDIT),
         ("tokens", POINTER(c_int32)),
         ("lengths", POINTER(c_int32)),
         ("confidences", POINTER(c_float)),
@@ -130,6 +135,8 @@ class Verify(Structure):
         ("positions", POINTER(c_int32)),
         ("picked", POINTER(c_int32)),
         ("sampling", POINTER(Sampling)),
+        ("edited", c_char_p),
+        ("edit", EDIT),
         ("drawn", POINTER(c_int32)),
         ("records", c_void_p),
         ("rows", c_int32),
@@ -161,6 +168,8 @@ class Library:
         self.draw.argtypes = (c_void_p, c_int, c_int32, POINTER(Sampling), *(c_void_p,) * 3)
         for function in (self.pack, self.run, self.verify, self.product, self.read, self.draw):
             function.restype = None
+        self.mask = functions.ks_mask
+        self.mask.argtypes, self.mask.restype = (c_void_p, c_void_p, c_int32), None
         self._teams: dict[int, int] = {}
 
     def team(self, threads: int) -> int:
