@@ -65,6 +65,7 @@ class GrammarMatcher:
         self._said: list[int] = []
         self._ahead: list[int] = []  # drafted tokens that the matcher has taken
         self._masks: list[Bits] = []  # after 0, 1 … of them
+        self._native = loaded()
         self._size = size
         self._words = -(-self._size // 32)
         self._everything = np.full(self._words, -1, dtype=np.int32)
@@ -94,9 +95,8 @@ class GrammarMatcher:
     def mask(self, scores: Tensor, drafted: Sequence[int]) -> None:
         """Leave, of scores [vocab], those of tokens that may follow these drafted ones."""
         bits = self._allowed(drafted)
-        native = loaded()
-        if native is not None and scores.dtype == torch.float32 and scores.device.type == "cpu":
-            native.mask(scores.data_ptr(), bits.ctypes.data, len(scores))
+        if self._native is not None and scores.dtype == torch.float32 and scores.device.type == "cpu":
+            self._native.mask(scores.data_ptr(), bits.ctypes.data, len(scores))
         else:
             allowed = torch.from_numpy(unpacked(bits, len(scores)))
             scores.masked_fill_(~allowed.to(scores.device, non_blocking=True), float("-inf"))

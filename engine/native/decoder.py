@@ -44,6 +44,7 @@ class NativeDecoder(Decoder):
         self._structs = (native.Layer * spec.layers)(*(self._layer(i, w) for i, w in enumerate(layers)))
         self._all = bytes([1]) * spec.sublayers
         sizes = (spec.layers, spec.hidden, spec.heads, spec.kv_heads, spec.head_dim, spec.intermediate)
+        self._edits = _Edits(spec.vocab)
         self._ends_of: tuple[NativeAttention, Linear] | None = None
         self._ends_made: Any = None
         self._model = ctypes.byref(native.Model(*sizes, spec.norm_eps, self._structs))
@@ -109,7 +110,7 @@ class NativeDecoder(Decoder):
             assert chosen is not None
             chosen(row, tokens[i * width + 1 : i * width + 1 + drafted])
 
-        edits = _Edits(self.spec.vocab, edit) if any(r.edit for r in requests) else _NO_EDITS
+        self._edits.begin(edit)
         drafts = native.Drafts(
             slabs=ints(*[r.slab for r in requests]),
             starts=ints(*[r.start for r in requests]),
@@ -119,7 +120,7 @@ class NativeDecoder(Decoder):
             worth=floats(*[r.pass_worth for r in requests]),
             sampling=sampling_array([r.sampling for r in requests]),
             edited=bytes([r.edit is not None for r in requests]),
-            edit=edits.callback,
+            edit=self._edits.callback,
             tokens=tokens,
             lengths=(lengths := ints()),
             confidences=(confidences := (ctypes.c_float * (count * longest))()),
@@ -128,7 +129,7 @@ class NativeDecoder(Decoder):
         )
         cache = ctypes.byref(native_attention.cache.struct)
         passes = self._library.draft(self._team, self._model, cache, self._ends(native_attention), ctypes.byref(drafts))
-        edits.check()
+        self._edits.end()
         return Drafted(
             [tokens[i * width + 1 : i * width + 1 + n] for i, n in enumerate(lengths)],
             [confidences[i * longest : i * longest + n] for i, n in enumerate(lengths)],
@@ -158,7 +159,7 @@ class NativeDecoder(Decoder):
             assert chosen is not None
             chosen(row)
 
-        edits = _Edits(self.spec.vocab, edit) if any(draws.edits) else _NO_EDITS
+        self._edits.begin(edit)
         verify = native.Verify(
             plan=self._all if variants is None else bytes(variants),
             tokens=(ctypes.c_int32 * rows.rows)(*tokens),
@@ -167,7 +168,7 @@ class NativeDecoder(Decoder):
             picked=(ctypes.c_int32 * count)(*draws.rows),
             sampling=sampling_array(draws.sampling),
             edited=bytes([edit is not None for edit in draws.edits]) if draws.edits else bytes(count),
-            edit=edits.callback,
+            edit=self._edits.callback,
             drawn=drawn,
             records=None if records is None else records.data_ptr(),
             rows=rows.rows,
@@ -175,7 +176,7 @@ class NativeDecoder(Decoder):
         )
         ends = self._ends(native_attention)
         self._library.verify(self._team, self._model, rows.cache, ends, ctypes.byref(verify))
-        edits.check()
+        self._edits.end()
         return Verified(drawn[:], None if records is None else list(records.unbind(0)))
 
     @property
@@ -227,28 +228,24 @@ class NativeDecoder(Decoder):
 class _Edits:
     """Logits edited by Python in the middle of a call; what goes wrong there is raised after it."""
 
-    def __init__(self, vocab: int, edit: Callable[[int, int, Tensor], None]) -> None:
-        """`edit` gets the draw, the number of tokens drafted before it, and its logits [vocab], to change in place."""
+    def __init__(self, vocab: int) -> None:
+        self._floats = ctypes.c_float * vocab
+        self._edit: Callable[[int, int, Tensor], None] | None = None
         self._error: BaseException | None = None
-        floats = ctypes.c_float * vocab
+        self.callback = native.EDIT(self._call)
 
-        def call(i: int, drafted: int, address: int) -> None:
-            try:
-                edit(i, drafted, torch.frombuffer(floats.from_address(address), dtype=torch.float32))
-            except BaseException as error:  # there is no way to pass it through
-                self._error = self._error or error
+    def begin(self, edit: Callable[[int, int, Tensor], None]) -> None:
+        """`edit` gets the draw, the number of tokens drafted before it, and its logits [vocab], to change in place."""
+        self._edit, self._error = edit, None
 
-        self.callback = native.EDIT(call)
-
-    def check(self) -> None:
+    def end(self) -> None:
+        self._edit = None
         if self._error is not None:
             raise self._error
 
-
-class _NoEdits(_Edits):
-    def __init__(self) -> None:
-        self._error = None
-        self.callback = native.EDIT()  # null
-
-
-_NO_EDITS = _NoEdits()
+    def _call(self, i: int, drafted: int, address: int) -> None:
+        try:
+            assert self._edit is not None
+            self._edit(i, drafted, torch.frombuffer(self._floats.from_address(address), dtype=torch.float32))
+        except BaseException as error:  # there is no way to pass it through
+            self._error = self._error or error
