@@ -34,7 +34,8 @@ class CostModel:
 
     def reset(self) -> None:
         """Trust the profile again."""
-        self._speed = Correction(memory=_SPEED_MEMORY)  # of the machine, which others use too: common to all passes
+        # What passes take of what they usually take: the machine, which others use too. It does not last.
+        self._speed = Correction(memory=_SPEED_MEMORY)
         self.draft = [Correction() for _ in range(len(_WIDTHS) + 1)]
         self._draft_by_plan: dict[tuple[tuple[int, ...], int], Correction] = {}  # and by width
         self.verify = [Correction() for _ in range(len(_WIDTHS) + 1)]
@@ -57,19 +58,20 @@ class CostModel:
     def draft_pass(self, variants: Sequence[int], contexts: Sequence[int]) -> float:
         """One draft pass of a row for each context through the sub-network."""
         width = _width(len(contexts))
-        correction = self._draft_by_plan.get((tuple(variants), width), self.draft[width])
-        return self._corrected(correction) * self._draft_price(variants, contexts)
+        known = self._draft_by_plan.get((tuple(variants), width))
+        factor = self._nearest_draft(width) if known is None else known.factor
+        return self._corrected(factor) * self._draft_price(variants, contexts)
 
     def draft_factor(self, requests: int) -> float:
         """The correction of draft passes of so many requests, whatever they draft with."""
-        return self._corrected(self.draft[_width(requests)])
+        return self._corrected(self._nearest_draft(_width(requests)))
 
     def renew_draft(self, variants: Sequence[int], requests: int) -> None:
         """Let what is seen next of drafts of so many requests with this plan weigh more."""
         width = _width(requests)
         for correction in (self.draft[width], self._draft_by_plan.get((tuple(variants), width))):
-            if correction:
-                correction.seen = 0
+            if correction and correction.seen:
+                correction.seen = 1
 
     def verify_pass(self, rows: float, contexts: Sequence[int]) -> float:
         """One full pass of `rows` rows in all over requests with these contexts."""
@@ -78,10 +80,13 @@ class CostModel:
 
     def verify_factor(self, rows: float) -> float:
         """The correction of verify passes of so many rows."""
-        return self._corrected(self.verify[_width(rows)])
+        return self._corrected(_nearest(self.verify, _width(rows), 1.0))
 
-    def _corrected(self, correction: Correction) -> float:
-        return min(max(self._speed.factor * correction.factor, _BOUNDS[0]), _BOUNDS[1])
+    def _nearest_draft(self, width: int) -> float:
+        return _nearest(self.draft, width, _nearest(self.verify, width, 1.0))
+
+    def _corrected(self, factor: float) -> float:
+        return min(max(self._speed.factor * factor, _BOUNDS[0]), _BOUNDS[1])
 
     def overhead(self, requests: int, accepted: Any = 0.0) -> Any:
         """Seconds of a round outside the passes; `accepted`: draft tokens of all requests, a number or an array."""
@@ -138,8 +143,10 @@ class CostModel:
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         seen: list[tuple[Sequence[Correction], float, float]] = []
         if rows and not plan.copies:
+            width = _width(rows)
+            self.verify[width].begin(_nearest(self.verify, width, 1.0))
             predicted = self._price(self._all, rows, contexts, rows / len(contexts))
-            seen.append(([self.verify[_width(rows)]], out.verify_seconds, predicted))
+            seen.append(([self.verify[width]], out.verify_seconds, predicted))
         drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.copied]
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
@@ -150,15 +157,16 @@ class CostModel:
             seen.append((self._draft_corrections(variants, len(drafting)), out.draft_seconds, predicted))
         if not seen:
             return
-        expected = sum(corrections[-1].factor * predicted for corrections, _, predicted in seen)
-        self._speed.add(sum(seconds for _, seconds, _ in seen), expected)
+        usual = sum(corrections[-1].factor * predicted for corrections, _, predicted in seen)
+        self._speed.add(sum(seconds for _, seconds, _ in seen), usual)
         for corrections, seconds, predicted in seen:
             for correction in corrections:
-                correction.add(seconds, self._speed.factor * predicted)
+                correction.add(seconds, predicted)
 
     def _draft_corrections(self, variants: tuple[int, ...], requests: int) -> tuple[Correction, Correction]:
         """For plans in general, and for this one: small ones stay in the processor's cache from pass to pass."""
         width = _width(requests)
+        self.draft[width].begin(self._nearest_draft(width))
         key = variants, width
         if key not in self._draft_by_plan:
             if len(self._draft_by_plan) == _MOST_PLANS:
@@ -191,6 +199,12 @@ def _width(rows: float) -> int:
     return next((i for i, most in enumerate(_WIDTHS) if rows <= most), len(_WIDTHS))
 
 
+def _nearest(corrections: Sequence[Correction], width: int, otherwise: float) -> float:
+    """The factor for passes of a width, or of the nearest that have been seen."""
+    seen = [(abs(i - width), correction.factor) for i, correction in enumerate(corrections) if correction.seen]
+    return min(seen)[1] if seen else otherwise
+
+
 class Correction:
     """A bounded running factor seen/predicted.
 
@@ -204,6 +218,11 @@ class Correction:
         self.factor = factor
         self.memory = memory
         self.seen = 0
+
+    def begin(self, factor: float) -> None:
+        """With the factor of something like it, if nothing has been seen yet."""
+        if not self.seen:
+            self.factor = factor
 
     def add(self, seconds: float, predicted: float) -> None:
         ratio = min(max(seconds / predicted, 0.5 * self.factor), 1.5 * self.factor)

@@ -40,6 +40,7 @@ _JOINT_WEIGHT = 4.0  # requests that a round of many counts for beside one of a 
 _ALIKE = 0.5  # least share of a round's requests that drafted, for it to tell what drafting brings
 _JOINT_TRIAL_ROUNDS = 2  # the same with others in flight, who see as much in fewer rounds
 _TRIAL_EVERY = (48, 1536)  # rounds of plain decoding between trials: at first, at most
+_WORTH_A_TRIAL = 0.85  # least promise over plain decoding
 _DECISION_SHARE = 0.02  # most of the time spent on decisions
 _SLOW_DECISION = 1e-3  # seconds; the first one is slow, and says nothing of the others
 
@@ -283,7 +284,11 @@ class KnapSpec:
         return self._config.knapspec_gamma > 0
 
     def _begin_trial(self, company: _Company) -> None:
-        plan = self._best(company).plan
+        """None where drafting promises far less than plain decoding, but for the rarest of trials."""
+        choice = self._best(company)
+        if choice.gain < _WORTH_A_TRIAL and self._trial_every < _TRIAL_EVERY[1]:
+            return
+        plan = choice.plan
         self.library.renew(plan.variants, company.size)
         self._costs.renew_draft(plan.variants, company.size)
         self._trial_end = self._round + (_TRIAL_ROUNDS if company.size == 1 else _JOINT_TRIAL_ROUNDS)

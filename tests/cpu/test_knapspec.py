@@ -76,11 +76,13 @@ def test_it_drafts_with_part_of_the_model_where_that_pays(model: LoadedModel, id
 
 
 def test_it_decodes_plainly_where_drafting_cannot_pay(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    """Wide verification at many times the price of a single row: γ = 0, but for a rare probe."""
-    core, _ = core_with(model, EngineConfig(), verify_slope=3.0)
-    seen = rounds(core, ids[:6])
-    assert sum(r.drafted > 0 for r in seen) <= 0.05 * len(seen)
-    assert sum(r.drafted for r in seen) > 0, "probes keep acceptance known"
+    """Wide verification at many times the price of a single row: γ = 0. Where it is nearly worth it, now and then a
+    trial keeps acceptance known."""
+    hopeless, _ = core_with(model, EngineConfig(), verify_slope=3.0)
+    assert not any(r.drafted for r in rounds(hopeless, ids[:6]))
+    core, _ = core_with(model, EngineConfig(), verify_slope=0.4)
+    seen = rounds(core, ids)
+    assert 0 < sum(r.drafted > 0 for r in seen) <= 0.2 * len(seen)
 
 
 def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
@@ -157,11 +159,12 @@ def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel) -> None
     layers = model.spec.layers
     plans = [Plan(exit_variants(layers, depth), 3) for depth in (2, 4, 6)]
     before = [costs.draft_pass(plan.variants, [50]) for plan in plans]
+    verify = costs.verify_pass(4, [50])
     out = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
     for _ in range(300):
         for plan, price, factor in zip(plans, before, (0.5, 1.5), strict=False):
             work = Work("a", 0, 50, (1,), True, GREEDY, plan)
-            costs.observe(StepPlan((work,)), StepOutput((out,), 3, 3 * factor * price, 1e-3), 1e-4)
+            costs.observe(StepPlan((work,)), StepOutput((out,), 3, 3 * factor * price, verify), 1e-4)
     after = [costs.draft_pass(plan.variants, [50]) / price for plan, price in zip(plans, before, strict=True)]
     assert after == [pytest.approx(0.5, rel=0.05), pytest.approx(1.5, rel=0.05), pytest.approx(1.0, rel=0.1)]
 
