@@ -42,7 +42,7 @@ _JOINT_TRIAL_ROUNDS = 2  # the same with others in flight, who see as much in fe
 _TRIAL_EVERY = (48, 1536)  # rounds of plain decoding between trials: at first, at most
 _LOOK_UP = 8  # rounds of one request's plain decoding of which one looks whether anything else is due
 _WORTH_A_TRIAL = 0.85  # least promise over plain decoding
-_DECISION_SHARE = 0.02  # most of the time spent on decisions
+_DECISION_SHARE = 0.01  # most of the time spent on decisions
 _SLOW_DECISION = 1e-3  # seconds; the first one is slow, and says nothing of the others
 
 
