@@ -169,6 +169,53 @@ def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel) -> None
     assert after == [pytest.approx(0.5, rel=0.05), pytest.approx(1.5, rel=0.05), pytest.approx(1.0, rel=0.1)]
 
 
+def test_what_is_not_known_yet_costs_what_is_like_it(model: LoadedModel) -> None:
+    """Passes of a width that was not seen are corrected like those of the nearest; a moment's slowness passes."""
+    costs = CostModel(model.spec, made_up_profile())
+    work = Work("a", 0, 50, (1,), True, GREEDY)
+    plain, wide, draft = (lambda: costs.verify_pass(1, [50])), (lambda: costs.verify_pass(12, [50])), costs.draft_pass
+    variants = exit_variants(model.spec.layers, 3)
+    before = plain(), wide(), draft(variants, [50])
+    for _ in range(300):
+        costs.observe(StepPlan((work,)), StepOutput((WorkOutput((1,)),), 0, 0.0, 1.4 * before[0]), 1e-4)
+    after = plain(), wide(), draft(variants, [50])
+    assert [a / b for a, b in zip(after, before, strict=True)] == pytest.approx([1.4] * 3, rel=0.05)
+    for _ in range(5):
+        costs.observe(StepPlan((work,)), StepOutput((WorkOutput((1,)),), 0, 0.0, 2.0 * before[0]), 1e-4)
+    assert plain() / wide() == pytest.approx(after[0] / after[1], rel=0.2), "a slow moment slows all"
+    assert plain() > 1.1 * after[0]
+
+
+def test_tokens_and_requests_cost_outside_the_passes(model: LoadedModel) -> None:
+    costs = CostModel(model.spec, made_up_profile())
+    plan = Plan(exit_variants(model.spec.layers, 3), 3)
+    for _ in range(300):
+        for requests in (1, 16):
+            for accepted in (0, 2):
+                works = tuple(Work(str(i), i, 50, (1,), True, GREEDY, plan) for i in range(requests))
+                outs = tuple(WorkOutput((1,) * (accepted + 1), drafted=accepted) for _ in works)
+                seconds = requests * (2e-5 + 1e-5 * accepted)
+                costs.observe(StepPlan(works), StepOutput(outs, accepted, 1e-3, 1e-3), seconds)
+    for requests, accepted in ((1, 0), (1, 3), (16, 0), (16, 40)):
+        assert costs.overhead(requests, accepted) == pytest.approx(2e-5 * requests + 1e-5 * accepted, rel=0.02)
+
+
+def test_requests_together_are_asked_once_and_draft_alike(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core, policy = core_with(model, EngineConfig())
+    asked: list[tuple[int, int, int]] = []
+    propose = policy.propose
+
+    def spy(views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
+        plans = propose(views, others)
+        asked.append((len(views), len(others), len(set(plans))))
+        return plans
+
+    policy.propose = spy  # type: ignore[method-assign]
+    answer(core, ids[:6], replace(GREEDY, ignore_eos=True), ["knapspec", "knapspec", "layerskip"], concurrency=6)
+    assert all(plans == 1 for _, _, plans in asked)
+    assert (4, 2, 1) in asked
+
+
 def test_marginal_prices(model: LoadedModel) -> None:
     """Beside others, a sublayer that they run costs little more; one that they skip costs what it costs alone."""
     costs = CostModel(model.spec, made_up_profile())

@@ -1,0 +1,90 @@
+"""Drafts and verify passes that are one call of the native library say what the same passes say part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from support import GREEDY, SAMPLED, answer, chat_ids, load
+
+from engine.build import LoadedModel
+from engine.config import EngineConfig
+from engine.logits import LogitsProcessor
+from engine.model.attention import Segment
+from engine.model.decoder import Decoder, Draws
+from engine.native.decoder import NativeDecoder
+from engine.native.library import compiler
+from engine.types import GenerateRequest, SamplingParams
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
+
+JSON = '{"grammars": [{"json_schema": {"type": "object"}}]}'
+EDITED = {
+    "penalties": replace(GREEDY, presence_penalty=0.4, repetition_penalty=1.2),
+    "bias": replace(SAMPLED, logit_bias=((5, 8.0), (300, -100.0)), min_tokens=12),
+    "grammar": replace(GREEDY, grammar=JSON),
+}
+
+
+@pytest.fixture(scope="module")
+def model() -> LoadedModel:
+    return load(torch.bfloat16, kernels="native")
+
+
+@pytest.fixture(scope="module")
+def ids(model: LoadedModel, prompts: Sequence[str]) -> list[tuple[int, ...]]:
+    core = model.core(EngineConfig())
+    return [chat_ids(core, text) for text in prompts[::20]]
+
+
+@pytest.fixture
+def part_by_part(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def switch() -> None:
+        monkeypatch.setattr(NativeDecoder, "verify", Decoder.verify)
+        monkeypatch.setattr(NativeDecoder, "draft", Decoder.draft)
+
+    return switch
+
+
+@pytest.mark.parametrize("kind", ["greedy", "sampled", *EDITED])
+@pytest.mark.parametrize("policy", ["none", "layerskip", "knapspec"])
+def test_the_same_tokens(
+    model: LoadedModel, ids: list[tuple[int, ...]], part_by_part: Any, kind: str, policy: str
+) -> None:
+    sampling = {"greedy": GREEDY, "sampled": SAMPLED, **EDITED}[kind]
+    config = EngineConfig(draft_confidence=0.3, knapspec_interval=8)
+    at_once = answer(model.core(config), ids, sampling, [policy], concurrency=3)
+    part_by_part()
+    assert answer(model.core(config), ids, sampling, [policy], concurrency=3) == at_once
+
+
+def test_the_same_residual_streams(model: LoadedModel) -> None:
+    attention, decoder = model.core(EngineConfig()).runner.attention, model.decoder
+    tokens, segments = [5, 6, 7, 8], [Segment(0, 0, 3), Segment(1, 0, 1)]
+    found = decoder.verify(attention, segments, tokens, Draws([2, 3], [GREEDY] * 2), record=True)
+    assert found is not None
+    states: list[torch.Tensor] = []
+    x = decoder.run(decoder.embed(tokens), attention.prepare(segments), states)
+    assert found.states is not None
+    assert torch.equal(torch.stack(found.states), torch.stack(states))
+    assert found.tokens == decoder.head(x)[2:].argmax(-1).tolist()
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_an_error_in_an_edit_is_an_error_of_the_round(
+    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    """And not something that a callback has swallowed."""
+    core = model.core(EngineConfig())
+    core.add(GenerateRequest("a", ids[0], SamplingParams(logit_bias=((5, 1.0),), max_tokens=8), policy))
+    core.step()
+
+    def broken(*_: object, **__: object) -> None:
+        raise ArithmeticError("broken")
+
+    monkeypatch.setattr(LogitsProcessor, "edit", broken)
+    with pytest.raises(ArithmeticError, match="broken"):
+        core.step()
