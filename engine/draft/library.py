@@ -117,7 +117,7 @@ class Library:
 
         With others in flight, who draft with the plans `running`, the price is that of a batch in which all draft like
         this, each sublayer run once for all whose plan has it, and the verify pass as wide as all of them. `own`: what
-        the one request that asks has seen itself.
+        the one request that asks has seen itself. Where one request alone drafts, `hopeful` is what it might try.
         """
         plain = self.plain(contexts)
         if not self._plans or self._gamma == 0:
@@ -125,11 +125,13 @@ class Library:
         plans, requests = list(self._plans), len(contexts)
         counts = np.stack([self._evidence(variants, own) for variants in plans])
         unions = [union([variants, *running]) for variants in plans]
-        objective = self._objective(np.concatenate([counts, counts + _HOPE]), unions * 2, contexts)
-        objective = objective.corrected(np.tile(self._trust(requests, round), 2))
-        known, hoped = objective.part(0, len(plans)), objective.part(len(plans), 2 * len(plans))
+        trust = self._trust(requests, round)
+        known = self._objective(counts, unions, contexts).corrected(trust)
         chosen = known.argmax()
         choice = self._choice(known, chosen, plans, unions, contexts, plain)
+        if requests > 1 or choice.gain <= 1.0:
+            return choice
+        hoped = self._objective(counts + _HOPE, unions, contexts).corrected(trust)
         best = hoped.best
         best[chosen[0]] = 0.0
         index = int(best.argmax())
