@@ -16,6 +16,7 @@ ENV PYTHONUNBUFFERED=1 \
     PIP_ROOT_USER_ACTION=ignore \
     KNAPSERVE_HOST=0.0.0.0 \
     KNAPSERVE_PORT=8000 \
+    KNAPSERVE_LOG_FORMAT=json \
     KNAPSERVE_PROFILE_DIR=/var/lib/knapserve/profiles \
     HF_HOME=/var/lib/knapserve/huggingface \
     XDG_CACHE_HOME=/var/cache/knapserve \
