@@ -48,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--concurrency", type=int, default=1, help="streams at a time")
     parser.add_argument("--max-tokens", type=int, default=128)
     parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
+    parser.add_argument(
+        "--completions", action="store_true", help="ask /v1/completions: the model has no chat template"
+    )
     parser.add_argument("--policy", default=None, help="draft policy to ask for")
     parser.add_argument("--engine", action="store_true", help="run the same prompts in-process too, in turns")
 
@@ -105,19 +108,25 @@ class _Client:
         url = urlsplit(args.url)
         kind = HTTPSConnection if url.scheme == "https" else HTTPConnection
         self._connection = kind(url.hostname or "127.0.0.1", url.port, timeout=120)
-        self._path = url.path.rstrip("/").removesuffix("/v1") + "/v1/chat/completions"
+        endpoint = "/v1/completions" if args.completions else "/v1/chat/completions"
+        self._path = url.path.rstrip("/").removesuffix("/v1") + endpoint
+        self._text = b'"text":"' if args.completions else b'"content":"'  # what a chunk with text has,
+        self._none = self._text + b'"'  # and one without
 
     def stream(self, text: str) -> Served:
         """What came for one prompt. Raises ConfigError."""
         args, served = self._args, Served()
         body: dict[str, Any] = {
-            "messages": [{"role": "user", "content": text}],
             "max_tokens": args.max_tokens,
             "temperature": 0,
             "ignore_eos": args.ignore_eos,
             "stream": True,
             "stream_options": {"include_usage": True},
         }
+        if args.completions:
+            body["prompt"] = text
+        else:
+            body["messages"] = [{"role": "user", "content": text}]
         if args.policy:
             body["draft_policy"] = args.policy
         last = time.perf_counter()
@@ -132,7 +141,7 @@ class _Client:
                 now = time.perf_counter()
                 if b'"choices":[]' in line:
                     served.tokens += json.loads(line[6:])["usage"]["completion_tokens"]
-                elif b'"content":"' in line and b'"content":""' not in line:
+                elif self._text in line and self._none not in line:
                     served.chunks += 1
                     (served.gaps if served.first_token else served.first_token).append(now - last)
                     last = now
