@@ -138,6 +138,8 @@ class CostModel:
 
     def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:
         """Correct the prices by one round; `overhead` is its time outside passes and search, in seconds."""
+        if not plan.work:
+            return
         self._observe_overhead(len(plan.work), sum(o.accepted for o in out.outputs), overhead)
         contexts = [w.start for w in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))

@@ -188,6 +188,8 @@ def test_what_is_not_known_yet_costs_what_is_like_it(model: LoadedModel) -> None
 
 def test_tokens_and_requests_cost_outside_the_passes(model: LoadedModel) -> None:
     costs = CostModel(model.spec, made_up_profile())
+    costs.observe(StepPlan(()), StepOutput((), 0, 0.0, 0.0), 1e-4)  # a round in which nobody ran says nothing
+    assert costs.overhead(1) == 0.0
     plan = Plan(exit_variants(model.spec.layers, 3), 3)
     for _ in range(300):
         for requests in (1, 16):
