@@ -409,7 +409,7 @@ def test_the_log_follows_unless_one_reads_above(visitor: Visitor) -> None:
     expect(visitor[".facts"]).to_be_in_viewport()
     assert abs(log.evaluate(bottom)) < 2
     visitor.set(**LONG).type(STORY)
-    visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+    visitor.page.wait_for_function("document.querySelector('#log').scrollTop > 100")
     log.focus()
     visitor.page.keyboard.press("Home")
     expect(visitor[".message.user"].first).to_be_in_viewport()
@@ -418,6 +418,23 @@ def test_the_log_follows_unless_one_reads_above(visitor: Visitor) -> None:
     expect(visitor[".message.user"].first).to_be_in_viewport()
     assert log.evaluate(bottom) > 100
     visitor.page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize("begun", ["KeyboardEvent('keydown', {key: 'Home'})", "WheelEvent('wheel', {deltaY: -9})"])
+def test_scrolling_up_is_heeded_before_it_has_moved_anything(visitor: Visitor, begun: str) -> None:
+    for _ in range(2):
+        visitor.set(**LONG | {"limit": "500"}).ask(STORY)
+    log = visitor["#log"]
+    at = log.evaluate(f"(log) => {{ log.dispatchEvent(new {begun}); return log.scrollTop; }}")
+    assert at > 0
+    grown = """(log) => new Promise((done) => {
+        log.append(Object.assign(document.createElement("div"), {textContent: "more", style: "min-height: 300px"}));
+        repaint();
+        requestAnimationFrame(() => requestAnimationFrame(() => done(log.scrollTop)));
+    })"""
+    assert log.evaluate(grown) == at
+    visitor.set(**LONG | {"limit": "20"}).ask("Hi")
+    expect(visitor[".facts"].last).to_be_in_viewport()
 
 
 # -- by keyboard and by ear --------------------------------------------------------------------------------------------
