@@ -91,6 +91,9 @@ class EngineConfig:
     )
     block_size: int = setting(16, "tokens per cache block")
     max_queued: int = setting(256, "requests that may wait beyond those that run; more get 429")
+    stream_interval: float = setting(
+        0.005, "seconds; tokens of rounds quicker than that are sent together; 0: those of each round by themselves"
+    )
 
     draft_policy: str = setting("knapspec", "default draft policy; requests may name another")
     fixed_skip_ratio: float = setting(0.5, "policy fixed: share of the sublayers skipped")
@@ -152,5 +155,7 @@ class EngineConfig:
             raise ConfigError(f"max_model_len must be at least 2, not {self.max_model_len}")
         if self.max_num_batched_tokens is not None and self.max_num_batched_tokens < self.max_num_seqs:
             raise ConfigError("max_num_batched_tokens must be at least max_num_seqs: every running request needs a row")
+        if not self.stream_interval >= 0:
+            raise ConfigError(f"stream_interval must be a time in seconds, not {self.stream_interval}")
         if not self.prefill_stall > 0:
             raise ConfigError(f"prefill_stall must be a time in seconds, not {self.prefill_stall}")

@@ -64,6 +64,7 @@ class Tally:
     skipped_mlp: int = 0
     context: float = 0.0  # positions that the decode rounds read from the cache, mean over layers
     history: list[DraftRound] = field(default_factory=list)  # rounds without prompt rows
+    first_token: list[float] = field(default_factory=list)  # seconds from a request's arrival, one each
 
     def round(self, report: RoundReport, context: float, plans: Mapping[str, tuple[int, ...]]) -> None:
         """Count one round over requests with `context` positions to read in all, and what they draft with."""
@@ -143,12 +144,14 @@ class PolicyContender:
         if self._context:
             core.imagine(self._context)
         said: dict[str, list[int]] = {}
+        arrived: dict[str, float] = {}  # requests that have not said anything
         started = self._clock.now()
         todo = deque(enumerate(prompts))
         live = 0
         while todo or live:
             while todo and live < streams:
                 index, prompt = todo.popleft()
+                arrived[str(index)] = self._clock.now()
                 core.add(
                     GenerateRequest(
                         str(index), self._context + prompt.tokens, replace(self._sampling, seed=index), self._policy
@@ -162,6 +165,8 @@ class PolicyContender:
             for event in report.events:
                 if isinstance(event, ErrorEvent):
                     raise EngineDeadError(event.message)
+                if event.request_id in arrived:
+                    tally.first_token.append(self._clock.now() - arrived.pop(event.request_id))
                 said.setdefault(event.request_id, []).extend(event.token_ids)
                 live -= event.finish_reason is not None
         seconds = self._clock.now() - started

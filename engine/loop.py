@@ -10,7 +10,7 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -88,17 +88,23 @@ def _add(core: EngineCore, message: GenerateRequest, outside: Outside) -> None:
 
 
 class Stream:
-    """Events of one request, as an async iterator; closing it early cancels the request."""
+    """Events of one request, as an async iterator; closing it early cancels the request.
+
+    What has come by the time its reader is ready is given as one event, but for rounds that are traced: so a reader
+    who is slower than the rounds costs nobody more than one that keeps up.
+    """
 
     def __init__(self, request_id: str, close: Callable[[str], None]) -> None:
         self._id = request_id
         self._close = close
-        self._events: asyncio.Queue[TokenEvent | KnapServeError | None] = asyncio.Queue()
+        self._events: deque[TokenEvent | KnapServeError | None] = deque()
+        self._arrived = asyncio.Event()
         self._done = False
 
     def put(self, event: TokenEvent | KnapServeError | None) -> None:
         """Add an event, an error to raise, or None to end without either (the request was cancelled)."""
-        self._events.put_nowait(event)
+        self._events.append(event)
+        self._arrived.set()
 
     def __aiter__(self) -> Stream:
         return self
@@ -106,15 +112,27 @@ class Stream:
     async def __anext__(self) -> TokenEvent:
         if self._done:
             raise StopAsyncIteration
-        event = await self._events.get()
+        while not self._events:
+            self._arrived.clear()
+            await self._arrived.wait()
+        event = self._events.popleft()
         if event is None:
             self._done = True
             raise StopAsyncIteration
         if isinstance(event, KnapServeError):
             self._done = True
             raise event
+        event = TokenEvent.joined([event, *self._more(event)])
         self._done = event.finish_reason is not None
         return event
+
+    def _more(self, event: TokenEvent) -> Iterator[TokenEvent]:
+        """Takes the events that can be joined to one just taken."""
+        while event.trace is None and self._events and isinstance(self._events[0], TokenEvent):
+            event = self._events[0]
+            if event.trace is None:
+                self._events.popleft()
+                yield event
 
     async def aclose(self) -> None:
         if not self._done:

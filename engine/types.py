@@ -1,13 +1,15 @@
 """Messages between server and engine, and the state of a request.
 
-Everything that crosses seam 1 (`GenerateRequest` in, `TokenEvent` and `RoundReport` out) is frozen and picklable.
+Everything that crosses seam 1 (`GenerateRequest` in, `TokenEvent` and `RoundReport` out) is picklable.
 `Request` never leaves the engine.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import ContextLengthError, RequestError, UnknownPolicyError
@@ -121,7 +123,7 @@ class RoundTrace(_Positional):
 
 @dataclass(slots=True)  # made every round: frozen ones take three times as long
 class TokenEvent(_Positional):
-    """What one engine round adds to one request. `text` is complete UTF-8, already cut at stop strings.
+    """What one engine round, or some in a row, add to one request. `text` is complete UTF-8, cut at stop strings.
 
     The counts are set on every event, `speculation` and `timing` on the last.
     """
@@ -141,6 +143,22 @@ class TokenEvent(_Positional):
     trace: RoundTrace | None = None  # where asked for
     pieces: tuple[str, ...] = ()  # of the text: what became certain with each token
     prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # where asked for, on the first event: all but the first token's
+    rounds: int = 1  # that this stands for
+
+    @classmethod
+    def joined(cls, events: Sequence[TokenEvent]) -> TokenEvent:
+        """One event that says what successive ones of a request, without traces, say."""
+        if len(events) == 1:
+            return events[0]
+        return replace(
+            events[-1],
+            text="".join([event.text for event in events]),
+            token_ids=tuple(chain.from_iterable([event.token_ids for event in events])),
+            logprobs=tuple(chain.from_iterable([event.logprobs for event in events])),
+            pieces=tuple(chain.from_iterable([event.pieces or (event.text,) for event in events])),
+            prompt_logprobs=events[0].prompt_logprobs,
+            rounds=sum([event.rounds for event in events]),
+        )
 
 
 @dataclass(frozen=True, slots=True)

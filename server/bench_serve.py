@@ -93,7 +93,13 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     print(f"{len(texts)} prompts, {args.concurrency} streams, {args.url}")
     if inside is not None:
         engine = inside.tally.tokens / inside.tally.seconds
-        result |= {"engine_tokens_per_second": engine, "share_of_engine": result["tokens_per_second"] / engine}
+        first = 1e3 * statistics.median(inside.tally.first_token)
+        result |= {
+            "engine_tokens_per_second": engine,
+            "share_of_engine": result["tokens_per_second"] / engine,
+            "engine_first_token_ms": first,
+            "first_token_added_ms": result["first_token_ms"] - first,
+        }
     for name, value in result.items():
         print(f"{name:>26}  {value:.3f}")
     print(json.dumps(result))

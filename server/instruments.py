@@ -39,9 +39,9 @@ class Histogram:
         self.counts = [0] * (len(bounds) + 1)  # the last: beyond all bounds
         self.sum = 0.0
 
-    def observe(self, value: float) -> None:
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.sum += value
+    def observe(self, value: float, times: int = 1) -> None:
+        self.counts[bisect_left(self.bounds, value)] += times
+        self.sum += times * value
 
 
 class CounterFamily(Collector):

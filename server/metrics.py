@@ -287,7 +287,7 @@ class RequestMeter:
             metrics.prompt_tokens.inc(event.prompt_tokens)
             metrics.prompt_tokens_cached.inc(event.cached_tokens)
         elif event.token_ids:
-            metrics.inter_token.observe(now - last)
+            metrics.inter_token.observe((now - last) / event.rounds, event.rounds)
         if event.finish_reason is not None:
             metrics.finished(event.finish_reason.value)
             self._finished(event.finish_reason.value)

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -23,7 +24,7 @@ from support import answer, chat_ids, load, made_up_profile
 from engine.config import EngineConfig
 from engine.errors import EngineDeadError, EngineDrainingError, ModelError, QueueFullError, RequestError
 from engine.loop import Stream
-from engine.process import Channel, EngineProcess, Launch
+from engine.process import Channel, EngineProcess, Launch, ReportBatch
 from engine.types import (
     ErrorEvent,
     FinishReason,
@@ -31,6 +32,7 @@ from engine.types import (
     RequestRound,
     RequestTiming,
     RoundReport,
+    RoundTrace,
     SamplingParams,
     SpeculationStats,
     TokenEvent,
@@ -250,3 +252,81 @@ def test_messages_survive_the_way() -> None:
         again = pickle.loads(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
         assert again == message
         assert repr(again) == repr(message)
+
+
+class SetClock:
+    time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+
+def token(number: int, **other: Any) -> TokenEvent:
+    return TokenEvent("r", f" {number}", (number,), completion_tokens=number, pieces=(f" {number}",), **other)
+
+
+def a_report(*events: TokenEvent | ErrorEvent, running: int = 1, prompt_tokens: int = 0) -> RoundReport:
+    return RoundReport(events, (), running, 0, 0.0, 1, prompt_tokens, 0.0, 0.0, 0.0, 0.0)
+
+
+def sent_after(interval: float, rounds: list[tuple[float, RoundReport]]) -> list[float]:
+    """Which of rounds that end at these times reports are sent after."""
+    clock, sent = SetClock(), []
+    batch = ReportBatch(interval, clock)
+    held = 0
+    for clock.time, report in rounds:
+        held += 1
+        if batch.add(report):
+            assert len(batch.take()) == held
+            assert not batch.take()
+            held = 0
+            sent.append(clock.time)
+    return sent
+
+
+def test_reports_of_quick_rounds_travel_together() -> None:
+    quick = [(1000.0 + n, a_report(token(n))) for n in range(16)]
+    assert sent_after(5.0, quick) == [1000, 1005, 1010, 1015]
+    assert sent_after(0.0, quick) == [1000 + n for n in range(16)], "each by itself"
+    slow = [(1000.0 + 3 * n, a_report(token(n))) for n in range(4)]
+    assert sent_after(5.0, slow) == [1000 + 3 * n for n in range(4)], "the next would come after the interval"
+
+
+@pytest.mark.parametrize(
+    "urgent",
+    [
+        a_report(token(9, finish_reason=FinishReason.STOP)),
+        a_report(token(9), ErrorEvent("other", "it failed")),
+        a_report(token(9), prompt_tokens=7),
+        a_report(running=0),
+    ],
+    ids=["the last token", "an error", "prompts are read", "nobody runs"],
+)
+def test_what_is_urgent_is_sent_at_once_with_all_before_it(urgent: RoundReport) -> None:
+    quick = [(1000.0, a_report(token(1))), (1001.0, a_report(token(2))), (1002.0, urgent), (1003.0, a_report(token(4)))]
+    assert sent_after(100.0, quick) == [1000, 1002]
+
+
+def test_a_reader_who_is_late_gets_one_event_for_all() -> None:
+    traced = token(4, trace=RoundTrace(0, 0, 4, None, None))
+    events = [
+        token(1, cached_tokens=3),
+        token(2),
+        token(3),
+        traced,
+        token(5),
+        token(6, finish_reason=FinishReason.STOP),
+    ]
+
+    async def test() -> list[TokenEvent]:
+        stream = Stream("r", lambda _: None)
+        for event in events:
+            stream.put(event)
+        return await rest(stream)
+
+    first, second, last = asyncio.run(test())
+    assert (first.text, first.token_ids, first.pieces, first.rounds) == (" 1 2 3", (1, 2, 3), (" 1", " 2", " 3"), 3)
+    assert first.completion_tokens == 3
+    assert second is traced, "what a round did is of one round"
+    assert (last.text, last.rounds, last.finish_reason) == (" 5 6", 2, FinishReason.STOP)
+    assert TokenEvent.joined(events).token_ids == (1, 2, 3, 4, 5, 6)
