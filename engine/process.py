@@ -20,7 +20,6 @@ import struct
 import subprocess
 import sys
 import threading
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from engine.clock import Clock, SystemClock
@@ -40,6 +39,12 @@ _HEADER = struct.Struct("<Q")
 _READ = 1 << 18
 
 
+def packed(item: Any) -> bytes:
+    """An object on its way through a `Channel`."""
+    data = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
+    return _HEADER.pack(len(data)) + data
+
+
 class Channel:
     """Pickled objects over a socket; both ends belong to the same program."""
 
@@ -49,8 +54,7 @@ class Channel:
         self._early: list[Any] = []
 
     def send(self, item: Any) -> None:
-        data = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
-        self.socket.sendall(_HEADER.pack(len(data)) + data)
+        self.socket.sendall(packed(item))
 
     def receive(self) -> list[Any]:
         """What is there, after waiting for some bytes of it. Raises EOFError when the other end is gone."""
@@ -137,34 +141,41 @@ class EngineProcess(EngineClient):
     def __init__(self, launch: Launch, clock: Clock, info: EngineInfo, tokenizer: Tokenizer, max_live: int) -> None:
         super().__init__(info, tokenizer, clock, max_live)
         self._child, self._channel = launch.child, launch.channel
-        self._outbox: SimpleQueue[Message | None] = SimpleQueue()
-        self._sender = threading.Thread(target=self._send_all, name="knapserve-to-engine", daemon=True)
-        self._ended = False
+        self._unsent = bytearray()
+        self._started = self._ended = False
 
     async def start(self) -> None:
-        self._sender.start()
+        self._started = True
         asyncio.get_running_loop().add_reader(self._channel.socket.fileno(), self._readable)
 
-    def _send(self, message: Message) -> None:
-        self._outbox.put(message)
+    def _send(self, message: Message | None) -> None:
+        """Messages of any length: what the socket has no room for until the child's round is over follows then."""
+        if self._ended:
+            return
+        waiting = bool(self._unsent)
+        self._unsent += packed(message)
+        if not waiting:
+            self._writable()
+            if self._unsent:
+                asyncio.get_running_loop().add_writer(self._channel.socket.fileno(), self._writable)
 
-    def _send_all(self) -> None:
-        """In a thread: a long prompt may fill the socket until the child's round is over."""
+    def _writable(self) -> None:
         try:
-            while True:
-                message = self._outbox.get()
-                self._channel.send(message)
-                if message is None:
-                    return
+            del self._unsent[: self._channel.socket.send(self._unsent, socket.MSG_DONTWAIT)]
+        except BlockingIOError:
+            return
         except OSError:
             log.debug("the engine's process no longer listens")
+            self._unsent.clear()
+        if not self._unsent:
+            asyncio.get_running_loop().remove_writer(self._channel.socket.fileno())
 
     def _alive(self) -> bool:
-        return self._sender.ident is not None and self._child.poll() is None
+        return self._started and self._child.poll() is None
 
     async def _join(self) -> None:
-        self._outbox.put(None)
-        if self._sender.ident is None:
+        self._send(None)
+        if not self._started:
             self._child.kill()
         try:
             await asyncio.to_thread(self._child.wait, 10.0)
@@ -206,7 +217,9 @@ class EngineProcess(EngineClient):
     def _close(self) -> None:
         if not self._ended:
             self._ended = True
-            asyncio.get_running_loop().remove_reader(self._channel.socket.fileno())
+            loop, descriptor = asyncio.get_running_loop(), self._channel.socket.fileno()
+            loop.remove_reader(descriptor)
+            loop.remove_writer(descriptor)
             self._channel.socket.close()
 
 

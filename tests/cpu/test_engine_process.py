@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -211,6 +212,29 @@ def test_messages_are_put_together_from_whatever_pieces_come(size: int) -> None:
         assert got == messages
         sender.join()
         relay.join()
+
+
+def test_messages_wait_their_turn_while_the_child_is_busy() -> None:
+    long = GenerateRequest("long", tuple(range(300, 400)) * 5000)
+
+    async def test() -> list[Any]:
+        ours, theirs = socket.socketpair()
+        child = subprocess.Popen(["true"])
+        engine = EngineProcess(SimpleNamespace(child=child, channel=Channel(ours)), SetClock(), None, None, 8)  # type: ignore[arg-type]
+        with theirs:
+            for message in ("first", long, "last"):
+                engine._send(message)
+            assert engine._unsent, "more than a socket has room for"
+            end, got = Channel(theirs), []
+            while len(got) < 3:
+                got += await asyncio.to_thread(end.receive)
+            engine._close()
+            engine._send("nobody is there")
+            assert not engine._unsent
+        child.wait()
+        return got
+
+    assert asyncio.run(asyncio.wait_for(test(), PATIENCE)) == ["first", long, "last"]
 
 
 @pytest.mark.parametrize("loaded", [False, True])
