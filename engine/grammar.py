@@ -51,20 +51,20 @@ class Grammars:
         self._compiled[grammar] = matcher
         if len(self._compiled) > _COMPILED:
             self._compiled.popitem(last=False)
-        return GrammarMatcher(matcher.deep_copy(), self._tokens.vocab_size)
+        return GrammarMatcher(matcher, self._tokens.vocab_size)
 
 
 class GrammarMatcher:
     """Where one request's answer is in its grammar. What was drafted is matched ahead and rolled back."""
 
-    def __init__(self, matcher: LLMatcher, size: int) -> None:
-        """`size`: of the vocabulary."""
-        self._matcher = matcher
-        self._origin = matcher.deep_copy()
+    def __init__(self, origin: LLMatcher, size: int) -> None:
+        """`origin`: a matcher at its beginning, where it stays; `size`: of the vocabulary."""
+        self._matcher = origin.deep_copy()
+        self._origin = origin
         self._lost = False
         self._said: list[int] = []
         self._ahead: list[int] = []  # drafted tokens that the matcher has taken
-        self._masks: list[Bits] = []  # after 0, 1 … of them
+        self._masks: dict[int, Bits] = {}  # after that many of them
         self._native = loaded()
         self._size = size
         self._words = -(-self._size // 32)
@@ -78,13 +78,17 @@ class GrammarMatcher:
     @property
     def stopped(self) -> bool:
         """Nothing can follow. Only after `advance`."""
-        return bool(self._matcher.is_stopped())
+        return not self._ahead and bool(self._matcher.is_stopped())
 
     def advance(self, tokens: Sequence[int]) -> None:
         """These were emitted."""
+        self._said += tokens
+        if self._ahead[: len(tokens)] == list(tokens):
+            del self._ahead[: len(tokens)]
+            self._masks = {depth - len(tokens): bits for depth, bits in self._masks.items() if depth >= len(tokens)}
+            return
         self._back_to(0)
         self._masks.clear()
-        self._said += tokens
         if self._matcher.try_consume_tokens(list(tokens)) < len(tokens) and not self._matcher.is_stopped():
             self._lost = True
         if self._matcher.is_error():
@@ -105,33 +109,60 @@ class GrammarMatcher:
         """Tokens that may follow these drafted ones: bool [vocab]."""
         return torch.from_numpy(unpacked(self._allowed(drafted), self._size))
 
+    def allows(self, token: int, drafted: list[int]) -> bool:
+        """Whether a token may follow these drafted ones: any, behind a draft that is not allowed itself.
+
+        All that `mask` leaves may, and besides other ways to cut a text that is settled into tokens.
+        """
+        if self._ahead != drafted:
+            common = self._common(drafted)
+            if common == len(drafted) < len(self._ahead) and self._ahead[common] == token:
+                return True
+            if not self._follow(drafted, common):
+                return True
+        return self._take(token) or self._ahead != drafted
+
     def _allowed(self, drafted: Sequence[int]) -> Bits:
         """All, behind a draft that is not allowed itself."""
+        common = self._common(drafted)
+        if common == len(drafted) in self._masks:
+            return self._masks[common]
+        return self._mask() if self._follow(drafted, common) else self._everything
+
+    def _common(self, drafted: Sequence[int]) -> int:
+        """How many of these are matched ahead already."""
         common = 0
         while common < min(len(drafted), len(self._ahead)) and drafted[common] == self._ahead[common]:
             common += 1
-        if common == len(drafted) and len(self._masks) > common:
-            return self._masks[common]
+        return common
+
+    def _follow(self, drafted: Sequence[int], common: int) -> bool:
+        """Match these ahead, and nothing else; False where they are not allowed. `common` of them are."""
         self._back_to(common)
-        for token in drafted[common:]:
-            self._mask()
-            if self._matcher.try_consume_tokens([token]) == 0:
-                return self._everything if not self._matcher.is_error() else self._recovered()
-            self._ahead.append(token)
-        return self._mask()
+        return all(self._take(token) for token in drafted[common:])
+
+    def _take(self, token: int) -> bool:
+        """Match one more ahead; False where it is not allowed, or too complex, or everything has been said."""
+        if self._matcher.is_stopped() or self._matcher.try_consume_tokens([token]) == 0:
+            if self._matcher.is_error():
+                self._recover()
+            return False
+        self._ahead.append(token)
+        return True
 
     def _mask(self) -> Bits:
         """After what is matched ahead."""
         depth = len(self._ahead)
-        if len(self._masks) == depth:
+        if depth not in self._masks:
             bits = np.zeros(self._words, dtype=np.int32)
             self._matcher.unsafe_compute_mask_ptr(bits.ctypes.data, bits.nbytes)
             if self._matcher.is_error():
-                return self._recovered()
-            self._masks.append(bits)
+                self._recover()
+                return self._everything
+            self._masks[depth] = bits
         return self._masks[depth]
 
-    def _recovered(self) -> Bits:
+    def _recover(self) -> None:
         """What was matched ahead is too complex, which counts only if it is accepted: back to what was emitted.
 
         A matcher in error stays so. Everything is allowed behind such a draft; `advance` will find the same.
@@ -140,10 +171,10 @@ class GrammarMatcher:
         self._matcher.try_consume_tokens(self._said)
         self._ahead.clear()
         self._masks.clear()
-        return self._everything
 
     def _back_to(self, depth: int) -> None:
         if len(self._ahead) > depth:
             self._matcher.rollback(len(self._ahead) - depth)
             del self._ahead[depth:]
-            del self._masks[depth + 1 :]
+            for behind in [d for d in self._masks if d > depth]:
+                del self._masks[behind]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from engine.grammar import GrammarMatcher
 
 _ROOM = 256  # ids
+_SURE = 0.9  # of a token that the grammar allows: what the mask leaves it makes little difference
 
 
 class LogitsProcessor:
@@ -45,6 +46,16 @@ class LogitsProcessor:
         self._counts = torch.zeros(_ROOM)  # in the answer
         if sampling.repetition_penalty != 1.0:
             self._see(prompt)
+        self._late = grammar is not None and not (
+            self._penalties or sampling.logit_bias or self._ends or sampling.truncates
+        )
+
+    @property
+    def late(self) -> bool:
+        """Whether `edit` may wait for a draw that breaks the grammar: a token that comes first of all, and is allowed,
+        comes first of those that are allowed. Not so where probabilities of others count. It depends on the request
+        alone: what the target says must not depend on what was drafted."""
+        return self._late
 
     @property
     def failed(self) -> str | None:
@@ -84,6 +95,20 @@ class LogitsProcessor:
             scores[upload(self._ends, scores.device)] = float("-inf")
         if self._grammar is not None:
             self._grammar.mask(scores, drafted)
+
+    def allows(self, token: int, drafted: list[int]) -> bool:
+        """Whether a token drawn after these drafted ones needs no `edit`. Only where that is `late`."""
+        assert self._grammar is not None
+        return self._grammar.allows(token, drafted)
+
+    def correct(self, scores: Callable[[], Tensor], drafted: list[int], confidence: float) -> bool:
+        """`edit` the scores [vocab] that the last of these drafted tokens was drawn from, if that makes a difference to
+        it or its confidence; says so. Only where `edit` is `late`."""
+        before = drafted[:-1]
+        if confidence >= _SURE and self.allows(drafted[-1], before):
+            return False
+        self.edit(scores(), before)
+        return True
 
     def _see(self, tokens: Iterable[int]) -> None:
         for token in tokens:

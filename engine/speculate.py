@@ -6,10 +6,10 @@ token is accepted iff it is that token. Losslessness needs no argument about the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,6 +22,9 @@ from engine.sampling import Edit, draw, launch
 from engine.step import Work, WorkOutput
 from engine.types import SamplingParams, TokenLogprobs
 from engine.upload import upload
+
+if TYPE_CHECKING:
+    from engine.logits import LogitsProcessor
 
 _SCORED_ROWS = 128  # of a prompt at once: a row of logits may take a megabyte
 
@@ -91,7 +94,7 @@ def _in_one_call(decoder: Decoder, attention: Attention, drafts: Sequence[Draft]
             DraftRequest(
                 *(work.slab, work.start, work.tokens[-1], plan.variants, plan.gamma),
                 *(plan.min_confidence, plan.pass_worth, work.sampling),
-                work.processor.edit if work.processor else None,
+                *_edits(work),
             )
         )
     drafted = decoder.draft(attention, requests)
@@ -100,6 +103,15 @@ def _in_one_call(decoder: Decoder, attention: Attention, drafts: Sequence[Draft]
     for d, tokens, confidences in zip(drafts, drafted.tokens, drafted.confidences, strict=True):
         d.tokens, d.confidences = tokens, confidences
     return drafted.passes
+
+
+def _edits(work: Work) -> tuple[Callable[..., None] | None, Callable[..., bool] | None]:
+    """How a request's logits are edited: before each draw, or where a draw needs it."""
+    if work.processor is None:
+        return None, None
+    return (
+        (None, work.processor.correct) if work.processor.late and work.sampling.greedy else (work.processor.edit, None)
+    )
 
 
 class _DraftPass:
@@ -157,6 +169,8 @@ def verify(
         guesses = r[len(w.tokens) :]
         confidences = tuple(drafted[w.request_id].confidences) if guesses else ()
         said = [next(drawn) for _ in range(len(guesses) + 1)] if w.samples else []
+        if said and w.processor is not None and w.processor.late:
+            _keep_to_grammar(w.processor, list(guesses), said, sampled, passed.again)
         accepted = next((i for i, g in enumerate(guesses) if g != said[i]), len(guesses))
         verified = len(w.tokens) + accepted
         kept = said[: accepted + 1]
@@ -174,12 +188,24 @@ def verify(
     return tuple(outputs)
 
 
+def _keep_to_grammar(
+    processor: LogitsProcessor, guesses: list[int], said: list[int], first: int, again: Callable[[int, Edit], int]
+) -> None:
+    """Draw again, as far as guesses are accepted, what breaks the grammar. `first`: the number of the first draw."""
+    for i, token in enumerate(said):
+        if not processor.allows(token, guesses[:i]):
+            said[i] = again(first + i, partial(processor.edit, drafted=guesses[:i]))
+        if i == len(guesses) or said[i] != guesses[i]:
+            return
+
+
 class _Passed(NamedTuple):
-    """A verify pass: tokens [draws]; the residual streams if they were asked for; what it ended with, if it was run
-    part by part."""
+    """A verify pass: tokens [draws]; the residual streams if they were asked for; `Verified.again`; what it ended with,
+    if it was run part by part."""
 
     tokens: list[int]
     states: list[Tensor] | None
+    again: Callable[[int, Edit], int]
     x: Tensor | None = None  # [rows, hidden]
     logits: Tensor | None = None  # [draws, vocab]
 
@@ -197,12 +223,21 @@ def _pass(decoder: Decoder, attention: Attention, work: Sequence[Work], rows: Se
             return _Passed(*verified)
     states: list[Tensor] | None = [] if record else None
     x = decoder.run(decoder.embed(tokens), attention.prepare(segments), states)
-    if not draws.rows:
-        return _Passed([], states, x)
-    picked = x if len(draws.rows) == len(tokens) else x.index_select(0, upload(draws.rows, x.device))
-    logits = decoder.head(picked)
+    logits = _logits(decoder, x, draws.rows)
     positions = [w.start + i + 1 for w, r in zip(work, rows, strict=True) for i in _sampled(w, r)]
-    return _Passed(draw(logits, draws.sampling, positions, edits=draws.edits).tokens, states, x, logits)
+
+    def again(i: int, edit: Edit) -> int:
+        return draw(logits[i : i + 1], draws.sampling[i : i + 1], positions[i : i + 1], edits=[edit]).tokens[0]
+
+    said = draw(logits, draws.sampling, positions, edits=draws.edits).tokens if draws.rows else []
+    return _Passed(said, states, again, x, logits)
+
+
+def _logits(decoder: Decoder, x: Tensor, rows: Sequence[int]) -> Tensor:
+    """[rows, vocab] behind these rows of x [.., hidden]."""
+    if not rows:
+        return x.new_empty(0, decoder.spec.vocab)
+    return decoder.head(x if len(rows) == len(x) else x.index_select(0, upload(rows, x.device)))
 
 
 def _sampled(work: Work, rows: Sequence[int]) -> range:
@@ -221,10 +256,10 @@ def _draws(work: Sequence[Work], rows: Sequence[tuple[int, ...]]) -> Draws:
             sampling += [w.sampling] * (first - begin)
         else:
             first += len(r)
-    if not any(w.processor for w in work):
+    if not any(w.processor and not w.processor.late for w in work):
         return Draws(picked, sampling)
     edits = [
-        None if w.processor is None else partial(w.processor.edit, drafted=r[len(w.tokens) : i + 1])
+        None if w.processor is None or w.processor.late else partial(w.processor.edit, drafted=r[len(w.tokens) : i + 1])
         for w, r in zip(work, rows, strict=True)
         for i in _sampled(w, r)
     ]

@@ -50,6 +50,9 @@ class DraftRequest:
     pass_worth: float
     sampling: SamplingParams
     edit: Callable[[Tensor, Sequence[int]], None] | None = None  # of logits [vocab], in place, after drafted tokens
+    # Instead, once a token is drawn: its logits, the draft up to it and its confidence; True if it changed them, which
+    # has the token drawn again. Greedy requests only.
+    correct: Callable[[Callable[[], Tensor], list[int], float], bool] | None = None
 
 
 class Drafted(NamedTuple):
@@ -69,10 +72,12 @@ class Draws(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """Tokens [draws], and the residual streams if they were asked for."""
+    """Tokens [draws], and the residual streams if they were asked for; how to draw one of the tokens again after its
+    logits were edited, until the next pass."""
 
     tokens: list[int]
     states: list[Tensor] | None
+    again: Callable[[int, Callable[[Tensor], None]], int]
 
 
 class Decoder:

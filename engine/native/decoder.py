@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -17,7 +18,8 @@ from engine.model.spec import ModelSpec
 from engine.native import library as native
 from engine.native.attention import NativeAttention, NativeBatch
 from engine.native.linear import PANEL, NativeLinear
-from engine.sampling import sampling_array
+from engine.sampling import draw, sampling_array
+from engine.types import SamplingParams
 
 
 def fits(spec: ModelSpec) -> bool:
@@ -104,11 +106,15 @@ class NativeDecoder(Decoder):
         for i, request in enumerate(requests):
             tokens[i * (longest + 1)] = request.token
         width = longest + 1
+        confidences = (ctypes.c_float * (count * longest))()
 
-        def edit(i: int, drafted: int, row: Tensor) -> None:
-            chosen = requests[i].edit
-            assert chosen is not None
-            chosen(row, tokens[i * width + 1 : i * width + 1 + drafted])
+        def edit(i: int, drafted: int, row: Callable[[], Tensor]) -> bool:
+            request, so_far = requests[i], tokens[i * width + 1 : i * width + 1 + drafted]
+            if request.correct is not None:
+                return request.correct(row, so_far, confidences[i * longest + drafted - 1])
+            assert request.edit is not None
+            request.edit(row(), so_far)
+            return True
 
         self._edits.begin(edit)
         drafts = native.Drafts(
@@ -119,11 +125,11 @@ class NativeDecoder(Decoder):
             least=floats(*[r.min_confidence for r in requests]),
             worth=floats(*[r.pass_worth for r in requests]),
             sampling=sampling_array([r.sampling for r in requests]),
-            edited=bytes([r.edit is not None for r in requests]),
+            edited=bytes([_when(r) for r in requests]),
             edit=self._edits.callback,
             tokens=tokens,
             lengths=(lengths := ints()),
-            confidences=(confidences := (ctypes.c_float * (count * longest))()),
+            confidences=confidences,
             requests=count,
             longest=longest,
         )
@@ -154,10 +160,11 @@ class NativeDecoder(Decoder):
         records = torch.empty(self.spec.sublayers + 1, rows.rows, self.spec.hidden) if record else None
         drawn = (ctypes.c_int32 * count)()
 
-        def edit(i: int, _: int, row: Tensor) -> None:
+        def edit(i: int, _: int, row: Callable[[], Tensor]) -> bool:
             chosen = draws.edits[i]
             assert chosen is not None
-            chosen(row)
+            chosen(row())
+            return True
 
         self._edits.begin(edit)
         verify = native.Verify(
@@ -170,6 +177,7 @@ class NativeDecoder(Decoder):
             edited=bytes([edit is not None for edit in draws.edits]) if draws.edits else bytes(count),
             edit=self._edits.callback,
             drawn=drawn,
+            scores=ctypes.pointer(scores := ctypes.c_void_p()),
             records=None if records is None else records.data_ptr(),
             rows=rows.rows,
             draws=count,
@@ -177,7 +185,14 @@ class NativeDecoder(Decoder):
         ends = self._ends(native_attention)
         self._library.verify(self._team, self._model, rows.cache, ends, ctypes.byref(verify))
         self._edits.end()
-        return Verified(drawn[:], None if records is None else list(records.unbind(0)))
+
+        def again(i: int, edit: Callable[[Tensor], None]) -> int:
+            assert scores.value is not None
+            row = self._edits.row(scores.value + 4 * i * self.spec.vocab)
+            edit(row)
+            return draw(row[None], [_AS_THEY_ARE], [0]).tokens[0]  # the scores have their noise already
+
+        return Verified(drawn[:], None if records is None else list(records.unbind(0)), again)
 
     @property
     def _embeds(self) -> bool:
@@ -225,17 +240,26 @@ class NativeDecoder(Decoder):
         return x
 
 
+_AS_THEY_ARE = SamplingParams(temperature=0.0)
+
+
+def _when(request: DraftRequest) -> int:
+    """The logits of a draft are edited."""
+    return native.AFTER if request.correct is not None else native.BEFORE if request.edit is not None else 0
+
+
 class _Edits:
     """Logits edited by Python in the middle of a call; what goes wrong there is raised after it."""
 
     def __init__(self, vocab: int) -> None:
         self._floats = ctypes.c_float * vocab
-        self._edit: Callable[[int, int, Tensor], None] | None = None
+        self._edit: Callable[[int, int, Callable[[], Tensor]], bool] | None = None
         self._error: BaseException | None = None
         self.callback = native.EDIT(self._call)
 
-    def begin(self, edit: Callable[[int, int, Tensor], None]) -> None:
-        """`edit` gets the draw, the number of tokens drafted before it, and its logits [vocab], to change in place."""
+    def begin(self, edit: Callable[[int, int, Callable[[], Tensor]], bool]) -> None:
+        """`edit` gets the draw, the number of tokens drafted so far, and the logits [vocab], to change in place or
+        not."""
         self._edit, self._error = edit, None
 
     def end(self) -> None:
@@ -243,9 +267,14 @@ class _Edits:
         if self._error is not None:
             raise self._error
 
-    def _call(self, i: int, drafted: int, address: int) -> None:
+    def row(self, address: int) -> Tensor:
+        """The logits [vocab] there."""
+        return torch.frombuffer(self._floats.from_address(address), dtype=torch.float32)
+
+    def _call(self, i: int, drafted: int, address: int) -> bool:
         try:
             assert self._edit is not None
-            self._edit(i, drafted, torch.frombuffer(self._floats.from_address(address), dtype=torch.float32))
+            return self._edit(i, drafted, partial(self.row, address))
         except BaseException as error:  # there is no way to pass it through
             self._error = self._error or error
+            return False

@@ -250,13 +250,14 @@ struct Ends {                // what lies before and behind the layers
     int32_t wide;
 };
 // Changes the logits of draw i, which comes after so many drafted tokens, as Python says.
-using Edit = void (*)(int32_t i, int32_t drafted, float *row);
+using Edit = int32_t (*)(int32_t i, int32_t drafted, float *row);  // whether it changed the row
+enum { BEFORE = 1, AFTER = 2 };  // a token is drawn
 struct Drafts {
     const int32_t *slabs, *starts, *most;  // [requests]; positions of the first tokens; tokens to draft at most
     const uint8_t *plans;    // [requests][2·layers]
     const float *least, *worth;  // [requests]: the stop rule of engine/speculate.py
     const Sampling *sampling;    // [requests]
-    const uint8_t *edited;   // [requests]: whose logits to edit
+    const uint8_t *edited;   // [requests]: whose logits to edit, and when; after: the token is drawn again if they changed
     Edit edit;
     int32_t *tokens, *lengths;  // [requests][longest + 1], the first of each given; [requests], how many were drafted
     float *confidences;      // [requests][longest]
@@ -267,9 +268,10 @@ struct Verify {
     const int32_t *tokens, *slabs, *positions;  // [rows]
     const int32_t *picked;   // [draws]: rows behind which a token is drawn, in rising order
     const Sampling *sampling;    // [draws]
-    const uint8_t *edited;   // [draws]
+    const uint8_t *edited;   // [draws]: whose logits to edit before
     Edit edit;
     int32_t *drawn;          // [draws]
+    float **scores;          // gets where what was drawn from lies until the next call: [draws][vocabulary], noise included
     float *records;          // as in Pass
     int32_t rows, draws;
 };
@@ -536,8 +538,13 @@ public:
             for (int i = 0; i < rows; i++) {
                 const int r = live[i];
                 float *row = logits + size_t(i) * ends.head.out;
-                if (d.edited[r]) d.edit(r, d.lengths[r], row);
-                reach[r] *= add_token(d, r, row, ends.head.out);
+                if (d.edited[r] == BEFORE) d.edit(r, d.lengths[r], row);
+                float sure = add_token(d, r, row, ends.head.out);
+                if (d.edited[r] == AFTER && d.edit(r, d.lengths[r], row)) {
+                    d.lengths[r]--;
+                    sure = add_token(d, r, row, ends.head.out);
+                }
+                reach[r] *= sure;
                 const int n = d.lengths[r];
                 if (n == d.most[r] || d.confidences[r * d.longest + n - 1] < d.least[r]) continue;
                 live[kept++] = r;
@@ -564,6 +571,7 @@ public:
         each_row(v.draws, ends.head.out, [&](int i) {
             v.drawn[i] = int32_t(draw(logits + size_t(i) * ends.head.out, ends.head.out, v.sampling[i], v.positions[v.picked[i]] + 1, nullptr));
         });
+        *v.scores = logits;
     }
 
     // Reads all of it, to no end but the time it takes.

@@ -101,7 +101,8 @@ class Ends(Structure):
     _fields_ = (("embedding", c_void_p), ("norm", c_void_p), ("rope", c_void_p), ("head", Linear), ("wide", c_int32))
 
 
-EDIT = ctypes.CFUNCTYPE(None, c_int32, c_int32, c_void_p)
+EDIT = ctypes.CFUNCTYPE(c_int32, c_int32, c_int32, c_void_p)
+BEFORE, AFTER = 1, 2  # a token is drawn: when logits are edited
 
 
 class Drafts(Structure):
@@ -126,7 +127,7 @@ class Drafts(Structure):
 
 
 class Verify(Structure):
-    """A pass over rows of tokens; `drawn` and `records` are written."""
+    """A pass over rows of tokens; `drawn`, `scores` and `records` are written."""
 
     _fields_ = (
         ("plan", c_char_p),
@@ -138,6 +139,7 @@ class Verify(Structure):
         ("edited", c_char_p),
         ("edit", EDIT),
         ("drawn", POINTER(c_int32)),
+        ("scores", POINTER(c_void_p)),
         ("records", c_void_p),
         ("rows", c_int32),
         ("draws", c_int32),

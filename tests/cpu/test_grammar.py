@@ -103,6 +103,30 @@ def test_drafting_changes_no_token(
     assert figures.num_accepted_draft_tokens > 0
 
 
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+@pytest.mark.parametrize("grammar", [JSON, WORDS], ids=["schema", "regex"])
+def test_masks_wait_until_a_draw_needs_them(
+    core: EngineCore, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch, grammar: str, temperature: float
+) -> None:
+    masked: list[int] = []
+    mask = GrammarMatcher.mask
+
+    def counted(matcher: GrammarMatcher, scores: torch.Tensor, drafted: Sequence[int]) -> None:
+        masked.append(len(drafted))
+        mask(matcher, scores, drafted)
+
+    monkeypatch.setattr(GrammarMatcher, "mask", counted)
+    sampling = SamplingParams(80, temperature, grammar=grammar)
+    plain = answer(core, ids, sampling, ["none"])
+    assert 0 < len(masked) < sum(map(len, plain))
+    assert answer(core, ids, sampling, ["layerskip"]) == plain
+    assert answer(core, ids, sampling, ["knapspec", "fixed", "none"], concurrency=3) == plain
+    # Where the probabilities of others count, it is all of them.
+    masked.clear()
+    said = answer(core, ids, replace(sampling, temperature=0.7, top_p=0.9), ["none"])
+    assert len(masked) == sum(map(len, said))
+
+
 def test_others_are_not_disturbed(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
     alone = answer(core, ids[:2], replace(GREEDY, max_tokens=24, ignore_eos=True), ["layerskip"])
     core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=JSON), "layerskip"))
@@ -146,18 +170,25 @@ def test_masks_are_those_of_a_matcher_that_never_rolls_back(tokens: LLTokenizer,
         for _ in range(random.randrange(5)):
             mask = matcher.allowed(drafted)
             assert torch.equal(mask, fresh([*said, *drafted]))
+            for token in (*random.sample(range(len(mask)), 8), random.choice(mask.nonzero()[:, 0].tolist())):
+                allowed = matcher.allows(token, drafted)
+                assert allowed == matched([*said, *drafted]).allows(token, [])
+                assert allowed or not mask[token]
             drafted.append(random.choice(mask.nonzero()[:, 0].tolist()))
             if matched([*said, *drafted]).stopped:  # what a draft says behind the end is of no account
                 break
         banned = (~matcher.allowed(drafted)).nonzero()[:, 0].tolist()
         if banned and random.random() < 0.3:
             assert matcher.allowed([*drafted, random.choice(banned), 5]).all()
+        if banned and random.random() < 0.3:
+            assert matcher.allows(5, [*drafted, random.choice(banned)])
         kept = drafted[: random.randrange(len(drafted) + 1)]
         for length in range(len(kept) + 1):
             assert torch.equal(matcher.allowed(kept[:length]), fresh([*said, *kept[:length]]))
         own = random.choice(matcher.allowed(kept).nonzero()[:, 0].tolist())
         for token in (*kept, own):
             if not matcher.stopped:
+                assert random.random() < 0.5 or matcher.allows(token, [])  # so that it has gone ahead, or not
                 matcher.advance((token,))
                 said.append(token)
     text = tokens.decode_str(said)

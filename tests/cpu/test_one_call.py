@@ -26,6 +26,9 @@ EDITED = {
     "penalties": replace(GREEDY, presence_penalty=0.4, repetition_penalty=1.2),
     "bias": replace(SAMPLED, logit_bias=((5, 8.0), (300, -100.0)), min_tokens=12),
     "grammar": replace(GREEDY, grammar=JSON),
+    "grammar, sampled": replace(SAMPLED, grammar=JSON),
+    "grammar, sampled from all": SamplingParams(48, 1.0, seed=4, grammar=JSON),
+    "grammar and bias": replace(GREEDY, grammar=JSON, logit_bias=((5, 8.0),)),
 }
 
 
