@@ -16,6 +16,7 @@ MAX_STOP_STRINGS = 4
 MAX_STOP_IDS = 128
 MAX_COUNT = 2**31 - 1
 MAX_BIASES = 1024
+MAX_PROMPTS = 2048
 MAX_TOOLS = 128
 MAX_TOP_LOGPROBS = 20
 MAX_COMPLETION_LOGPROBS = 5
@@ -27,7 +28,7 @@ Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
 StopString = Annotated[str, Field(min_length=1)]
 _TEXT = {"type": "string", "minLength": 1}
 _IDS = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}
-_LISTS = [{"type": "array", "items": items, "minItems": 1} for items in (_TEXT, _IDS)]
+_LISTS = [{"type": "array", "items": items, "minItems": 1, "maxItems": MAX_PROMPTS} for items in (_TEXT, _IDS)]
 # A list of a million token ids is checked by hand (`server.translate`): a union would report every element.
 Prompt = Annotated[Any, WithJsonSchema({"anyOf": [_TEXT, _IDS, *_LISTS]})]
 
@@ -106,7 +107,11 @@ class GenerationRequest(RequestModel):
     repetition_penalty: float | None = Field(
         default=None, ge=1e-3, le=1e3, description="1: none. Absent: the checkpoint's."
     )
-    logit_bias: dict[str, Bias] = Field(default_factory=dict, description="By token id; added to its logit.")
+    logit_bias: dict[str, Bias] = Field(
+        default_factory=dict,
+        description="By token id; added to its logit.",
+        json_schema_extra={"maxProperties": MAX_BIASES, "propertyNames": {"pattern": "^[0-9]+$"}},
+    )
     stop_token_ids: StopTokenIds = Field(default_factory=list)
     min_tokens: int = Field(default=0, ge=0, le=MAX_COUNT, description="Before the answer may end.")
     ignore_eos: bool = False

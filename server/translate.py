@@ -21,15 +21,16 @@ from server.parameters import ParameterCheck
 from server.replies import COMPLETION, Dialect, Form
 from server.schemas import (
     MAX_BIASES,
+    MAX_PROMPTS,
     CompletionRequest,
     GenerationRequest,
 )
 from server.structured import answer_schema, grammar_of
 
-MAX_PROMPTS = 2048
 DEFAULT_COMPLETION_TOKENS = 16
 _GREEDY_BELOW = 1e-5  # temperature: less makes logits too large to count with
 
+_DIGITS = 20  # fewer have token ids
 _MASK63 = 2**63 - 1
 
 Kind = TypeVar("Kind", bound=GenerationRequest)
@@ -203,12 +204,9 @@ class Translator(ABC, Generic[Kind]):
         return tuple(tokens)
 
     def _bias(self, biases: Mapping[str, float]) -> tuple[tuple[int, float], ...]:
-        try:
-            tokens = [int(token) for token in biases]
-        except ValueError:
-            raise invalid("The keys of 'logit_bias' are token ids.", "logit_bias") from None
-        if any(token < 0 for token in tokens):
+        if not all(token.isascii() and token.isdecimal() and len(token) < _DIGITS for token in biases):
             raise invalid("The keys of 'logit_bias' are token ids.", "logit_bias")
+        tokens = [int(token) for token in biases]
         if len(set(tokens)) < len(tokens):
             raise invalid("'logit_bias' names a token twice.", "logit_bias")
         return tuple(zip(self._known_ids(tokens, "logit_bias"), biases.values(), strict=True))

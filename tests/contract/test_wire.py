@@ -65,6 +65,20 @@ def test_a_refusal_of_a_stream_is_a_plain_400(server: Process) -> None:
     assert reply.json()["error"]["code"] == "context_length_exceeded"
 
 
+@pytest.mark.parametrize("bad", [b"what is this\r\n\r\n", b"GET / HTTP/1.1\r\nno colon\r\n\r\n"])
+def test_what_is_no_http_gets_an_error_like_others(server: Process, bad: bytes) -> None:
+    with socket.create_connection((server.http.base_url.host, server.http.base_url.port or 80), PATIENCE) as client:
+        client.sendall(bad)
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"x-request-id: " in head
+    assert f"content-length: {len(body)}".encode() in head
+    error = json.loads(body)["error"]
+    assert (error["type"], error["param"]) == ("invalid_request_error", None)
+    assert error["message"]
+
+
 def cut(before: Metrics, server: Process) -> None:
     """The one request that runs disappears, long before its 1,500 tokens."""
     until(lambda: server.metrics().total("vllm:num_requests_running") == 0, "the end of a request whose client left")

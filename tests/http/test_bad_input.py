@@ -98,6 +98,8 @@ COMMON = [
     ({"logit_bias": {"256": 1}}, "logit_bias"),
     ({"logit_bias": {"-1": 1}}, "logit_bias"),
     ({"logit_bias": {"a": 1}}, "logit_bias"),
+    ({"logit_bias": {"1_0": 1}}, "logit_bias"),
+    ({"logit_bias": {"9" * 400: 1}}, "logit_bias"),
     ({"logit_bias": {"1": 1, "01": 2}}, "logit_bias"),
     ({"logit_bias": [1]}, "logit_bias"),
     ({"logit_bias": {str(i): "x" for i in range(1025)}}, "logit_bias"),

@@ -177,6 +177,8 @@ def test_openapi_documents_what_is_answered() -> None:
     reference = paths[CHAT_PATH]["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
     assert "messages" in schemas[reference.rsplit("/", 1)[1]]["required"]
     assert {"type": "null"} in schemas["ChatCompletionRequest"]["properties"]["temperature"]["anyOf"]
+    biases = schemas["ChatCompletionRequest"]["properties"]["logit_bias"]
+    assert biases["anyOf"][0]["maxProperties"] == 1024
     assert set(schemas["ErrorObject"]["required"]) == {"message", "type", "param", "code"}
     assert "HTTPValidationError" not in schemas
 
