@@ -43,7 +43,7 @@ RUN useradd --uid 10001 --user-group --no-create-home --home-dir /var/lib/knapse
 WORKDIR /var/lib/knapserve
 USER 10001:10001
 # For this machine's CPU; on another kind the first start compiles anew.
-RUN python -m engine.native.library
+RUN python -m engine.native.library --required
 
 EXPOSE 8000
 VOLUME ["/var/lib/knapserve", "/var/cache/knapserve"]

@@ -57,7 +57,7 @@ def build_engine(config: EngineConfig) -> EngineThread:
     model = LoadedModel(config)
     core = model.core(config)
     model.warm_up()
-    return EngineThread(core, model.clock, max_live=core.info.max_num_seqs + config.max_queued)
+    return EngineThread(core, model.clock, max_live=core.info.max_num_seqs + core.info.max_queued)
 
 
 def build_core(config: EngineConfig, clock: Clock | None = None) -> EngineCore:
@@ -194,6 +194,7 @@ class LoadedModel:
             profile_hardware=self.key.hardware,
             sampling_defaults=self.source.sampling_defaults,
             tool_format=self.tokenizer.tool_format,
+            max_queued=config.max_queued,
             thinks=self.tokenizer.thinks,
         )
         policies = PolicyContext(self.spec, config, costs, self.clock, self._prior(config))
@@ -237,9 +238,26 @@ def _threads(config: EngineConfig, spec: ModelSpec, dtype: torch.dtype) -> tuple
     Those of tiny models are: torch's threads wait for each other at every operation, whoever has their cores.
     """
     layer = spec.layer_parameters * dtype.itemsize
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    useful = max(1, min(cores, layer // _THREAD_SHARE))
+    useful = max(1, min(_cores(), layer // _THREAD_SHARE))
     return config.threads or useful, not config.threads and layer < _SMALL_LAYER
+
+
+def _cores() -> int:
+    """Those that this process may keep busy."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([cores, *_container_cores(Path("/sys/fs/cgroup"))]))
+
+
+def _container_cores(group: Path) -> Iterator[int]:
+    """What a cgroup's share of processor time comes to in whole cores, if it is limited at all: more threads than that
+    would be held up in turns, all at the same time."""
+    with contextlib.suppress(OSError, ValueError):  # no such limit, or "max"
+        quota, period = (group / "cpu.max").read_text("utf-8").split()
+        yield int(quota) // int(period)
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
+        quota, period = ((group / "cpu" / f"cpu.cfs_{name}_us").read_text("utf-8") for name in ("quota", "period"))
+        if int(quota) > 0:
+            yield int(quota) // int(period)
 
 
 def _context(config: EngineConfig, spec: ModelSpec) -> int:

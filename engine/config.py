@@ -124,6 +124,12 @@ class EngineConfig:
     knapspec_beam: int = setting(8, "policy knapspec: most states kept per sublayer; 0: all")
     knapspec_protect: tuple[int, ...] = setting((), "policy knapspec: layers never skipped, e.g. 0,-1", parse=_int_list)
     knapspec_budget: float = setting(0.02, "policy knapspec: most of the time spent searching")
+    knapspec_batch: str = setting(
+        "joint",
+        "policy knapspec: requests in flight together draft with one plan, chosen for what their common passes cost "
+        "(joint), or each with what it would choose alone (independent: for comparisons)",
+        choices=("joint", "independent"),
+    )
 
     profile_dir: Path | None = setting(None, "where measured latency profiles are kept", parse=_path)
     prior: str = setting(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -153,6 +154,7 @@ class EngineClient(ABC):
         self._failure: str | None = None
         self._heartbeat = clock.now()
         self._last: RoundReport | None = None
+        self._checked: tuple[int, ...] = ()
         self._streams: dict[str, Stream] = {}
         self._listeners: list[Callable[[RoundReport], None]] = []
 
@@ -161,7 +163,8 @@ class EngineClient(ABC):
             raise EngineDeadError(self._failure)
         if self._draining:
             raise EngineDrainingError
-        check_request(self.info, request)
+        check_request(self.info, request, self._checked)
+        self._checked = request.prompt  # that of further choices
         if len(self._streams) >= self._max_live:
             raise QueueFullError(len(self._streams) - self.info.max_num_seqs)
         stream = self._streams[request.id] = Stream(request.id, self.cancel)
@@ -185,6 +188,10 @@ class EngineClient(ABC):
             kv_usage=last.kv_usage if last else 0.0,
             heartbeat_age=self._clock.now() - self._heartbeat,
         )
+
+    @property
+    def pid(self) -> int:
+        return os.getpid()
 
     def add_listener(self, listener: Callable[[RoundReport], None]) -> None:
         self._listeners.append(listener)

@@ -37,6 +37,7 @@ log = logging.getLogger("knapserve.engine")
 
 _HEADER = struct.Struct("<Q")
 _READ = 1 << 18
+_LAST_BREATH = 1.0  # seconds
 
 
 def packed(item: Any) -> bytes:
@@ -141,6 +142,7 @@ class EngineProcess(EngineClient):
     def __init__(self, launch: Launch, clock: Clock, info: EngineInfo, tokenizer: Tokenizer, max_live: int) -> None:
         super().__init__(info, tokenizer, clock, max_live)
         self._child, self._channel = launch.child, launch.channel
+        self._outgoing: list[Message | None] = []
         self._unsent = bytearray()
         self._started = self._ended = False
 
@@ -149,11 +151,18 @@ class EngineProcess(EngineClient):
         asyncio.get_running_loop().add_reader(self._channel.socket.fileno(), self._readable)
 
     def _send(self, message: Message | None) -> None:
-        """Messages of any length: what the socket has no room for until the child's round is over follows then."""
+        """With all others of this turn of the event loop: choices share a prompt, which is written once."""
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self._send_all)
+        self._outgoing.append(message)
+
+    def _send_all(self) -> None:
+        """What the socket has no room for until the child's round is over follows then."""
+        outgoing, self._outgoing = self._outgoing, []
         if self._ended:
             return
         waiting = bool(self._unsent)
-        self._unsent += packed(message)
+        self._unsent += packed(outgoing)
         if not waiting:
             self._writable()
             if self._unsent:
@@ -169,6 +178,10 @@ class EngineProcess(EngineClient):
             self._unsent.clear()
         if not self._unsent:
             asyncio.get_running_loop().remove_writer(self._channel.socket.fileno())
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
 
     def _alive(self) -> bool:
         return self._started and self._child.poll() is None
@@ -198,7 +211,15 @@ class EngineProcess(EngineClient):
                 self._failed(item)
             elif item is None:
                 self._close()
-                self._failed(f"its process has ended ({how_it_ended(self._child.wait())})")
+                self._failed(f"its process has ended ({how_it_ended(self._last_breath())})")
+
+    def _last_breath(self) -> int:
+        """The return code of a child that has closed its socket, by force if it takes its time."""
+        try:
+            return self._child.wait(_LAST_BREATH)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            return self._child.wait()
 
     def _deliver_all(self, reports: list[RoundReport]) -> None:
         for report in reports:
@@ -273,9 +294,10 @@ class _Child:
             try:
                 items = self._channel.receive()
             except (EOFError, OSError):
-                items = [None]
-            taken += [item for item in items if item is not None]
-            self.stopped = None in items
+                items = [[None]]
+            for messages in items:
+                taken += [message for message in messages if message is not None]
+                self.stopped = self.stopped or None in messages
         return taken
 
     def wait(self, timeout: float) -> None:
@@ -330,7 +352,7 @@ def _load(config: EngineConfig) -> tuple[EngineCore, tuple[EngineInfo, Tokenizer
     core = model.core(config)
     model.warm_up()
     gc.freeze()  # or a look at all that was loaded, a tenth of a second, falls into some round
-    return core, (core.info, core.tokenizer, core.info.max_num_seqs + config.max_queued)
+    return core, (core.info, core.tokenizer, core.info.max_num_seqs + core.info.max_queued)
 
 
 def _main(descriptor: int) -> int:

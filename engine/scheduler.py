@@ -264,6 +264,7 @@ class Scheduler:
             predicted_acceptance=plan.predicted_acceptance if plan else None,
             reselected=reselected,
             plain_tpt=request.plan.plain_tpt if request.plan else None,
+            copied=bool(work.copied),
         )
 
     def _event(

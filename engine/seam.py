@@ -68,6 +68,11 @@ class Engine(Protocol):
 
     def stats(self) -> EngineStats: ...
 
+    @property
+    def pid(self) -> int:
+        """The process that runs the model: this one, or one of its own."""
+        ...
+
     def add_listener(self, listener: Callable[[RoundReport], None]) -> None:
         """Call `listener` on the event loop's thread, once a round."""
         ...

@@ -196,6 +196,7 @@ class RequestRound(_Positional):
     predicted_acceptance: float | None
     reselected: str | None = None  # outcome of a re-decision made before this round: "changed", "kept", "plain"
     plain_tpt: float | None = None  # tokens per second that plain decoding was expected to bring instead
+    copied: bool = False  # drafted by copying from the expected answer: says nothing of the policy
 
 
 @dataclass(slots=True)  # made every round: frozen ones take three times as long
@@ -238,13 +239,15 @@ class EngineInfo:
     sampling_defaults: tuple[tuple[str, float], ...] = ()  # of the checkpoint, by SamplingParams field
     tool_format: str = ""  # how the chat template writes tool calls (`server.calls`); "": not at all
     thinks: bool = False  # reasoning between <think> tags
+    max_queued: int = 0  # requests that may wait beyond those that run
 
 
-def check_request(info: EngineInfo, request: GenerateRequest) -> None:
-    """Refuse a request that can never run. Raises RequestError and its kinds."""
+def check_request(info: EngineInfo, request: GenerateRequest, checked: tuple[int, ...] = ()) -> None:
+    """Refuse a request that can never run. `checked`: a prompt whose tokens are known to be valid. Raises RequestError
+    and its kinds."""
     if not request.prompt:
         raise RequestError("The prompt is empty.", param="prompt")
-    if min(request.prompt) < 0 or max(request.prompt) >= info.vocab_size:
+    if request.prompt is not checked and (min(request.prompt) < 0 or max(request.prompt) >= info.vocab_size):
         raise RequestError(f"Token ids lie between 0 and {info.vocab_size - 1}.", param="prompt")
     if request.draft_policy is not None and request.draft_policy not in info.policies:
         raise UnknownPolicyError(request.draft_policy, info.policies)

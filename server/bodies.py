@@ -34,7 +34,8 @@ def validated(kind: type[Model], body: dict[str, Any]) -> Model:
 
 def _from_validation(error: ValidationError, body: dict[str, Any]) -> APIError:
     """The 400 for pydantic's finding that lies deepest in the body: of a union's complaints, the most specific."""
-    found = [(_path(detail["loc"], body), detail) for detail in error.errors(include_url=False, include_input=False)]
+    details = error.errors(include_url=False, include_input=False)
+    found = [(_path(detail["loc"], body, detail["type"] == "missing"), detail) for detail in details]
     path, detail = max(found, key=lambda item: len(item[0]))
     param = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     if detail["type"] == "missing":
@@ -42,12 +43,13 @@ def _from_validation(error: ValidationError, body: dict[str, Any]) -> APIError:
     return invalid(f"Invalid value for '{param}': {detail['msg']}.", param)
 
 
-def _path(location: tuple[int | str, ...], body: Any) -> list[int | str]:
-    """The parts of an error's location that exist in the body; the others are names of union members."""
+def _path(location: tuple[int | str, ...], body: Any, missing: bool) -> list[int | str]:
+    """The parts of an error's location that exist in the body, but for what is missing; the others are names of union
+    members."""
     path: list[int | str] = []
     node = body
     for depth, part in enumerate(location):
-        if isinstance(node, dict) and (part in node or depth == len(location) - 1):
+        if isinstance(node, dict) and (part in node or (missing and depth == len(location) - 1)):
             path.append(part)
             node = node.get(part)
         elif isinstance(node, list) and isinstance(part, int) and part < len(node):

@@ -202,7 +202,11 @@ class HermesParser(_ToolParser):
 
     def finish(self) -> list[Delta]:
         rest = self._markers.rest()
-        return self._content(rest, self._closing) + self._unspaced(self._cut_off())
+        called = self._calls > 0 or (self._call is not None and self._call.named)
+        deltas = self._content(rest, self._closing) + self._unspaced(self._cut_off())
+        if self._spaces and not called:  # the end of a text without calls
+            deltas.append(Delta(content=self._spaces))
+        return deltas
 
     def _content(self, text: str, closing: bool) -> list[Delta]:
         """Content without the white space that surrounds calls."""

@@ -14,7 +14,7 @@ from server.errors import invalid
 from server.parsers import THINK_OPEN
 from server.replies import CHAT, Form
 from server.schemas import ChatCompletionRequest, Message, NamedTool, Prediction, TextPart, Tool
-from server.structured import answer_schema, calls_grammar, grammar_of
+from server.structured import answer_schema, calls_grammar, check_size, grammar_of
 from server.translate import Prepared, Translator
 
 
@@ -102,6 +102,8 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             if choice not in (None, "none", "auto"):
                 raise invalid("'tool_choice' needs 'tools'.", "tool_choice")
             return [], []
+        for index, tool in enumerate(request.tools):
+            check_size(tool.function.parameters, f"tools[{index}].function.parameters")
         if len({tool.function.name for tool in request.tools}) < len(request.tools):
             raise invalid("Two tools have the same name.", "tools")
         if choice == "none":
@@ -116,10 +118,12 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         return request.tools, request.tools if choice == "required" else []
 
     def _predicted(self, prediction: Prediction | None) -> tuple[int, ...]:
+        """Its tokens, no more than the context can hold."""
         if prediction is None:
             return ()
         content = prediction.content
-        tokens = self._encode(content if isinstance(content, str) else "".join(part.text for part in content))
+        text = content if isinstance(content, str) else "".join(part.text for part in content)
+        tokens = self._encode(text[: self._info.max_model_len * self._tokenizer.longest_token])
         known = next((i for i, token in enumerate(tokens) if token >= self._info.vocab_size), len(tokens))
         return tokens[: min(known, self._info.max_model_len)]
 

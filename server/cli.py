@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from engine.config import EngineConfig
 from engine.errors import EngineUnavailableError, KnapServeError
@@ -97,8 +100,22 @@ def _serve(args: argparse.Namespace) -> int:
     except OSError as error:
         print(f"knapserve: error: cannot listen on {config.host}:{config.port}: {error.strerror}", file=sys.stderr)
         return 1
-    with listener:
+    with listener, _ended_by_sigterm():
         return run(_engine(config, engine_config), config, listener)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Until the server has its own handler, SIGTERM ends the process, also where it is the first one of a container:
+    such a process only gets the signals that it asks for."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _engine(config: ServerConfig, engine_config: EngineConfig) -> Engine:

@@ -7,6 +7,7 @@ choice, each being a request to the engine, as in vLLM.
 
 from __future__ import annotations
 
+import os
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -101,9 +102,12 @@ class Metrics:
 
         self._policies = _PolicyMetrics(self.registry, tokens)
         self._policy_children: dict[str, _PolicyChildren] = {}
+        self._deciding_seconds = 0.0  # since plans were last decided anew
         self._children(engine.info.default_policy)
         self._engine_state(engine)
         ProcessCollector(registry=self.registry)
+        if engine.pid != os.getpid():
+            ProcessCollector("knapserve_engine", lambda: engine.pid, registry=self.registry)
         engine.add_listener(self.round)
 
     def _engine_state(self, engine: Engine) -> None:
@@ -116,7 +120,7 @@ class Metrics:
             ["pass"],
             registry=self.registry,
         )
-        self._draft_correction = self._verify_correction = 0.0
+        self._draft_correction = self._verify_correction = 1.0
         error.labels("draft").set_function(lambda: self._draft_correction)
         error.labels("verify").set_function(lambda: self._verify_correction)
         labels = ("file", "hardware", "dtype")
@@ -151,7 +155,9 @@ class Metrics:
         self.rejections.labels(*self._values, reason).inc()
 
     def round(self, report: RoundReport) -> None:
-        """Listener of the engine: one call per round, on the event loop's thread."""
+        """Listener of the engine: one call per round, on the event loop's thread. A report without rows is of none."""
+        if report.batched_tokens == 0:
+            return
         emitted = sum(part.emitted for part in report.rounds)
         self.generation_tokens.inc(emitted)
         self.iteration_tokens.observe(report.prompt_tokens + emitted)
@@ -175,10 +181,11 @@ class Metrics:
             # A round that also reads prompts is slower than any plan's prediction: it says nothing of the plan.
             pure = report.prompt_tokens == 0 and total > 0
             self._children(part.policy).observe(part, part.emitted / total if pure else None)
-        if report.search_seconds:
-            decided = next((part for part in report.rounds if part.reselected is not None), None)
-            if decided is not None:
-                self._children(decided.policy).reselection_seconds.observe(report.search_seconds)
+        self._deciding_seconds += report.search_seconds  # a search may take many rounds
+        decided = next((part for part in report.rounds if part.reselected is not None), None)
+        if decided is not None:
+            self._children(decided.policy).reselection_seconds.observe(self._deciding_seconds)
+            self._deciding_seconds = 0.0
 
     def _children(self, policy: str) -> _PolicyChildren:
         children = self._policy_children.get(policy)
@@ -215,7 +222,9 @@ class _PolicyMetrics:
         self.context = histogram("context_length", "Tokens of context, per round.", tokens)
         self.reselections = counter("reselections", "Plans decided anew, by outcome.", "outcome")
         self.reselection_seconds = histogram(
-            "reselection_seconds", "Seconds of rounds in which plans were decided anew, spent on that.", _ROUND
+            "reselection_seconds",
+            "Seconds spent on searching and deciding, per time that plans were decided anew.",
+            _ROUND,
         )
         self.fallbacks = counter("fallback", "Requests that went over to plain decoding.", "reason")
 
@@ -243,8 +252,10 @@ class _PolicyChildren:
     def observe(self, part: RequestRound, measured: float | None) -> None:
         """Count one request's round; `measured` is its rate in tokens per second, where that means something."""
         self._rounds.inc()
-        self._draft_length.observe(part.drafted)
         self._context.observe(part.context_length)
+        if part.copied:
+            return
+        self._draft_length.observe(part.drafted)
         if part.drafted:
             self._drafted.inc(part.drafted)
             self._accepted.inc(part.accepted)
@@ -286,6 +297,8 @@ class RequestMeter:
             self._add("cached_tokens", event.cached_tokens)
             metrics.prompt_tokens.inc(event.prompt_tokens)
             metrics.prompt_tokens_cached.inc(event.cached_tokens)
+            if event.rounds > 1:  # which came together
+                metrics.inter_token.observe(0.0, event.rounds - 1)
         elif event.token_ids:
             metrics.inter_token.observe((now - last) / event.rounds, event.rounds)
         if event.finish_reason is not None:

@@ -32,6 +32,7 @@ from server.translate import CompletionTranslator, Job, Translator
 
 # Longer bodies are parsed, rendered and tokenised in a thread: a hop costs about what 2,000 characters do.
 INLINE_BYTES = 2000
+_SLOW = (b"response_format", b"tools")  # grammars are made of these, by a library that is imported with the first
 
 # Nothing from elsewhere, nothing to elsewhere.
 _PAGE_POLICY = (
@@ -64,8 +65,16 @@ class Services:
         self.drain = Drain(engine, config.shutdown_timeout)
 
     def submit(self, job: Job, meter: RequestMeter) -> Generation:
-        """Hand a job to the engine. Raises APIError when it is not admitted."""
+        """Hand a job to the engine. Raises APIError when it is not admitted, all of it or nothing."""
+        info, stats = self.engine.info, self.engine.stats()
+        most, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
+        if job.choices > most:
+            self.metrics.rejected("invalid")
+            param = "n" if job.n > 1 else job.dialect.prompt_param
+            raise invalid(f"At most {most} choices fit the queue, and {job.choices} are asked for.", param)
         try:
+            if stats.ready and live + job.choices > most:
+                raise QueueFullError(max(live - info.max_num_seqs, 0))
             return Generation(self.engine, job.requests(), meter)
         except KnapServeError as error:
             self.metrics.rejected(_rejection(error))
@@ -115,7 +124,8 @@ async def _from_body(request: Request, make: Callable[[bytes], Made]) -> Made:
     media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if media_type != "application/json" and not media_type.endswith("+json"):
         raise invalid("The Content-Type must be application/json.")
-    return make(raw) if len(raw) <= INLINE_BYTES else await asyncio.to_thread(make, raw)
+    quick = len(raw) <= INLINE_BYTES and not any(name in raw for name in _SLOW)
+    return make(raw) if quick else await asyncio.to_thread(make, raw)
 
 
 async def _generate(request: Request, translator: Translator[Any]) -> Response:
@@ -123,7 +133,11 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
     services = _services(request)
     meter = RequestMeter(services.metrics, arrival=time.perf_counter())
     request.scope[FACTS] = meter.facts
-    job = await _from_body(request, translator.prepare)
+    try:
+        job = await _from_body(request, translator.prepare)
+    except (APIError, KnapServeError):
+        services.metrics.rejected("invalid")
+        raise
     meter.facts |= services.facts(job)
     generation = services.submit(job, meter)
     if job.stream:

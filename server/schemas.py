@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 MAX_STOP_STRINGS = 4
-
+MAX_STOP_CHARACTERS = 4096
 MAX_STOP_IDS = 128
 MAX_COUNT = 2**31 - 1
 MAX_BIASES = 1024
@@ -25,7 +25,7 @@ TokenId = Annotated[int, Field(ge=0)]
 StopTokenIds = Annotated[list[TokenId], Field(max_length=MAX_STOP_IDS, fail_fast=True)]
 Bias = Annotated[float, Field(ge=-100, le=100)]
 Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
-StopString = Annotated[str, Field(min_length=1)]
+StopString = Annotated[str, Field(min_length=1, max_length=MAX_STOP_CHARACTERS)]
 _TEXT = {"type": "string", "minLength": 1}
 _IDS = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}
 _LISTS = [{"type": "array", "items": items, "minItems": 1, "maxItems": MAX_PROMPTS} for items in (_TEXT, _IDS)]

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
@@ -16,6 +17,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from engine.logs import JSONFormatter
 from engine.seam import Engine
 from server.app import create_app
 from server.config import ServerConfig
@@ -50,7 +52,8 @@ class GracefulServer(uvicorn.Server):
     failure.
     """
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI, ready: str) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, ready: Callable[[], str]) -> None:
+        """`ready`: the line to print once it listens."""
         super().__init__(config)
         self._services: Services = app.state.services
         self._ready = ready
@@ -66,7 +69,7 @@ class GracefulServer(uvicorn.Server):
         except OSError:
             await self.lifespan.shutdown()
             raise
-        print(self._ready, flush=True)
+        print(self._ready(), flush=True)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Signal handler. Unlike the base class's it never raises the signal again: a drained process exits 0."""
@@ -121,10 +124,15 @@ def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulSer
     info = engine.info
     host = f"[{config.host}]" if ":" in config.host else config.host
     services: Services = app.state.services
-    ready = (
-        f"knapserve: serving {services.names[0]} on http://{host}:{port} (policy {info.default_policy}, "
-        f"device {info.device}, dtype {info.dtype}, profile {info.profile_file})"
-    )
+    url, model = f"http://{host}:{port}", services.names[0]
+    facts = {"policy": info.default_policy, "device": info.device, "dtype": info.dtype, "profile": info.profile_file}
+
+    def ready() -> str:
+        if config.log_format == "text":
+            return f"knapserve: serving {model} on {url} ({', '.join(f'{k} {v}' for k, v in facts.items())})"
+        record = {"name": log.name, "msg": f"serving {model} on {url}", "facts": {"model": model, "url": url, **facts}}
+        return JSONFormatter().format(logging.makeLogRecord({"levelname": "INFO", **record}))
+
     settings = uvicorn.Config(
         app,
         log_config=None,

@@ -39,7 +39,7 @@ def grammar_of(
     the prompt has opened the reasoning, which comes first and is free. Raises APIError naming `param`.
     """
     if schema is not None:
-        _check_size(schema, param)
+        check_size(schema, param)
     if calls is None and schema is not None and not thinking:
         return _validated(lambda: _library().grammar_from_json_schema(_plain(schema), overrides=_OPTIONS), param)
     rules = [] if calls is None else [calls]
@@ -59,11 +59,11 @@ def calls_grammar(kind: str, tools: Sequence[Tool], marker: Marker, *, parallel:
 
     Raises APIError.
     """
+    # Their sizes have been checked.
     key = "parameters" if kind == "llama3_json" else "arguments"
     rules = [f"call: {' | '.join(f'call_{index}' for index in range(len(tools)))}"]
     for index, tool in enumerate(tools):
         parameters = tool.function.parameters or _ANY
-        _check_size(parameters, f"tools[{index}].function.parameters")
         begin = json.dumps(f'{{"name": {json.dumps(tool.function.name)}, "{key}": ')
         # A rule of its own: references within the parameters mean the parameters.
         rules += [f'call_{index}: {begin} arguments_{index} "}}"', f"arguments_{index}: {_json(parameters)}"]
@@ -91,7 +91,8 @@ def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key != "x-guidance"}
 
 
-def _check_size(schema: Any, param: str) -> None:
+def check_size(schema: Any, param: str) -> None:
+    """Raises APIError naming `param` for a schema that is too large or too deep."""
     if len(json.dumps(schema)) > MAX_SCHEMA_CHARACTERS:
         raise invalid(f"A schema has at most {MAX_SCHEMA_CHARACTERS} characters.", param)
     if _depth(schema) > MAX_SCHEMA_DEPTH:

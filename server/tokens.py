@@ -24,10 +24,17 @@ class Tokens:
 
     def tokenize(self, raw: bytes) -> Tokenized:
         """Raises APIError, RequestError."""
-        request = validated(TokenizeRequest, read_object(raw))
+        body = read_object(raw)
+        if "chat_template" in body:
+            raise invalid("'chat_template' is not supported yet.", "chat_template")
+        request = validated(TokenizeRequest, body)
         self._check_model(request.model)
         if (request.prompt is None) == (request.messages is None):
             raise invalid("Either 'prompt' or 'messages' is tokenised.", "prompt")
+        if request.continue_final_message and body.get("add_generation_prompt"):
+            raise invalid(
+                "'add_generation_prompt' and 'continue_final_message' exclude each other.", "continue_final_message"
+            )
         if request.messages is not None:
             text = self._chat.render(
                 request.messages,

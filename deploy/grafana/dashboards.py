@@ -379,7 +379,7 @@ SPECULATION = Dashboard(
                 ),
                 lines(
                     "Cost of a reselection",
-                    "Mean seconds in which a plan was decided anew; and the share of all round time (right).",
+                    "Mean seconds of searching and deciding for each; their share of all round time (right).",
                     "s",
                     Query(mean("knapserve_reselection_seconds"), "one"),
                     Query(
@@ -406,6 +406,13 @@ SPECULATION = Dashboard(
                     "Seconds since the engine showed that it lives. Beyond --heartbeat-timeout /health says 503.",
                     "s",
                     Query(panels.selector("knapserve_heartbeat_age_seconds"), "{{instance}}"),
+                ),
+                lines(
+                    "Memory",
+                    "Resident memory of the engine's process, which holds model and cache, and of the server's.",
+                    "bytes",
+                    Query(panels.selector("knapserve_engine_process_resident_memory_bytes"), "engine {{instance}}"),
+                    Query(panels.selector("process_resident_memory_bytes"), "server {{instance}}"),
                 ),
                 panels.table(
                     "Latency profile in use",

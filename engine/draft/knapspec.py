@@ -143,6 +143,8 @@ class KnapSpec:
             self._era += 1
         company = _Company(views, others)
         found = self._search(company)
+        if company.size > 1 and self._config.knapspec_batch == "independent":
+            return self._independent(views, found)
         choice = self._choice(company)
         if choice.plan.gamma == 0 and self._trial_due():
             self._begin_trial(company)
@@ -159,6 +161,16 @@ class KnapSpec:
         self._recorder = self._next_to_search(views)
         self._promise = _Promise(plan, trust, company.size)
         return [plan] * len(views)
+
+    def _independent(self, views: Sequence[View], found: _Found | None) -> list[Plan]:
+        """What each would draft with alone, for comparisons: without trials and trust, which are about one choice."""
+        plans = [self._choice(_Company([view], ())).plan for view in views]
+        if found is not None:
+            useful = any(plan.gamma and plan.variants in found.added for plan in plans)
+            self._budget.done(found.seconds, ignorant=found.ignorant, useful=useful)
+        self._recorder = self._next_to_search(views)
+        self._promise = None
+        return plans
 
     def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Plan | None:
         """Plain decoding of one request for which nothing is due, most of the time: its rounds are the shortest."""

@@ -16,6 +16,7 @@ import platform
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
@@ -263,4 +264,6 @@ def _name(command: Sequence[str]) -> str:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    print("native kernels: ready" if library() else "native kernels: none")
+    found = library()
+    print("native kernels: ready" if found else "native kernels: none")
+    sys.exit(found is None and "--required" in sys.argv)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ import httpx
 import openai
 import pytest
 from harness import TEXT_PATH, sse
-from serving import DTYPE, MODEL, PATIENCE, Process, until
+from serving import DTYPE, MODEL, PATIENCE, Process, command, until
 
 from profiles import store
 
@@ -95,16 +96,30 @@ def test_sigterm_finishes_what_it_can_and_ends_the_rest(second: Process) -> None
         httpx.get(f"{second.url}/health")
 
 
-def engine_of(process: Process) -> int:
-    """The process id of the server's engine."""
-    (found,) = (
+def engine_of(server: int) -> int | None:
+    """The process id of a server's engine, once there is one."""
+    found = [
         int(folder.name)
         for folder in Path("/proc").iterdir()
         if folder.name.isdecimal()
         and (status := folder / "stat").exists()
-        and status.read_text().rpartition(")")[2].split()[1] == str(process.popen.pid)
-    )
-    return found
+        and status.read_text().rpartition(")")[2].split()[1] == str(server)
+    ]
+    return found[0] if found else None
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")
+def test_sigterm_while_the_model_loads_ends_both_processes(tmp_path: Path) -> None:
+    """By a handler of its own: the first process of a container gets no signal that it does not ask for."""
+    arguments = command("serve", "--port", "0", "--profile-dir", str(tmp_path))
+    with subprocess.Popen(**arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        until(lambda: engine_of(server.pid) is not None, "its engine's process")
+        engine = engine_of(server.pid)
+        server.send_signal(signal.SIGTERM)
+        said, complained = server.communicate(timeout=PATIENCE)
+    assert server.returncode == 128 + signal.SIGTERM
+    assert (said, complained) == ("", "")
+    assert not Path(f"/proc/{engine}").exists()
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")
@@ -118,7 +133,12 @@ def test_an_engine_that_dies_leaves_nobody_hanging(profile_dir: Path, tmp_path: 
             beginning = next(raw)
             whole = pool.submit(httpx.post, f"{process.url}{TEXT_PATH}", json=endless | {"stream": False}, timeout=60)
             until(lambda: process.metrics().total("vllm:num_requests_running") == 2, "both to run")
-            os.kill(engine_of(process), signal.SIGKILL)
+            engine = engine_of(process.popen.pid)
+            assert engine is not None
+            resident = process.metrics().total("knapserve_engine_process_resident_memory_bytes")
+            pages = int(Path(f"/proc/{engine}/statm").read_text().split()[1])
+            assert 0.5 < resident / (pages * os.sysconf("SC_PAGE_SIZE")) < 2, "of the process that holds the model"
+            os.kill(engine, signal.SIGKILL)
             *_, error, done = sse(beginning + b"".join(raw))
             reply = whole.result()
         assert done == "[DONE]"

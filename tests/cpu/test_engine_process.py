@@ -222,19 +222,28 @@ def test_messages_wait_their_turn_while_the_child_is_busy() -> None:
         child = subprocess.Popen(["true"])
         engine = EngineProcess(SimpleNamespace(child=child, channel=Channel(ours)), SetClock(), None, None, 8)  # type: ignore[arg-type]
         with theirs:
-            for message in ("first", long, "last"):
+            for message in ("first", long, replace(long, id="as long"), "last"):
                 engine._send(message)
-            assert engine._unsent, "more than a socket has room for"
+            await asyncio.sleep(0)
+            size = len(engine._unsent)
+            engine._send("later")
+            await asyncio.sleep(0)
+            assert size > 1 << 20, "more than a socket has room for"
             end, got = Channel(theirs), []
-            while len(got) < 3:
+            while len(got) < 2:
                 got += await asyncio.to_thread(end.receive)
             engine._close()
             engine._send("nobody is there")
+            await asyncio.sleep(0)
             assert not engine._unsent
+            assert size < 1.1 * len(pickle.dumps(long)), "a prompt that is shared is written once"
         child.wait()
         return got
 
-    assert asyncio.run(asyncio.wait_for(test(), PATIENCE)) == ["first", long, "last"]
+    assert asyncio.run(asyncio.wait_for(test(), PATIENCE)) == [
+        ["first", long, replace(long, id="as long"), "last"],
+        ["later"],
+    ]
 
 
 @pytest.mark.parametrize("loaded", [False, True])

@@ -17,7 +17,7 @@ from engine.draft.base import Plan, RoundOutcome, View
 from engine.draft.costs import CostModel
 from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
-from engine.draft.library import Library
+from engine.draft.library import Choice, Library
 from engine.draft.tpt import AcceptanceCounts
 from engine.errors import ConfigError
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
@@ -216,6 +216,22 @@ def test_requests_together_are_asked_once_and_draft_alike(model: LoadedModel, id
     answer(core, ids[:6], replace(GREEDY, ignore_eos=True), ["knapspec", "knapspec", "layerskip"], concurrency=6)
     assert all(plans == 1 for _, _, plans in asked)
     assert (4, 2, 1) in asked
+
+
+def test_independent_requests_draft_with_what_each_chooses(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core, policy = core_with(model, EngineConfig(knapspec_batch="independent"))
+    priced: list[int] = []
+    best = policy.library.best
+
+    def spy(contexts: Sequence[int], *facts: Any) -> Choice:
+        priced.append(len(contexts))
+        return best(contexts, *facts)
+
+    policy.library.best = spy  # type: ignore[method-assign]
+    together = answer(core, ids[:4], replace(GREEDY, ignore_eos=True), ["knapspec"], concurrency=4)
+    assert set(priced) == {1}, "each as if it were alone"
+    assert len(priced) > 1
+    assert together == answer(core, ids[:4], replace(GREEDY, ignore_eos=True), ["none"], concurrency=4)
 
 
 def test_marginal_prices(model: LoadedModel) -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from engine.build import _container_cores
 from engine.model.spec import parse_spec
 from engine.model.weights import expected_tensors
 
@@ -81,3 +82,22 @@ def test_memory_is_that_of_the_weights(tmp_path: Path, tied: bool, stored: str, 
     assert after <= 1.05 * weights + (1 << 24)
     cast = 2 * spec.vocab * spec.hidden if (stored, dtype) == ("float32", "bfloat16") else 0
     assert peak <= 1.15 * weights + cast + (1 << 24)
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({}, []),
+        ({"cpu.max": "max 100000\n"}, []),
+        ({"cpu.max": "250000 100000\n"}, [2]),
+        ({"cpu.max": "50000 100000\n"}, [0]),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, []),
+        ({"cpu/cpu.cfs_quota_us": "400000\n", "cpu/cpu.cfs_period_us": "100000\n"}, [4]),
+    ],
+)
+def test_a_containers_share_of_the_processor_is_known(tmp_path: Path, files: dict[str, str], cores: list[int]) -> None:
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert list(_container_cores(tmp_path)) == cores

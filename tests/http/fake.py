@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
@@ -32,6 +33,7 @@ INFO = EngineInfo(
     policies=("knapspec", "none"),
     profile_file="fake.json",
     profile_hardware="abacus",
+    max_queued=1000,
 )
 SPECULATION = SpeculationStats("knapspec", 2, 6, 4, 2.5, 4 / 6, 3.0, 2.0, 1, 50.0, 60.0)
 
@@ -78,6 +80,7 @@ class FakeEngine:
     """Sends `script`, one token a piece, to every request. With `gated`, each token waits for `release`."""
 
     info = INFO
+    pid = os.getpid()
 
     def __init__(self, script: tuple[str, ...] = ("Hel", "lo"), *, capacity: int = 100, gated: bool = False) -> None:
         self.script, self.capacity = script, capacity

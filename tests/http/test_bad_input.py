@@ -111,6 +111,8 @@ COMMON = [
     ({"stop_token_ids": [-1]}, "stop_token_ids[0]"),
     ({"stop_token_ids": [1] * 129}, "stop_token_ids"),
     ({"stop_token_ids": 1}, "stop_token_ids"),
+    ({"stop": {}}, "stop"),
+    ({"stop": "x" * 4097}, "stop"),
     ({"min_tokens": -1}, "min_tokens"),
     ({"min_tokens": 5, "max_tokens": 4}, "min_tokens"),
     ({"skip_special_tokens": 1}, "skip_special_tokens"),
@@ -127,7 +129,17 @@ COMMON = [
     ({"response_format": schema_format(deep(80))}, "response_format"),
     ({"response_format": schema_format({}, name="a b")}, "response_format.json_schema.name"),
 ]
+
+
+def tool(**parameters: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": "f", "parameters": parameters}}
+
+
 CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
+    ({"messages": [{"role": "user", "content": {"a": 1}}]}, "messages[0].content"),
+    ({"tool_choice": {"type": "allowed_tools"}, "tools": [tool()]}, "tool_choice.type"),
+    ({"tool_choice": {"type": "function"}, "tools": [tool()]}, "tool_choice.function"),
+    ({"tools": [tool(description="x" * 70_000)]}, "tools[0].function.parameters"),
     ({"messages": None}, "messages"),
     ({"messages": []}, "messages"),
     ({"messages": "Hi"}, "messages"),
@@ -315,6 +327,15 @@ def test_unknown_fields_are_ignored_with_one_warning_each(caplog: pytest.LogCapt
         assert [reply.status_code for reply in asks(FakeEngine(), request, request)] == [200, 200]
     assert len([record for record in caplog.records if "flavour" in record.getMessage()]) == 1
     assert len([record for record in caplog.records if "colour" in record.getMessage()]) == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "keyword"),
+    [({"type": "array", "uniqueItems": True}, "uniqueItems"), ({"type": "strange"}, "strange")],
+)
+def test_what_a_schema_may_not_ask_for_is_named(schema: dict[str, Any], keyword: str) -> None:
+    reply = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | {"response_format": schema_format(schema)})
+    assert keyword in reply.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(("path", "body"), [(CHAT_PATH, CHAT), (TEXT_PATH, TEXT)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -116,6 +117,21 @@ def test_a_queue_that_fills_midway_cancels_what_was_submitted(streamed: bool) ->
     assert int(reply.headers["retry-after"]) == 3
     assert [request.id for request in engine.submitted] == engine.cancelled
     assert len(engine.cancelled) == 2
+
+
+def test_choices_that_do_not_fit_the_queue_are_refused_before_any_is_begun() -> None:
+    engine = FakeEngine()
+    engine.info = replace(engine.info, max_num_seqs=2, max_queued=1)
+    never = ask(engine, "POST", CHAT_PATH, json=CHAT | {"n": 4})
+    assert (never.status_code, never.json()["error"]["param"]) == (400, "n")
+    never = ask(engine, "POST", TEXT_PATH, json=TEXT | {"prompt": ["a", "b", "c", "d"]})
+    assert (never.status_code, never.json()["error"]["param"]) == (400, "prompt")
+    engine.running = {"another"}
+    later = ask(engine, "POST", CHAT_PATH, json=CHAT | {"n": 3})
+    assert (later.status_code, later.json()["error"]["code"]) == (429, "queue_full")
+    assert int(later.headers["retry-after"]) > 0
+    assert not engine.submitted
+    assert ask(engine, "POST", CHAT_PATH, json=CHAT | {"n": 2}).status_code == 200
 
 
 def test_unexpected_errors_are_logged_but_not_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -13,6 +13,7 @@ from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 
 from engine.logs import JSONFormatter, TextFormatter
 from server.config import ServerConfig
+from server.serve import build_server
 
 
 @pytest.fixture
@@ -80,6 +81,20 @@ def test_json_lines_hold_facts_and_tracebacks() -> None:
     assert (entry["level"], entry["logger"], entry["message"]) == ("info", "knapserve.access", "POST /x")
     assert entry["time"].endswith("Z")
     assert "ValueError: broken" in entry["exception"]
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_the_line_at_the_start_says_what_is_served(style: str) -> None:
+    line = build_server(FakeEngine(), ServerConfig(log_format=style), 8000)._ready()
+    facts = {"policy": "knapspec", "device": "cpu", "dtype": "float32", "profile": "fake.json"}
+    if style == "json":
+        entry = json.loads(line)
+        assert (
+            entry.items() >= {**facts, "model": "fake/model", "url": "http://127.0.0.1:8000", "level": "info"}.items()
+        )
+    else:
+        assert all(f"{name} {value}" in line for name, value in facts.items())
+        assert line.startswith("knapserve: serving fake/model on http://127.0.0.1:8000 (")
 
 
 def test_text_lines_quote_what_is_not_one_word() -> None:

@@ -102,19 +102,53 @@ def test_what_decisions_cost_and_prices_are_corrected_by() -> None:
     fell = RequestRound("a", "knapspec", 3, 4, 2, 4, 9, 5, 4, 60.0, 0.75, "plain", plain_tpt=40.0)
     quiet = replace(fell, accepted=0, reselected=None)
     report = RoundReport((), (fell, quiet), 2, 0, 0.5, 8, 0, 0.25, 0.25, 0.125, 0.0, 0, 0, 0, 1.5, 0.75)
-    for one in (report, replace(report, rounds=(quiet,)), replace(report, search_seconds=0.0)):
+    nobody = RoundReport((), (), 0, 0, 0.0, 0, 0, 0.0, 0.0, 0.0, 0.0)  # requests were cancelled: no round was run
+    for one in (report, replace(report, rounds=(quiet,)), replace(report, search_seconds=0.0), nobody):
         metrics.round(one)
     found = samples(metrics.exposition().decode())
     policy = ("policy", "knapspec")
     assert found["knapserve_profile_error_ratio", (("pass", "draft"),)] == 1.5
+    assert found["knapserve_round_seconds_count", (("phase", "draft"),)] == 3
     assert found["knapserve_profile_error_ratio", (("pass", "verify"),)] == 0.75
     for name, mean in {"tpt_predicted": 60, "tpt_plain": 40}.items():
         assert found[f"knapserve_{name}_sum", (policy,)] == mean * found["knapserve_tpt_measured_count", (policy,)] > 0
-    assert found["knapserve_reselection_seconds_sum", (policy,)] == 0.125
-    assert found["knapserve_reselection_seconds_count", (policy,)] == 1
+    # The search of the second round, which brought no decision, belongs to that of the third.
+    assert found["knapserve_reselection_seconds_sum", (policy,)] == 0.25
+    assert found["knapserve_reselection_seconds_count", (policy,)] == 2
     assert found["knapserve_fallback_total", (policy, ("reason", "slower_than_plain"))] == 2
     per_position = [vllm(found, "spec_decode_num_accepted_tokens_per_pos_total", position=str(i)) for i in range(3)]
     assert per_position == [2, 2, 0]
+
+
+def test_what_is_copied_says_nothing_of_the_policy() -> None:
+    metrics = Metrics(FakeEngine(), "fake/model")
+    copied = RequestRound("a", "knapspec", 5, 4, 4, 0, 9, 0, 0, None, None, copied=True)
+    metrics.round(RoundReport((), (copied,), 1, 0, 0.5, 5, 0, 0.0, 0.25, 0.0, 0.0))
+    found = samples(metrics.exposition().decode())
+    assert vllm(found, "spec_decode_num_accepted_tokens_total") == 4
+    policy = (("policy", "knapspec"),)
+    assert found["knapserve_rounds_total", policy] == 1
+    for name in ("draft_tokens_total", "accepted_tokens_total", "draft_length_count", "tpt_measured_count"):
+        assert found[f"knapserve_{name}", policy] == 0
+
+
+def test_clients_cannot_add_series() -> None:
+    engine = FakeEngine()
+    before = scrape(engine, (CHAT_PATH, CHAT))[1].keys()
+    bodies: list[tuple[str, dict[str, Any]]] = [
+        (CHAT_PATH, CHAT | {name: f"made up {i}"})
+        for i in range(5)
+        for name in ("model", "draft_policy", "user", f"field{i}")
+    ]
+    replies, found = scrape(engine, *bodies)
+    assert {reply.status_code for reply in replies} == {200, 400, 404}
+    assert found.keys() == before
+
+
+def test_prices_are_right_until_something_else_was_seen() -> None:
+    _, found = scrape(FakeEngine())
+    assert found["knapserve_profile_error_ratio", (("pass", "draft"),)] == 1.0
+    assert found["knapserve_profile_error_ratio", (("pass", "verify"),)] == 1.0
 
 
 def test_gauges_show_the_present() -> None:
@@ -133,6 +167,8 @@ def test_gauges_show_the_present() -> None:
 def test_refusals_and_failures_are_counted() -> None:
     _, found = scrape(FakeEngine(capacity=1), (CHAT_PATH, CHAT | {"n": 2}))
     assert vllm(found, "admission_rejections_total", reason="queue_full") == 1
+    _, found = scrape(FakeEngine(), (CHAT_PATH, CHAT | {"n": 0}), (TEXT_PATH, TEXT | {"max_tokens": 10**6}))
+    assert vllm(found, "admission_rejections_total", reason="invalid") == 2
     engine = FakeEngine()
     engine.fail_at = (1, EngineDeadError("x"))
     _, found = scrape(engine, (CHAT_PATH, CHAT | {"n": 2}))

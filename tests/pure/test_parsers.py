@@ -142,6 +142,13 @@ def test_nothing_depends_on_the_cuts(data: st.DataObject) -> None:
     assert parsed(make, pieces) == parsed(make, [text]) == parsed(make, list(text))
 
 
+@given(st.text(st.sampled_from("ab <>tool_c/\n \t{}[]"), max_size=30), st.sampled_from([None, "hermes", "mistral"]))
+def test_a_text_without_calls_comes_back_as_it_was(text: str, tools: str | None) -> None:
+    """But for what is a marker by chance."""
+    if not any(marker in text for marker in ("<tool_call>", "</tool_call>", "[TOOL_CALLS]")):
+        assert parsed(maker(tools, reasoning=tools is None), list(text))[0] == text
+
+
 def test_arguments_are_passed_on_as_they_come() -> None:
     parser = HERMES()
     seen = ""
