@@ -153,6 +153,6 @@ def make_processor(
 ) -> LogitsProcessor | None:
     """What a request needs; None if its logits stay as they are. `match` begins a grammar."""
     grammar = match(sampling.grammar) if match and sampling.grammar is not None else None
-    if needs_history(sampling) or sampling.logit_bias or sampling.min_tokens or grammar:
+    if sampling.edits_logits:
         return LogitsProcessor(sampling, prompt, end_ids, grammar)
     return None

@@ -195,7 +195,7 @@ class Scheduler:
                 rounds.append(self._account(request, work, output))
                 events.append(self._event(request, pieces, rounds[-1], work, output))
             if request.processor is not None and (why := request.processor.failed):
-                events[-1] = ErrorEvent(request.id, why, "response_format")
+                events[-1] = ErrorEvent(request.id, why, request.sampling.grammar_param)
                 self._retire(request, FinishReason.CANCELLED)
                 continue
             self.blocks.seal(request.slab, request.tokens, request.computed)

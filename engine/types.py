@@ -48,6 +48,7 @@ class SamplingParams:
     repetition_penalty: float = 1.0
     logit_bias: tuple[tuple[int, float], ...] = ()  # (token id, added to its logit)
     grammar: str | None = None  # what llguidance takes; the answer is of it
+    grammar_param: str = "response_format"  # what asked for it
     logprobs: int | None = None  # alternatives to report beside each token; None: no log-probabilities at all
     prompt_logprobs: bool = False  # of the prompt's tokens too; they are not taken from the prefix cache then
     skip_special_tokens: bool = True  # in the text
@@ -58,6 +59,12 @@ class SamplingParams:
     @property
     def greedy(self) -> bool:
         return self.temperature == 0.0
+
+    @property
+    def edits_logits(self) -> bool:
+        """Whether penalties, bias, a least length or a grammar change the model's distribution."""
+        penalties = self.presence_penalty, self.frequency_penalty, self.repetition_penalty - 1.0
+        return any(penalties) or bool(self.logit_bias or self.min_tokens or self.grammar is not None)
 
     @property
     def truncates(self) -> bool:

@@ -40,13 +40,8 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         calls = None
         if tools and (forced or schema is not None):
             calls = calls_grammar(self._tool_format, forced or tools, self._marker, parallel=parallel)
-        grammar = grammar_of(
-            schema,
-            calls,
-            thinking=thinking,
-            optional=not forced,
-            param="tools" if forced else "response_format",
-        )
+        param = "tools" if forced else "response_format"
+        grammar = grammar_of(schema, calls, thinking=thinking, optional=not forced, param=param)
         form = Form(
             CHAT,
             (),
@@ -64,6 +59,7 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             form,
             logprobs=(request.top_logprobs or 0) if request.logprobs else None,
             grammar=grammar,
+            grammar_param=param,
             predicted=self._predicted(request.prediction),
             special_markers=bool(tools) and self._tool_format == "mistral",
         )

@@ -58,9 +58,10 @@ def completion_logprobs(found: Sequence[TokenLogprobs], names: TokenNames, offse
     }
 
 
-def prompt_logprobs(first: int, found: Sequence[TokenLogprobs], names: TokenNames) -> dict[str, Any]:
-    """`choices[].logprobs` of an echoed prompt. Of its first token there are none: nothing comes before it."""
+def prompt_logprobs(first: int, found: Sequence[TokenLogprobs], names: TokenNames, echo: str) -> dict[str, Any]:
+    """`choices[].logprobs` of an echoed prompt. Of its first token there are none: nothing comes before it. The text
+    may be without it, where a tokenizer has put it there."""
     name = names.text(first)
-    rest = completion_logprobs(found, names, len(name))
+    rest = completion_logprobs(found, names, len(name) if echo.startswith(name) else 0)
     head = {"tokens": name, "token_logprobs": None, "top_logprobs": None, "text_offset": 0}
     return {key: [value, *rest[key]] for key, value in head.items()}

@@ -216,7 +216,7 @@ class _Choice:
         if form.names is None or not form.scored_from:
             return {}
         first = form.scored_from[self.index // form.n]
-        return {"logprobs": prompt_logprobs(first, event.prompt_logprobs, form.names)}
+        return {"logprobs": prompt_logprobs(first, event.prompt_logprobs, form.names, self.echo)}
 
     @property
     def _thinking(self) -> bool:

@@ -93,6 +93,7 @@ class Prepared:
     form: Form  # without what is the same everywhere
     logprobs: int | None = None  # alternatives to show; None: no log-probabilities
     grammar: str | None = None
+    grammar_param: str = "response_format"
     predicted: tuple[int, ...] = ()
     special_markers: bool = False  # tool calls are marked by special tokens, which the text has to show
 
@@ -158,6 +159,7 @@ class Translator(ABC, Generic[Kind]):
             sampling=replace(
                 sampling,
                 grammar=prepared.grammar,
+                grammar_param=prepared.grammar_param,
                 logprobs=prepared.logprobs,
                 prompt_logprobs=bool(form.scored_from),
                 predicted=prepared.predicted,

@@ -12,6 +12,8 @@ import pytest
 from fake import INFO, SPECULATION, ByteTokenizer, FakeEngine
 from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
+from engine.types import TokenLogprobs
+from server.logprobs import TokenNames, prompt_logprobs
 from server.schemas import ChatCompletion, Completion
 from server.translate import choice_seed
 
@@ -317,3 +319,11 @@ def test_long_bodies_are_answered_alike() -> None:
 
 def test_figures_cover_the_contract() -> None:
     assert set(FIGURES) == set(SPECULATION.__dataclass_fields__)
+
+
+def test_offsets_of_an_echo_are_those_of_the_text() -> None:
+    """Which is without the token that the tokenizer has put before it."""
+    names = TokenNames(ByteTokenizer())
+    found = [TokenLogprobs(token, -1.0) for token in b"Hi"]
+    assert prompt_logprobs(1, found, names, "Hi")["text_offset"] == [0, 0, 1]
+    assert prompt_logprobs(ord("H"), found[1:], names, "Hi")["text_offset"] == [0, 1]

@@ -1,0 +1,104 @@
+"""Every parameter under a knapspec that never gives drafting up: the text is that of plain decoding (METHODS 0)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from serving import MODEL, Process
+from test_openai_client import SAMPLED, STORY, figures, ids_of, messages
+from test_openai_parameters import TIME, WEATHER
+
+HI, ASK = "Hi", "What is the weather in Bern for 3 days?"
+NAME, AGES = {"type": "string", "maxLength": 12}, {"type": "array", "items": {"type": "integer"}}
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": NAME, "ages": AGES},
+    "required": ["name", "ages"],
+    "additionalProperties": False,
+}
+STRICT = {"type": "json_schema", "json_schema": {"name": "person", "strict": True, "schema": SCHEMA}}
+TOOLS: dict[str, Any] = {"tools": [WEATHER, TIME]}
+
+# prompt, parameters; each changes what is said
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "presence": (STORY, {"presence_penalty": 1.5}),
+    "frequency": (STORY, {"frequency_penalty": 1.2}),
+    "repetition": (STORY, {"repetition_penalty": 1.3}),
+    "bias": (STORY, {"logit_bias": dict.fromkeys(map(str, ids_of(" a the was to")), -100)}),
+    "min_tokens": (HI, {"min_tokens": 50}),
+    "ignore_eos": (HI, {"ignore_eos": True}),
+    "special tokens": (HI, {"ignore_eos": True, "skip_special_tokens": False}),
+    "stop": (STORY, {"stop": [" a "]}),
+    "stop, shown": (STORY, {"stop": [" a "], "include_stop_str_in_output": True}),
+    "stop_token_ids": (STORY, {"stop_token_ids": [13, 14, 15, 16]}),
+    "choices": (STORY, {"n": 3}),
+    "logprobs": (STORY, {"logprobs": True, "top_logprobs": 2}),
+    "prediction": (
+        STORY,
+        {"prediction": {"type": "content", "content": "Once there was a kind dog. It went to"}},
+    ),
+    "object": (STORY, {"response_format": {"type": "json_object"}}),
+    "strict schema": (STORY, {"response_format": STRICT}),
+    "forced tool": (ASK, TOOLS | {"tool_choice": "required"}),
+    "named tool": (STORY, TOOLS | {"tool_choice": {"type": "function", "function": {"name": "get_time"}}}),
+}
+SAME = {"choices", "logprobs", "prediction"}  # which change nothing of the greedy text
+
+
+@pytest.fixture(scope="module")
+def eager(profile_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[openai.OpenAI]:
+    flags = ("--knapspec-min-skip", "0.3", "--knapspec-max-skip", "0.6", "--profile-dir", str(profile_dir))
+    process = Process(tmp_path_factory.mktemp("eager") / "stderr", *flags)
+    with process.client() as client:
+        yield client
+    process.close()
+    assert "Traceback" not in process.log
+
+
+def answers(client: openai.OpenAI, policy: str, prompt: str, parameters: dict[str, Any]) -> tuple[list[Any], int]:
+    """What every choice says, with its log-probabilities and calls, and how many tokens were drafted."""
+    reply = client.post(
+        "/chat/completions",
+        cast_to=dict[str, Any],
+        body={"model": MODEL, "messages": messages(prompt), "max_tokens": 64, "draft_policy": policy, **parameters},
+    )
+    said = []
+    for choice in reply["choices"]:
+        calls = [call["function"] for call in choice["message"].get("tool_calls", ())]
+        said.append((choice["message"]["content"], calls, choice["finish_reason"], choice["logprobs"]))
+    metrics = [choice.get("metrics") or reply["metrics"] for choice in reply["choices"]]
+    return said, sum(one["speculative_decoding"]["num_draft_tokens"] for one in metrics)
+
+
+@pytest.mark.parametrize("sampling", [{"temperature": 0}, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_text_is_that_of_plain_decoding(eager: openai.OpenAI, name: str, sampling: dict[str, Any]) -> None:
+    prompt, parameters = CASES[name]
+    plain, undrafted = answers(eager, "none", prompt, parameters | sampling)
+    drafted, tokens = answers(eager, "knapspec", prompt, parameters | sampling)
+    assert [choice[:3] for choice in drafted] == [choice[:3] for choice in plain]
+    for one, other in zip(drafted, plain, strict=True):
+        if one[3] is not None:
+            ours, theirs = one[3]["content"], other[3]["content"]
+            assert [entry["token"] for entry in ours] == [entry["token"] for entry in theirs]
+            assert [entry["logprob"] for entry in ours] == pytest.approx([e["logprob"] for e in theirs], abs=1e-3)
+    assert tokens > 0
+    assert undrafted == 0 or name == "prediction"
+    if sampling["temperature"] == 0:
+        free, _ = answers(eager, "none", prompt, sampling)
+        assert (plain[0][:2] == free[0][:2]) == (name in SAME), "the parameter shows in what is said"
+
+
+def test_an_echo_under_drafting(eager: openai.OpenAI) -> None:
+    options: Any = {"model": MODEL, "prompt": "Once upon a time", "max_tokens": 40, "echo": True, "temperature": 0}
+    plain, drafted = (
+        eager.completions.create(**options, logprobs=1, extra_body={"draft_policy": policy, "ignore_eos": True})
+        for policy in ("none", "knapspec")
+    )
+    assert drafted.choices[0].text == plain.choices[0].text
+    assert plain.choices[0].text.startswith("Once upon a time")
+    assert figures(drafted)["num_draft_tokens"] > 0
