@@ -17,6 +17,9 @@ from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.grammar import GrammarMatcher, Grammars, vocabulary
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams, TokenEvent
+from server.calls import TOOL_FORMATS, make_parser
+from server.schemas import Function, Tool
+from server.structured import calls_grammar, grammar_of
 
 SCHEMA = {
     "type": "object",
@@ -224,3 +227,67 @@ def test_a_tokenizer_with_more_tokens_than_the_model_has(core: EngineCore) -> No
     size = core.tokenizer.backend.get_vocab_size() - 2
     matcher = Grammars(vocabulary(core.tokenizer.backend, size, core.info.eos_token_ids)).begin(WORDS)
     assert matcher.allowed(()).shape[0] >= size
+
+
+def tool(name: str, **properties: object) -> Tool:
+    schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+    return Tool(type="function", function=Function(name=name, parameters=schema))
+
+
+TOOLS = [
+    tool("weather", city={"enum": ["Bern", "Rom"]}, days={"type": "integer", "minimum": 1, "maximum": 9}),
+    tool("time"),
+]
+
+
+@pytest.mark.parametrize("thinking", [False, True])
+@pytest.mark.parametrize("parallel", [False, True])
+@pytest.mark.parametrize("kind", TOOL_FORMATS)
+def test_calls_that_a_grammar_allows_are_read_as_calls(
+    core: EngineCore, grammars: Grammars, kind: str, parallel: bool, thinking: bool
+) -> None:
+    """Whatever the model would say, what the grammar lets through is what the parser of the format takes for calls."""
+
+    def marker(text: str) -> str:
+        token = core.tokenizer.added_id(text)
+        return json.dumps(text) if token is None else f"<[{token}]>"
+
+    rules = calls_grammar(kind, TOOLS, marker, parallel=parallel)
+    grammar = grammar_of(None, rules, thinking=thinking, optional=False, param="tools")
+    assert grammar is not None
+    most = 0
+    for seed in range(10):
+        random, matcher = Random(seed), grammars.begin(grammar)
+        said = core.tokenizer.encode("so </think>", add_special_tokens=False) if thinking else []
+        for token in said:
+            assert matcher.allows(token, [])
+            matcher.advance((token,))
+        while not matcher.stopped and len(said) < 400:
+            allowed = matcher.allowed(()).nonzero()[:, 0].tolist()
+            ends = [token for token in allowed if token in core.info.eos_token_ids]
+            token = ends[0] if ends and random.random() < 0.2 else random.choice(allowed)
+            if token in core.info.eos_token_ids:
+                break
+            matcher.advance((token,))
+            said.append(token)
+        text = core.tokenizer.decode(said)
+        parser = make_parser(kind, reasoning=thinking, thinking=thinking, names=frozenset({"weather", "time"}))
+        assert parser is not None
+        deltas = [*parser.push(text), *parser.finish()]
+        assert "".join(delta.content for delta in deltas).strip() == ""
+        calls: dict[int, list[str]] = {}
+        for delta in deltas:
+            if delta.call is not None:
+                call = calls.setdefault(delta.call, [delta.name or "", ""])
+                call[1] += delta.arguments
+        assert calls, text
+        assert parallel or len(calls) == 1
+        most = max(most, len(calls))
+        for name, arguments in calls.values():
+            found = json.loads(arguments)
+            if name == "weather":
+                assert found["city"] in ("Bern", "Rom")
+                assert 1 <= found["days"] <= 9
+            else:
+                assert (name, found) == ("time", {})
+    assert (most > 1) == parallel, "several were seen where several may come"
