@@ -144,6 +144,15 @@ class Trainer:
         network.read(load_file(directory / "model.safetensors"))
         self.network.load_state_dict(network.grown(grow).state_dict())
 
+    @torch.no_grad()
+    def average_with(self, directory: Path, share: float) -> None:
+        """Mix an exported checkpoint of the same shape in; `share` stays of what is here. Runs that begin with a high
+        rate end beside where they began, and the mean of both is better than either."""
+        other = Network(self.settings.shape)
+        other.read(load_file(directory / "model.safetensors"))
+        for own, mixed_in in zip(self.network.parameters(), other.parameters(), strict=True):
+            own.lerp_(mixed_in.to(own.device), 1 - share)
+
     # ---- steps
 
     def rate(self) -> float:
@@ -299,6 +308,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--evaluate-every", type=int, default=250, help="steps between looks at held-out answers")
     parser.add_argument("--save-every", type=float, default=5.0, help="minutes between checkpoints")
     parser.add_argument("--export", type=Path, help="write the Hugging Face checkpoint here when done or stopped")
+    parser.add_argument(
+        "--average", type=float, default=1.0, metavar="SHARE",
+        help="export the mean of --start's weights and the run's own, these with this share (1)",
+    )  # fmt: skip
     return parser.parse_args()
 
 
@@ -322,6 +335,8 @@ def main() -> None:
     train(trainer, args.minutes, args.evaluate_every, args.save_every)
     trainer.save()
     if args.export:
+        if args.start and args.average < 1:
+            trainer.average_with(args.start, args.average)
         export(trainer.network, trainer.tokenizer, args.export)
 
 

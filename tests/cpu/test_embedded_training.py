@@ -260,6 +260,20 @@ def test_a_run_can_go_on_from_an_exported_checkpoint(tokenizer: Tokenizer, tmp_p
         Network(replace(SHAPE, layers=2)).read(load_file(tmp_path / "model.safetensors"))
 
 
+def test_what_is_exported_may_be_the_mean_of_before_and_after(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    export(Network(SHAPE), tokenizer, tmp_path / "before")
+    (tmp_path / "run").mkdir()
+    tokenizer.save(str(tmp_path / "run" / "tokenizer.json"))
+    trainer = Trainer(TINY, tmp_path / "run", torch.device("cpu"))
+    after = {name: value.clone() for name, value in trainer.network.state_dict().items()}
+    before = Network(SHAPE)
+    before.read(load_file(tmp_path / "before" / "model.safetensors"))
+    trainer.average_with(tmp_path / "before", 0.25)
+    for name, value in trainer.network.state_dict().items():
+        torch.testing.assert_close(value, 0.25 * after[name] + 0.75 * before.state_dict()[name])
+
+
 def test_the_rate_warms_up_stays_and_falls(tmp_path: Path, quick: None) -> None:
     trainer = Trainer(TINY, tmp_path, torch.device("cpu"))
     seen = []
