@@ -92,6 +92,7 @@ def _serve(args: argparse.Namespace) -> int:
     config, engine_config = settings.build(ServerConfig), settings.build(EngineConfig)
 
     from engine.logs import configure_logging
+    from server.loading import Loading
     from server.serve import bind, run
 
     configure_logging(config.log_level, config.log_format)
@@ -101,7 +102,9 @@ def _serve(args: argparse.Namespace) -> int:
         print(f"knapserve: error: cannot listen on {config.host}:{config.port}: {error.strerror}", file=sys.stderr)
         return 1
     with listener, _ended_by_sigterm():
-        return run(_engine(config, engine_config), config, listener)
+        with Loading(listener):
+            engine = _engine(config, engine_config)
+        return run(engine, config, listener)
 
 
 @contextmanager

@@ -104,7 +104,7 @@ class GracefulServer(uvicorn.Server):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A bound socket that does not listen yet: a taken port is found before the model is loaded. Raises OSError."""
+    """A socket that listens: a taken port is found before the model is loaded. Raises OSError."""
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -112,6 +112,7 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+        listener.listen()
     except OSError:
         listener.close()
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -106,6 +107,39 @@ def engine_of(server: int) -> int | None:
         and status.read_text().rpartition(")")[2].split()[1] == str(server)
     ]
     return found[0] if found else None
+
+
+def test_while_the_model_loads_it_lives_but_is_not_ready(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    arguments = command("serve", "--port", str(port), "--profile-dir", str(tmp_path))
+    with (
+        subprocess.Popen(**arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as http,
+    ):
+        try:
+
+            def answers() -> bool:
+                try:
+                    return http.get("/live").status_code == 200
+                except httpx.TransportError:
+                    return False
+
+            until(answers, "an answer")
+            for reply in (http.get("/health"), http.post(TEXT_PATH, json={"prompt": "x" * 100_000})):
+                assert (reply.status_code, reply.json()["error"]["code"]) == (503, "loading")
+                assert int(reply.headers["retry-after"]) > 0
+                assert reply.headers["x-request-id"]
+            idle = socket.create_connection(("127.0.0.1", port))  # who says nothing holds nothing up
+            seen = {http.get("/health").status_code}
+            assert server.stdout is not None
+            assert " on http" in server.stdout.readline()
+            seen.add(http.get("/health").status_code)
+            assert seen == {503, 200}
+            idle.close()
+        finally:
+            server.kill()
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")

@@ -1,0 +1,71 @@
+"""Answers while the model loads: the process lives, but takes no requests yet."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import uuid
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+
+from server.errors import unavailable
+from server.schemas import Status
+
+_LOOKS = 0.02  # seconds between looks at whether it is over
+_PATIENCE = 5.0  # seconds for a client to send its request
+_READ = 1 << 20  # bytes of a body that are read, so that the client gets to read the answer
+
+
+class Loading:
+    """While it is entered, requests that come to a listening socket get 503 (`loading`), and `/live` 200.
+
+    Who comes after it was left waits in the socket's queue for the server.
+    """
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+        self._server = _Server(listener)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(_LOOKS,), daemon=True)
+
+    def __enter__(self) -> None:
+        self._listener.setblocking(False)  # or a client that leaves at once would leave the thread waiting
+        self._thread.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, listener: socket.socket) -> None:
+        super().__init__(("", 0), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = _PATIENCE
+
+    def _answer(self) -> None:
+        length = self.headers.get("content-length", "0")
+        self.rfile.read(min(int(length), _READ) if length.isdecimal() else 0)
+        alive = self.path.partition("?")[0] == "/live"
+        error = unavailable("The model is loading.", "loading")
+        body = json.dumps(Status().model_dump() if alive else error.body()).encode()
+        self.send_response_only(200 if alive else error.status)
+        headers = {} if alive else dict(error.headers or {})
+        headers |= {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+        for name, value in (headers | {"x-request-id": uuid.uuid4().hex}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer
+
+    def log_message(self, *_: object) -> None: ...
