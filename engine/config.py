@@ -92,7 +92,8 @@ class EngineConfig:
     block_size: int = setting(16, "tokens per cache block")
     max_queued: int = setting(256, "requests that may wait beyond those that run; more get 429")
     stream_interval: float = setting(
-        0.005, "seconds; tokens of rounds quicker than that are sent together; 0: those of each round by themselves"
+        0.005,
+        "seconds; tokens of rounds quicker than that leave the engine's process together; 0: those of each by themselves",
     )
 
     draft_policy: str = setting("knapspec", "default draft policy; requests may name another")

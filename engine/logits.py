@@ -35,7 +35,7 @@ class LogitsProcessor:
         """`end_ids` end an answer, unless the request ignores them."""
         self._sampling = sampling
         self._grammar = grammar
-        self._penalties = needs_history(sampling)
+        self._penalties = sampling.penalises
         self._generated = 0
         self._bias = [token for token, _ in sampling.logit_bias], [bias for _, bias in sampling.logit_bias]
         self._biases: tuple[Tensor, Tensor] | None = None  # on the device
@@ -137,12 +137,6 @@ class LogitsProcessor:
             picked = torch.where(picked > 0, picked / penalty, picked * penalty)
         picked = picked - sampling.frequency_penalty * counts - sampling.presence_penalty * (counts > 0)
         scores[ids] = picked
-
-
-def needs_history(sampling: SamplingParams) -> bool:
-    """Whether any penalty is asked for."""
-    penalties = sampling.presence_penalty, sampling.frequency_penalty, sampling.repetition_penalty - 1.0
-    return any(penalty != 0.0 for penalty in penalties)
 
 
 def make_processor(

@@ -63,8 +63,12 @@ class SamplingParams:
     @property
     def edits_logits(self) -> bool:
         """Whether penalties, bias, a least length or a grammar change the model's distribution."""
-        penalties = self.presence_penalty, self.frequency_penalty, self.repetition_penalty - 1.0
-        return any(penalties) or bool(self.logit_bias or self.min_tokens or self.grammar is not None)
+        return self.penalises or bool(self.logit_bias or self.min_tokens or self.grammar is not None)
+
+    @property
+    def penalises(self) -> bool:
+        """Whether any penalty is asked for: what was said before changes what is likely."""
+        return any((self.presence_penalty, self.frequency_penalty, self.repetition_penalty - 1.0))
 
     @property
     def truncates(self) -> bool:
