@@ -93,7 +93,7 @@ class EngineConfig:
     max_queued: int = setting(256, "requests that may wait beyond those that run; more get 429")
     stream_interval: float = setting(
         0.005,
-        "seconds; tokens of rounds quicker than that leave the engine's process together; 0: those of each by themselves",
+        "seconds; tokens of rounds quicker than that leave the engine's process together; 0: each by itself",
     )
 
     draft_policy: str = setting("knapspec", "default draft policy; requests may name another")
