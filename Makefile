@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve test test-full check format clean
+.PHONY: serve test test-full test-gateways check format clean
 
 serve: $(VENV)/.serve
 	$(BIN)/knapserve serve $(ARGS)
@@ -13,6 +13,11 @@ test: $(VENV)/.test
 
 test-full: $(VENV)/.test
 	$(BIN)/python -m pytest $(ARGS)
+
+# LiteLLM brings an openai of its own choice: install it last.
+test-gateways: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable ".[gateways]"
+	$(BIN)/python -m pytest tests/contract/test_gateways.py $(ARGS)
 
 check: $(VENV)/.test
 	$(BIN)/ruff format --check .

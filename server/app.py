@@ -10,13 +10,12 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
 from engine.errors import KnapServeError
 from engine.seam import Engine
-from server.asgi import BodyLimitMiddleware, EdgeMiddleware
+from server.asgi import BodyLimitMiddleware, BrowserMiddleware, EdgeMiddleware
 from server.auth import AuthMiddleware
 from server.config import ServerConfig
 from server.errors import APIError, any_api_error, from_http_exception
@@ -93,7 +92,7 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
         app.add_middleware(AuthMiddleware, keys=config.api_key, metrics=config.metrics_auth)
     if config.cors_origins:
         app.add_middleware(
-            CORSMiddleware,
+            BrowserMiddleware,
             allow_origins=config.cors_origins,
             allow_methods=["*"],
             allow_headers=["*"],

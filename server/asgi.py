@@ -11,7 +11,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.errors import APIError, internal_error
@@ -47,6 +49,17 @@ async def cancelled_on_disconnect(receive: Receive) -> AsyncIterator[None]:
         raise
     finally:
         watcher.cancel()
+
+
+class BrowserMiddleware(CORSMiddleware):
+    """Starlette's CORS, that refuses a preflight in the shape of all errors."""
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        response = super().preflight_response(request_headers)
+        if response.status_code == 200:
+            return response
+        allowed = {k: v for k, v in response.headers.items() if k == "vary" or k.startswith("access-control-")}
+        return APIError(response.status_code, f"{bytes(response.body).decode()}.", headers=allowed).response()
 
 
 class EdgeMiddleware:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -64,7 +65,9 @@ class Process:
         if not self.ready:
             self.close()
             raise AssertionError(f"the server did not start: {self.log}")
-        self.url = self.ready.partition(" on ")[2].partition(" ")[0]
+        address = re.search(r"http://[\w.]+:\d+", self.ready)
+        assert address, self.ready
+        self.url = address[0]
         self.http = httpx.Client(base_url=self.url, timeout=PATIENCE)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from typing import Any, Literal
@@ -51,6 +52,13 @@ class Person(BaseModel):
     name: str
     kind: Literal["cat", "dog"]
     ages: list[int]
+
+
+class Trip(BaseModel):
+    """What a tool is called with."""
+
+    city: Literal["Bern", "Oslo"]
+    days: Literal[1, 2, 3]
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
@@ -199,6 +207,52 @@ def test_forced_tools_are_called_with_valid_arguments(client: openai.OpenAI, cho
             if part.index == 0 and part.function:
                 arguments += part.function.arguments or ""
     assert arguments == calls[0].function.arguments
+
+
+def test_the_async_client_parses_and_calls_tools_all_at_once(server: Process) -> None:
+    """`parse`, its stream helper and tools, side by side on one engine, each under another policy."""
+    options: Any = {"model": MODEL, "max_tokens": 200, **GREEDY}
+    asked = messages("Mia has a dog that is 3. JSON with name, kind, ages.")
+
+    async def parsed(client: openai.AsyncOpenAI, policy: str) -> Person | None:
+        extra = {"draft_policy": policy}
+        reply = await client.chat.completions.parse(messages=asked, response_format=Person, extra_body=extra, **options)
+        return reply.choices[0].message.parsed
+
+    async def streamed(client: openai.AsyncOpenAI, policy: str) -> Person | None:
+        extra = {"draft_policy": policy}
+        stream = client.chat.completions.stream(messages=asked, response_format=Person, extra_body=extra, **options)
+        async with stream as events:
+            text = "".join([event.delta async for event in events if event.type == "content.delta"])
+            reply = await events.get_final_completion()
+        assert text == reply.choices[0].message.content
+        return reply.choices[0].message.parsed
+
+    async def called(client: openai.AsyncOpenAI, policy: str) -> tuple[str, Any]:
+        tool = openai.pydantic_function_tool(Trip)
+        reply = await client.chat.completions.parse(
+            messages=messages("What is the weather in Bern for 3 days?"),
+            tools=[tool],
+            tool_choice={"type": "function", "function": {"name": "Trip"}},
+            extra_body={"draft_policy": policy},
+            **options,
+        )
+        (call,) = reply.choices[0].message.tool_calls or []
+        return call.function.name, call.function.parsed_arguments
+
+    async def together() -> tuple[list[Person | None], list[tuple[str, Any]]]:
+        async with server.async_client() as client:
+            people = [f(client, policy) for policy in POLICIES for f in (parsed, streamed)]
+            trips = [called(client, policy) for policy in POLICIES]
+            return await asyncio.gather(*people), await asyncio.gather(*trips)
+
+    people, trips = asyncio.run(together())
+    assert people[0] is not None
+    assert people == [people[0]] * (2 * len(POLICIES)), "the policy changes nothing"
+    name, trip = trips[0]
+    assert name == "Trip"
+    assert isinstance(trip, Trip)
+    assert trips == [trips[0]] * len(POLICIES)
 
 
 def test_a_tool_result_is_answered(client: openai.OpenAI) -> None:

@@ -161,8 +161,13 @@ def test_browsers_may_call_only_by_setting() -> None:
     opened = ask(FakeEngine(), "OPTIONS", CHAT_PATH, headers=headers, config=config)
     assert opened.status_code == 200
     assert opened.headers["access-control-allow-origin"] == "https://a.example"
-    other = ask(FakeEngine(), "GET", "/live", headers={"origin": "https://b.example"}, config=config)
+    strange = {"origin": "https://b.example"}
+    other = ask(FakeEngine(), "GET", "/live", headers=strange, config=config)
     assert "access-control-allow-origin" not in other.headers
+    refused = ask(FakeEngine(), "OPTIONS", CHAT_PATH, headers=headers | strange, config=config)
+    assert (refused.status_code, "access-control-allow-origin" in refused.headers) == (400, False)
+    assert refused.json()["error"]["message"] == "Disallowed CORS origin."
+    assert "Origin" in refused.headers["vary"]
 
 
 def test_openapi_documents_what_is_answered() -> None:

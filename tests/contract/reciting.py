@@ -1,0 +1,72 @@
+"""A checkpoint that answers every prompt with one text: real passes over weights made so that each token has one next.
+
+Sublayers add nothing, the embedding tells a token's place in the text, and the head knows the place behind it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Set
+from pathlib import Path
+
+import torch
+from serving import EMBEDDED
+from tokenizers import AddedToken, Tokenizer
+from transformers import LlamaConfig, LlamaForCausalLM
+
+
+def recite(directory: Path, text: str, size: int = 3) -> Path:
+    """A checkpoint in `directory` that says `text` in tokens of `size` characters, longer where they would not be new,
+    and ends; with the embedded model's tokenizer and chat template."""
+    tokenizer = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+    pieces = _pieces(text, size, tokenizer.get_vocab().keys())
+    tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in pieces])
+    ids = [tokenizer.token_to_id(piece) for piece in pieces]
+    vocabulary = -(-tokenizer.get_vocab_size() // 64) * 64
+    hidden = -(-(len(pieces) + 1) // 64) * 64
+    end = json.loads((EMBEDDED / "config.json").read_text("utf-8"))["eos_token_id"]
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=hidden,
+        intermediate_size=64,
+        num_hidden_layers=4,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=32,
+        max_position_embeddings=1024,
+        eos_token_id=end,
+        bos_token_id=None,
+        tie_word_embeddings=False,
+    )
+    model = LlamaForCausalLM(config)
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.self_attn.o_proj.weight.zero_()
+            layer.mlp.down_proj.weight.zero_()
+        embedding, head = model.model.embed_tokens.weight.zero_(), model.lm_head.weight.zero_()
+        embedding[:, 0] = 1  # whatever comes before the text
+        for place, token in enumerate([*ids, end]):
+            head[token, place] = 4
+            embedding[token] = 0
+            embedding[token, (place + 1) % hidden] = 1
+    model.save_pretrained(directory)
+    tokenizer.save(str(directory / "tokenizer.json"))
+    for name in ("tokenizer_config.json", "chat_template.jinja"):
+        shutil.copy(EMBEDDED / name, directory / name)
+    return directory
+
+
+def _pieces(text: str, size: int, known: Set[str]) -> list[str]:
+    """`text` cut into pieces that differ from each other and from the known ones."""
+    pieces: list[str] = []
+    while text:
+        length = size
+        while length < len(text) and (text[:length] in pieces or text[:length] in known):
+            length += 1
+        pieces.append(text[:length])
+        text = text[length:]
+    if pieces[-1] in pieces[:-1] or pieces[-1] in known:
+        rest = pieces.pop()
+        pieces[-1] += rest
+    return pieces
