@@ -98,6 +98,32 @@ def test_text_streams_and_drafted_tokens_are_coloured(server: Process, visitor: 
     expect(visitor["#context"]).to_have_text(str(context))
 
 
+def test_figures_move_while_an_answer_is_written(server: Process, visitor: Visitor) -> None:
+    """Rate, context, acceptance and strips of plans are those of the stream so far, not only of its end."""
+    visitor.set(**LONG).type(STORY)
+    tokens = visitor.answer.locator(".drafted, .own")
+    seen: list[dict[str, Any]] = []
+    for count in (100, 400, 800):
+        tokens.nth(count).wait_for(state="attached")
+        seen.append(
+            visitor.page.evaluate(
+                """() => { const text = (id) => document.getElementById(id).textContent;
+                    return { rate: +text("rate"), context: +text("context"), length: +text("length"),
+                             accepted: text("accepted"), plans: document.querySelectorAll("#plans .cells").length }; }"""
+            )
+        )
+    assert running(server) == 1, "looked at while it ran"
+    visitor["#stop"].click()
+    contexts = [look["context"] for look in seen]
+    assert contexts == sorted(set(contexts))
+    for look in seen:
+        assert look["rate"] > 0
+        assert look["length"] > 1
+        assert look["accepted"].endswith("%")
+        assert look["plans"] >= 1
+    assert len({look["rate"] for look in seen}) > 1
+
+
 @pytest.mark.parametrize("policy", ["knapspec", "fixed", "layerskip"])
 def test_every_plan_is_a_strip_of_cells(visitor: Visitor, policy: str) -> None:
     others = json.dumps({"ignore_eos": True, "draft_policy": policy})
