@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.clock import Clock
@@ -22,6 +23,7 @@ from engine.draft.prediction import Prediction
 from engine.errors import RequestError, UnknownPolicyError
 from engine.logits import make_processor
 from engine.runner import Runner
+from engine.sampling import Edit
 from engine.scheduler import Scheduler
 from engine.step import StepOutput, StepPlan
 from engine.tokenizer import Tokenizer
@@ -86,7 +88,11 @@ class EngineCore:
                 skip_special_tokens=sampling.skip_special_tokens,
                 include_stop=sampling.include_stop,
             ),
-            view=View(message.id, sampling, lambda rows: self.runner.candidates(request.slab, rows, sampling)),
+            view=View(
+                message.id,
+                sampling,
+                lambda rows: self.runner.candidates(request.slab, rows, sampling, self._edits(request, rows)),
+            ),
             prediction=Prediction(sampling.predicted) if sampling.predicted else None,
             processor=make_processor(sampling, message.prompt, self.info.eos_token_ids, self._match),
         )
@@ -100,6 +106,21 @@ class EngineCore:
             info = self.info
             self._grammars = Grammars(vocabulary(self.tokenizer.backend, info.vocab_size, info.eos_token_ids))
         return self._grammars.begin(grammar)
+
+    def _edits(self, request: Request, positions: Sequence[int]) -> Iterator[Edit | None]:
+        """What the request asked to be done to its logits after these positions of its text, in ascending order.
+
+        Each holds until the next is made. None within the prompt, where nothing is asked for.
+        """
+        sampling, known = request.sampling, len(request.prompt)
+        if request.processor is None:
+            return
+        processor = make_processor(sampling, request.prompt, self.info.eos_token_ids, self._match)
+        assert processor is not None
+        for position in positions:
+            processor.advance(request.tokens[known : position + 1])
+            known = max(known, position + 1)
+            yield partial(processor.edit, drafted=()) if position + 1 >= len(request.prompt) else None
 
     def imagine(self, tokens: Sequence[int]) -> None:
         """Cache made-up keys and values for a prefix, so that timing a long context need not read it first.

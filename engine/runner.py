@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from engine.clock import Clock
 from engine.model.attention import AttentionBatch
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder
-from engine.sampling import draw
+from engine.sampling import Edit, draw
 from engine.speculate import propose, verify
 from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
@@ -40,16 +40,29 @@ class Runner:
         outputs = verify(self.decoder, self.attention, plan.work, drafts)
         return StepOutput(outputs, passes, drafted - started if passes else 0.0, self._clock.now() - drafted)
 
-    def candidates(self, slab: int, positions: Sequence[int], sampling: SamplingParams) -> SearchPass:
-        """Sublayer calls for a search over verified rows of the request in `slab`."""
-        return SearchPass(self, slab, tuple(positions), sampling)
+    def candidates(
+        self, slab: int, positions: Sequence[int], sampling: SamplingParams, edits: Iterable[Edit | None] = ()
+    ) -> SearchPass:
+        """Sublayer calls for a search over verified rows of the request in `slab`.
+
+        `edits`: what it asks to be done to the logits after each row, if anything; each holds until the next is made.
+        """
+        return SearchPass(self, slab, tuple(positions), sampling, edits)
 
 
 class SearchPass:
     """`draft.base.CandidatePass` over the live cache; reads it, never writes."""
 
-    def __init__(self, runner: Runner, slab: int, positions: tuple[int, ...], sampling: SamplingParams) -> None:
-        self._runner, self._slab, self._positions, self._sampling = runner, slab, positions, sampling
+    def __init__(
+        self,
+        runner: Runner,
+        slab: int,
+        positions: tuple[int, ...],
+        sampling: SamplingParams,
+        edits: Iterable[Edit | None],
+    ) -> None:
+        self._runner, self._slab, self.positions, self._sampling = runner, slab, positions, sampling
+        self._edits = edits
         self._batches: dict[int, AttentionBatch] = {}
 
     @torch.inference_mode()
@@ -59,7 +72,7 @@ class SearchPass:
         padded = 1 << (count - 1).bit_length() if self._runner.decoder.pads else count
         batch = self._batches.get(padded)
         if batch is None:
-            batch = self._batches[padded] = self._runner.attention.candidates(self._slab, self._positions, padded)
+            batch = self._batches[padded] = self._runner.attention.candidates(self._slab, self.positions, padded)
         if padded > count:
             states = torch.cat([states, states[:1].expand(padded - count, -1, -1)])
         return self._runner.decoder.sublayer(index, states.flatten(0, 1), batch).view_as(states)[:count]
@@ -68,8 +81,15 @@ class SearchPass:
     def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
         count, rows = states.shape[:2]
         logits = self._runner.decoder.head(states.flatten(0, 1))
+        for row, edit in enumerate(self._edits):
+            if edit is None:
+                continue
+            if logits.dtype not in (torch.float32, torch.float64):
+                logits = logits.float()
+            for candidate in range(count):
+                edit(logits[candidate * rows + row])
         drawn = draw(
-            logits, [self._sampling] * (count * rows), [p + 1 for p in self._positions] * count, confidence=True
+            logits, [self._sampling] * (count * rows), [p + 1 for p in self.positions] * count, confidence=True
         )
         split = range(0, count * rows, rows)
         return [drawn.tokens[i : i + rows] for i in split], [drawn.confidence[i : i + rows] for i in split]

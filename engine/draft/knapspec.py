@@ -190,17 +190,11 @@ class KnapSpec:
         return self._config.knapspec_rows if view is self._recorder else 0
 
     def _next_to_search(self, views: Sequence[View]) -> View | None:
-        """Whose rows to keep: while one searches nobody's, and of several the first that may search soon.
-
-        Replays are of what the model says by itself: requests that change its logits search only if nothing is known.
-        """
+        """Whose rows to keep: while one searches nobody's, and of several the first that may search soon."""
         if self._searching is not None or not self._affordable():
             return None
-        soon, known = self._round + self._config.knapspec_rows, len(self.library) > 0
-        for view in views:
-            if soon >= self._state(view).search_at and not (known and view.sampling.edits_logits):
-                return view
-        return None
+        soon = self._round + self._config.knapspec_rows
+        return next((view for view in views if soon >= self._state(view).search_at), None)
 
     def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
         self._budget.busy += round.seconds * len(views) / round.requests

@@ -108,8 +108,9 @@ def test_figures_move_while_an_answer_is_written(server: Process, visitor: Visit
         seen.append(
             visitor.page.evaluate(
                 """() => { const text = (id) => document.getElementById(id).textContent;
+                    const plans = document.querySelectorAll("#plans .cells").length;
                     return { rate: +text("rate"), context: +text("context"), length: +text("length"),
-                             accepted: text("accepted"), plans: document.querySelectorAll("#plans .cells").length }; }"""
+                             accepted: text("accepted"), plans }; }"""
             )
         )
     assert running(server) == 1, "looked at while it ran"

@@ -6,16 +6,19 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 import torch
 from llguidance import LLMatcher, LLTokenizer
 from support import GREEDY, answer, chat_ids, exact
+from torch import Tensor
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.grammar import GrammarMatcher, Grammars, vocabulary
+from engine.runner import SearchPass
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams, TokenEvent
 from server.calls import TOOL_FORMATS, make_parser
 from server.schemas import Function, Tool
@@ -291,3 +294,41 @@ def test_calls_that_a_grammar_allows_are_read_as_calls(
             else:
                 assert (name, found) == ("time", {})
     assert (most > 1) == parallel, "several were seen where several may come"
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"grammar": JSON},
+        {"grammar": WORDS, "logit_bias": ((20, 3.0), (30, -100.0))},
+        {"frequency_penalty": 1.2, "repetition_penalty": 1.2, "min_tokens": 40},
+    ],
+    ids=["schema", "words", "penalties"],
+)
+def test_searches_replay_what_was_asked_to_be_done_to_logits(
+    model: LoadedModel,
+    ids: list[tuple[int, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+    asked: dict[str, Any],
+    temperature: float,
+) -> None:
+    """Drawn again from the full model's own states, the verified rows of the answer say what the answer says."""
+    replayed: list[tuple[tuple[int, ...], list[int]]] = []
+    draws = SearchPass.draws
+
+    def watched(self: SearchPass, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
+        drawn = draws(self, states)
+        replayed.append((self.positions, drawn[0][-1]))
+        return drawn
+
+    monkeypatch.setattr(SearchPass, "draws", watched)
+    core = model.core(EngineConfig(knapspec_budget=1.0, knapspec_interval=8, prior="none"))
+    sampling = replace(GREEDY, temperature=temperature, max_tokens=60, seed=3, ignore_eos=True, **asked)
+    (said,) = answer(core, ids[:1], sampling, ["knapspec"], seeds=[3])
+    first = len(ids[0])
+    tokens = [*ids[0], *said]
+    again = [(p, token) for positions, drawn in replayed for p, token in zip(positions, drawn, strict=True)]
+    of_answer = [(p, token) for p, token in again if first <= p + 1 < len(tokens)]
+    assert len(of_answer) >= 6
+    assert all(tokens[p + 1] == token for p, token in of_answer)
