@@ -794,10 +794,11 @@ private:
     // Softmax over the context, a part of it at a time; parts are merged in their order.
     void attend(int index, int window) {
         const int n = int(units.size()) * m->kv_heads;
-        team.each(n, 1, [&](int from, int to) {
+        team.each(n, std::max(1, n / (4 * team.size)), [&](int from, int to) {
             for (int u = from; u < to; u++) {
-                if (split) part(index, window, units[u / m->kv_heads], u % m->kv_heads);
-                else whole(index, window, units[u / m->kv_heads], u % m->kv_heads);
+                const bf16 *next = u + 1 < n ? beginning(index, window, u + 1) : nullptr;
+                if (split) part(index, window, units[u / m->kv_heads], u % m->kv_heads, next);
+                else whole(index, window, units[u / m->kv_heads], u % m->kv_heads, next);
             }
         });
         if (!split) return;
@@ -806,24 +807,31 @@ private:
         });
     }
 
+    // The first tile of a unit and kv head, more or less: what is asked for before it is its turn.
+    const bf16 *beginning(int index, int window, int u) const {
+        const Unit &unit = units[u / m->kv_heads];
+        const int row = active[unit.first], low = std::max(begin(p->positions[row], window), std::max(unit.part, 0) * PART);
+        return slab(index, row) + u % m->kv_heads * cache->head + int64_t(low / TILE) * TILE * 2 * m->head_dim;
+    }
+
     // One part of the context of a unit.
-    void part(int index, int window, const Unit &unit, int kv) {
+    void part(int index, int window, const Unit &unit, int kv, const bf16 *next) {
         const int group = m->heads / m->kv_heads, size = state_size();
         float *states = scratch(unit.count * group);
-        scan(index, window, unit, kv, states);
+        scan(index, window, unit, kv, states, next);
         for (int r = 0; r < unit.count; r++)
             for (int g = 0; g < group; g++)
                 std::memcpy(part_of(unit.first + r, kv * group + g, unit.part), states + (r * group + g) * size, size * sizeof(float));
     }
 
     // All parts of it.
-    void whole(int index, int window, const Unit &unit, int kv) {
+    void whole(int index, int window, const Unit &unit, int kv, const bf16 *next) {
         const int group = m->heads / m->kv_heads, size = state_size(), n = unit.count * group;
         float *states = scratch(2 * n), *merged = states + n * size;
         for (int s = 0; s < n; s++) clear(merged + s * size);
         const auto [first, last] = parts_of(unit, window);
         for (int part = first; part <= last; part++) {
-            scan(index, window, {unit.first, unit.count, part}, kv, states);
+            scan(index, window, {unit.first, unit.count, part}, kv, states, part == last ? next : nullptr);
             for (int s = 0; s < n; s++) merge(merged + s * size, states + s * size);
         }
         for (int r = 0; r < unit.count; r++)
@@ -880,8 +888,8 @@ private:
 
     float scale() const { return 1.f / std::sqrt(float(m->head_dim)); }
 
-    // The states of all rows of a unit for one kv head over one part of the context.
-    void scan(int index, int window, Unit unit, int kv, float *states) {
+    // The states of all rows of a unit for one kv head over one part of the context; `next` is what will be read then.
+    void scan(int index, int window, Unit unit, int kv, float *states, const bf16 *next) {
         const int group = m->heads / m->kv_heads, width = m->head_dim, size = state_size();
         int low = (unit.part + 1) * PART, high = 0;
         for (int r = 0; r < unit.count; r++) {
@@ -892,6 +900,8 @@ private:
         }
         const bf16 *data = slab(index, active[unit.first]) + kv * cache->head;
         for (int tile = low / TILE * TILE; tile < high; tile += TILE) {
+            // Asked for with the first row: a tile is over before the processor has found out what is read.
+            const bf16 *ahead = tile + TILE < high ? data + int64_t(tile + TILE) * 2 * width : next;
             for (int r = 0; r < unit.count; r++) {
                 const int row = active[unit.first + r], position = p->positions[row];
                 const int from = begin(position, window), to = position + !p->own;
@@ -904,18 +914,19 @@ private:
                     const int some = std::min(4, group - g);
                     alignas(64) bf16 weights[4][TILE];
                     switch (some) {
-                        case 1: scores<1>(q + g * width, blocks, used, tile, from, to, state + g * size, weights); break;
-                        case 2: scores<2>(q + g * width, blocks, used, tile, from, to, state + g * size, weights); break;
-                        case 3: scores<3>(q + g * width, blocks, used, tile, from, to, state + g * size, weights); break;
-                        default: scores<4>(q + g * width, blocks, used, tile, from, to, state + g * size, weights);
+                        case 1: scores<1>(q + g * width, blocks, ahead, used, tile, from, to, state + g * size, weights); break;
+                        case 2: scores<2>(q + g * width, blocks, ahead, used, tile, from, to, state + g * size, weights); break;
+                        case 3: scores<3>(q + g * width, blocks, ahead, used, tile, from, to, state + g * size, weights); break;
+                        default: scores<4>(q + g * width, blocks, ahead, used, tile, from, to, state + g * size, weights);
                     }
                     for (int d = 0; d < width; d += 2 * LANES)
                         switch (some) {
-                            case 1: values<1>(blocks, used, d, state + g * size, weights); break;
-                            case 2: values<2>(blocks, used, d, state + g * size, weights); break;
-                            case 3: values<3>(blocks, used, d, state + g * size, weights); break;
-                            default: values<4>(blocks, used, d, state + g * size, weights);
+                            case 1: values<1>(blocks, ahead, used, d, state + g * size, weights); break;
+                            case 2: values<2>(blocks, ahead, used, d, state + g * size, weights); break;
+                            case 3: values<3>(blocks, ahead, used, d, state + g * size, weights); break;
+                            default: values<4>(blocks, ahead, used, d, state + g * size, weights);
                         }
+                    ahead = nullptr;
                 }
             }
         }
@@ -923,14 +934,18 @@ private:
 
     // Weights e^(score - highest) of a tile for G heads; what was summed before is scaled to the new highest.
     template <int G>
-    void scores(const bf16 *q, const bf16 *blocks, int used, int tile, int from, int to, float *state, bf16 (*weights)[TILE]) const {
+    void scores(const bf16 *q, const bf16 *blocks, const bf16 *ahead, int used, int tile, int from, int to, float *state,
+                bf16 (*weights)[TILE]) const {
         const int width = m->head_dim, size = state_size();
         const float scale = this->scale();
         const vi lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
         vf found[G][TILE / BLOCK] = {};
         for (int d = 0; d < width / 2; d++) {
             vu keys[TILE / BLOCK];
-            for (int b = 0; b < TILE / BLOCK; b++) keys[b] = load<vu>(blocks + b * 2 * BLOCK * width + d * 2 * BLOCK);
+            for (int b = 0; b < TILE / BLOCK; b++) {
+                keys[b] = load<vu>(blocks + b * 2 * BLOCK * width + d * 2 * BLOCK);
+                if (ahead) __builtin_prefetch(ahead + b * 2 * BLOCK * width + d * 2 * BLOCK, 0, 2);
+            }
             for (int g = 0; g < G; g++) {
                 const uint32_t pair = load<uint32_t>(q + g * width + 2 * d);
                 for (int b = 0; b < TILE / BLOCK; b++) found[g][b] = dot(found[g][b], keys[b], pair);
@@ -964,14 +979,17 @@ private:
     }
 
     // Adds the weighed values of a tile, dimensions d … d+31, for G heads.
-    template <int G> void values(const bf16 *blocks, int used, int d, float *state, const bf16 (*weights)[TILE]) const {
+    template <int G>
+    void values(const bf16 *blocks, const bf16 *ahead, int used, int d, float *state, const bf16 (*weights)[TILE]) const {
         const int width = m->head_dim, size = state_size();
         vf sums[G][2];
         for (int g = 0; g < G; g++) for (int j = 0; j < 2; j++) sums[g][j] = load<vf>(state + g * size + d + j * LANES);
         for (int b = 0; b < used; b++) {
-            const bf16 *v = blocks + int64_t(b) * 2 * BLOCK * width + BLOCK * width + 2 * d;
+            const int64_t begin = int64_t(b) * 2 * BLOCK * width + BLOCK * width + 2 * d;
             for (int pair = 0; pair < BLOCK / 2; pair++) {
-                const vu one = load<vu>(v + pair * 2 * width), two = load<vu>(v + pair * 2 * width + 2 * LANES);
+                const int64_t at = begin + pair * 2 * width;
+                const vu one = load<vu>(blocks + at), two = load<vu>(blocks + at + 2 * LANES);
+                if (ahead) { __builtin_prefetch(ahead + at, 0, 2); __builtin_prefetch(ahead + at + 2 * LANES, 0, 2); }
                 for (int g = 0; g < G; g++) {
                     const uint32_t w = load<uint32_t>(weights[g] + b * BLOCK + 2 * pair);
                     sums[g][0] = dot(sums[g][0], one, w);
