@@ -342,8 +342,7 @@ def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) ->
                 )
             log.info("latency profile loaded, as named: %s", config.profile)
             return profile, str(config.profile)
-        directory = config.profile_dir or store.default_directory()
-        found = store.find(key, directory)
+        found = store.find(key, config.profile_dir)
         if found is not None:
             log.info("latency profile loaded: %s", found[1])
             return found[0], str(found[1])
@@ -353,7 +352,7 @@ def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) ->
     if profile.residual > 0.15:
         log.warning("the latency profile fits badly: median error %.0f %%", 100 * profile.residual)
     try:
-        path = store.save(profile, directory)
+        path = store.save(profile, config.profile_dir or store.default_directory())
         log.info("latency profile measured and saved: %s", path)
         return profile, str(path)
     except OSError as error:

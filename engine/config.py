@@ -132,7 +132,11 @@ class EngineConfig:
         choices=("joint", "independent"),
     )
 
-    profile_dir: Path | None = setting(None, "where measured latency profiles are kept", parse=_path)
+    profile_dir: Path | None = setting(
+        None,
+        "latency profiles are taken from here alone, and kept here; default: the user's directory, then those shipped",
+        parse=_path,
+    )
     prior: str = setting(
         "auto",
         "policy knapspec: plans to begin with, as `knapserve tune` saves them: auto takes those of this model, if any",

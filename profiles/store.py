@@ -26,9 +26,12 @@ def load(path: Path) -> LatencyProfile:
         raise ProfileError(f"profile {path}: {error}") from None
 
 
-def find(key: ProfileKey, directory: Path) -> tuple[LatencyProfile, Path] | None:
-    """The profile that matches, the user's own before a shipped one. Raises ProfileError for a damaged match."""
-    for folder in (directory, SHIPPED):
+def find(key: ProfileKey, directory: Path | None) -> tuple[LatencyProfile, Path] | None:
+    """The profile that matches: of this directory alone; with None the user's own before a shipped one.
+
+    Raises ProfileError for a damaged match.
+    """
+    for folder in (default_directory(), SHIPPED) if directory is None else (directory,):
         path = folder / f"{key.slug}.json"
         if path.exists():
             profile = load(path)

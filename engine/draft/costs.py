@@ -140,7 +140,8 @@ class CostModel:
         """Correct the prices by one round; `overhead` is its time outside passes and search, in seconds."""
         if not plan.work:
             return
-        self._observe_overhead(len(plan.work), sum(o.accepted for o in out.outputs), overhead)
+        if all(len(w.tokens) == 1 for w in plan.work):  # reading prompts is work of its own
+            self._observe_overhead(len(plan.work), sum(o.accepted for o in out.outputs), overhead)
         contexts = [w.start for w in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         seen: list[tuple[Sequence[Correction], float, float]] = []
@@ -177,15 +178,15 @@ class CostModel:
         return self.draft[width], self._draft_by_plan[key]
 
     def _observe_overhead(self, requests: int, accepted: int, seconds: float) -> None:
-        """A stall counts as ten times as long as usual, at most."""
+        """A stall, or the end of a request, counts as twice as long as usual, at most."""
         width = _width(requests)
         if accepted == 0:
             each = seconds / requests
             before = self._per_request[width]
-            self._per_request[width] = each if before is None else before + _MEMORY * (min(each, 10 * before) - before)
+            self._per_request[width] = each if before is None else before + _MEMORY * (min(each, 2 * before) - before)
         else:
             each = max(seconds - self.overhead(requests), 0.0) / accepted
-            most = 10 * self._per_accepted + _SMALL
+            most = 2 * self._per_accepted + _SMALL
             self._per_accepted += _MEMORY * (min(each, most) - self._per_accepted)
 
 

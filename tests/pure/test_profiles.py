@@ -333,9 +333,10 @@ def test_a_changed_file_is_refused_or_whole(tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory that stands for the files shipped with the package."""
+    """A directory that stands for the files shipped with the package; the user has another."""
     directory = tmp_path / "shipped"
     monkeypatch.setattr(store, "SHIPPED", directory)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     return directory
 
 
@@ -347,19 +348,25 @@ def test_what_was_saved_is_found(shipped: Path, tmp_path: Path) -> None:
 
 def test_the_users_own_comes_first(shipped: Path, tmp_path: Path) -> None:
     there = store.save(replace(PROFILE, fixed=2.0), shipped)
-    assert store.find(KEY, tmp_path / "mine") == (replace(PROFILE, fixed=2.0), there)
-    own = store.save(PROFILE, tmp_path / "mine")
-    assert store.find(KEY, tmp_path / "mine") == (PROFILE, own)
+    assert store.find(KEY, None) == (replace(PROFILE, fixed=2.0), there)
+    own = store.save(PROFILE, store.default_directory())
+    assert store.find(KEY, None) == (PROFILE, own)
+
+
+def test_a_directory_that_is_named_is_the_only_one(shipped: Path, tmp_path: Path) -> None:
+    store.save(PROFILE, shipped)
+    store.save(PROFILE, store.default_directory())
+    assert store.find(KEY, tmp_path / "mine") is None
 
 
 def test_a_file_of_another_key_is_passed_over(shipped: Path, tmp_path: Path) -> None:
     """Hardware names differ in what file names cannot show: such a file is not taken, and hides none that fits."""
     other = replace(KEY, hardware=KEY.hardware.replace("@", "#"))
     assert other.slug == KEY.slug
-    store.save(replace(PROFILE, key=other), tmp_path / "mine")
-    assert store.find(KEY, tmp_path / "mine") is None
+    store.save(replace(PROFILE, key=other), store.default_directory())
+    assert store.find(KEY, None) is None
     there = store.save(PROFILE, shipped)
-    assert store.find(KEY, tmp_path / "mine") == (PROFILE, there)
+    assert store.find(KEY, None) == (PROFILE, there)
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey)])
@@ -374,11 +381,12 @@ def test_a_key_that_differs_anywhere_does_not_match(name: str, shipped: Path, tm
 
 def test_a_damaged_match_is_an_error_not_a_miss(shipped: Path, tmp_path: Path) -> None:
     store.save(PROFILE, shipped)
-    path = written(tmp_path, "{}")
+    store.default_directory().mkdir(parents=True)
+    path = written(store.default_directory(), "{}")
     with pytest.raises(ProfileError, match="profile"):
-        store.find(KEY, tmp_path)
+        store.find(KEY, None)
     path.unlink()
-    assert store.find(KEY, tmp_path) is not None
+    assert store.find(KEY, None) is not None
 
 
 def test_saving_replaces_whole_files_and_leaves_nothing_else(tmp_path: Path) -> None:
@@ -411,9 +419,13 @@ def test_a_key_names_a_plain_file(hardware: str, backend: str) -> None:
     assert not {"/", "\\", "\0"} & set(slug)
 
 
-def test_profiles_that_are_shipped_can_be_found() -> None:
+def test_profiles_that_are_shipped_can_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each lies under its own key's name."""
-    for path in store.SHIPPED.glob("*.json"):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    shipped = list(store.SHIPPED.glob("*.json"))
+    assert shipped
+    for path in shipped:
         profile = store.load(path)
-        assert store.find(profile.key, path.parent / "none") == (profile, path)
+        assert store.find(profile.key, None) == (profile, path)
         assert asdict(profile.key)["version"] == KEY.version
+        assert profile.residual < 0.15
