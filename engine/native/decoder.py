@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -19,7 +20,6 @@ from engine.native import library as native
 from engine.native.attention import NativeAttention, NativeBatch
 from engine.native.linear import PANEL, NativeLinear
 from engine.sampling import draw, sampling_array
-from engine.types import SamplingParams
 
 
 def fits(spec: ModelSpec) -> bool:
@@ -190,7 +190,10 @@ class NativeDecoder(Decoder):
             assert scores.value is not None
             row = self._edits.row(scores.value + 4 * i * self.spec.vocab)
             edit(row)
-            return draw(row[None], [_AS_THEY_ARE], [0]).tokens[0]  # the scores have their noise already
+            sampling = draws.sampling[i]
+            if not sampling.greedy:  # they have been divided by the temperature
+                sampling = replace(sampling, temperature=1.0)
+            return draw(row[None], [sampling], [rows.positions[draws.rows[i]] + 1]).tokens[0]
 
         return Verified(drawn[:], None if records is None else list(records.unbind(0)), again)
 
@@ -238,9 +241,6 @@ class NativeDecoder(Decoder):
             ),
         )
         return x
-
-
-_AS_THEY_ARE = SamplingParams(temperature=0.0)
 
 
 def _when(request: DraftRequest) -> int:

@@ -34,6 +34,8 @@ typedef float vf __attribute__((vector_size(64)));
 typedef uint32_t vu __attribute__((vector_size(64)));
 typedef int32_t vi __attribute__((vector_size(64)));
 typedef uint16_t vh __attribute__((vector_size(32)));
+typedef uint64_t vq __attribute__((vector_size(64)));
+typedef float vf8 __attribute__((vector_size(32)));
 
 constexpr int LANES = 16, PANEL = 32, BLOCK = 16;
 constexpr int TILE = 64;         // positions whose scores are computed before they are weighed
@@ -90,6 +92,18 @@ inline float highest(vf v) {
     float s[LANES]; store(s, v);
     for (int step = 8; step; step /= 2) for (int i = 0; i < step; i++) s[i] = std::max(s[i], s[i + step]);
     return s[0];
+}
+
+// Whether any lane of a comparison is true.
+inline bool any(vi truth) {
+#ifdef __AVX512DQ__
+    return _mm512_movepi32_mask((__m512i)truth);
+#else
+    uint64_t words[LANES / 2]; store(words, truth);
+    uint64_t all = 0;
+    for (uint64_t word : words) all |= word;
+    return all;
+#endif
 }
 
 // e^x to 2 ulp for x ≤ 88; 0 below -87.
@@ -271,7 +285,7 @@ struct Verify {
     const uint8_t *edited;   // [draws]: whose logits to edit before
     Edit edit;
     int32_t *drawn;          // [draws]
-    float **scores;          // gets where what was drawn from lies until the next call: [draws][vocabulary], noise included
+    float **scores;          // gets where what was drawn from lies until the next call: [draws][vocabulary], by temperature
     float *records;          // as in Pass
     int32_t rows, draws;
 };
@@ -280,18 +294,21 @@ struct Verify {
 
 // Index of the largest (the first of equals), and its softmax probability if asked for.
 int64_t top(const float *row, int64_t n, float *probability) {
-    vf best = splat(NEVER);
+    vf best[4] = {splat(NEVER), splat(NEVER), splat(NEVER), splat(NEVER)};  // chains that do not wait for each other
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) { vf v = load<vf>(row + i); best = v > best ? v : best; }
-    float high = highest(best);
-    for (int64_t j = i; j < n; j++) high = std::max(high, row[j]);
+    for (; i + 4 * LANES <= n; i += 4 * LANES)
+        for (int j = 0; j < 4; j++) { vf v = load<vf>(row + i + j * LANES); best[j] = v > best[j] ? v : best[j]; }
+    for (int j = 1; j < 4; j++) best[0] = best[j] > best[0] ? best[j] : best[0];
+    float high = highest(best[0]);
+    for (; i < n; i++) high = std::max(high, row[i]);
     int64_t first = 0;
+    while (first + LANES <= n && !any(load<vf>(row + first) == high)) first += LANES;
     while (first < n && row[first] != high) first++;
     if (probability) {
         vf sum{};
         for (i = 0; i + LANES <= n; i += LANES) sum += exponential(load<vf>(row + i) - high);
         float rest = total(sum);
-        for (int64_t j = i; j < n; j++) rest += exponential(row[j] - high);
+        for (; i < n; i++) rest += exponential(row[i] - high);
         *probability = 1.f / rest;
     }
     return first < n ? first : 0;
@@ -301,15 +318,19 @@ int64_t top(const float *row, int64_t n, float *probability) {
 // engine/sampling.py.
 vf less_noise(uint64_t key, const int32_t *tokens) {
     float uniform[LANES];
-    for (int j = 0; j < LANES; j++) {
-        uint64_t x = key + uint64_t(tokens[j]) * 0x9e3779b97f4a7c15u;
+    for (int half = 0; half < LANES; half += LANES / 2) {
+        vq x;
+        for (int j = 0; j < LANES / 2; j++) x[j] = tokens[half + j];
+        x = key + x * 0x9e3779b97f4a7c15u;
         x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
         x = (x ^ x >> 27) * 0x94d049bb133111ebu;
         x ^= x >> 31;
-        uniform[j] = std::min((float(int32_t(x >> 33)) + 0.5f) * 0x1p-31f, 1 - 0x1p-24f);
+        const vf8 drawn = __builtin_convertvector(x >> 33, vf8);
+        for (int j = 0; j < LANES / 2; j++) uniform[half + j] = std::min((drawn[j] + 0.5f) * 0x1p-31f, 1 - 0x1p-24f);
     }
     return logarithm(-log_of_rest(load<vf>(uniform)));
 }
+constexpr float MOST_NOISE = 22.3f;  // of a token: -log(2^-32) = 22.19
 
 // The key of a position's noise, from the mixed seed of its request.
 uint64_t noise_key(uint64_t seed, int64_t position) {
@@ -353,20 +374,29 @@ void candidates(const float *row, int32_t n, const Sampling &s, std::vector<Cand
     }
 }
 
-// The token that a request draws at a position from its logits, which are changed; the share of the likeliest one.
+// The token that a request draws at a position from its logits, which are divided by its temperature; the share of the
+// likeliest one.
 int64_t draw(float *row, int32_t n, const Sampling &s, int64_t position, float *share) {
     if (s.temperature <= 0) return top(row, n, share);
     for (int32_t i = 0; i < n; i++) row[i] /= s.temperature;
     const uint64_t key = noise_key(s.seed, position);
     if (s.top_k <= 0 && s.top_p >= 1 && s.min_p <= 0) {
-        if (share) top(row, n, share);
+        // Most tokens are so far below the likeliest one that no noise lifts them above it: they need none.
+        int32_t token = int32_t(top(row, n, share)), tokens[LANES] = {token};
+        float best = row[token] - less_noise(key, tokens)[0];
         for (int32_t first = 0; first < n; first += LANES) {
-            int32_t tokens[LANES];
+            float scores[LANES];
+            const int some = std::min(LANES, n - first);
+            if (some == LANES) store(scores, load<vf>(row + first));
+            else for (int j = 0; j < LANES; j++) scores[j] = j < some ? row[first + j] : NEVER;
+            if (!any(load<vf>(scores) > best - MOST_NOISE)) continue;
             for (int j = 0; j < LANES; j++) tokens[j] = first + j;
-            const vf noise = less_noise(key, tokens);
-            for (int j = 0; j < std::min(LANES, n - first); j++) row[first + j] -= noise[j];
+            const vf noisy = load<vf>(scores) - less_noise(key, tokens);
+            if (!any(noisy >= best)) continue;
+            for (int j = 0; j < LANES; j++)
+                if (noisy[j] > best || (noisy[j] == best && first + j < token)) { best = noisy[j]; token = first + j; }
         }
-        return top(row, n, nullptr);
+        return token;
     }
     thread_local std::vector<Candidate> kept;
     candidates(row, n, s, kept);
