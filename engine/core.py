@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from engine.grammar import GrammarMatcher, Grammars
 
 
+_LITTLE_SEARCH = 0.15  # of the verify pass: what a round may search and still show what rounds usually take
 _MOST_READING = 0.5  # of a round in which prompts are read, for the rest to say what decoding takes
 
 
@@ -154,7 +155,8 @@ class EngineCore:
         events, rounds = scheduler.commit(plan, out)
         self._observe(plan, out, requests, {r.request_id: r.emitted for r in rounds}, reading)
         other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
-        self.costs.observe(plan, out, other)
+        if search < _LITTLE_SEARCH * out.verify_seconds and not any(w.record for w in plan.work):
+            self.costs.observe(plan, out, other + search)  # else slower than others: caches are cold, rows were kept
         return RoundReport(
             events=tuple(events),
             rounds=tuple(rounds),
@@ -237,7 +239,9 @@ class EngineCore:
                     output.references,
                 )
             )
-        overhead = self.costs.overhead(len(plan.work), sum(o.accepted for o in out.outputs))
+        drafted = any(o.drafted for o in out.outputs)
+        accepted = sum(o.accepted for o in out.outputs) if drafted else None
+        overhead = self.costs.overhead(len(plan.work), accepted)
         seconds = out.draft_seconds + out.verify_seconds + overhead
         decoding = self._decode_seconds(plan, out, seconds, reading)
         for policy, views, outcomes in observed.values():

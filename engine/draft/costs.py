@@ -39,8 +39,10 @@ class CostModel:
         self.draft = [Correction() for _ in range(len(_WIDTHS) + 1)]
         self._draft_by_plan: dict[tuple[tuple[int, ...], int], Correction] = {}  # and by width
         self.verify = [Correction() for _ in range(len(_WIDTHS) + 1)]
-        self._per_request: list[float | None] = [None] * (len(_WIDTHS) + 1)  # seconds outside the passes, undrafted
-        self._per_accepted = 0.0  # and for each token more
+        # Seconds outside the passes, in rounds that do not draft and in those that do; and for each token more.
+        self._per_request: tuple[list[float | None], ...] = ([None] * (len(_WIDTHS) + 1), [None] * (len(_WIDTHS) + 1))
+        self._per_accepted = 0.0
+        self._drafts = False  # whether the last round did
 
     def sublayers(self, context: int, rows: int, union: Sequence[int] | None) -> list[float]:
         """Price of each sublayer for one more request: in full, or, where others run it already, at the margin."""
@@ -88,12 +90,14 @@ class CostModel:
     def _corrected(self, factor: float) -> float:
         return min(max(self._speed.factor * factor, _BOUNDS[0]), _BOUNDS[1])
 
-    def overhead(self, requests: int, accepted: Any = 0.0) -> Any:
-        """Seconds of a round outside the passes; `accepted`: draft tokens of all requests, a number or an array."""
+    def overhead(self, requests: int, accepted: Any = None) -> Any:
+        """Seconds of a round outside the passes; `accepted`: draft tokens of all requests, a number or an array, if it
+        drafts."""
+        kind = 0 if accepted is None else 1
         width = _width(requests)
-        nearest = sorted(range(len(self._per_request)), key=lambda i: abs(i - width))
-        each = next((seen for i in nearest if (seen := self._per_request[i]) is not None), 0.0)
-        return requests * each + accepted * self._per_accepted
+        nearest = sorted(range(len(_WIDTHS) + 1), key=lambda i: abs(i - width))
+        seen = (each for k in (kind, 1 - kind) for i in nearest if (each := self._per_request[k][i]) is not None)
+        return requests * next(seen, 0.0) + (0.0 if accepted is None else accepted * self._per_accepted)
 
     def rows_within(self, seconds: float, context: int) -> int:
         """Most rows (16, 32 … 2048) of a verify pass that is to take no longer than this."""
@@ -137,11 +141,19 @@ class CostModel:
         )
 
     def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:
-        """Correct the prices by one round; `overhead` is its time outside passes and search, in seconds."""
+        """Correct the prices by one round; `overhead` is its time outside passes and searches, in seconds.
+
+        Not by the first round that drafts, or the first that does not: it finds other things in the processor's caches
+        than those that follow it, of which a decision makes many.
+        """
         if not plan.work:
             return
+        drafts, self._drafts = self._drafts, any(o.drafted for o in out.outputs)
+        if drafts != self._drafts:
+            return
         if all(len(w.tokens) == 1 for w in plan.work):  # reading prompts is work of its own
-            self._observe_overhead(len(plan.work), sum(o.accepted for o in out.outputs), overhead)
+            accepted = sum(o.accepted for o in out.outputs) if drafts else None
+            self._observe_overhead(len(plan.work), accepted, overhead)
         contexts = [w.start for w in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         seen: list[tuple[Sequence[Correction], float, float]] = []
@@ -177,17 +189,19 @@ class CostModel:
             self._draft_by_plan[key] = Correction(self.draft[width].factor)
         return self.draft[width], self._draft_by_plan[key]
 
-    def _observe_overhead(self, requests: int, accepted: int, seconds: float) -> None:
-        """A stall, or the end of a request, counts as twice as long as usual, at most."""
-        width = _width(requests)
-        if accepted == 0:
-            each = seconds / requests
-            before = self._per_request[width]
-            self._per_request[width] = each if before is None else before + _MEMORY * (min(each, 2 * before) - before)
-        else:
-            each = max(seconds - self.overhead(requests), 0.0) / accepted
-            most = 2 * self._per_accepted + _SMALL
-            self._per_accepted += _MEMORY * (min(each, most) - self._per_accepted)
+    def _observe_overhead(self, requests: int, accepted: int | None, seconds: float) -> None:
+        """`accepted`: None where nothing was drafted. A stall, or the end of a request, counts as twice as long as
+        usual, at most."""
+        width, known = _width(requests), self._per_request[accepted is not None]
+        before = known[width]
+        if before is None:
+            known[width] = max(seconds - (accepted or 0) * self._per_accepted, 0.0) / requests
+            return
+        usual = requests * before + (accepted or 0) * self._per_accepted
+        # What is missing is shared out by how much each of the two has to do with it (normalised least mean squares).
+        missing = _MEMORY * (min(seconds, 2 * usual + _SMALL) - usual) / (requests**2 + (accepted or 0) ** 2)
+        known[width] = max(before + missing * requests, 0.0)
+        self._per_accepted = max(self._per_accepted + missing * (accepted or 0), 0.0)
 
 
 def _lock_step(drafting: Sequence[tuple[Work, int]]) -> Iterator[tuple[list[Work], int]]:

@@ -34,13 +34,14 @@ _OWN_MEMORY = 64.0  # tested tokens of its own that a request remembers
 _FRESH_ROUNDS = 16  # for which a joint decision stands at least
 _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
 _TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
-_PLAIN_EVERY = 64  # drafting rounds between plain ones, which keep the price of plain decoding known
+_PLAIN_EVERY = 128  # drafting rounds between plain ones, which keep the price of plain decoding known;
+_PLAIN_ROUNDS = 3  # so many of them, for the first is slower than those that follow each other
 _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays after all
 _JOINT_WEIGHT = 4.0  # requests that a round of many counts for beside one of a single one: it is one time, seen once
 _ALIKE = 0.5  # least share of a round's requests that drafted, for it to tell what drafting brings
 _JOINT_TRIAL_ROUNDS = 2  # the same with others in flight, who see as much in fewer rounds
 _TRIAL_EVERY = (48, 1536)  # rounds of plain decoding between trials: at first, at most
-_LOOK_UP = 8  # rounds of one request's plain decoding of which one looks whether anything else is due
+_LOOK_UP = 8  # rounds of plain decoding of which one looks whether anything else is due
 _WORTH_A_TRIAL = 0.85  # least promise over plain decoding
 _DECISION_SHARE = 0.01  # most of the time spent on decisions
 _SLOW_DECISION = 1e-3  # seconds; the first one is slow, and says nothing of the others
@@ -137,7 +138,7 @@ class KnapSpec:
         standing = self._standing(views, others)
         if standing is not None:
             self._plain_rounds += 1
-            return [standing]
+            return [standing] * len(views)
         if self._trial_end is not None and self._round >= self._trial_end:
             self._trial_end = None
             self._era += 1
@@ -173,16 +174,20 @@ class KnapSpec:
         return plans
 
     def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Plan | None:
-        """Plain decoding of one request for which nothing is due, most of the time: its rounds are the shortest."""
-        if others or len(views) > 1 or self._round % _LOOK_UP == 0 or self._recorder or self._trial_end is not None:
+        """Plain decoding for which nothing is due, most of the time: its rounds are the shortest."""
+        if others or self._round % _LOOK_UP == 0 or self._recorder or self._trial_end is not None:
             return None
-        state: _State | None = views[0].state
-        decision = None if state is None else state.decision
-        if decision is None or decision.choice.plan.gamma or self._due(decision):
+        promise, requests = self._promise, len(views)
+        if promise is None or promise.plan.gamma or promise.requests != requests:
             return None
-        promise = self._promise
-        alike = promise is not None and promise.plan is decision.choice.plan and promise.requests == 1
-        return decision.choice.plan if alike and self._plain_rounds < self._trial_every else None
+        if requests == 1:
+            state: _State | None = views[0].state
+            decision = None if state is None else state.decision
+        else:
+            decision = self._joint.get(size(requests))
+        if decision is None or decision.choice.plan is not promise.plan or self._due(decision):
+            return None
+        return promise.plan if self._plain_rounds < self._trial_every else None
 
     def record(self, view: View, rows_ahead: int) -> int:
         """Rows are kept from the rounds before a search, of the request that is next: keeping them takes a tenth of a
@@ -324,12 +329,11 @@ class KnapSpec:
         self._era += 1
 
     def _plain_due(self) -> bool:
-        """Now and then a plain round while drafting: nothing else shows what one row costs now."""
+        """Now and then plain rounds while drafting: nothing else shows what one row costs now."""
         self._drafting_rounds += 1
-        if self._drafting_rounds < _PLAIN_EVERY:
-            return False
-        self._drafting_rounds = 0
-        return True
+        if self._drafting_rounds >= _PLAIN_EVERY + _PLAIN_ROUNDS:
+            self._drafting_rounds = 0
+        return self._drafting_rounds >= _PLAIN_EVERY
 
     # -- searching for plans -----------------------------------------------------------------------------------------
 

@@ -191,15 +191,18 @@ def test_tokens_and_requests_cost_outside_the_passes(model: LoadedModel) -> None
     costs.observe(StepPlan(()), StepOutput((), 0, 0.0, 0.0), 1e-4)  # a round in which nobody ran says nothing
     assert costs.overhead(1) == 0.0
     plan = Plan(exit_variants(model.spec.layers, 3), 3)
-    for _ in range(300):
+    for i in range(600):
         for requests in (1, 16):
-            for accepted in (0, 2):
-                works = tuple(Work(str(i), i, 50, (1,), True, GREEDY, plan) for i in range(requests))
-                outs = tuple(WorkOutput((1,) * (accepted + 1), drafted=accepted) for _ in works)
-                seconds = requests * (2e-5 + 1e-5 * accepted)
-                costs.observe(StepPlan(works), StepOutput(outs, accepted, 1e-3, 1e-3), seconds)
-    for requests, accepted in ((1, 0), (1, 3), (16, 0), (16, 40)):
-        assert costs.overhead(requests, accepted) == pytest.approx(2e-5 * requests + 1e-5 * accepted, rel=0.02)
+            for drafted in (0, 0, 2, 2, 2):  # the first of each kind is passed over
+                accepted = drafted * (i % 2)
+                works = tuple(Work(str(n), n, 50, (1,), True, GREEDY, plan) for n in range(requests))
+                outs = tuple(WorkOutput((1,) * (accepted + 1), drafted=drafted) for _ in works)
+                seconds = requests * (2e-5 + (3e-5 if drafted else 0.0) + 1e-5 * accepted)
+                costs.observe(StepPlan(works), StepOutput(outs, drafted, 1e-3, 1e-3), seconds)
+    for requests in (1, 16):
+        assert costs.overhead(requests) == pytest.approx(2e-5 * requests, rel=0.02)
+        for accepted in (0, 2 * requests):
+            assert costs.overhead(requests, accepted) == pytest.approx(5e-5 * requests + 1e-5 * accepted, rel=0.02)
 
 
 def test_requests_together_are_asked_once_and_draft_alike(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
