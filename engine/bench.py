@@ -128,7 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
     parser.add_argument("--repeat", type=int, default=1, help="go through the prompts this many times")
     parser.add_argument("--concurrency", type=int, default=1, help="prompts answered at a time")
-    parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--max-tokens", type=int, default=128, help="of an answer (128)")
     parser.add_argument(
         "--context", default="0", metavar="N,N…",
         help="tokens imagined before each prompt, to time long contexts (made-up K/V); one comparison after the other",
@@ -137,7 +137,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vary", metavar="SETTING=V,V…", help="also run policy knapspec with each of these values of a setting"
     )
     parser.add_argument("--plot", type=Path, metavar="DIRECTORY", help="draw the figures of the run there")
-    parser.add_argument("--temperature", type=float, default=0.0)
+    parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
     parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
     parser.add_argument(
         "--hf", nargs="?", const="plain", default="", metavar="KINDS",

@@ -58,7 +58,9 @@ _int_list: Callable[[str], tuple[int, ...]] = lambda text: tuple(int(part) for p
 class EngineConfig:
     """Everything `engine.build.build_engine` needs."""
 
-    model: str | None = setting(None, "checkpoint directory or hub id (OWNER/NAME); without it the embedded model")
+    model: str | None = setting(
+        None, "checkpoint directory, hub id (OWNER/NAME[@REVISION]) or synthetic:NAME; without it the embedded model"
+    )
     generation_config: str = setting(
         "auto",
         "sampling defaults of requests: auto takes the checkpoint's generation_config.json, none leaves them neutral",
@@ -75,7 +77,7 @@ class EngineConfig:
         "what runs on a CPU: our own kernels (bfloat16 only, compiled at the first start) or torch's operations",
         choices=("auto", "native", "torch"),
     )
-    threads: int = setting(0, "CPU threads for the model; 0: one per core, but a single one for tiny models")
+    threads: int = setting(0, "CPU threads for the model; 0: one per core, fewer for tiny models")
     max_model_len: int | None = setting(None, "longest context in tokens; default: the model's own", parse=int)
     max_num_seqs: int = setting(16, "most requests running at once")
     max_num_batched_tokens: int | None = setting(
@@ -96,7 +98,9 @@ class EngineConfig:
         "seconds; tokens of rounds quicker than that leave the engine's process together; 0: each by itself",
     )
 
-    draft_policy: str = setting("knapspec", "default draft policy; requests may name another")
+    draft_policy: str = setting(
+        "knapspec", "default draft policy: knapspec, fixed, layerskip or none; requests may name another"
+    )
     fixed_skip_ratio: float = setting(0.5, "policy fixed: share of the sublayers skipped")
     fixed_plan: str = setting(
         "", "policy fixed: the sub-network instead, a 0 or 1 for every sublayer (attention, MLP, …)"
@@ -139,7 +143,7 @@ class EngineConfig:
     )
     prior: str = setting(
         "auto",
-        "policy knapspec: plans to begin with, as `knapserve tune` saves them: auto takes those of this model, if any",
+        "policy knapspec: plans to begin with: a file of `knapserve tune`, auto (those of this model, if any) or none",
     )
     profile: Path | None = setting(None, "use this latency profile; it must match this machine and model", parse=_path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -253,13 +254,15 @@ class UrlContender:
     """A server with OpenAI's API (llama.cpp, vLLM, another KnapServe), asked for whole chat completions."""
 
     def __init__(self, url: str, sampling: SamplingParams) -> None:
-        """Its first model is asked. Raises ConfigError if there is no such server."""
+        """Its first model is asked, with the key in OPENAI_API_KEY. Raises ConfigError if there is no such server."""
         import httpx
 
         self.name = url.removeprefix("http://").removeprefix("https://").rstrip("/")
         self.tally = Tally()
         self._clock = SystemClock()
-        self._client = httpx.Client(base_url=url.rstrip("/").removesuffix("/v1"), timeout=600)
+        key = os.environ.get("OPENAI_API_KEY")
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._client = httpx.Client(base_url=url.rstrip("/").removesuffix("/v1"), headers=headers, timeout=600)
         self._failures = (httpx.HTTPError, KeyError, IndexError, ValueError)
         self._body = {
             "model": self._get("/v1/models")["data"][0]["id"],

@@ -87,7 +87,7 @@ def require_plots() -> None:
     from profiles.plot import available
 
     if not available():
-        raise ConfigError("--plot needs matplotlib: pip install 'knapserve[plots]'")
+        raise ConfigError("--plot needs matplotlib: pip install -e '.[plots]' in KnapServe's directory")
 
 
 def _contexts(text: str) -> tuple[int, ...]:

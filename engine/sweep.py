@@ -57,8 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
     parser.add_argument("--plans", type=int, default=200, help="about how many fixed plans to compare with")
-    parser.add_argument("--max-tokens", type=int, default=128)
-    parser.add_argument("--temperature", type=float, default=0.0)
+    parser.add_argument("--max-tokens", type=int, default=128, help="of an answer (128)")
+    parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
     parser.add_argument("--seed", type=int, default=0, help="of the random plans")
 
 

@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="JSON lines with a prompt each, like those to be served; every other one is kept to check the result",
     )  # fmt: skip
     parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
-    parser.add_argument("--max-tokens", type=int, default=128)
-    parser.add_argument("--temperature", type=float, default=0.0)
+    parser.add_argument("--max-tokens", type=int, default=128, help="of an answer (128)")
+    parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write here, not beside the latency profile")
 
 

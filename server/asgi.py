@@ -23,7 +23,9 @@ access_log = logging.getLogger("knapserve.access")
 
 FACTS = "knapserve.facts"  # key of a scope: what is to be logged of the request once it is over; there is none for most
 
-_SANE_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
+_GENERATE = ("/v1/chat/completions", "/v1/completions")
+
+SANE_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
 
 
 @asynccontextmanager
@@ -73,8 +75,10 @@ class EdgeMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["path"] in _GENERATE and scope["method"] == "POST":
+            scope[FACTS] = {}  # what is refused on its way is logged too
         given = Headers(scope=scope).get("x-request-id", "")
-        request_id = given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+        request_id = given if SANE_ID.fullmatch(given) else uuid.uuid4().hex
         began = time.perf_counter()
         status = 0  # not known yet
 

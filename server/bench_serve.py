@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompts", type=Path, default=None, help="JSON lines with a prompt each")
     parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
     parser.add_argument("--concurrency", type=int, default=1, help="streams at a time")
-    parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--max-tokens", type=int, default=128, help="of an answer (128)")
     parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
     parser.add_argument(
         "--completions", action="store_true", help="ask /v1/completions: the model has no chat template"
@@ -116,6 +117,9 @@ class _Client:
         self._connection = kind(url.hostname or "127.0.0.1", url.port, timeout=120)
         endpoint = "/v1/completions" if args.completions else "/v1/chat/completions"
         self._path = url.path.rstrip("/").removesuffix("/v1") + endpoint
+        self._headers = {"Content-Type": "application/json"}
+        if key := os.environ.get("OPENAI_API_KEY"):
+            self._headers["Authorization"] = f"Bearer {key}"
         self._text = b'"text":"' if args.completions else b'"content":"'  # what a chunk with text has,
         self._none = self._text + b'"'  # and one without
 
@@ -137,7 +141,7 @@ class _Client:
             body["draft_policy"] = args.policy
         last = time.perf_counter()
         try:
-            self._connection.request("POST", self._path, json.dumps(body), {"Content-Type": "application/json"})
+            self._connection.request("POST", self._path, json.dumps(body), self._headers)
             response = self._connection.getresponse()
             if response.status != 200:
                 raise ConfigError(f"the server answered {response.status}: {response.read(500)!r}")

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing
 from types import TracebackType
 
-from engine.errors import EngineDeadError, EngineDrainingError
+from engine.errors import EngineDeadError, EngineDrainingError, RequestError
 from engine.seam import Engine
 from engine.types import FinishReason, GenerateRequest, TokenEvent
 from server.metrics import RequestMeter
@@ -59,6 +59,8 @@ class Generation:
                     yield index, event
             if self._open:
                 raise EngineDeadError("the events of a request ended without a finish reason")
+        except (RequestError, EngineDrainingError):
+            raise  # what was asked for cannot be done after all, or there is no time left for it: nothing is wrong
         except Exception:
             self._ended_by = "error"
             raise

@@ -9,6 +9,7 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 
+from server.asgi import SANE_ID
 from server.errors import unavailable
 from server.schemas import Status
 
@@ -60,7 +61,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response_only(200 if alive else error.status)
         headers = {} if alive else dict(error.headers or {})
         headers |= {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
-        for name, value in (headers | {"x-request-id": uuid.uuid4().hex}).items():
+        given = self.headers.get("x-request-id", "")
+        headers["x-request-id"] = given if SANE_ID.fullmatch(given) else uuid.uuid4().hex
+        for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":

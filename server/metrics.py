@@ -180,7 +180,7 @@ class Metrics:
                     accepted.inc()
             # A round that also reads prompts is slower than any plan's prediction: it says nothing of the plan.
             pure = report.prompt_tokens == 0 and total > 0
-            self._children(part.policy).observe(part, part.emitted / total if pure else None)
+            self._children(part.policy).observe(part, total if pure else None)
         self._deciding_seconds += report.search_seconds  # a search may take many rounds
         decided = next((part for part in report.rounds if part.reselected is not None), None)
         if decided is not None:
@@ -214,6 +214,11 @@ class _PolicyMetrics:
         self.predicted = histogram("tpt_predicted", "Tokens per second that the plan in use promised.", _RATE)
         self.plain = histogram("tpt_plain", "Tokens per second that plain decoding would have brought.", _RATE)
         self.measured = histogram("tpt_measured", "Tokens per second of rounds without prompt tokens.", _RATE)
+        # Sums, whose quotients are rates: the mean of rounds' rates would make light of long rounds.
+        self.seconds = counter("decode_seconds", "Seconds of requests' rounds without prompt tokens.")
+        self.tokens = counter("decode_tokens", "Tokens that these brought.")
+        self.promised = counter("decode_tokens_promised", "Tokens that the plans in use promised for these seconds.")
+        self.undrafted = counter("decode_tokens_plain", "Tokens that plain decoding would have brought in them.")
         self.acceptance = histogram("acceptance_predicted", "Acceptance rate that the plan in use promised.", _SHARE)
         self.draft_length = histogram("draft_length", "Tokens drafted per round.", _DRAFT)
         self.skipped = histogram(
@@ -239,6 +244,10 @@ class _PolicyChildren:
         self._predicted = families.predicted.labels(policy)
         self._plain = families.plain.labels(policy)
         self._measured = families.measured.labels(policy)
+        self._seconds = families.seconds.labels(policy)
+        self._tokens = families.tokens.labels(policy)
+        self._promised = families.promised.labels(policy)
+        self._undrafted = families.undrafted.labels(policy)
         self._acceptance = families.acceptance.labels(policy)
         self._draft_length = families.draft_length.labels(policy)
         ranges = [str(bound) for bound in _CONTEXTS] + ["inf"]
@@ -249,8 +258,8 @@ class _PolicyChildren:
         self.reselection_seconds = families.reselection_seconds.labels(policy)
         self._slower = families.fallbacks.labels(policy, "slower_than_plain")
 
-    def observe(self, part: RequestRound, measured: float | None) -> None:
-        """Count one request's round; `measured` is its rate in tokens per second, where that means something."""
+    def observe(self, part: RequestRound, seconds: float | None) -> None:
+        """Count one request's round; `seconds` is what it took, where that says something of its plan."""
         self._rounds.inc()
         self._context.observe(part.context_length)
         if part.copied:
@@ -262,13 +271,17 @@ class _PolicyChildren:
             where = bisect_left(_CONTEXTS, part.context_length)
             self._skipped_attention[where].observe(part.skipped_attention)
             self._skipped_mlp[where].observe(part.skipped_mlp)
-        if measured is not None:
-            self._measured.observe(measured)
-            # Only beside a measurement, so that the means of all cover the same rounds.
+        if seconds is not None:
+            self._measured.observe(part.emitted / seconds)
+            self._seconds.inc(seconds)
+            self._tokens.inc(part.emitted)
+            # Only beside a measurement, so that all cover the same rounds.
             if part.predicted_tpt is not None:
                 self._predicted.observe(part.predicted_tpt)
+                self._promised.inc(part.predicted_tpt * seconds)
             if part.plain_tpt is not None:
                 self._plain.observe(part.plain_tpt)
+                self._undrafted.inc(part.plain_tpt * seconds)
         if part.predicted_acceptance is not None:
             self._acceptance.observe(part.predicted_acceptance)
         if part.reselected is not None:

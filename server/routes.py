@@ -298,22 +298,22 @@ def build_router(config: ServerConfig) -> APIRouter:
             path,
             handler,
             methods=["POST"],
-            responses=errors(400, *key, 404, 413, 500),
+            responses=errors(400, *key, 404, 413, 500, 503),
             openapi_extra={"requestBody": {"required": True, "content": content}},
         )
-    router.add_api_route("/v1/models", list_models, responses=errors(*key))
-    router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=errors(*key, 404))
+    router.add_api_route("/v1/models", list_models, responses=errors(*key, 503))  # while the model loads
+    router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=errors(*key, 404, 503))
     router.add_api_route("/health", health, responses=errors(503))
     router.add_api_route("/live", live)
     html: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
-    router.add_api_route("/", page, response_class=HTMLResponse, responses=html)
-    router.add_api_route("/version", show_version)
+    router.add_api_route("/", page, response_class=HTMLResponse, responses={**html, **errors(503)})
+    router.add_api_route("/version", show_version, responses=errors(503))
     content = {"text/plain": {"schema": {"type": "string"}}}
     exposition: dict[int | str, dict[str, Any]] = {200: {"description": "Prometheus' text format.", "content": content}}
     router.add_api_route(
         "/metrics",
         metrics,
         response_class=Response,
-        responses={**exposition, **errors(*(key if config.metrics_auth else []))},
+        responses={**exposition, **errors(*(key if config.metrics_auth else []), 503)},
     )
     return router

@@ -205,8 +205,9 @@ BY_POLICY = "{{policy}}"
 
 PER_ROUND = ratio(rate("vllm:generation_tokens_total"), rate(REQUEST_ROUNDS))
 BOUND = f"{PER_ROUND} * {ratio(rate(ROUND, phase='verify|other'), rate(ROUND))}"
-MEASURED = mean("knapserve_tpt_measured", by="policy")
-PREDICTED = mean("knapserve_tpt_predicted", by="policy")
+DECODED, SECONDS = "knapserve_decode_tokens_total", "knapserve_decode_seconds_total"
+PROMISED, UNDRAFTED = "knapserve_decode_tokens_promised_total", "knapserve_decode_tokens_plain_total"
+MEASURED = ratio(rate(DECODED, by="policy"), f"({rate(SECONDS, by='policy')} > 0)")
 LENGTH = "knapserve_draft_length"
 NOTHING = "0|0.0"  # upper bound of the bucket of rounds that drafted nothing
 PLAIN_ROUNDS = rate(f"{LENGTH}_bucket", by="policy", le=NOTHING)
@@ -227,8 +228,7 @@ SPECULATION = Dashboard(
                     "Speed over plain",
                     "Rate that came over what plain decoding would have brought, of knapspec. Below 1: drafting loses.",
                     FACTOR,
-                    f"({mean('knapserve_tpt_measured', policy='knapspec')})"
-                    f" / ({mean('knapserve_tpt_plain', policy='knapspec')})",
+                    ratio(rate(DECODED, policy="knapspec"), rate(UNDRAFTED, policy="knapspec")),
                     (0.97, YELLOW),
                     (1.05, GREEN),
                     below=RED,
@@ -236,17 +236,16 @@ SPECULATION = Dashboard(
                 ),
                 stat(
                     "Rate of one request",
-                    "Tokens per second of a request while it decodes, mean over its rounds.",
+                    "Tokens per second of a request while it decodes.",
                     TOKENS_PER_SECOND,
-                    mean("knapserve_tpt_measured"),
+                    ratio(rate(DECODED), rate(SECONDS)),
                     decimals=0,
                 ),
                 stat(
                     "Promise kept",
                     "Rate that came over rate promised, of knapspec. Near 100 %: it knows what it chooses by.",
                     "percentunit",
-                    f"({mean('knapserve_tpt_measured', policy='knapspec')})"
-                    f" / ({mean('knapserve_tpt_predicted', policy='knapspec')})",
+                    ratio(rate(DECODED, policy="knapspec"), rate(PROMISED, policy="knapspec")),
                     (0.6, YELLOW),
                     (0.8, GREEN),
                     below=RED,
@@ -283,7 +282,17 @@ SPECULATION = Dashboard(
                     "TPT of one request, by policy. Far below: the machine is busier than its profile.",
                     TOKENS_PER_SECOND,
                     Query(MEASURED, f"{BY_POLICY} measured"),
-                    Query(f"{PREDICTED} > 0", f"{BY_POLICY} promised"),
+                    Query(
+                        f"{ratio(rate(PROMISED, by='policy'), rate(SECONDS, by='policy'))} > 0", f"{BY_POLICY} promised"
+                    ),
+                ),
+                lines(
+                    "Rate of a round, median",
+                    "Half of the rounds are quicker. A few rounds that bring much may pay for many that bring little.",
+                    TOKENS_PER_SECOND,
+                    Query(quantile(0.5, "knapserve_tpt_measured"), "measured"),
+                    Query(quantile(0.5, "knapserve_tpt_predicted"), "promised"),
+                    Query(quantile(0.5, "knapserve_tpt_plain"), "plain decoding instead"),
                 ),
                 lines(
                     "Acceptance, promised and measured",
@@ -304,10 +313,14 @@ SPECULATION = Dashboard(
                     "Over plain decoding as priced for the same rounds; what tokens per round allow at most, for any "
                     "policy; and over the rate of policy none, fair where they do not share rounds.",
                     FACTOR,
-                    Query(f"({MEASURED}) / (({mean('knapserve_tpt_plain', by='policy')}) > 0)", f"{BY_POLICY} / plain"),
+                    Query(
+                        ratio(rate(DECODED, by="policy"), f"({rate(UNDRAFTED, by='policy')} > 0)"),
+                        f"{BY_POLICY} / plain",
+                    ),
                     Query(BOUND, "all, at most"),
                     Query(
-                        f"({MEASURED}) / on() group_left() ({mean('knapserve_tpt_measured', policy='none')})",
+                        f"({MEASURED}) / on() group_left() "
+                        f"({ratio(rate(DECODED, policy='none'), rate(SECONDS, policy='none'))})",
                         f"{BY_POLICY} / none",
                     ),
                 ),
@@ -365,10 +378,12 @@ SPECULATION = Dashboard(
             [
                 lines(
                     "Where a round's time goes",
-                    "Shares. draft is what speculation pays for; search should stay within --knapspec-budget (2 %).",
+                    "Shares. draft is what speculation pays for; search is searching (--knapspec-budget, 2 %) and "
+                    "deciding, a few per cent where passes take less than a millisecond.",
                     "percentunit",
-                    Query(rate(ROUND, by="phase"), "{{phase}}"),
-                    stacked="percent",
+                    Query(f"{rate(ROUND, by='phase')} / on() group_left() {rate(ROUND)}", "{{phase}}"),
+                    stacked="normal",
+                    most=1,
                 ),
                 lines(
                     "Reselections",

@@ -163,12 +163,9 @@ class Searcher:
         return replayed
 
     def allows(self, variants: Sequence[int], context: int) -> bool:
-        """Whether a plan runs what is protected, and leaves out the share of the time that comparisons ask for."""
+        """Whether a plan runs what is protected, and leaves out no more or less of the time than is allowed."""
         if not all(variants[i] for i in self._protected):
             return False
-        least = self._config.knapspec_min_skip
-        if least == 0:
-            return True
         prices = self._costs.sublayers(context, 1, None)
         skipped = sum(price for price, run in zip(prices, variants, strict=True) if not run) / sum(prices)
-        return least <= skipped <= self._config.knapspec_max_skip
+        return self._config.knapspec_min_skip <= skipped <= self._config.knapspec_max_skip

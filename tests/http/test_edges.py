@@ -177,7 +177,7 @@ def test_openapi_documents_what_is_answered() -> None:
                           "/metrics", "/tokenize", "/detokenize", "/"}  # fmt: skip
     for path in (CHAT_PATH, TEXT_PATH):
         assert set(paths[path]["post"]["responses"]) == {"200", "400", "404", "413", "429", "500", "503"}
-    assert set(paths["/v1/models/{model_id}"]["get"]["responses"]) == {"200", "404"}
+    assert set(paths["/v1/models/{model_id}"]["get"]["responses"]) == {"200", "404", "503"}
     schemas = document["components"]["schemas"]
     reference = paths[CHAT_PATH]["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
     assert "messages" in schemas[reference.rsplit("/", 1)[1]]["required"]

@@ -51,6 +51,15 @@ def test_refused_requests_are_lines_too_and_probes_are_not(lines: Any) -> None:
     refused = ("POST", CHAT_PATH, {"json": CHAT | {"temperature": 9}})
     asks(FakeEngine(), ("GET", "/health", {}), refused, ("GET", "/metrics", {}), ("GET", "/v1/models", {}))
     assert [facts["status"] for facts in lines()] == [400]
+    config = ServerConfig(api_key=("one",), max_body_size=10)
+    headers = {"authorization": "Bearer one"}
+    asks(
+        FakeEngine(),
+        ("POST", CHAT_PATH, {"json": CHAT}),
+        ("POST", CHAT_PATH, {"json": CHAT, "headers": headers}),
+        config=config,
+    )
+    assert [facts["status"] for facts in lines()] == [400, 401, 413]
 
 
 def test_prompts_are_logged_only_if_asked_for(lines: Any) -> None:

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from fake import FakeEngine
 from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 from prometheus_client.parser import text_string_to_metric_families
@@ -81,6 +82,9 @@ def test_drafting_is_counted_by_policy() -> None:
         ("knapserve_rounds_total", (policy,)): 2,
         ("knapserve_tpt_predicted_sum", (policy,)): 120,
         ("knapserve_tpt_measured_sum", (policy,)): 4,  # one token in half a second, twice
+        ("knapserve_decode_tokens_total", (policy,)): 2,
+        ("knapserve_decode_seconds_total", (policy,)): 1.0,
+        ("knapserve_decode_tokens_promised_total", (policy,)): 60,
         ("knapserve_acceptance_predicted_sum", (policy,)): 1.5,
         ("knapserve_draft_length_sum", (policy,)): 6,
         ("knapserve_context_length_sum", (policy,)): 18,
@@ -118,6 +122,22 @@ def test_what_decisions_cost_and_prices_are_corrected_by() -> None:
     assert found["knapserve_fallback_total", (policy, ("reason", "slower_than_plain"))] == 2
     per_position = [vllm(found, "spec_decode_num_accepted_tokens_per_pos_total", position=str(i)) for i in range(3)]
     assert per_position == [2, 2, 0]
+
+
+def test_rates_over_many_rounds_are_tokens_over_seconds() -> None:
+    """Short rounds that bring little and long ones that bring much: the mean of their rates is another figure."""
+    metrics = Metrics(FakeEngine(), "fake/model")
+    part = RequestRound("a", "knapspec", 1, 1, 0, 1, 9, 5, 4, 1.2, 0.75, plain_tpt=1.0)
+    for emitted, seconds in [(1, 1.5)] * 7 + [(6, 3.5)] * 3:
+        metrics.round(RoundReport((), (replace(part, emitted=emitted),), 1, 0, 0.5, 5, 0, 0.0, seconds, 0.0, 0.0, 0, 0))
+    found = samples(metrics.exposition().decode())
+    tokens, spent, promised, plain = (
+        found[f"knapserve_decode_{name}_total", (("policy", "knapspec"),)]
+        for name in ("tokens", "seconds", "tokens_promised", "tokens_plain")
+    )
+    assert (tokens, spent) == (25, 21)
+    assert tokens / plain == pytest.approx(25 / 21)
+    assert tokens / promised == pytest.approx(25 / (1.2 * 21))
 
 
 def test_what_is_copied_says_nothing_of_the_policy() -> None:
