@@ -285,6 +285,7 @@ SPECULATION = Dashboard(
                     Query(
                         f"{ratio(rate(PROMISED, by='policy'), rate(SECONDS, by='policy'))} > 0", f"{BY_POLICY} promised"
                     ),
+                    width=12,
                 ),
                 lines(
                     "Rate of a round, median",
@@ -293,6 +294,7 @@ SPECULATION = Dashboard(
                     Query(quantile(0.5, "knapserve_tpt_measured"), "measured"),
                     Query(quantile(0.5, "knapserve_tpt_predicted"), "promised"),
                     Query(quantile(0.5, "knapserve_tpt_plain"), "plain decoding instead"),
+                    width=12,
                 ),
                 lines(
                     "Acceptance, promised and measured",
@@ -307,6 +309,7 @@ SPECULATION = Dashboard(
                     ),
                     Query(f"{mean('knapserve_acceptance_predicted', by='policy')} > 0", f"{BY_POLICY} promised"),
                     most=1,
+                    width=12,
                 ),
                 lines(
                     "Speed over plain",
@@ -323,6 +326,7 @@ SPECULATION = Dashboard(
                         f"({ratio(rate(DECODED, policy='none'), rate(SECONDS, policy='none'))})",
                         f"{BY_POLICY} / none",
                     ),
+                    width=12,
                 ),
             ],
         ),
