@@ -157,13 +157,14 @@ class EngineCore:
         other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
         if search < _LITTLE_SEARCH * out.verify_seconds and not any(w.record for w in plan.work):
             self.costs.observe(plan, out, other + search)  # else slower than others: caches are cold, rows were kept
+        rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         return RoundReport(
             events=tuple(events),
             rounds=tuple(rounds),
             running=len(scheduler.running),
             waiting=len(scheduler.waiting),
             kv_usage=scheduler.blocks.usage,
-            batched_tokens=sum(len(w.tokens) + w.gamma for w in plan.work),
+            batched_tokens=rows,
             prompt_tokens=sum(reading.values()),
             draft_seconds=out.draft_seconds,
             verify_seconds=out.verify_seconds,
@@ -173,7 +174,7 @@ class EngineCore:
             prefix_hits=scheduler.prefix_hits - counters[1],
             preemptions=scheduler.preemptions - counters[2],
             draft_correction=self.costs.draft_factor(len(plan.work)),
-            verify_correction=self.costs.verify_factor(sum(len(w.tokens) + w.gamma for w in plan.work)),
+            verify_correction=self.costs.verify_factor(rows),
         )
 
     def idle_report(self) -> RoundReport:
@@ -197,8 +198,9 @@ class EngineCore:
                 if r.plan is not None
             ]
             views = [request.view for request in requests]
+            beside = len(self.scheduler.running) + len(self.scheduler.waiting) - 1
             for request in requests:
-                request.view.context = request.computed
+                request.view.context, request.view.beside = request.computed, beside
             started = self._clock.now()
             plans = requests[0].policy.propose(views, others)
             seconds += self._clock.now() - started

@@ -21,6 +21,7 @@ class StopStrings:
         self._stops = stops
         self._include = include
         self._held = ""
+        self._passed = ""  # the last of what was shown while nothing could stop: a stop string may begin there
         self.stopped = False
 
     def push(self, text: str, *, may_stop: bool = True) -> str:
@@ -28,17 +29,29 @@ class StopStrings:
         if not self._stops or self.stopped:
             return "" if self.stopped else text
         if not may_stop:
-            return self.flush() + text
-        held = self._held + text
-        found = [(where + len(stop), where) for stop in self._stops if (where := held.find(stop)) >= 0]
+            freed = self.flush() + text
+            most = max(map(len, self._stops)) - 1
+            self._passed = (self._passed + freed)[-most:] if most else ""
+            return freed
+        shown = len(self._passed)
+        held = self._passed + self._held + text
+        # One that was complete before it counted does not stop.
+        found = [
+            (where + len(stop), where)
+            for stop in self._stops
+            if (where := held.find(stop, max(shown + 1 - len(stop), 0))) >= 0
+        ]
         if found:
             self.stopped = True
             self._held = ""
             end, where = min(found)
-            return held[: end if self._include else where]
+            return held[shown : end if self._include else where]
         keep = max(self._overlap(held, stop) for stop in self._stops)
-        self._held = held[len(held) - keep :]
-        return held[: len(held) - keep]
+        if keep > len(held) - shown:  # it would begin in what was shown
+            self._held = held[shown:]
+            return ""
+        self._passed, self._held = "", held[len(held) - keep :]
+        return held[shown : len(held) - keep]
 
     def flush(self) -> str:
         """What was held back and turned out not to be a stop."""

@@ -245,7 +245,7 @@ class Scheduler:
         if plan is not None:
             request.drafted += output.drafted
             request.accepted += accepted
-            request.draft_passes += output.drafted
+            request.draft_passes += 0 if work.copied else output.drafted
             request.skipped_attention += plan.skipped_attention * output.drafted
             request.skipped_mlp += plan.skipped_mlp * output.drafted
         reselected, request.view.reselected = request.view.reselected, None
@@ -256,7 +256,7 @@ class Scheduler:
             emitted=emitted,
             drafted=output.drafted,
             accepted=accepted,
-            draft_passes=output.drafted,
+            draft_passes=0 if work.copied else output.drafted,
             context_length=work.start + len(work.tokens),
             skipped_attention=plan.skipped_attention if plan else 0,
             skipped_mlp=plan.skipped_mlp if plan else 0,

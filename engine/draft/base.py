@@ -106,6 +106,7 @@ class View:
     sampling: SamplingParams
     candidates: Callable[[Sequence[int]], CandidatePass]  # over verified rows at these positions
     context: int = 0  # verified positions
+    beside: int = 0  # requests that run or wait beside it, whatever they do
     state: Any = None  # the policy's own
     reselected: str | None = None  # set by the policy: outcome of a re-decision made in this round
 

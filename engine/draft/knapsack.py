@@ -93,7 +93,7 @@ class Knapsack:
         scores_run = cosines(ran, reference).tolist()
         best: dict[int, tuple[float, bool, int]] = {}  # j -> cosine, ran, index among the live states
         for live, j in enumerate(self._skipped):
-            if scores_run[live] >= self._tau or (j == 0 and index + 1 == len(self._weights)):
+            if scores_run[live] >= self._tau or j == 0:  # nothing skipped: the full model itself
                 best[j] = (scores_run[live], True, live)
         if index not in self._protected:
             scores_skip = cosines(self._states, reference).tolist()

@@ -54,6 +54,7 @@ class _Decision:
     choice: Choice
     until: int  # round of the next decision
     era: int
+    trial: bool = False  # whether it was made while drafting was tried out
 
 
 @dataclass(slots=True)
@@ -85,7 +86,8 @@ class _Promise(NamedTuple):
 
     plan: Plan
     trust: float  # by which the promise was corrected
-    requests: int
+    requests: int  # of all policies
+    asked: int  # of this one
 
 
 class _Found(NamedTuple):
@@ -93,7 +95,6 @@ class _Found(NamedTuple):
 
     added: list[Variants]
     seconds: float
-    ignorant: bool  # whether there was nothing to draft with before
 
 
 @register("knapspec")
@@ -153,14 +154,14 @@ class KnapSpec:
         plan, trust = choice.plan, choice.trust
         if found is not None:
             useful = plan.variants in found.added and plan.gamma > 0
-            self._budget.done(found.seconds, ignorant=found.ignorant, useful=useful)
+            self._budget.done(found.seconds, useful=useful)
         if plan.gamma == 0:
             self._plain_rounds += 1
         elif self._plain_due():
             plain = self.library.plain(company.contexts)
             plan, trust = plain.plan, plain.trust
         self._recorder = self._next_to_search(views)
-        self._promise = _Promise(plan, trust, company.size)
+        self._promise = _Promise(plan, trust, company.size, len(views))
         return [plan] * len(views)
 
     def _independent(self, views: Sequence[View], found: _Found | None) -> list[Plan]:
@@ -168,14 +169,14 @@ class KnapSpec:
         plans = [self._choice(_Company([view], ())).plan for view in views]
         if found is not None:
             useful = any(plan.gamma and plan.variants in found.added for plan in plans)
-            self._budget.done(found.seconds, ignorant=found.ignorant, useful=useful)
+            self._budget.done(found.seconds, useful=useful)
         self._recorder = self._next_to_search(views)
         self._promise = None
         return plans
 
     def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Plan | None:
         """Plain decoding for which nothing is due, most of the time: its rounds are the shortest."""
-        if others or self._round % _LOOK_UP == 0 or self._recorder or self._trial_end is not None:
+        if others or self._round % _LOOK_UP == 0 or self._recorder or self._searching or self._trial_end is not None:
             return None
         promise, requests = self._promise, len(views)
         if promise is None or promise.plan.gamma or promise.requests != requests:
@@ -235,7 +236,7 @@ class KnapSpec:
         if promise is None or seconds is None or promise.plan.gamma == 0:
             return
         decoded = [outcome for outcome in round.outcomes if not outcome.prompt]
-        if sum(o.drafted > 0 for o in decoded) < _ALIKE * len(decoded) or len(decoded) != promise.requests:
+        if sum(o.drafted > 0 for o in decoded) < _ALIKE * len(decoded) or len(decoded) != promise.asked:
             return
         weight = min(1.0, _JOINT_WEIGHT / promise.requests)
         promised = len(decoded) * (promise.plan.predicted_tpt or 0.0) / promise.trust * seconds
@@ -294,13 +295,14 @@ class KnapSpec:
         if choice.gain < needed and self._trial_end is None and self._config.knapspec_min_skip == 0:
             plain = self.library.plain(company.contexts)
             choice = plain._replace(plan=replace(plain.plan, variants=choice.plan.variants))
-        elif choice.gain >= needed:
-            self._trial_every = _TRIAL_EVERY[0]
+        elif before is not None and before.choice.plan.gamma > 0 and not before.trial and self._trial_end is None:
+            self._trial_every = _TRIAL_EVERY[0]  # it has paid for longer than a trial, of which a few rounds are luck
         patience = 1 if choice.plan.gamma else _PLAIN_PATIENCE
         rounds = patience * (_FRESH_ROUNDS if own is None else self._config.knapspec_redecide)
         least = patience * self._decision_seconds / _DECISION_SHARE  # seconds until the next
         seconds = self._costs.verify_pass(company.size, company.contexts)
-        return _Decision(choice, self._round + max(rounds, int(least / seconds)), self._era)
+        until = self._round + max(rounds, int(least / seconds))
+        return _Decision(choice, until, self._era, self._trial_end is not None)
 
     def _best(self, company: _Company, own: Mapping[Variants, AcceptanceCounts] | None = None) -> Choice:
         """The best plan by what all and (with `own`) one request have seen."""
@@ -367,16 +369,15 @@ class KnapSpec:
                 running.append(self._promise.plan.variants)
             search = state.search = self.searcher.begin(view, state.rows, running)
         self.searcher.charge(search, self._clock.now() - started)
-        if not self.searcher.advance(view, search, alone=company.size == 1):
+        if not self.searcher.advance(view, search, alone=company.size == 1 and view.beside == 0):
             return None
         started = self._clock.now()
-        ignorant = not len(self.library)
         state.search = self._searching = None
         state.search_at = self._round + self._config.knapspec_interval
         added = self._adopt(view, search)
         self._era += bool(added)
         self.searcher.charge(search, self._clock.now() - started)
-        return _Found(added, search.seconds, ignorant)
+        return _Found(added, search.seconds)
 
     def _adopt(self, view: View, search: Search) -> list[Variants]:
         """The best candidates join the library, and those that are there already are seen a little more of."""
@@ -387,14 +388,14 @@ class KnapSpec:
             known = self._replayed.pop(variants, None) or AcceptanceCounts(_REPLAYED_MEMORY)
             known.merge(counts)
             self._replayed[variants] = known  # the last to be forgotten
-        for variants in list(self._replayed)[:-_REPLAYED_PLANS]:
-            del self._replayed[variants]
         ranked = self.library.rank({variants: self._replayed[variants].counts for variants in replayed}, view.context)
         added = [variants for variants in ranked[:_ADOPTED] if variants not in self.library]
         for variants in added:
             self.library.add(variants, self._replayed.pop(variants))
         for variants in (v for v in self.library if v in replayed and v not in added):
             self.library.add(variants, replayed[variants])
+        for variants in list(self._replayed)[:-_REPLAYED_PLANS]:
+            del self._replayed[variants]
         self.library.shrink(view.context)
         return added
 

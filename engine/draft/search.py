@@ -57,7 +57,8 @@ class Search:
 
 
 class Budget:
-    """The share of the time that searching may take.
+    """The share of the time that searching may take: each search is earned by rounds since the one before, so that
+    nothing is saved up for a burst of them.
 
     The first search is free where nothing is known without it. Searches in a row that find nothing halve the share.
     """
@@ -65,8 +66,8 @@ class Budget:
     def __init__(self, share: float, cost: float) -> None:
         """`cost`: seconds that the next search may take."""
         self._share, self.cost = share, cost
-        self._free: float | None = None
         self._barren = 0
+        self._busy_then = self._spent_then = 0.0  # when the last search ended
         self.busy = 0.0  # seconds of rounds so far
         self.spent = 0.0
         self.searches = 0
@@ -76,19 +77,17 @@ class Budget:
         pay now, and more of it is hardly better."""
         if self._share == 0:
             return False
-        return ignorant or self.charged + self.cost <= self._share * self.busy / 2 ** (self._barren + 2 * plain)
+        if ignorant and not self.searches:
+            return True
+        given_up = self.spent - self._spent_then  # on searches whose requests ended before them
+        earned = self._share * (self.busy - self._busy_then) / (1 << (self._barren + 2 * plain))
+        return self.cost + given_up <= earned
 
-    @property
-    def charged(self) -> float:
-        """Seconds that count against the share."""
-        return self.spent - (self._free or 0.0)
-
-    def done(self, seconds: float, *, ignorant: bool, useful: bool) -> None:
+    def done(self, seconds: float, *, useful: bool) -> None:
         """A search ended; the next may take as long. `spent` has been counted on the way."""
-        if self._free is None:
-            self._free = seconds if ignorant else 0.0
         self.cost = seconds
         self.searches += 1
+        self._busy_then, self._spent_then = self.busy, self.spent
         self._barren = 0 if useful else min(self._barren + 1, _MOST_BARREN)
 
 

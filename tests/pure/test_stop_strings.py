@@ -91,6 +91,27 @@ def test_examples(parts: list[str], stops: tuple[str, ...], text: str) -> None:
     assert shown(parts, stops) == text
 
 
+@examples(500)
+@given(TEXTS, CUTS, STOPS, st.integers(0, 16), st.booleans())
+def test_a_stop_string_counts_that_is_complete_late_enough(
+    text: str, cuts: list[int], stops: tuple[str, ...], from_: int, include: bool
+) -> None:
+    """Nothing stops within the first pieces (`min_tokens`); what begins there and ends behind them does."""
+    assume(not any(inner in outer[1:] for inner in stops for outer in stops))
+    watch, said, so_far, free = StopStrings(stops, include=include), "", "", 0
+    for i, part in enumerate(pieces(text, cuts)):
+        so_far += watch.push(part, may_stop=i >= from_)
+        said += part
+        free = len(said) if i < from_ else free
+    ends = [(where + len(stop), where) for stop in stops for where in range(len(text)) if text.startswith(stop, where)]
+    found = min((end for end in ends if end[0] > free), default=None)
+    assert watch.stopped == (found is not None)
+    if found is None:
+        assert so_far + watch.flush() == text
+    else:
+        assert so_far == text[: found[0] if include else max(found[1], free)]
+
+
 def test_nothing_is_shown_after_a_stop() -> None:
     watch = StopStrings(("b",))
     assert [watch.push(part) for part in ("a", "bc", "d")] == ["a", "", ""]
