@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -32,6 +33,8 @@ from engine.types import EngineInfo, GenerateRequest, Request, RoundReport
 if TYPE_CHECKING:
     from engine.grammar import GrammarMatcher, Grammars
 
+
+log = logging.getLogger("knapserve.engine")
 
 _LITTLE_SEARCH = 0.15  # of the verify pass: what a round may search and still show what rounds usually take
 _MOST_READING = 0.5  # of a round in which prompts are read, for the rest to say what decoding takes
@@ -99,14 +102,24 @@ class EngineCore:
         )
         self.scheduler.add(request)
 
+    def prepare_grammars(self) -> None:
+        """Read the vocabulary as grammars do, so that no stream waits for that: most of a second for a large one."""
+        try:
+            self._compiler()
+        except Exception as error:  # of a tokenizer that only plain requests can use
+            log.warning("structured output is not available with this model: %s", error)
+
     def _match(self, grammar: str) -> GrammarMatcher:
         """The beginning of an answer of a grammar."""
+        return self._compiler().begin(grammar)
+
+    def _compiler(self) -> Grammars:
         if self._grammars is None:
             from engine.grammar import Grammars, vocabulary
 
             info = self.info
             self._grammars = Grammars(vocabulary(self.tokenizer.backend, info.vocab_size, info.eos_token_ids))
-        return self._grammars.begin(grammar)
+        return self._grammars
 
     def _edits(self, request: Request, positions: Sequence[int]) -> Iterator[Edit | None]:
         """What the request asked to be done to its logits after these positions of its text, in ascending order.

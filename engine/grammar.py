@@ -1,4 +1,4 @@
-"""Structured output: which tokens a grammar allows next, through llguidance. Imported with the first grammar."""
+"""Structured output: which tokens a grammar allows next, through llguidance."""
 
 from __future__ import annotations
 

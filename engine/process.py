@@ -351,6 +351,7 @@ def _load(config: EngineConfig) -> tuple[EngineCore, tuple[EngineInfo, Tokenizer
     model = LoadedModel(config)
     core = model.core(config)
     model.warm_up()
+    core.prepare_grammars()
     gc.freeze()  # or a look at all that was loaded, a tenth of a second, falls into some round
     return core, (core.info, core.tokenizer, core.info.max_num_seqs + core.info.max_queued)
 
