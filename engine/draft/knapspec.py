@@ -211,7 +211,7 @@ class KnapSpec:
             if outcome.drafted:
                 variants, accepted = outcome.plan.variants, outcome.accepted
                 found = cells(outcome.confidences, [True] * accepted + [False] * (outcome.tested - accepted))
-                self.library.tested(variants, found)
+                self.library.tested(variants, self._round, found)
                 if round.requests == 1:
                     own = self._state(view).counts
                     if variants not in own:

@@ -12,7 +12,7 @@ import numpy as np
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
 from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, Objective, expectations, lock_step_passes
-from engine.draft.trust import Trust
+from engine.draft.trust import Drift, Trust
 
 Variants = tuple[int, ...]
 
@@ -53,6 +53,7 @@ class Library:
         self._marginal = marginal
         self._whole = (1,) * (2 * layers)
         self._plans: dict[Variants, Known] = {}
+        self._drift = Drift()
 
     def __len__(self) -> int:
         return len(self._plans)
@@ -83,10 +84,12 @@ class Library:
             for variants in self.rank(known, context)[MOST_PLANS:]:
                 del self._plans[variants]
 
-    def tested(self, variants: Variants, found: Sequence[int]) -> None:
+    def tested(self, variants: Variants, round: int, found: Sequence[int]) -> None:
         """Draft tokens that were verified, by their `cells`."""
         if variants in self._plans:
-            self._plans[variants].counts.add_cells(found)
+            counts = self._plans[variants].counts
+            self._drift.add(round, len(found), counts.agreement * len(found), sum(cell % 2 for cell in found))
+            counts.add_cells(found)
 
     def compare(self, variants: Variants, requests: int, round: int, promised: float, kept: float) -> None:
         """Tokens promised, before any correction, and kept in one round of `requests` that drafted with this plan."""
@@ -123,7 +126,8 @@ class Library:
         if not self._plans or self._gamma == 0:
             return plain
         plans, requests = list(self._plans), len(contexts)
-        counts = np.stack([self._evidence(variants, own) for variants in plans])
+        drift = self._drift.factor(round)
+        counts = np.stack([self._evidence(variants, own, drift) for variants in plans])
         unions = [union([variants, *running]) for variants in plans]
         trust = self._trust(requests, round)
         known = self._objective(counts, unions, contexts).corrected(trust)
@@ -178,8 +182,11 @@ class Library:
         expected = (sum(seen) + _USUAL) / (len(seen) + _USUAL)
         return np.array([trust.factor(round, expected) for trust in trusts])
 
-    def _evidence(self, variants: Variants, own: Mapping[Variants, AcceptanceCounts] | None) -> np.ndarray:
+    def _evidence(
+        self, variants: Variants, own: Mapping[Variants, AcceptanceCounts] | None, drift: float
+    ) -> np.ndarray:
         shared = self._plans[variants].counts.weighted(_SHARED_ROWS)
+        shared = shared + np.outer(shared[:, 1], (1.0 - drift, drift - 1.0))  # fewer agree now
         seen = own.get(variants) if own else None
         return shared if seen is None else shared + seen.counts
 

@@ -49,6 +49,11 @@ class AcceptanceCounts:
         """[bins, rejected | agreed]."""
         return np.array(self._cells).reshape(-1, 2)
 
+    @property
+    def agreement(self) -> float:
+        """Share that agreed."""
+        return sum(self._cells[1::2]) / self.total if self.total else 0.0
+
     def add(self, confidences: Iterable[float], agreed: Iterable[bool], weight: float = 1.0) -> None:
         self.add_cells(cells(confidences, agreed), weight)
 

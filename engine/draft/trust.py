@@ -43,3 +43,39 @@ class Trust:
 
     def _forgiven(self, round: int) -> float:
         return math.exp((self.round - round) / _FORGIVE_ROUNDS)
+
+
+_DRIFT_TOKENS = 48.0  # tested tokens over which agreement is compared with what is usual,
+_USUAL_TOKENS = 1000.0  # and over which that is taken
+_DRIFT_PRIOR = 8.0  # tokens, expected and seen, before any were
+_DRIFT_ROUNDS = 300.0  # over which a drift is forgotten while nothing is tested
+_LEAST_DRIFT = 0.4
+
+
+class Drift:
+    """How often drafts agree now, of how often those of their plans usually do.
+
+    Texts of another kind come without notice, and are hard or easy for all plans alike: what the one in use shows
+    within a few tokens would take each of the others as many to show.
+    """
+
+    __slots__ = ("_now", "_round", "_usual")
+
+    def __init__(self) -> None:
+        self._now, self._usual = [0.0, 0.0], [0.0, 0.0]  # tokens expected to agree, and that did
+        self._round = 0  # of the last test
+
+    def add(self, round: int, tested: int, expected: float, agreed: int) -> None:
+        """`expected` of the `tested` tokens were to agree, by what was known of their plan."""
+        forgotten = math.exp((self._round - round) / _DRIFT_ROUNDS)
+        for kept, memory, fade in ((self._now, _DRIFT_TOKENS, forgotten), (self._usual, _USUAL_TOKENS, 1.0)):
+            fade *= (1.0 - 1.0 / memory) ** tested
+            kept[:] = kept[0] * fade + expected, kept[1] * fade + agreed
+        self._round = round
+
+    def factor(self, round: int) -> float:
+        """Of the share that agrees, at most 1: what is better than usual shows in the plans' own counts."""
+        fade = math.exp((self._round - round) / _DRIFT_ROUNDS)
+        usual = (self._usual[1] + _DRIFT_PRIOR) / (self._usual[0] + _DRIFT_PRIOR)
+        now = (self._now[1] * fade + _DRIFT_PRIOR * usual) / (self._now[0] * fade + _DRIFT_PRIOR)
+        return min(max(now / usual, _LEAST_DRIFT), 1.0)
