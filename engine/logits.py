@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from engine.grammar import GrammarMatcher
 
 _ROOM = 256  # ids
-_SURE = 0.7  # of a token that the grammar allows: masks cost more than they tell of its confidence (measured)
+SURE = 0.7  # of a drafted token: a grammar's mask costs more than it tells of what is so likely (measured)
 
 
 class LogitsProcessor:
@@ -100,15 +100,6 @@ class LogitsProcessor:
         """Whether a token drawn after these drafted ones needs no `edit`. Only where that is `late`."""
         assert self._grammar is not None
         return self._grammar.allows(token, drafted)
-
-    def correct(self, scores: Callable[[], Tensor], drafted: list[int], confidence: float) -> bool:
-        """`edit` the scores [vocab] that the last of these drafted tokens was drawn from, if that makes a difference to
-        it or its confidence; says so. Only where `edit` is `late`."""
-        before = drafted[:-1]
-        if confidence >= _SURE and self.allows(drafted[-1], before):
-            return False
-        self.edit(scores(), before)
-        return True
 
     def _see(self, tokens: Iterable[int]) -> None:
         for token in tokens:

@@ -105,13 +105,11 @@ def _in_one_call(decoder: Decoder, attention: Attention, drafts: Sequence[Draft]
     return drafted.passes
 
 
-def _edits(work: Work) -> tuple[Callable[..., None] | None, Callable[..., bool] | None]:
-    """How a request's logits are edited: before each draw, or where a draw needs it."""
+def _edits(work: Work) -> tuple[Callable[..., None] | None, bool]:
+    """How a request's logits are edited, and whether only where a draw needs it."""
     if work.processor is None:
-        return None, None
-    return (
-        (None, work.processor.correct) if work.processor.late and work.sampling.greedy else (work.processor.edit, None)
-    )
+        return None, False
+    return work.processor.edit, work.processor.late and work.sampling.greedy
 
 
 class _DraftPass:

@@ -50,9 +50,9 @@ class DraftRequest:
     pass_worth: float
     sampling: SamplingParams
     edit: Callable[[Tensor, Sequence[int]], None] | None = None  # of logits [vocab], in place, after drafted tokens
-    # Instead, once a token is drawn: its logits, the draft up to it and its confidence; True if it changed them, which
-    # has the token drawn again. Greedy requests only.
-    correct: Callable[[Callable[[], Tensor], list[int], float], bool] | None = None
+    # That is done once a token is drawn of which the sub-network is less than `logits.SURE` sure, which is drawn again;
+    # so what verification refuses may be drafted. Greedy requests only.
+    late: bool = False
 
 
 class Drafted(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from engine.logits import SURE
 from engine.model.attention import AttentionBatch, Segment
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder, Drafted, DraftRequest, Draws, LayerWeights, Verified
@@ -110,10 +111,8 @@ class NativeDecoder(Decoder):
 
         def edit(i: int, drafted: int, row: Callable[[], Tensor]) -> bool:
             request, so_far = requests[i], tokens[i * width + 1 : i * width + 1 + drafted]
-            if request.correct is not None:
-                return request.correct(row, so_far, confidences[i * longest + drafted - 1])
             assert request.edit is not None
-            request.edit(row(), so_far)
+            request.edit(row(), so_far[:-1] if request.late else so_far)  # the last one is to be drawn again
             return True
 
         self._edits.begin(edit)
@@ -130,6 +129,7 @@ class NativeDecoder(Decoder):
             tokens=tokens,
             lengths=(lengths := ints()),
             confidences=confidences,
+            sure=SURE,
             requests=count,
             longest=longest,
         )
@@ -245,7 +245,7 @@ class NativeDecoder(Decoder):
 
 def _when(request: DraftRequest) -> int:
     """The logits of a draft are edited."""
-    return native.AFTER if request.correct is not None else native.BEFORE if request.edit is not None else 0
+    return 0 if request.edit is None else native.AFTER if request.late else native.BEFORE
 
 
 class _Edits:

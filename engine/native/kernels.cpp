@@ -275,6 +275,7 @@ struct Drafts {
     Edit edit;
     int32_t *tokens, *lengths;  // [requests][longest + 1], the first of each given; [requests], how many were drafted
     float *confidences;      // [requests][longest]
+    float sure;              // at least so sure, a token is not edited after it was drawn
     int32_t requests, longest;
 };
 struct Verify {
@@ -570,7 +571,7 @@ public:
                 float *row = logits + size_t(i) * ends.head.out;
                 if (d.edited[r] == BEFORE) d.edit(r, d.lengths[r], row);
                 float sure = add_token(d, r, row, ends.head.out);
-                if (d.edited[r] == AFTER && d.edit(r, d.lengths[r], row)) {
+                if (d.edited[r] == AFTER && sure < d.sure && d.edit(r, d.lengths[r], row)) {
                     d.lengths[r]--;
                     sure = add_token(d, r, row, ends.head.out);
                 }

@@ -122,6 +122,7 @@ class Drafts(Structure):
         ("tokens", POINTER(c_int32)),
         ("lengths", POINTER(c_int32)),
         ("confidences", POINTER(c_float)),
+        ("sure", c_float),
         ("requests", c_int32),
         ("longest", c_int32),
     )
