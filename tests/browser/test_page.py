@@ -146,16 +146,16 @@ def test_every_plan_is_a_strip_of_cells(visitor: Visitor, policy: str) -> None:
 
 
 def test_a_plan_lasts_until_another_drafts(visitor: Visitor) -> None:
-    """A single round without a draft, as they come to time plain decoding, does not end a plan's line; two do."""
+    """Three rounds without a draft, as they come to time plain decoding, do not end a plan's line; four do."""
     lines = visitor.page.evaluate(
         """(plans) => {
           const answer = new Answer(true), round = { tokens: [["x", true]], drafted: 0, accepted: 0 };
           plans.forEach((plan, i) => answer.add({ ...round, plan, context: 10 + i }, i));
           return answer.stretches.map(({ plan, from, to, rounds }) => [plan, from, to, rounds]);
         }""",
-        [None, "1100", "1100", None, "1100", "1001", None, None, None, "1100"],
+        [None, "1100", "1100", None, "1100", "1001", *[None] * 5, "1100"],
     )
-    expected = [["1100", 11, 15, 4], ["1001", 15, 17, 2], [None, 17, 19, 2], ["1100", 19, 20, 1]]
+    expected = [["1100", 11, 15, 4], ["1001", 15, 19, 4], [None, 19, 21, 2], ["1100", 21, 22, 1]]
     assert lines == expected
 
 
