@@ -1,4 +1,4 @@
-"""`knapserve bench decode`: policies side by side in one run, interleaved prompt by prompt."""
+"""`knapserve bench decode`: policies side by side in one run, each for a moment in turn."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import argparse
 import json
 import platform
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
 from engine.bandwidth import ReadBandwidth, bytes_to_read
 from engine.build import DTYPES, EMBEDDED, LoadedModel
@@ -22,6 +23,7 @@ from engine.contenders import (
     Prompt,
     Tally,
     UrlContender,
+    answer_in_turns,
     load_hugging_face,
 )
 from engine.draft.base import policy_names
@@ -99,22 +101,42 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     cells = [[title for title, _, _ in _COLUMNS]]
     for row in rows:
         cells.append([form.format(row[key]) if key in row else "" for _, key, form in _COLUMNS])
-    widths = [max(len(line[i]) for line in cells) for i in range(len(_COLUMNS))]
+    return aligned(cells)
+
+
+def aligned(cells: Sequence[Sequence[str]]) -> str:
+    """Lines of cells as text, in columns."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in cells)
 
 
-def read_prompts(path: Path) -> list[str]:
-    """JSON lines with a "prompt" each. Raises ConfigError."""
+def _domain_lines(domains: Mapping[str, Mapping[str, float]]) -> Iterator[list[str]]:
+    """Speed-ups by domain, and below them their mean and the lowest."""
+    for domain, speedups in domains.items():
+        yield [domain or "(none)", *(f"{speedup:.2f}" for speedup in speedups.values())]
+    for name, of in (("mean", statistics.mean), ("lowest", min)):
+        yield [name, *(f"{of(column):.2f}" for column in zip(*(s.values() for s in domains.values()), strict=True))]
+
+
+class Text(NamedTuple):
+    """What a user says, and what kind of thing that is."""
+
+    prompt: str
+    domain: str = ""
+
+
+def read_prompts(path: Path, limit: int = 0) -> list[Text]:
+    """JSON lines with a "prompt" each, perhaps a "domain"; at most `limit`, evenly picked. Raises ConfigError."""
     try:
         lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
-        prompts = [str(line["prompt"]) for line in lines]
+        prompts = [Text(str(line["prompt"]), str(line.get("domain", ""))) for line in lines]
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f'{path}: every line must be a JSON object with a "prompt" ({error!r})') from None
     if not prompts:
         raise ConfigError(f"{path} holds no prompts")
-    return prompts
+    return prompts[:: max(len(prompts) // limit, 1)][:limit] if limit else prompts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -128,6 +150,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
     parser.add_argument("--repeat", type=int, default=1, help="go through the prompts this many times")
     parser.add_argument("--concurrency", type=int, default=1, help="prompts answered at a time")
+    parser.add_argument("--shuffle", action="store_true", help="mix the prompts, the same way each time")
     parser.add_argument("--max-tokens", type=int, default=128, help="of an answer (128)")
     parser.add_argument(
         "--context", default="0", metavar="N,N…",
@@ -159,9 +182,9 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     if args.plot:
         require_plots()
         args.plot.mkdir(parents=True, exist_ok=True)
-    texts = read_prompts(args.prompts)
-    if args.limit:
-        texts = texts[:: max(len(texts) // args.limit, 1)][: args.limit]
+    texts = read_prompts(args.prompts, args.limit)
+    if args.shuffle:
+        Random(0).shuffle(texts)
     bench = _Bench(args, config, LoadedModel(config), texts)
     results = [bench.compare(names, varied, context) for context in contexts]
     if args.plot:
@@ -207,7 +230,7 @@ class _Bench:
     """What the comparisons of a run share: the model, the prompts, how requests are sampled."""
 
     def __init__(
-        self, args: argparse.Namespace, config: EngineConfig, model: LoadedModel, texts: Sequence[str]
+        self, args: argparse.Namespace, config: EngineConfig, model: LoadedModel, texts: Sequence[Text]
     ) -> None:
         self.args, self.config, self.model = args, config, model
         self.sampling = SamplingParams(
@@ -216,12 +239,12 @@ class _Bench:
         self.prompts = [encode(model, text) for text in texts] * args.repeat
 
     def compare(self, names: Sequence[str], varied: Mapping[str, EngineConfig], context: int) -> _Result:
-        """All contenders, interleaved batch by batch, after `context` imagined tokens; prints the table."""
+        """All contenders, ours in turns, after `context` imagined tokens; prints the tables."""
         model, args = self.model, self.args
         before = tuple(i % model.spec.vocab for i in range(context - context % self.config.block_size))
-        ours = [PolicyContender(name, model.core(self.config), self.sampling, before) for name in names]
+        ours = [PolicyContender(name, model.core(self.config, own_cache=True), self.sampling, before) for name in names]
         ours += [
-            PolicyContender("knapspec", model.core(config), self.sampling, before, name)
+            PolicyContender("knapspec", model.core(config, own_cache=True), self.sampling, before, name)
             for name, config in varied.items()
         ]
         contenders: list[Contender] = [*ours, *_others(args, self.config, model, self.sampling, context)]
@@ -229,12 +252,16 @@ class _Bench:
             contender.run(self.prompts[:1], 1)
             contender.tally = Tally()
         bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads)
-        differing = self._run(contenders, len(ours), bandwidth)
+        differing = self._run(ours, contenders[len(ours) :], bandwidth)
         rows = [summarise(c, ours[0].tally, model.spec.layers) for c in contenders]
         reading = _reading(ours[0].tally, model, bandwidth.median)
         self._print(rows, len(before), reading)
+        domains = self._by_domain(contenders)
+        if len(domains) > 1:
+            print("speed-up by domain:")
+            print(aligned([["", *(c.name for c in contenders[1:])], *_domain_lines(domains)]))
         drafted = next((c.tally for c in ours if c.name == "knapspec"), None)
-        figures = self._figures(rows, len(before), reading, differing)
+        figures = self._figures(rows, len(before), reading, differing) | {"domains": domains}
         if drafted and (promises := predictions(drafted.history)).tpt.size:
             errors = {"tpt": promises.tpt_error, "acceptance": promises.acceptance_error}
             print(
@@ -244,19 +271,38 @@ class _Bench:
             figures["promises"] = errors
         return _Result(figures, tuple(varied), drafted)
 
-    def _run(self, contenders: Sequence[Contender], ours: int, bandwidth: ReadBandwidth) -> int:
+    def _run(self, ours: Sequence[PolicyContender], others: Sequence[Contender], bandwidth: ReadBandwidth) -> int:
         """Everybody answers everything; how many answers of our contenders differ from those of the first."""
         streams = self.args.concurrency
-        size = streams * (1 if streams == 1 else 4)  # enough for the batch to stay full most of the time
         differing = 0
-        for number, start in enumerate(range(0, len(self.prompts), size)):
-            batch, turn = self.prompts[start : start + size], number % len(contenders)
-            answers = {c.name: c.run(batch, streams) for c in [*contenders[turn:], *contenders[:turn]]}
-            plain = answers[contenders[0].name] or []
-            for contender in contenders[1:ours]:
-                differing += sum(a != b for a, b in zip(answers[contender.name] or [], plain, strict=True))
+        for number, start in enumerate(range(0, len(self.prompts), self._batch)):
+            batch = self.prompts[start : start + self._batch]
+            plain, *rest = answer_in_turns(ours, batch, streams, first=number % len(ours))
+            for contender in others:
+                contender.run(batch, streams)
+            differing += sum(a != b for answers in rest for a, b in zip(answers, plain, strict=True))
             bandwidth.observe()
         return differing
+
+    @property
+    def _batch(self) -> int:
+        """Prompts that a contender is given at once: enough for the streams to be full most of the time."""
+        streams: int = self.args.concurrency
+        return streams if streams == 1 else 4 * streams
+
+    def _by_domain(self, contenders: Sequence[Contender]) -> dict[str, dict[str, float]]:
+        """Speed-up over the first contender by domain and name, over batches whose prompts are all of one domain."""
+        seconds: dict[str, list[float]] = {}
+        for number, start in enumerate(range(0, len(self.prompts), self._batch)):
+            domains = {prompt.domain for prompt in self.prompts[start : start + self._batch]}
+            if len(domains) == 1:
+                sums = seconds.setdefault(domains.pop(), [0.0] * len(contenders))
+                for i, contender in enumerate(contenders):
+                    sums[i] += contender.tally.per_prompt[number]
+        return {
+            domain: {c.name: sums[0] / spent for c, spent in zip(contenders[1:], sums[1:], strict=True)}
+            for domain, sums in seconds.items()
+        }
 
     def _print(self, rows: Sequence[dict[str, Any]], context: int, reading: Mapping[str, float]) -> None:
         key, args = self.model.key, self.args
@@ -266,7 +312,7 @@ class _Bench:
         after = f" after {context} imagined tokens" if context else ""
         print(
             f"{len(self.prompts)} prompts{after}, {args.concurrency} at a time, ≤ {args.max_tokens} tokens, "
-            "interleaved in one run"
+            "in turns in one run"
         )
         print(table(rows))
         if reading:
@@ -357,9 +403,9 @@ def _reading(plain: Tally, model: LoadedModel, bandwidth: float) -> dict[str, fl
     return {"read": read, "bandwidth": bandwidth, "share": read / bandwidth}
 
 
-def encode(model: LoadedModel, text: str) -> Prompt:
+def encode(model: LoadedModel, text: Text) -> Prompt:
     """A prompt as a chat's only message, or bare where the model has no template."""
     if not model.tokenizer.has_chat_template:
-        return Prompt(text, tuple(model.tokenizer.encode(text)))
-    chat = model.tokenizer.render_chat([{"role": "user", "content": text}])
-    return Prompt(text, tuple(model.tokenizer.encode(chat, add_special_tokens=False)))
+        return Prompt(text.prompt, tuple(model.tokenizer.encode(text.prompt)), text.domain)
+    chat = model.tokenizer.render_chat([{"role": "user", "content": text.prompt}])
+    return Prompt(text.prompt, tuple(model.tokenizer.encode(chat, add_special_tokens=False)), text.domain)

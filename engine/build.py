@@ -67,7 +67,7 @@ def build_core(config: EngineConfig, clock: Clock | None = None) -> EngineCore:
 
 
 class LoadedModel:
-    """A checkpoint on its device, with cache and latency profile: what several cores may share, one running at a time.
+    """A checkpoint on its device, with cache and latency profile: what several cores may share, one round at a time.
 
     `dtype` and `profile` override the settings: float64 and made-up times are for tests.
     """
@@ -161,8 +161,12 @@ class LoadedModel:
             log.warning("prior plans %s are of another model, and not used", path)
         return None
 
-    def core(self, config: EngineConfig) -> EngineCore:
-        """A core of its own: scheduler, bookkeeping, policies and what they learn."""
+    def core(self, config: EngineConfig, *, own_cache: bool = False) -> EngineCore:
+        """A core of its own: scheduler, bookkeeping, policies and what they learn.
+
+        With a cache of its own too it may answer while other cores do. Only a CPU has room for that, where a cache is
+        address space until it is written; elsewhere all share one.
+        """
         _check_policy(config.draft_policy)
         assert self.profile is not None
         sequences = min(config.max_num_seqs, self.size.slabs)
@@ -199,7 +203,9 @@ class LoadedModel:
             thinks=self.tokenizer.thinks,
         )
         policies = PolicyContext(self.spec, config, costs, self.clock, self._prior(config))
-        runner = Runner(self.decoder, self.attention, self.clock)
+        own_cache &= self.decoder.device.type == "cpu"
+        attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
+        runner = Runner(self.decoder, attention, self.clock)
         return EngineCore(info, self.tokenizer, scheduler, runner, policies, self.clock)
 
 

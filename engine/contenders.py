@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
@@ -20,12 +20,15 @@ from engine.model.source import Source, SyntheticSource
 from engine.model.spec import ModelSpec
 from engine.types import ErrorEvent, GenerateRequest, RequestRound, RoundReport, SamplingParams
 
+_TURN = 0.03  # seconds that a policy decodes before the next one's turn: machines change speed within a second
+
 
 class Prompt(NamedTuple):
     """A user's message, and a whole prompt with it as this model's tokens."""
 
     text: str
     tokens: tuple[int, ...]
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,20 +142,29 @@ class PolicyContender:
         gc.freeze()  # as in `engine.process`
 
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:
+        (answers,) = answer_in_turns([self], prompts, streams)
+        return answers
+
+    def rounds(self, prompts: Sequence[Prompt], streams: int) -> Generator[float, None, list[tuple[int, ...]]]:
+        """Answer these prompts round by round, in as many steps: each yields its seconds, the last returns the answers.
+
+        Only time within steps counts.
+        """
         core, tally = self.core, self.tally
         spec, whole = core.costs.spec, (1,) * core.costs.spec.sublayers
         core.scheduler.blocks.clear()  # every contender reads the prompt itself
         if self._context:
             core.imagine(self._context)
         said: dict[str, list[int]] = {}
-        arrived: dict[str, float] = {}  # requests that have not said anything
-        started = self._clock.now()
+        arrived: dict[str, float] = {}  # when, by `seconds`: requests that have not said anything
+        seconds = 0.0
         todo = deque(enumerate(prompts))
         live = 0
         while todo or live:
+            started = self._clock.now()
             while todo and live < streams:
                 index, prompt = todo.popleft()
-                arrived[str(index)] = self._clock.now()
+                arrived[str(index)] = seconds
                 core.add(
                     GenerateRequest(
                         str(index), self._context + prompt.tokens, replace(self._sampling, seed=index), self._policy
@@ -166,15 +178,40 @@ class PolicyContender:
             for event in report.events:
                 if isinstance(event, ErrorEvent):
                     raise EngineDeadError(event.message)
-                if event.request_id in arrived:
-                    tally.first_token.append(self._clock.now() - arrived.pop(event.request_id))
                 said.setdefault(event.request_id, []).extend(event.token_ids)
                 live -= event.finish_reason is not None
-        seconds = self._clock.now() - started
+            spent = self._clock.now() - started
+            seconds += spent
+            tally.first_token += [seconds - arrived.pop(e.request_id) for e in report.events if e.request_id in arrived]
+            yield spent
         tally.seconds += seconds
         tally.per_prompt.append(seconds)
         tally.tokens += sum(len(tokens) for tokens in said.values())
         return [tuple(said[str(index)]) for index in range(len(prompts))]
+
+
+def answer_in_turns(
+    contenders: Sequence[PolicyContender], prompts: Sequence[Prompt], streams: int = 1, first: int = 0
+) -> list[list[tuple[int, ...]]]:
+    """All contenders answer these prompts, each for a moment in turn, beginning with number `first`.
+
+    Those that share a cache (`LoadedModel.core`) answer one after the other.
+    """
+    alone = len({id(c.core.runner.attention) for c in contenders}) == len(contenders)
+    turn = _TURN if alone else float("inf")
+    answers: list[list[tuple[int, ...]]] = [[] for _ in contenders]
+    turns = deque((index, contender.rounds(prompts, streams)) for index, contender in enumerate(contenders))
+    turns.rotate(-first)
+    while turns:
+        index, rounds = turns.popleft()
+        spent = 0.0
+        try:
+            while spent < turn:
+                spent += next(rounds)
+            turns.append((index, rounds))
+        except StopIteration as done:
+            answers[index] = done.value
+    return answers
 
 
 # What `generate` is asked for: its plain loop, or one of its own ways to speculate without a second model.

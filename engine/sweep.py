@@ -13,7 +13,7 @@ from typing import Any
 from engine.bench import encode, read_prompts
 from engine.build import EMBEDDED, LoadedModel, progress_bar
 from engine.config import EngineConfig
-from engine.contenders import PolicyContender, Prompt, Tally
+from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
 from engine.draft.fixed import exit_variants, uniform_variants
 from engine.draft.library import Variants
 from engine.tune import search, unhurried
@@ -64,9 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """A first round on few prompts, a final on all; a table, and JSON as the last line. Raises ConfigError."""
-    texts = read_prompts(args.prompts)
-    if args.limit:
-        texts = texts[:: max(len(texts) // args.limit, 1)][: args.limit]
+    texts = read_prompts(args.prompts, args.limit)
     model = LoadedModel(config)
     prompts = [encode(model, text) for text in texts]
     sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
@@ -74,7 +72,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     found = search(model, unhurried(replace(config, prior="none")), sampling, first)
     plans = list(fixed_plans(model.spec.layers, list(found.plans) if found else [], args.plans, Random(args.seed)))
     finalists = _first_round(model, config, sampling, plans, first)
-    contenders = [PolicyContender(name, model.core(config), sampling) for name in ("none", "knapspec")]
+    contenders = [PolicyContender(name, model.core(config, own_cache=True), sampling) for name in ("none", "knapspec")]
     contenders += [_contender(model, config, sampling, plan) for plan in finalists]
     _answer(contenders, prompts, progress_bar("final"))
     rows = sorted((_row(c, contenders[0].tally) for c in contenders), key=lambda row: -row["speedup"])
@@ -132,7 +130,7 @@ def _first_round(
     show = progress_bar(f"{len(plans)} plans")
     for start in range(0, len(plans), _BATCH):
         batch = plans[start : start + _BATCH]
-        contenders = [PolicyContender("none", model.core(config), sampling)]
+        contenders = [PolicyContender("none", model.core(config, own_cache=True), sampling)]
         contenders += [_contender(model, config, sampling, plan) for plan in batch]
         _answer(contenders, prompts, lambda _: None)
         for plan, contender in zip(batch, contenders[1:], strict=True):
@@ -142,17 +140,15 @@ def _first_round(
 
 
 def _contender(model: LoadedModel, config: EngineConfig, sampling: SamplingParams, plan: Fixed) -> PolicyContender:
-    return PolicyContender("fixed", model.core(plan.config(config)), sampling, name=plan.name)
+    return PolicyContender("fixed", model.core(plan.config(config), own_cache=True), sampling, name=plan.name)
 
 
 def _answer(contenders: Sequence[PolicyContender], prompts: Sequence[Prompt], show: Callable[[float], None]) -> None:
-    """All answer all prompts, in turn; the first of them warms up before."""
+    """All answer all prompts, in turns; the first of them warms up before."""
     contenders[0].run(prompts[:1], 1)
     contenders[0].tally = Tally()
     for number, prompt in enumerate(prompts, 1):
-        turn = number % len(contenders)
-        for contender in (*contenders[turn:], *contenders[:turn]):
-            contender.run([prompt], 1)
+        answer_in_turns(contenders, [prompt], first=number % len(contenders))
         show(number / len(prompts))
 
 

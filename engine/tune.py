@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.bench import encode, read_prompts, summarise, table
 from engine.build import EMBEDDED, LoadedModel, progress_bar
 from engine.config import EngineConfig
-from engine.contenders import PolicyContender, Prompt, Tally
+from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
 from engine.draft import prior as priors
 from engine.draft.knapspec import KnapSpec
 from engine.draft.prior import Prior
@@ -54,9 +54,11 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     except OSError as error:
         raise ConfigError(f"cannot save the plans: {error}") from None
     contenders = [
-        PolicyContender("none", model.core(bare), sampling),
-        PolicyContender("knapspec", model.core(bare), sampling),
-        PolicyContender("knapspec", model.core(replace(config, prior=str(path))), sampling, name="with these plans"),
+        PolicyContender("none", model.core(bare, own_cache=True), sampling),
+        PolicyContender("knapspec", model.core(bare, own_cache=True), sampling),
+        PolicyContender(
+            "knapspec", model.core(replace(config, prior=str(path)), own_cache=True), sampling, name="with these plans"
+        ),
     ]
     rows = _compare(contenders, prompts[1::2], model.spec.layers)
     print(f"{len(found.plans)} plans, found on {len(prompts[0::2])} prompts; on the {len(prompts[1::2])} others:")
@@ -87,11 +89,9 @@ def search(
 
 
 def _compare(contenders: Sequence[PolicyContender], prompts: Sequence[Prompt], layers: int) -> list[dict[str, object]]:
-    """All answer all prompts, in turn."""
+    """All answer all prompts, in turns."""
     contenders[0].run(prompts[:1], 1)
     contenders[0].tally = Tally()
     for number, prompt in enumerate(prompts):
-        turn = number % len(contenders)
-        for contender in (*contenders[turn:], *contenders[:turn]):
-            contender.run([prompt], 1)
+        answer_in_turns(contenders, [prompt], first=number % len(contenders))
     return [summarise(c, contenders[0].tally, layers) for c in contenders]

@@ -63,9 +63,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     from engine.contenders import PolicyContender
     from engine.types import SamplingParams
 
-    texts = read_prompts(args.prompts or EMBEDDED / "prompts.jsonl")
-    if args.limit:
-        texts = texts[:: max(len(texts) // args.limit, 1)][: args.limit]
+    texts = read_prompts(args.prompts or EMBEDDED / "prompts.jsonl", args.limit)
     batches = [texts[i : i + args.concurrency] for i in range(0, len(texts), args.concurrency)]
     inside: PolicyContender | None = None
     if args.engine:
@@ -79,7 +77,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
             for turn in (0, 1) if number % 2 else (1, 0):
                 if turn:
                     started = time.perf_counter()
-                    for part in pool.map(_Client.stream, clients, batch):
+                    for part in pool.map(_Client.stream, clients, [text.prompt for text in batch]):
                         served.add(part)
                     served.seconds += time.perf_counter() - started
                 elif inside is not None:

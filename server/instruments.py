@@ -7,6 +7,7 @@ thread, the event loop's, counts and is asked.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
@@ -42,6 +43,18 @@ class Histogram:
     def observe(self, value: float, times: int = 1) -> None:
         self.counts[bisect_left(self.bounds, value)] += times
         self.sum += times * value
+
+    def observe_all(self, values: Sequence[float]) -> None:
+        """Observe each of `values`, most of which differ."""
+        bounds, counts = self.bounds, self.counts
+        for value in values:
+            counts[bisect_left(bounds, value)] += 1
+        self.sum += sum(values)
+
+    def tally(self, values: Sequence[float]) -> None:
+        """Observe each of `values`, many of which are the same."""
+        for value, times in Tally(values).items():
+            self.observe(value, times)
 
 
 class CounterFamily(Collector):

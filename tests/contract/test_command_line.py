@@ -121,6 +121,10 @@ def test_bench_varies_a_setting_and_draws(tmp_path: Path) -> None:
     result = json.loads(process.stdout.splitlines()[-1])
     names = ["none", "knapspec", "knapspec_interval=8", "knapspec_interval=64"]
     assert [[row["policy"] for row in r["rows"]] for r in result["contexts"]] == [names, names]
+    domains = result["contexts"][0]["domains"]
+    assert len(domains) == 2, "prompts of two kinds"
+    assert all(list(speedups) == names[1:] and min(speedups.values()) > 0 for speedups in domains.values())
+    assert all(domain in process.stdout for domain in domains)
     assert {"contexts.png", "knapspec_interval.png"} <= {path.name for path in (tmp_path / "figures").iterdir()}
 
 

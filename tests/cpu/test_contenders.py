@@ -1,0 +1,77 @@
+"""What a benchmark compares takes turns, and answers as it does alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import load
+
+from engine import contenders
+from engine.bench import Text, encode, read_prompts
+from engine.config import EngineConfig
+from engine.contenders import PolicyContender, answer_in_turns
+from engine.errors import ConfigError
+from engine.types import SamplingParams
+
+SAMPLING = SamplingParams(max_tokens=12, temperature=0.0)
+
+
+def written(path: Path, *lines: Any) -> Path:
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+def test_contenders_take_turns_and_answer_as_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: int
+) -> None:
+    monkeypatch.setattr(contenders, "_TURN", 1e-9)  # a round each
+    model = load()
+    path = written(tmp_path / "prompts.jsonl", {"prompt": "Hello"}, {"prompt": "What is 12 + 31?", "domain": "sums"})
+    prompts = [encode(model, text) for text in read_prompts(path)]
+    assert [prompt.domain for prompt in prompts] == ["", "sums"]
+    names = ("none", "layerskip", "knapspec")
+    together = [PolicyContender(name, model.core(EngineConfig(), own_cache=True), SAMPLING) for name in names]
+    order: list[str] = []
+    for contender in together:
+        step = contender.core.step
+        monkeypatch.setattr(
+            contender.core, "step", lambda name=contender.name, step=step: [order.append(name), step()][1]
+        )
+    answers = answer_in_turns(together, prompts, streams, first=1)
+    assert order[:6] == ["layerskip", "knapspec", "none"] * 2
+    alone = [PolicyContender(name, model.core(EngineConfig()), SAMPLING).run(prompts, streams) for name in names]
+    assert answers == alone
+    for contender in together:
+        assert len(contender.tally.per_prompt) == 1, "one batch"
+        assert contender.tally.seconds == contender.tally.per_prompt[0] > 0
+        assert contender.tally.tokens == sum(map(len, alone[0]))
+        assert len(contender.tally.first_token) == len(prompts)
+        assert all(0 < seconds <= contender.tally.seconds for seconds in contender.tally.first_token)
+
+
+def test_those_that_share_a_cache_answer_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contenders, "_TURN", 1e-9)
+    model = load()
+    prompts = [encode(model, Text("Tell me a story about a fox."))]
+    alone = PolicyContender("none", model.core(EngineConfig()), SAMPLING).run(prompts, 1)
+    sharing = [PolicyContender(name, model.core(EngineConfig()), SAMPLING) for name in ("none", "layerskip")]
+    assert answer_in_turns(sharing, prompts) == [alone, alone]
+
+
+def test_prompts_are_picked_evenly(tmp_path: Path) -> None:
+    path = written(tmp_path / "prompts.jsonl", *({"prompt": str(i)} for i in range(10)))
+    assert [text.prompt for text in read_prompts(path)] == [str(i) for i in range(10)]
+    assert [text.prompt for text in read_prompts(path, 3)] == ["0", "3", "6"]
+    assert len(read_prompts(path, 50)) == 10
+
+
+@pytest.mark.parametrize("line", ["[]", "3", "{}", '{"text": "a"}', "{"])
+def test_a_line_that_is_no_prompt_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "prompts.jsonl"
+    path.write_text('{"prompt": "a"}\n' + line, "utf-8")
+    with pytest.raises(ConfigError, match=r"prompts\.jsonl"):
+        read_prompts(path)
