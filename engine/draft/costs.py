@@ -108,8 +108,13 @@ class CostModel:
 
     def verify_passes(self, rows: np.ndarray, contexts: Sequence[int]) -> np.ndarray:
         """`verify_pass` for an array of row counts (expected values, so not whole numbers)."""
-        knots = sorted({*self.profile.rows, *_WIDTHS, int(np.ceil(rows.max()))})
-        priced: np.ndarray = np.interp(rows, knots, [self.verify_pass(knot, contexts) for knot in knots])
+        most = int(np.ceil(rows.max()))
+        knots = sorted({*self.profile.rows, *_WIDTHS, most})
+        knots = knots[: knots.index(most) + 1]
+        factors = [self._corrected(_nearest(self.verify, width, 1.0)) for width in range(_width(most) + 1)]
+        requests = len(contexts)
+        prices = [factors[_width(knot)] * self._price(self._all, knot, contexts, knot / requests) for knot in knots]
+        priced: np.ndarray = np.interp(rows, knots, prices)
         return priced
 
     def _draft_price(self, variants: Sequence[int], contexts: Sequence[int]) -> float:

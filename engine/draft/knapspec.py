@@ -22,17 +22,20 @@ from engine.draft.library import Choice, Library, Variants, size
 from engine.draft.prior import Prior
 from engine.draft.search import Rows, Search, Searcher
 from engine.draft.tpt import AcceptanceCounts, cells
+from engine.draft.trust import Losses
 from engine.errors import ConfigError
 
 _ADOPTED = 3  # plans a search may add
 _REPLAYED_PLANS = 128  # whose replays are remembered from search to search: early exits come again and again,
 _REPLAYED_MEMORY = 64.0  # so many tested tokens of each
 _GAIN_TO_START = 1.05  # drafting must promise this much over plain decoding to begin,
-_GAIN_TO_STAY = 1.02  # and this much to go on
+_GAIN_TO_STAY = 1.02  # and this much to go on,
+_GAIN_AFTER_LOSS = 1.1  # and this much where it was slower than plain decoding when it promised less
 _OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
 _OWN_MEMORY = 64.0  # tested tokens of its own that a request remembers
 _FRESH_ROUNDS = 16  # for which a joint decision stands at least
 _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
+_USEFUL_GAIN = 1.03  # over the plan before, for a search to have been of use: less is as likely luck
 _TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
 _PLAIN_EVERY = 128  # drafting rounds between plain ones, which keep the price of plain decoding known;
 _PLAIN_ROUNDS = 3  # so many of them, for the first is slower than those that follow each other
@@ -41,9 +44,10 @@ _JOINT_WEIGHT = 4.0  # requests that a round of many counts for beside one of a 
 _ALIKE = 0.5  # least share of a round's requests that drafted, for it to tell what drafting brings
 _JOINT_TRIAL_ROUNDS = 2  # the same with others in flight, who see as much in fewer rounds
 _TRIAL_EVERY = (48, 1536)  # rounds of plain decoding between trials: at first, at most
-_LOOK_UP = 8  # rounds of plain decoding of which one looks whether anything else is due
+_LOOK_UP = 32  # rounds of plain decoding of which one looks whether anything else is due
 _WORTH_A_TRIAL = 0.85  # least promise over plain decoding
 _DECISION_SHARE = 0.01  # most of the time spent on decisions
+_LOST_DECISIONS = 12.0  # decisions' time that drafting may lose against plain decoding before all decide anew
 _SLOW_DECISION = 1e-3  # seconds; the first one is slow, and says nothing of the others
 
 
@@ -124,6 +128,7 @@ class KnapSpec:
         self._plain_rounds = self._drafting_rounds = 0
         self._replayed: dict[Variants, AcceptanceCounts] = {}  # of plans that are not in the library
         self._era = 0  # how often all had to decide anew
+        self._losses = Losses()
         self._trial_end: int | None = None
         self._trial_every = _TRIAL_EVERY[0]
 
@@ -153,7 +158,7 @@ class KnapSpec:
             choice = self._choice(company)
         plan, trust = choice.plan, choice.trust
         if found is not None:
-            useful = plan.variants in found.added and plan.gamma > 0
+            useful = plan.variants in found.added and self._better(choice)
             self._budget.done(found.seconds, useful=useful)
         if plan.gamma == 0:
             self._plain_rounds += 1
@@ -163,6 +168,11 @@ class KnapSpec:
         self._recorder = self._next_to_search(views)
         self._promise = _Promise(plan, trust, company.size, len(views))
         return [plan] * len(views)
+
+    def _better(self, choice: Choice) -> bool:
+        """Whether what a search found promises enough more than what was drafted with before to have been worth it."""
+        before = self._promise.plan.predicted_tpt if self._promise is not None else None
+        return choice.plan.gamma > 0 and (choice.plan.predicted_tpt or 0.0) > _USEFUL_GAIN * (before or 0.0)
 
     def _independent(self, views: Sequence[View], found: _Found | None) -> list[Plan]:
         """What each would draft with alone, for comparisons: without trials and trust, which are about one choice."""
@@ -181,14 +191,12 @@ class KnapSpec:
         promise, requests = self._promise, len(views)
         if promise is None or promise.plan.gamma or promise.requests != requests:
             return None
-        if requests == 1:
-            state: _State | None = views[0].state
-            decision = None if state is None else state.decision
-        else:
-            decision = self._joint.get(size(requests))
-        if decision is None or decision.choice.plan is not promise.plan or self._due(decision):
+        state: _State | None = views[0].state
+        # New ones decode as others did.
+        decision = self._joint.get(size(requests)) if requests > 1 or state is None else state.decision
+        if decision is None or decision.choice.plan.gamma or self._due(decision):
             return None
-        return promise.plan if self._plain_rounds < self._trial_every else None
+        return decision.choice.plan if self._plain_rounds < self._trial_every else None
 
     def record(self, view: View, rows_ahead: int) -> int:
         """Rows are kept from the rounds before a search, of the request that is next: keeping them takes a tenth of a
@@ -241,6 +249,9 @@ class KnapSpec:
         weight = min(1.0, _JOINT_WEIGHT / promise.requests)
         promised = len(decoded) * (promise.plan.predicted_tpt or 0.0) / promise.trust * seconds
         kept = sum(o.emitted for o in decoded)
+        self._losses.add(seconds - kept / (len(decoded) * (promise.plan.plain_tpt or 1.0)))
+        if self._trial_end is None and self._losses.beyond(_LOST_DECISIONS * self._decision_seconds):
+            self._era += 1
         self.library.compare(promise.plan.variants, promise.requests, self._round, weight * promised, weight * kept)
 
     # -- choosing among known plans ----------------------------------------------------------------------------------
@@ -291,11 +302,12 @@ class KnapSpec:
         """argmax of TPT over the library × thresholds × γ (METHODS section 1, stage 2), from what all have seen and,
         with `own`, one request alone; plain decoding if the gain is small."""
         choice = self._best(company, own)
-        needed = _GAIN_TO_STAY if before is not None and before.choice.plan.gamma > 0 else _GAIN_TO_START
+        drafting = before is not None and before.choice.plan.gamma > 0 and not self._losses.known
+        needed = _GAIN_AFTER_LOSS if self._losses.known else _GAIN_TO_STAY if drafting else _GAIN_TO_START
         if choice.gain < needed and self._trial_end is None and self._config.knapspec_min_skip == 0:
             plain = self.library.plain(company.contexts)
             choice = plain._replace(plan=replace(plain.plan, variants=choice.plan.variants))
-        elif before is not None and before.choice.plan.gamma > 0 and not before.trial and self._trial_end is None:
+        elif drafting and before is not None and not before.trial and self._trial_end is None:
             self._trial_every = _TRIAL_EVERY[0]  # it has paid for longer than a trial, of which a few rounds are luck
         patience = 1 if choice.plan.gamma else _PLAIN_PATIENCE
         rounds = patience * (_FRESH_ROUNDS if own is None else self._config.knapspec_redecide)
@@ -313,11 +325,11 @@ class KnapSpec:
 
     def _trial_due(self) -> bool:
         """Whether to draft for a while all the same: whether it pays is only seen by drafting."""
-        if self._plain_rounds < self._trial_every or not len(self.library):
+        if self._plain_rounds < self._trial_every:
             return False
         self._plain_rounds = 0
         self._trial_every = min(2 * self._trial_every, _TRIAL_EVERY[1])
-        return self._config.knapspec_gamma > 0
+        return self._config.knapspec_gamma > 0 and len(self.library) > 0
 
     def _begin_trial(self, company: _Company) -> None:
         """None where drafting promises far less than plain decoding, but for the rarest of trials."""
@@ -340,6 +352,8 @@ class KnapSpec:
     # -- searching for plans -----------------------------------------------------------------------------------------
 
     def _affordable(self) -> bool:
+        if self._config.knapspec_gamma == 0:
+            return False
         plain = self._promise is not None and self._promise.plan.gamma == 0
         return self._budget.affords(ignorant=not len(self.library), plain=plain)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, Objective, expectations, lock_step_passes
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, Objective, expectations, lock_step_passes, stacked
 from engine.draft.trust import Drift, Trust
 
 Variants = tuple[int, ...]
@@ -126,16 +126,18 @@ class Library:
         if not self._plans or self._gamma == 0:
             return plain
         plans, requests = list(self._plans), len(contexts)
-        drift = self._drift.factor(round)
-        counts = np.stack([self._evidence(variants, own, drift) for variants in plans])
-        unions = [union([variants, *running]) for variants in plans]
+        counts = self._evidence(own, self._drift.factor(round))
+        unions = [union([variants, *running]) for variants in plans] if running else plans
         trust = self._trust(requests, round)
-        known = self._objective(counts, unions, contexts).corrected(trust)
+        if requests > 1:
+            known = self._objective(counts, unions, contexts).corrected(trust)
+            return self._choice(known, known.argmax(), plans, unions, contexts, plain)
+        both = self._objective(np.concatenate([counts, counts + _HOPE]), 2 * unions, contexts, counts)
+        known, hoped = both.part(0, len(plans)).corrected(trust), both.part(len(plans), 2 * len(plans)).corrected(trust)
         chosen = known.argmax()
         choice = self._choice(known, chosen, plans, unions, contexts, plain)
-        if requests > 1 or choice.gain <= 1.0:
+        if choice.gain <= 1.0:
             return choice
-        hoped = self._objective(counts + _HOPE, unions, contexts).corrected(trust)
         best = hoped.best
         best[chosen[0]] = 0.0
         index = int(best.argmax())
@@ -182,20 +184,30 @@ class Library:
         expected = (sum(seen) + _USUAL) / (len(seen) + _USUAL)
         return np.array([trust.factor(round, expected) for trust in trusts])
 
-    def _evidence(
-        self, variants: Variants, own: Mapping[Variants, AcceptanceCounts] | None, drift: float
-    ) -> np.ndarray:
-        shared = self._plans[variants].counts.weighted(_SHARED_ROWS)
-        shared = shared + np.outer(shared[:, 1], (1.0 - drift, drift - 1.0))  # fewer agree now
-        seen = own.get(variants) if own else None
-        return shared if seen is None else shared + seen.counts
+    def _evidence(self, own: Mapping[Variants, AcceptanceCounts] | None, drift: float) -> np.ndarray:
+        """What is believed of each plan's drafts [plans, bins, 2]: what all have seen, and one request itself."""
+        counts = stacked([known.counts for known in self._plans.values()], _SHARED_ROWS)
+        counts[:, :, 0] += (1.0 - drift) * counts[:, :, 1]  # fewer agree now
+        counts[:, :, 1] *= drift
+        for i, variants in enumerate(self._plans if own else ()):
+            if own and variants in own:
+                counts[i] += own[variants].counts
+        return counts
 
-    def _objective(self, counts: np.ndarray, drafting: Sequence[Variants], contexts: Sequence[int]) -> Objective:
+    def _objective(
+        self,
+        counts: np.ndarray,
+        drafting: Sequence[Variants],
+        contexts: Sequence[int],
+        seen: np.ndarray | None = None,
+    ) -> Objective:
         """TPT of every plan, threshold and γ for one of len(contexts) requests that all draft alike.
 
-        `counts` [plans, bins, 2]; `drafting[i]` is what a draft pass runs when plan i is chosen.
+        `counts` [plans, bins, 2]; `drafting[i]` is what a draft pass runs when plan i is chosen. `seen`: counts like
+        these, without what is only hoped for.
         """
-        pooled = counts.sum(axis=0) / max(counts.sum(), 1.0)
+        seen = counts if seen is None else seen
+        pooled = seen.sum(axis=0) / max(seen.sum(), 1.0)
         drafted, accepted = expectations(counts, _PRIOR + _POOLED_ROWS * pooled, self._gamma)
         passes = lock_step_passes(drafted, len(contexts))
         priced = {variants: self._costs.draft_pass(variants, contexts) for variants in drafting}

@@ -76,9 +76,12 @@ class AcceptanceCounts:
             self._cells = [count * share for count in self._cells]
             self.total = self.memory
 
-    def weighted(self, most: float) -> np.ndarray:
-        """The counts, scaled down to a total of at most `most`."""
-        return self.counts if self.total <= most else self.counts * (most / self.total)
+
+def stacked(counts: Sequence[AcceptanceCounts], most: float) -> np.ndarray:
+    """Those of several plans [plans, bins, rejected | agreed], each scaled down to a total of at most `most`."""
+    scales = np.array([most / max(each.total, most) for each in counts])
+    found: np.ndarray = np.array([each._cells for each in counts]) * scales[:, None]
+    return found.reshape(len(counts), -1, 2)
 
 
 def cells(confidences: Iterable[float], agreed: Iterable[bool]) -> list[int]:

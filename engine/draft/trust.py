@@ -79,3 +79,38 @@ class Drift:
         usual = (self._usual[1] + _DRIFT_PRIOR) / (self._usual[0] + _DRIFT_PRIOR)
         now = (self._now[1] * fade + _DRIFT_PRIOR * usual) / (self._now[0] * fade + _DRIFT_PRIOR)
         return min(max(now / usual, _LEAST_DRIFT), 1.0)
+
+
+_MOST_PATIENCE = 16.0
+
+
+class Losses:
+    """Seconds by which drafting was slower than plain decoding would have been (a cumulative sum: Page, 1954).
+
+    What was gained before excuses nothing, so a change shows within a few rounds. Who is asked to decide anew and
+    stays with what loses is asked half as often each time, until it no longer loses.
+    """
+
+    __slots__ = ("_patience", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._patience = 1.0
+
+    @property
+    def known(self) -> bool:
+        """Whether it was slower when last asked, and has not been as fast since."""
+        return self._patience > 1
+
+    def add(self, seconds: float) -> None:
+        """One round's loss, or, below zero, gain."""
+        self.seconds += seconds
+        if self.seconds <= 0:
+            self.seconds, self._patience = 0.0, 1.0
+
+    def beyond(self, limit: float) -> bool:
+        """Whether so many seconds, or what patience makes of them, are lost; then counting begins anew."""
+        if self.seconds <= limit * self._patience:
+            return False
+        self.seconds, self._patience = 0.0, min(2 * self._patience, _MOST_PATIENCE)
+        return True

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine.draft.base import Outcome, Plan
 from engine.draft.fixed import exit_variants, uniform_variants
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations, expected_tokens
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations, expected_tokens, stacked
 
 BINS = len(THRESHOLDS)
 NO_PRIOR = np.zeros((BINS, 2))
@@ -130,7 +130,10 @@ def test_counts_remember_no_more_than_their_memory(
     if seen <= memory:
         assert counts.total == pytest.approx(seen)
     for most in (0.5, memory / 2, memory):
-        assert counts.weighted(most).sum() == pytest.approx(min(most, counts.total))
+        (scaled,) = stacked([counts], most)
+        assert scaled.shape == counts.counts.shape
+        assert scaled.sum() == pytest.approx(min(most, counts.total))
+        assert scaled * counts.total == pytest.approx(counts.counts * scaled.sum())
 
 
 def test_what_is_old_fades() -> None:
