@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ class CostModel:
         # Seconds outside the passes, in rounds that do not draft and in those that do; and for each token more.
         self._per_request: tuple[list[float | None], ...] = ([None] * (len(_WIDTHS) + 1), [None] * (len(_WIDTHS) + 1))
         self._per_accepted = 0.0
+        # Seconds of a draft beside its passes, by the number of requests: its first pass finds caches cold.
+        self._setup: list[float | None] = [None] * (len(_WIDTHS) + 1)
         self._drafts = False  # whether the last round did
 
     def sublayers(self, context: int, rows: int, union: Sequence[int] | None) -> list[float]:
@@ -63,6 +66,10 @@ class CostModel:
         known = self._draft_by_plan.get((tuple(variants), width))
         factor = self._nearest_draft(width) if known is None else known.factor
         return self._corrected(factor) * self._draft_price(variants, contexts)
+
+    def draft_setup(self, requests: int) -> float:
+        """Seconds that a draft of so many requests takes beside its passes."""
+        return next((self._setup[i] or 0.0 for i in _by_nearness(_width(requests)) if self._setup[i] is not None), 0.0)
 
     def draft_factor(self, requests: int) -> float:
         """The correction of draft passes of so many requests, whatever they draft with."""
@@ -94,8 +101,7 @@ class CostModel:
         """Seconds of a round outside the passes; `accepted`: draft tokens of all requests, a number or an array, if it
         drafts."""
         kind = 0 if accepted is None else 1
-        width = _width(requests)
-        nearest = sorted(range(len(_WIDTHS) + 1), key=lambda i: abs(i - width))
+        nearest = _by_nearness(_width(requests))
         seen = (each for k in (kind, 1 - kind) for i in nearest if (each := self._per_request[k][i]) is not None)
         return requests * next(seen, 0.0) + (0.0 if accepted is None else accepted * self._per_accepted)
 
@@ -171,10 +177,13 @@ class CostModel:
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
             variants = next(iter(plans))
-            predicted = 0.0
+            predicted, longest = 0.0, max(drafted for _, drafted in drafting)
             for live, passes in _lock_step(drafting):
                 predicted += passes * self._draft_price(variants, [w.start for w in live])
-            seen.append((self._draft_corrections(variants, len(drafting)), out.draft_seconds, predicted))
+            general, own = self._draft_corrections(variants, len(drafting))
+            expected = self._corrected(own.factor) * predicted
+            setup = self._observe_setup(len(drafting), longest, out.draft_seconds, expected)
+            seen.append(((general, own), max(out.draft_seconds - setup, 0.0), predicted))
         if not seen:
             return
         usual = sum(corrections[-1].factor * predicted for corrections, _, predicted in seen)
@@ -193,6 +202,14 @@ class CostModel:
                 del self._draft_by_plan[next(iter(self._draft_by_plan))]
             self._draft_by_plan[key] = Correction(self.draft[width].factor)
         return self.draft[width], self._draft_by_plan[key]
+
+    def _observe_setup(self, requests: int, passes: int, seconds: float, predicted: float) -> float:
+        """What a draft took beside its passes, by all that was seen. Drafts of many passes say little of it."""
+        width = _width(requests)
+        before = self.draft_setup(requests)
+        missing = min(seconds, 2 * (before + predicted)) - before - predicted
+        self._setup[width] = min(max(before + _MEMORY * missing / passes**2, 0.0), predicted)
+        return before
 
     def _observe_overhead(self, requests: int, accepted: int | None, seconds: float) -> None:
         """`accepted`: None where nothing was drafted. A stall, or the end of a request, counts as twice as long as
@@ -219,6 +236,12 @@ def _lock_step(drafting: Sequence[tuple[Work, int]]) -> Iterator[tuple[list[Work
 
 def _width(rows: float) -> int:
     return next((i for i, most in enumerate(_WIDTHS) if rows <= most), len(_WIDTHS))
+
+
+@cache
+def _by_nearness(width: int) -> tuple[int, ...]:
+    """All widths, the nearest first."""
+    return tuple(sorted(range(len(_WIDTHS) + 1), key=lambda i: abs(i - width)))
 
 
 def _nearest(corrections: Sequence[Correction], width: int, otherwise: float) -> float:

@@ -214,6 +214,7 @@ class Library:
         prices = np.array([priced[variants] for variants in drafting])
         verify = self._costs.verify_passes(len(contexts) * (1.0 + drafted), contexts)
         overhead = self._costs.overhead(len(contexts), len(contexts) * accepted)
+        overhead = overhead + self._costs.draft_setup(len(contexts))
         seconds = passes * prices[:, None, None] + verify + overhead
         return Objective(drafted, accepted, (1.0 + accepted) / seconds, np.ones(len(counts)))
 

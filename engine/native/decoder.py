@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import torch
@@ -48,6 +48,7 @@ class NativeDecoder(Decoder):
         self._all = bytes([1]) * spec.sublayers
         sizes = (spec.layers, spec.hidden, spec.heads, spec.kv_heads, spec.head_dim, spec.intermediate)
         self._edits = _Edits(spec.vocab)
+        self._rooms: dict[tuple[int, int], _DraftRoom] = {}
         self._ends_of: tuple[NativeAttention, Linear] | None = None
         self._ends_made: Any = None
         self._model = ctypes.byref(native.Model(*sizes, spec.norm_eps, self._structs))
@@ -99,15 +100,24 @@ class NativeDecoder(Decoder):
         if not self._embeds:
             return None
         native_attention = cast(NativeAttention, attention)
-        room = native_attention.cache  # the kernels write where they are told
-        assert all(0 <= r.slab < room.slabs and 0 <= r.start <= room.length - r.gamma for r in requests)
-        count, longest = len(requests), max(r.gamma for r in requests)
-        ints, floats = ctypes.c_int32 * count, ctypes.c_float * count
-        tokens = (ctypes.c_int32 * (count * (longest + 1)))()
-        for i, request in enumerate(requests):
-            tokens[i * (longest + 1)] = request.token
-        width = longest + 1
-        confidences = (ctypes.c_float * (count * longest))()
+        cache = native_attention.cache  # the kernels write where they are told
+        count, longest = len(requests), max([r.gamma for r in requests])
+        room = self._rooms.get((count, longest))
+        if room is None:
+            room = self._rooms[count, longest] = _DraftRoom(count, longest, self._edits)
+        width, tokens, confidences = longest + 1, room.tokens, room.confidences
+        edited = False
+        for i, r in enumerate(requests):
+            assert 0 <= r.slab < cache.slabs
+            assert 0 <= r.start <= cache.length - r.gamma
+            room.slabs[i], room.starts[i], room.most[i] = r.slab, r.start, r.gamma
+            room.least[i], room.worth[i] = r.min_confidence, r.pass_worth
+            tokens[i * width] = r.token
+            edited = edited or r.edit is not None
+        drafts = room.struct
+        drafts.plans = b"".join([_plan_bytes(r.variants) for r in requests])
+        drafts.sampling = sampling_array([r.sampling for r in requests])
+        drafts.edited = bytes([_when(r) for r in requests]) if edited else room.unedited
 
         def edit(i: int, drafted: int, row: Callable[[], Tensor]) -> bool:
             request, so_far = requests[i], tokens[i * width + 1 : i * width + 1 + drafted]
@@ -116,26 +126,10 @@ class NativeDecoder(Decoder):
             return True
 
         self._edits.begin(edit)
-        drafts = native.Drafts(
-            slabs=ints(*[r.slab for r in requests]),
-            starts=ints(*[r.start for r in requests]),
-            most=ints(*[r.gamma for r in requests]),
-            plans=b"".join(bytes(r.variants) for r in requests),
-            least=floats(*[r.min_confidence for r in requests]),
-            worth=floats(*[r.pass_worth for r in requests]),
-            sampling=sampling_array([r.sampling for r in requests]),
-            edited=bytes([_when(r) for r in requests]),
-            edit=self._edits.callback,
-            tokens=tokens,
-            lengths=(lengths := ints()),
-            confidences=confidences,
-            sure=SURE,
-            requests=count,
-            longest=longest,
-        )
-        cache = ctypes.byref(native_attention.cache.struct)
-        passes = self._library.draft(self._team, self._model, cache, self._ends(native_attention), ctypes.byref(drafts))
+        ends = self._ends(native_attention)
+        passes = self._library.draft(self._team, self._model, ctypes.byref(cache.struct), ends, room.reference)
         self._edits.end()
+        lengths = room.lengths[:]
         return Drafted(
             [tokens[i * width + 1 : i * width + 1 + n] for i, n in enumerate(lengths)],
             [confidences[i * longest : i * longest + n] for i, n in enumerate(lengths)],
@@ -241,6 +235,38 @@ class NativeDecoder(Decoder):
             ),
         )
         return x
+
+
+@lru_cache(256)
+def _plan_bytes(variants: tuple[int, ...]) -> bytes:
+    return bytes(variants)
+
+
+class _DraftRoom:
+    """Arrays for drafts of so many requests and tokens. They are used again: making them takes as long as a pass."""
+
+    def __init__(self, count: int, longest: int, edits: _Edits) -> None:
+        ints, floats = ctypes.c_int32 * count, ctypes.c_float * count
+        self.slabs, self.starts, self.most, self.lengths = ints(), ints(), ints(), ints()
+        self.least, self.worth = floats(), floats()
+        self.tokens = (ctypes.c_int32 * (count * (longest + 1)))()
+        self.confidences = (ctypes.c_float * (count * longest))()
+        self.unedited = bytes(count)
+        self.struct = native.Drafts(
+            slabs=self.slabs,
+            starts=self.starts,
+            most=self.most,
+            least=self.least,
+            worth=self.worth,
+            edit=edits.callback,
+            tokens=self.tokens,
+            lengths=self.lengths,
+            confidences=self.confidences,
+            sure=SURE,
+            requests=count,
+            longest=longest,
+        )
+        self.reference = ctypes.byref(self.struct)
 
 
 def _when(request: DraftRequest) -> int:

@@ -206,6 +206,43 @@ def test_tokens_and_requests_cost_outside_the_passes(model: LoadedModel) -> None
             assert costs.overhead(requests, accepted) == pytest.approx(5e-5 * requests + 1e-5 * accepted, rel=0.02)
 
 
+def test_what_a_draft_takes_beside_its_passes_is_learnt(model: LoadedModel) -> None:
+    """Short drafts would make passes look dear, and long ones cheap."""
+    costs = CostModel(model.spec, made_up_profile())
+    plan = Plan(exit_variants(model.spec.layers, 3), 8)
+    price, setup = costs.draft_pass(plan.variants, [50]), {1: 1e-4, 4: 3e-4}
+    assert costs.draft_setup(1) == 0.0
+    for i in range(1500):
+        for requests in (1, 4):
+            drafted = (1, 1, 2, 8)[i % 4]
+            works = tuple(Work(str(n), n, 50, (1,), True, GREEDY, plan) for n in range(requests))
+            outs = tuple(WorkOutput((1,), drafted=drafted) for _ in works)
+            passes = drafted * costs._draft_price(plan.variants, [50] * requests)
+            verify = costs._price(costs._all, requests * (1 + drafted), [50] * requests, 1 + drafted)
+            costs.observe(StepPlan(works), StepOutput(outs, drafted, setup[requests] + passes, verify), 1e-4)
+    for requests, seconds in setup.items():
+        assert costs.draft_setup(requests) == pytest.approx(seconds, rel=0.1)
+    assert costs.draft_pass(plan.variants, [50]) == pytest.approx(price, rel=0.05)
+    costs.reset()
+    assert costs.draft_setup(1) == 0.0
+
+
+def test_without_drafts_nothing_is_searched_for(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core, policy = core_with(model, EngineConfig(knapspec_gamma=0))
+    assert not any(r.drafted for r in rounds(core, ids[:6]))
+    assert policy.searcher.budget.searches == 0
+
+
+def test_new_requests_decode_plainly_where_others_do(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    """Without being looked at one by one: for short answers that would be much of the policy's time."""
+    core, policy = core_with(model, EngineConfig(knapspec_gamma=0))
+    looked: list[int] = []
+    choice = policy._choice
+    policy._choice = lambda company: [looked.append(company.size), choice(company)][1]  # type: ignore[method-assign]
+    answer(core, (ids * 8)[:90], replace(GREEDY, max_tokens=6, ignore_eos=True), ["knapspec"])
+    assert 0 < len(looked) < 45, "of 450 rounds, 90 of them the first of their request"
+
+
 def test_requests_together_are_asked_once_and_draft_alike(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig())
     asked: list[tuple[int, int, int]] = []
