@@ -94,7 +94,7 @@ class EngineConfig:
     block_size: int = setting(16, "tokens per cache block")
     max_queued: int = setting(256, "requests that may wait beyond those that run; more get 429")
     stream_interval: float = setting(
-        0.005,
+        0.01,
         "seconds; tokens of rounds quicker than that leave the engine's process together; 0: each by itself",
     )
 

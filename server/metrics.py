@@ -289,18 +289,22 @@ class _PolicyChildren:
     def count(self, parts: _Parts) -> None:
         """Count requests' rounds."""
         self._rounds.inc(len(parts))
-        self._context.observe_all([part.context_length for part, _ in parts])
+        contexts = [part.context_length for part, _ in parts]
+        self._context.observe_all(contexts)
         own = [(part, seconds) for part, seconds in parts if not part.copied]
         self._draft_length.tally([part.drafted for part, _ in own])
         drafting = [part for part, _ in own if part.drafted]
-        self._drafted.inc(sum([part.drafted for part in drafting]))
-        self._accepted.inc(sum([part.accepted for part in drafting]))
-        skipped = [
-            (bisect_left(_CONTEXTS, part.context_length), part.skipped_attention, part.skipped_mlp) for part in drafting
-        ]
-        for (where, attention, mlp), times in Tally(skipped).items():
-            self._skipped_attention[where].observe(attention, times)
-            self._skipped_mlp[where].observe(mlp, times)
+        if drafting:
+            self._drafted.inc(sum([part.drafted for part in drafting]))
+            self._accepted.inc(sum([part.accepted for part in drafting]))
+            ranges = range(bisect_left(_CONTEXTS, min(contexts)), bisect_left(_CONTEXTS, max(contexts)) + 1)
+            for where in ranges:
+                if len(ranges) == 1:  # most often
+                    within = drafting
+                else:
+                    within = [part for part in drafting if bisect_left(_CONTEXTS, part.context_length) == where]
+                self._skipped_attention[where].tally([part.skipped_attention for part in within])
+                self._skipped_mlp[where].tally([part.skipped_mlp for part in within])
         timed = [(part, seconds) for part, seconds in own if seconds is not None]
         self._measured.observe_all([part.emitted / seconds for part, seconds in timed])
         self._seconds.inc(sum([seconds for _, seconds in timed]))
