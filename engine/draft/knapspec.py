@@ -143,7 +143,10 @@ class KnapSpec:
         self._round += 1
         standing = self._standing(views, others)
         if standing is not None:
-            self._plain_rounds += 1
+            if standing.gamma:
+                self._drafting_rounds += 1
+            else:
+                self._plain_rounds += 1
             return [standing] * len(views)
         if self._trial_end is not None and self._round >= self._trial_end:
             self._trial_end = None
@@ -185,18 +188,26 @@ class KnapSpec:
         return plans
 
     def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Plan | None:
-        """Plain decoding for which nothing is due, most of the time: its rounds are the shortest."""
+        """What was decided and promised already, where nothing else is due, which is most of the time: a decision with
+        all that belongs to it takes ten times as long as finding that it stands."""
         if others or self._round % _LOOK_UP == 0 or self._recorder or self._searching or self._trial_end is not None:
             return None
         promise, requests = self._promise, len(views)
-        if promise is None or promise.plan.gamma or promise.requests != requests:
+        if promise is None or promise.requests != requests:
             return None
         state: _State | None = views[0].state
         # New ones decode as others did.
         decision = self._joint.get(size(requests)) if requests > 1 or state is None else state.decision
-        if decision is None or decision.choice.plan.gamma or self._due(decision):
+        if decision is None or self._due(decision):
             return None
-        return decision.choice.plan if self._plain_rounds < self._trial_every else None
+        choice = decision.choice
+        if choice.plan.gamma == 0:
+            return choice.plan if promise.plan.gamma == 0 and self._plain_rounds < self._trial_every else None
+        if choice.plan is not promise.plan or self._drafting_rounds + 1 >= _PLAIN_EVERY:
+            return None
+        if requests == 1 and (state is None or (choice.hopeful and self._round >= (state.try_at or 0))):
+            return None
+        return choice.plan
 
     def record(self, view: View, rows_ahead: int) -> int:
         """Rows are kept from the rounds before a search, of the request that is next: keeping them takes a tenth of a
