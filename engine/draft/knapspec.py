@@ -33,6 +33,7 @@ _GAIN_TO_STAY = 1.02  # and this much to go on,
 _GAIN_AFTER_LOSS = 1.1  # and this much where it was slower than plain decoding when it promised less
 _OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
 _OWN_MEMORY = 64.0  # tested tokens of its own that a request remembers
+_LONG_ANSWER = 400  # tokens after which a search is owed
 _FRESH_ROUNDS = 16  # for which a joint decision stands at least
 _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
 _USEFUL_GAIN = 1.03  # over the plan before, for a search to have been of use: less is as likely luck
@@ -66,6 +67,7 @@ class _State:
     """What one request has seen."""
 
     rows: Rows
+    searched: int  # tokens of context then, or when it began to decode
     search: Search | None = None
     search_at: int = 0  # round
     counts: dict[Variants, AcceptanceCounts] = field(default_factory=dict)  # of rounds alone
@@ -99,6 +101,7 @@ class _Found(NamedTuple):
 
     added: list[Variants]
     seconds: float
+    small: bool
 
 
 @register("knapspec")
@@ -162,7 +165,7 @@ class KnapSpec:
         plan, trust = choice.plan, choice.trust
         if found is not None:
             useful = plan.variants in found.added and self._better(choice)
-            self._budget.done(found.seconds, useful=useful)
+            self._budget.done(found.seconds, useful=useful, small=found.small)
         if plan.gamma == 0:
             self._plain_rounds += 1
         elif self._plain_due():
@@ -182,7 +185,7 @@ class KnapSpec:
         plans = [self._choice(_Company([view], ())).plan for view in views]
         if found is not None:
             useful = any(plan.gamma and plan.variants in found.added for plan in plans)
-            self._budget.done(found.seconds, useful=useful)
+            self._budget.done(found.seconds, useful=useful, small=found.small)
         self._recorder = self._next_to_search(views)
         self._promise = None
         return plans
@@ -216,10 +219,18 @@ class KnapSpec:
 
     def _next_to_search(self, views: Sequence[View]) -> View | None:
         """Whose rows to keep: while one searches nobody's, and of several the first that may search soon."""
-        if self._searching is not None or not self._affordable():
+        if self._searching is not None or self._config.knapspec_gamma == 0:
             return None
         soon = self._round + self._config.knapspec_rows
-        return next((view for view in views if soon >= self._state(view).search_at), None)
+        due = [view for view in views if soon >= self._state(view).search_at]
+        if not due or self._affordable():
+            return due[0] if due else None
+        return next((view for view in due if self._owed(view)), None)
+
+    def _owed(self, view: View) -> bool:
+        """A long answer is searched for now and then, even if searches have found nothing lately."""
+        long = view.context - self._state(view).searched >= _LONG_ANSWER
+        return long and self._config.knapspec_budget > 0 and self._budget.affords_small()
 
     def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
         self._budget.busy += round.seconds * len(views) / round.requests
@@ -245,7 +256,7 @@ class KnapSpec:
 
     def _state(self, view: View) -> _State:
         if view.state is None:
-            view.state = _State(self.searcher.rows())
+            view.state = _State(self.searcher.rows(), view.context)
         state: _State = view.state
         return state
 
@@ -363,8 +374,6 @@ class KnapSpec:
     # -- searching for plans -----------------------------------------------------------------------------------------
 
     def _affordable(self) -> bool:
-        if self._config.knapspec_gamma == 0:
-            return False
         plain = self._promise is not None and self._promise.plan.gamma == 0
         return self._budget.affords(ignorant=not len(self.library), plain=plain)
 
@@ -392,17 +401,19 @@ class KnapSpec:
             running = list(company.running)
             if len(company.views) > 1 and self._promise is not None and self._promise.plan.gamma:
                 running.append(self._promise.plan.variants)
-            search = state.search = self.searcher.begin(view, state.rows, running)
+            small = not self._affordable()
+            search = state.search = self.searcher.begin(view, state.rows, running, small=small)
         self.searcher.charge(search, self._clock.now() - started)
         if not self.searcher.advance(view, search, alone=company.size == 1 and view.beside == 0):
             return None
         started = self._clock.now()
         state.search = self._searching = None
+        state.searched = view.context
         state.search_at = self._round + self._config.knapspec_interval
         added = self._adopt(view, search)
         self._era += bool(added)
         self.searcher.charge(search, self._clock.now() - started)
-        return _Found(added, search.seconds)
+        return _Found(added, search.seconds, search.small)
 
     def _adopt(self, view: View, search: Search) -> list[Variants]:
         """The best candidates join the library, and those that are there already are seen a little more of."""

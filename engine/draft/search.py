@@ -21,6 +21,7 @@ _REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows re
 _FEWEST_ROWS = 8  # to search with
 _SLICE = 0.25  # of a plain pass that a search may take in a round beside others
 _MOST_BARREN = 5
+_SMALL = 0.25  # of a search's time: half of the rows, half of the states
 
 
 @dataclass(slots=True)
@@ -39,11 +40,12 @@ class Rows:
         while len(self) - len(self.kept[0].positions) >= self.most:
             self.kept.popleft()
 
-    def take(self) -> References:
-        """The last `most` rows; none are left."""
+    def take(self, count: int) -> References:
+        """The last `count` rows, one at least; none are left."""
         kept, self.kept = self.kept, deque()
-        states = torch.cat([r.states for r in kept], dim=1)[:, -self.most :]
-        return References(states, tuple(p for r in kept for p in r.positions)[-self.most :])
+        count = max(count, 1)
+        states = torch.cat([r.states for r in kept], dim=1)[:, -count:]
+        return References(states, tuple(p for r in kept for p in r.positions)[-count:])
 
 
 @dataclass(slots=True)
@@ -53,6 +55,7 @@ class Search:
     table: Knapsack
     passes: CandidatePass
     references: References
+    small: bool = False
     seconds: float = 0.0
 
 
@@ -60,7 +63,8 @@ class Budget:
     """The share of the time that searching may take: each search is earned by rounds since the one before, so that
     nothing is saved up for a burst of them.
 
-    The first search is free where nothing is known without it. Searches in a row that find nothing halve the share.
+    The first search is free where nothing is known without it. Searches in a row that find nothing halve the share;
+    what that leaves is for small searches of long answers.
     """
 
     def __init__(self, share: float, cost: float) -> None:
@@ -83,9 +87,13 @@ class Budget:
         earned = self._share * (self.busy - self._busy_then) / (1 << (self._barren + 2 * plain))
         return self.cost + given_up <= earned
 
-    def done(self, seconds: float, *, useful: bool) -> None:
+    def affords_small(self) -> bool:
+        """Whether a small search fits into all that was ever earned and not spent."""
+        return self.spent + self.cost * _SMALL <= self._share * self.busy
+
+    def done(self, seconds: float, *, useful: bool, small: bool = False) -> None:
         """A search ended; the next may take as long. `spent` has been counted on the way."""
-        self.cost = seconds
+        self.cost = seconds / _SMALL if small else seconds
         self.searches += 1
         self._busy_then, self._spent_then = self.busy, self.spent
         self._barren = 0 if useful else min(self._barren + 1, _MOST_BARREN)
@@ -110,10 +118,13 @@ class Searcher:
     def enough(self, rows: Rows) -> bool:
         return len(rows) >= min(self._config.knapspec_rows, _FEWEST_ROWS)
 
-    def begin(self, view: View, rows: Rows, running: Sequence[Variants]) -> Search:
+    def begin(self, view: View, rows: Rows, running: Sequence[Variants], *, small: bool = False) -> Search:
         """A search over these rows, which are taken, beside requests that draft with the plans `running`."""
         config = self._config
-        references = rows.take()
+        beam = config.knapspec_beam
+        references = rows.take(config.knapspec_rows // 2 if small else config.knapspec_rows)
+        if small:
+            beam = max((beam or 2 * self._layers) // 2, 1)
         prices = self._costs.sublayers(view.context, 1 + len(running), union(running) if running else None)
         unit = min(self._costs.sublayers(view.context, 1, None)[:2]) / config.knapspec_resolution
         weights = ticks(prices, unit) if unit > 0 else (1,) * len(prices)
@@ -123,9 +134,9 @@ class Searcher:
             capacity=int(config.knapspec_max_skip * sum(weights)),
             tau=config.knapspec_tau,
             protected=self._protected,
-            beam=config.knapspec_beam,
+            beam=beam,
         )
-        return Search(table, view.candidates(references.positions), references)
+        return Search(table, view.candidates(references.positions), references, small)
 
     def advance(self, view: View, search: Search, *, alone: bool) -> bool:
         """Alone, a request searches in one go; beside others, a sublayer or a few a round. Whether it is done."""

@@ -326,6 +326,30 @@ def test_drafting_that_loses_is_tried_ever_more_rarely(model: LoadedModel, ids: 
     assert sum(drafted[-1500:]) < 0.04 * 1500
 
 
+@pytest.mark.parametrize("budget", [0.02, 0.0])
+def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
+    model: LoadedModel, ids: list[tuple[int, ...]], budget: float
+) -> None:
+    core, policy = core_with(model, EngineConfig(knapspec_budget=budget))
+    limits = policy._budget
+    limits.busy, limits.searches, limits._barren = 100.0, 9, 5  # seconds in which nothing was found
+    limits._busy_then = limits.busy
+    small: list[bool] = []
+    begin = policy.searcher.begin
+
+    def spy(*args: Any, **options: Any) -> Any:
+        search = begin(*args, **options)
+        small.append(search.small)
+        assert len(search.references.positions) <= core._policies.config.knapspec_rows // 2
+        return search
+
+    policy.searcher.begin = spy  # type: ignore[method-assign]
+    answer(core, ids[:2], replace(GREEDY, max_tokens=500, ignore_eos=True), ["knapspec"])
+    assert small == ([True, True] if budget else []), "one for each answer"
+    answer(core, ids[:4], replace(GREEDY, max_tokens=100, ignore_eos=True), ["knapspec"])
+    assert len(small) == (2 if budget else 0), "and none for short ones"
+
+
 def test_all_candidates_of_a_search_may_be_many(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """More than are remembered from search to search."""
     config = EngineConfig(knapspec_beam=0, knapspec_tau=-1.0, knapspec_resolution=32, knapspec_budget=1.0)
