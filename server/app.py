@@ -53,8 +53,8 @@ class _App(FastAPI):
         return super().openapi()
 
 
-async def _failed(_: Request, error: Exception) -> Response:
-    return any_api_error(error).response()
+async def _failed(request: Request, error: Exception) -> Response:
+    return any_api_error(error).response(request.scope)
 
 
 async def _http_exception(request: Request, error: Exception) -> Response:
@@ -98,5 +98,5 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
             allow_headers=["*"],
             expose_headers=["x-request-id"],
         )
-    app.add_middleware(EdgeMiddleware, log_requests=config.log_requests)
+    app.add_middleware(EdgeMiddleware, log_requests=config.log_requests, count=services.metrics.http)
     return app

@@ -7,7 +7,7 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -16,12 +16,10 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.errors import APIError, internal_error
+from server.errors import FACTS, REQUEST_ID, APIError, internal_error
 
 log = logging.getLogger("knapserve.server")
 access_log = logging.getLogger("knapserve.access")
-
-FACTS = "knapserve.facts"  # key of a scope: what is to be logged of the request once it is over; there is none for most
 
 _GENERATE = ("/v1/chat/completions", "/v1/completions")
 
@@ -65,11 +63,14 @@ class BrowserMiddleware(CORSMiddleware):
 
 
 class EdgeMiddleware:
-    """Outermost: gives every response an `x-request-id`, and logs requests, and what nothing else caught, as a 500."""
+    """Outermost: gives every response an `x-request-id`, counts and logs requests, and what nothing else caught, as a
+    500."""
 
-    def __init__(self, app: ASGIApp, log_requests: bool) -> None:
+    def __init__(self, app: ASGIApp, log_requests: bool, count: Callable[[str, str, int], None]) -> None:
+        """`count` is told method, path and status of every response that began."""
         self._app = app
         self._logs = log_requests
+        self._count = count
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,6 +80,7 @@ class EdgeMiddleware:
             scope[FACTS] = {}  # what is refused on its way is logged too
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if SANE_ID.fullmatch(given) else uuid.uuid4().hex
+        REQUEST_ID.set(request_id)
         began = time.perf_counter()
         status = 0  # not known yet
 
@@ -94,11 +96,13 @@ class EdgeMiddleware:
         except ClientDisconnect:
             log.debug("request %s: the client left", request_id)
         except Exception:
-            log.exception("request %s: unexpected error", request_id)
+            log.exception("unexpected error", extra={"facts": {"request_id": request_id}})
             if status:
                 raise  # the server closes the connection: the reply cannot be completed
-            await internal_error().response()(scope, receive, send_with_id)
+            await internal_error().response(scope)(scope, receive, send_with_id)
         finally:
+            if status:
+                self._count(scope["method"], scope["path"], status)
             if self._logs and FACTS in scope:
                 seconds = time.perf_counter() - began
                 facts = {"request_id": request_id, "status": status, "seconds": round(seconds, 6), **scope[FACTS]}
@@ -118,7 +122,7 @@ class BodyLimitMiddleware:
             return
         declared = Headers(scope=scope).get("content-length", "0")
         if declared.isdecimal() and int(declared) > self._limit:
-            await self._too_large().response()(scope, receive, send)
+            await self._too_large().response(scope)(scope, receive, send)
             return
         size = 0
 

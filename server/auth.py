@@ -29,7 +29,7 @@ class AuthMiddleware:
         if scope["type"] == "http" and self._protected(scope["path"]):
             error = self._refusal(Headers(scope=scope).get("authorization"))
             if error is not None:
-                await error.response()(scope, receive, send)
+                await error.response(scope)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.types import Scope
 
 from engine.errors import (
     ContextLengthError,
@@ -25,6 +27,8 @@ from engine.errors import (
 log = logging.getLogger("knapserve.server")
 
 INVALID = "invalid_request_error"
+FACTS = "knapserve.facts"  # key of a scope: what is to be logged of the request once it is over; there is none for most
+REQUEST_ID: ContextVar[str] = ContextVar("knapserve.request_id", default="")
 # Parts of the request are echoed (a model's name, a field's path): both limits together stay below 2 kB.
 _MAX_MESSAGE = 1000  # bytes
 _MAX_PARAM = 300
@@ -55,8 +59,17 @@ class APIError(Exception):
         """The reply's JSON object, also an error chunk's."""
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
 
-    def response(self) -> JSONResponse:
+    def response(self, scope: Scope | None = None) -> JSONResponse:
+        """The reply; where a scope is given, what the log says of its request tells why."""
+        if scope is not None and FACTS in scope:
+            scope[FACTS].update(self.facts)
         return JSONResponse(self.body(), status_code=self.status, headers=self.headers)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the log says of it: nothing that the client wrote."""
+        found = {"error": self.code or self.type, "param": self.param}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 def _cut(text: str, limit: int) -> str:
@@ -107,7 +120,7 @@ def as_api_error(error: KnapServeError, prompt_param: str | None = None) -> APIE
         # The reason may tell of paths and versions: it belongs to the log.
         log.error("engine unavailable: %s", error)
         return unavailable("The engine is not available.", "engine_unavailable")
-    log.error("unexpected engine error", exc_info=error)
+    log.error("unexpected engine error", exc_info=error, extra=_whose())
     return internal_error()
 
 
@@ -117,8 +130,13 @@ def any_api_error(error: Exception, prompt_param: str | None = None) -> APIError
         return error
     if isinstance(error, KnapServeError):
         return as_api_error(error, prompt_param)
-    log.error("unexpected error", exc_info=error)
+    log.error("unexpected error", exc_info=error, extra=_whose())
     return internal_error()
+
+
+def _whose() -> dict[str, Any]:
+    """For the log: the request that is being answered."""
+    return {"facts": {"request_id": REQUEST_ID.get()}}
 
 
 def from_http_exception(request: Request, error: HTTPException) -> APIError:

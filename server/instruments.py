@@ -17,6 +17,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
 
 class Counter:
     """A figure that grows."""

@@ -11,15 +11,17 @@ from types import TracebackType
 
 from server.asgi import SANE_ID
 from server.errors import unavailable
+from server.instruments import CONTENT_TYPE
 from server.schemas import Status
 
 _LOOKS = 0.02  # seconds between looks at whether it is over
 _PATIENCE = 5.0  # seconds for a client to send its request
+_METRICS = b"# HELP knapserve_loading 1 while the model loads.\n# TYPE knapserve_loading gauge\nknapserve_loading 1.0\n"
 _READ = 1 << 20  # bytes of a body that are read, so that the client gets to read the answer
 
 
 class Loading:
-    """While it is entered, requests that come to a listening socket get 503 (`loading`), and `/live` 200.
+    """While it is entered, requests that come to a listening socket get 503 (`loading`), `/live` and `/metrics` 200.
 
     Who comes after it was left waits in the socket's queue for the server.
     """
@@ -55,12 +57,18 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         length = self.headers.get("content-length", "0")
         self.rfile.read(min(int(length), _READ) if length.isdecimal() else 0)
-        alive = self.path.partition("?")[0] == "/live"
-        error = unavailable("The model is loading.", "loading")
-        body = json.dumps(Status().model_dump() if alive else error.body()).encode()
-        self.send_response_only(200 if alive else error.status)
-        headers = {} if alive else dict(error.headers or {})
-        headers |= {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+        path = self.path.partition("?")[0]
+        status, headers = 200, {"content-type": "application/json"}
+        if path == "/metrics":  # the target is up, as Prometheus puts it
+            body, headers = _METRICS, {"content-type": CONTENT_TYPE}
+        elif path == "/live":
+            body = json.dumps(Status().model_dump()).encode()
+        else:
+            error = unavailable("The model is loading.", "loading")
+            body, status = json.dumps(error.body()).encode(), error.status
+            headers |= error.headers or {}
+        self.send_response_only(status)
+        headers |= {"content-length": str(len(body)), "connection": "close"}
         given = self.headers.get("x-request-id", "")
         headers["x-request-id"] = given if SANE_ID.fullmatch(given) else uuid.uuid4().hex
         for name, value in headers.items():

@@ -22,8 +22,6 @@ from engine.seam import Engine
 from engine.types import RequestRound, RequestTiming, RoundReport, TokenEvent
 from server.instruments import Counter, CounterFamily, Histogram, HistogramFamily
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
 _FIRST_TOKEN = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0,
                 80.0, 160.0, 640.0, 2560.0)  # fmt: skip
 _PER_TOKEN = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75,
@@ -38,6 +36,10 @@ _POSITIONS = 32
 _CONTEXTS = (512, 2048, 8192, 32768)  # upper bounds of ranges of the context length that are told apart in a label
 _ENDS = ("stop", "length", "abort", "error")
 _REJECTIONS = ("queue_full", "draining", "unavailable", "invalid")
+_PATHS = ("/", "/v1/chat/completions", "/v1/completions", "/v1/models", "/tokenize", "/detokenize", "/health", "/live",
+          "/metrics", "/version")  # fmt: skip
+_METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
+_GENERATING = _PATHS[1:3]
 _OUTCOMES = ("changed", "kept", "plain")
 _HELD_ROUNDS = 64  # that are counted together: half a millisecond for sixteen requests
 _DRAFT = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
@@ -96,7 +98,7 @@ class Metrics:
 
         self.ttft = self._histogram("time_to_first_token_seconds", "From arrival to the first token.", _FIRST_TOKEN)
         self.inter_token = self._histogram(
-            "inter_token_latency_seconds", "Between a request's rounds that bring tokens.", _PER_TOKEN
+            "inter_token_latency_seconds", "Between a choice's chunks that bring tokens, one or several.", _PER_TOKEN
         )
         self.per_token = self._histogram(
             "request_time_per_output_token_seconds", "A request's decode time per token after the first.", _PER_TOKEN
@@ -107,6 +109,17 @@ class Metrics:
         self.decode_time = self._histogram("request_decode_time_seconds", "From first to last token.", _REQUEST)
         self.request_prompt = self._histogram("request_prompt_tokens", "Prompt tokens per request.", tokens)
         self.request_generation = self._histogram("request_generation_tokens", "Tokens generated per request.", tokens)
+
+        by_position = self._labelled(
+            "spec_decode_num_draft_tokens_per_pos", "Tokens drafted, by their position.", "position", positions
+        )
+        self.drafted_at = [by_position.labels(*self._values, position) for position in positions]
+        self._http = CounterFamily(
+            self.registry, "http_requests", "HTTP requests answered.", ["method", "handler", "status"]
+        )
+        for path in _GENERATING:
+            for status in ("2xx", "4xx", "5xx"):
+                self._http.labels("POST", path, status)
 
         self._policies = _PolicyMetrics(self.registry, tokens)
         self._policy_children: dict[str, _PolicyChildren] = {}
@@ -121,6 +134,7 @@ class Metrics:
 
     def _engine_state(self, engine: Engine) -> None:
         """What rounds cost, what they are priced by, and whether there are any."""
+        Gauge("knapserve_loading", "1 while the model loads.", registry=self.registry).set(0)
         phases = HistogramFamily(self.registry, "knapserve_round_seconds", "Seconds of a round.", ["phase"], _ROUND)
         self._phases = [phases.labels(phase) for phase in ("draft", "verify", "search", "other")]
         error = Gauge(
@@ -156,6 +170,11 @@ class Metrics:
         for value in values:
             counter.labels(*self._values, value)
         return counter
+
+    def http(self, method: str, path: str, status: int) -> None:
+        """Count a response, by kinds that clients cannot add to."""
+        handler = path if path in _PATHS else "/v1/models/{model_id}" if path.startswith("/v1/models/") else "other"
+        self._http.labels(method if method in _METHODS else "other", handler, f"{status // 100}xx").inc()
 
     def finished(self, reason: str) -> None:
         self.success.labels(*self._values, reason).inc()
@@ -208,7 +227,10 @@ class Metrics:
     def _drafted(self, drafting: list[RequestRound]) -> None:
         """Count drafts, whoever's."""
         self.drafts.inc(len(drafting))
-        self.draft_tokens.inc(sum([part.drafted for part in drafting]))
+        for drafted, times in Tally([part.drafted for part in drafting]).items():
+            self.draft_tokens.inc(drafted * times)
+            for position in self.drafted_at[:drafted]:
+                position.inc(times)
         for accepted, times in Tally([part.accepted for part in drafting]).items():
             self.accepted_tokens.inc(accepted * times)
             for position in self.accepted_at[:accepted]:
@@ -239,6 +261,8 @@ class _PolicyMetrics:
         self.rounds = counter("rounds", "A request's rounds with tokens.")
         self.drafted = counter("draft_tokens", "Tokens drafted.")
         self.accepted = counter("accepted_tokens", "Drafted tokens accepted.")
+        self.tried = counter("draft_tokens_predicted", "Tokens drafted with a plan that promised an acceptance rate.")
+        self.hoped = counter("draft_tokens_promised", "Of these, accepted ones that were promised.")
         self.predicted = histogram("tpt_predicted", "Tokens per second that the plan in use promised.", _RATE)
         self.plain = histogram("tpt_plain", "Tokens per second that plain decoding would have brought.", _RATE)
         self.measured = histogram("tpt_measured", "Tokens per second of rounds without prompt tokens.", _RATE)
@@ -269,6 +293,8 @@ class _PolicyChildren:
         self._rounds = families.rounds.labels(policy)
         self._drafted = families.drafted.labels(policy)
         self._accepted = families.accepted.labels(policy)
+        self._tried = families.tried.labels(policy)
+        self._hoped = families.hoped.labels(policy)
         self._predicted = families.predicted.labels(policy)
         self._plain = families.plain.labels(policy)
         self._measured = families.measured.labels(policy)
@@ -316,8 +342,10 @@ class _PolicyChildren:
         undrafted = [(part.plain_tpt, seconds) for part, seconds in timed if part.plain_tpt is not None]
         self._plain.tally([rate for rate, _ in undrafted])
         self._undrafted.inc(sum([rate * seconds for rate, seconds in undrafted]))
-        expected = [part.predicted_acceptance for part, _ in own]
-        self._acceptance.tally([rate for rate in expected if rate is not None])
+        expected = [(p.predicted_acceptance, p.drafted) for p, _ in own if p.predicted_acceptance is not None]
+        self._acceptance.tally([rate for rate, _ in expected])
+        self._tried.inc(sum([drafted for _, drafted in expected]))
+        self._hoped.inc(sum([rate * drafted for rate, drafted in expected]))
         for outcome in [part.reselected for part, _ in own if part.reselected is not None]:
             self._reselections[outcome].inc()
             if outcome == "plain":
@@ -344,10 +372,8 @@ class RequestMeter:
             self._add("cached_tokens", event.cached_tokens)
             metrics.prompt_tokens.inc(event.prompt_tokens)
             metrics.prompt_tokens_cached.inc(event.cached_tokens)
-            if event.rounds > 1:  # which came together
-                metrics.inter_token.observe(0.0, event.rounds - 1)
         elif event.token_ids:
-            metrics.inter_token.observe((now - last) / event.rounds, event.rounds)
+            metrics.inter_token.observe(now - last)
         if event.finish_reason is not None:
             metrics.finished(event.finish_reason.value)
             self._finished(event.finish_reason.value)

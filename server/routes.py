@@ -18,13 +18,14 @@ from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServe
 from engine.seam import Engine
 from engine.types import EngineStats, TokenEvent
 from server import schemas
-from server.asgi import FACTS, cancelled_on_disconnect
+from server.asgi import cancelled_on_disconnect
 from server.chat import ChatTranslator
 from server.config import ServerConfig
-from server.errors import APIError, any_api_error, as_api_error, invalid, unavailable
+from server.errors import FACTS, APIError, any_api_error, as_api_error, invalid, unavailable
 from server.generation import Generation
+from server.instruments import CONTENT_TYPE
 from server.lifecycle import Drain, version
-from server.metrics import CONTENT_TYPE, Metrics, RequestMeter
+from server.metrics import Metrics, RequestMeter
 from server.replies import Chunker, Fold
 from server.sse import EventStream, Framer
 from server.tokens import Tokens
@@ -133,6 +134,12 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
     services = _services(request)
     meter = RequestMeter(services.metrics, arrival=time.perf_counter())
     request.scope[FACTS] = meter.facts
+
+    def as_error(error: Exception) -> APIError:
+        failure = any_api_error(error, translator.dialect.prompt_param)
+        meter.facts |= failure.facts
+        return failure
+
     try:
         job = await _from_body(request, translator.prepare)
     except (APIError, KnapServeError):
@@ -141,12 +148,11 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
     meter.facts |= services.facts(job)
     generation = services.submit(job, meter)
     if job.stream:
-        param = job.dialect.prompt_param
         return EventStream(
             generation,
             _frames(generation, job),
             keep_alive=services.config.keepalive_seconds,
-            as_error=lambda error: any_api_error(error, param),
+            as_error=as_error,
         )
     async with cancelled_on_disconnect(request.receive), generation:
         return JSONResponse(await _whole(generation.events(), job))

@@ -131,12 +131,17 @@ def test_while_the_model_loads_it_lives_but_is_not_ready(tmp_path: Path) -> None
                 assert (reply.status_code, reply.json()["error"]["code"]) == (503, "loading")
                 assert int(reply.headers["retry-after"]) > 0
                 assert reply.headers["x-request-id"]
+            metrics = http.get("/metrics")
+            assert (metrics.status_code, metrics.text.splitlines()[-1]) == (200, "knapserve_loading 1.0"), (
+                "up, not down"
+            )
             idle = socket.create_connection(("127.0.0.1", port))  # who says nothing holds nothing up
             seen = {http.get("/health").status_code}
             assert server.stdout is not None
             assert " on http" in server.stdout.readline()
             seen.add(http.get("/health").status_code)
             assert seen == {503, 200}
+            assert "\nknapserve_loading 0.0\n" in http.get("/metrics").text
             idle.close()
         finally:
             server.kill()

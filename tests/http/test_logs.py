@@ -60,6 +60,19 @@ def test_refused_requests_are_lines_too_and_probes_are_not(lines: Any) -> None:
         config=config,
     )
     assert [facts["status"] for facts in lines()] == [400, 401, 413]
+    assert [facts["error"] for facts in lines()] == ["invalid_request_error", "invalid_api_key", "request_too_large"]
+    assert [facts.get("param") for facts in lines()] == ["temperature", None, None]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_went_wrong_is_logged_with_its_request(lines: Any, caplog: pytest.LogCaptureFixture, stream: bool) -> None:
+    engine = FakeEngine()
+    engine.fail_at = (1, ValueError("a bug"))
+    ask(engine, "POST", TEXT_PATH, json=TEXT | {"stream": stream}, headers={"x-request-id": "mine"})
+    (facts,) = lines()
+    assert facts["error"] == "internal"
+    (failure,) = [record for record in caplog.records if record.exc_info]
+    assert failure.facts["request_id"] == "mine"  # type: ignore[attr-defined]
 
 
 def test_prompts_are_logged_only_if_asked_for(lines: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.errors import EngineDeadError
-from engine.types import RequestRound, RoundReport
+from engine.types import GenerateRequest, RequestRound, RoundReport, TokenEvent
 from server.config import ServerConfig
 from server.metrics import Metrics
 
@@ -86,6 +87,8 @@ def test_drafting_is_counted_by_policy() -> None:
         ("knapserve_decode_seconds_total", (policy,)): 1.0,
         ("knapserve_decode_tokens_promised_total", (policy,)): 60,
         ("knapserve_acceptance_predicted_sum", (policy,)): 1.5,
+        ("knapserve_draft_tokens_predicted_total", (policy,)): 6,
+        ("knapserve_draft_tokens_promised_total", (policy,)): 4.5,
         ("knapserve_draft_length_sum", (policy,)): 6,
         ("knapserve_context_length_sum", (policy,)): 18,
         ("knapserve_skipped_sublayers_sum", (("context", "512"), ("kind", "attention"), policy)): 10,
@@ -152,6 +155,76 @@ def test_what_is_copied_says_nothing_of_the_policy() -> None:
         assert found[f"knapserve_{name}", policy] == 0
 
 
+def test_drafts_of_any_length_that_keep_their_promise_look_like_it() -> None:
+    """A mean of rounds' rates would not, nor would acceptance at a position that not all drafts reach."""
+    metrics = Metrics(FakeEngine(), "fake/model")
+    part = RequestRound("a", "knapspec", 5, 8, 4, 8, 9, 5, 4, 1.2, 0.5)
+    short = replace(part, emitted=2, drafted=1, accepted=1, predicted_acceptance=1.0)
+    for one in (part, part, short):
+        metrics.round(RoundReport((), (one,), 1, 0, 0.5, 9, 0, 0.1, 0.1, 0.0, 0.0))
+    found = samples(metrics.exposition().decode())
+    drafted, accepted, predicted, promised = (
+        found[f"knapserve_{name}_total", (("policy", "knapspec"),)]
+        for name in ("draft_tokens", "accepted_tokens", "draft_tokens_predicted", "draft_tokens_promised")
+    )
+    assert (drafted, accepted) == (predicted, promised) == (17, 9)
+    tried, kept = (
+        [vllm(found, f"spec_decode_num_{kind}_tokens_per_pos_total", position=str(i)) for i in range(9)]
+        for kind in ("draft", "accepted")
+    )
+    assert tried == [3] + [2] * 7 + [0]
+    assert kept == [3] + [2] * 3 + [0] * 5
+
+
+@pytest.mark.parametrize("many", [1, 63, 64, 200])
+def test_rounds_counted_together_are_all_counted(many: int) -> None:
+    metrics = Metrics(FakeEngine(), "fake/model")
+    part = RequestRound("a", "knapspec", 3, 4, 2, 4, 9, 5, 4, 60.0, 0.75)
+    other = replace(
+        part, policy="fixed", predicted_tpt=None, predicted_acceptance=None, drafted=0, accepted=0, emitted=1
+    )
+    report = RoundReport((), (part, other), 2, 0, 0.5, 6, 0, 0.25, 0.25, 0.0, 0.0)
+    for number in range(many):
+        metrics.round(replace(report, prompt_tokens=number % 2))
+    found = samples(metrics.exposition().decode())
+    assert vllm(found, "generation_tokens_total") == 4 * many
+    assert found["knapserve_round_seconds_sum", (("phase", "draft"),)] == 0.25 * many
+    for policy in ("knapspec", "fixed"):
+        assert found["knapserve_rounds_total", (("policy", policy),)] == many
+        assert found["knapserve_tpt_measured_count", (("policy", policy),)] == (many + 1) // 2, "prompts were read"
+
+
+def test_every_answer_is_counted_by_its_status_whoever_gave_it() -> None:
+    class Broken(FakeEngine):
+        def submit(self, request: GenerateRequest) -> AsyncIterator[TokenEvent]:
+            raise RuntimeError("a bug")
+
+    def answers(found: Samples, handler: str, status: str, method: str = "POST") -> float:
+        labels = {"method": method, "handler": handler, "status": status}
+        return found.get(("http_requests_total", tuple(sorted(labels.items()))), 0.0)
+
+    _, found = scrape(Broken(), (CHAT_PATH, CHAT), (CHAT_PATH, CHAT | {"stream": True}), (TEXT_PATH, TEXT | {"n": 0}))
+    assert answers(found, CHAT_PATH, "5xx") == 2
+    assert answers(found, TEXT_PATH, "4xx") == 1
+    assert answers(found, TEXT_PATH, "5xx") == 0
+    config = ServerConfig(api_key=("one",), max_body_size=100)
+    key = {"authorization": "Bearer one"}
+    *_, last = asks(
+        FakeEngine(),
+        ("POST", CHAT_PATH, {"json": CHAT}),
+        ("POST", CHAT_PATH, {"json": CHAT | {"user": "x" * 100}, "headers": key}),
+        ("POST", CHAT_PATH, {"json": {"messages": CHAT["messages"]}, "headers": key}),
+        ("BREW", "/no/such/path", {}),
+        ("GET", "/v1/models/some/model", {"headers": key}),
+        ("GET", "/metrics", {}),
+        config=config,
+    )
+    found = samples(last.text)
+    assert (answers(found, CHAT_PATH, "4xx"), answers(found, CHAT_PATH, "2xx")) == (2, 1)
+    assert answers(found, "other", "4xx", "other") == 1
+    assert answers(found, "/v1/models/{model_id}", "4xx", "GET") == 1
+
+
 def test_clients_cannot_add_series() -> None:
     engine = FakeEngine()
     before = scrape(engine, (CHAT_PATH, CHAT))[1].keys()
@@ -162,7 +235,8 @@ def test_clients_cannot_add_series() -> None:
     ]
     replies, found = scrape(engine, *bodies)
     assert {reply.status_code for reply in replies} == {200, 400, 404}
-    assert found.keys() == before
+    assert {name for name in found.keys() - before if name[0] != "http_requests_total"} == set()
+    assert len(found.keys() - before) <= 3, "statuses of what these paths had not answered yet"
 
 
 def test_prices_are_right_until_something_else_was_seen() -> None:
