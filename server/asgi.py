@@ -83,12 +83,17 @@ class EdgeMiddleware:
         REQUEST_ID.set(request_id)
         began = time.perf_counter()
         status = 0  # not known yet
+        method = scope["method"]
+        if method == "HEAD":  # what GET answers, without its body
+            scope = {**scope, "method": "GET"}
 
         async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 MutableHeaders(scope=message)["x-request-id"] = request_id
+            elif method == "HEAD":
+                message = {**message, "body": b""}
             await send(message)
 
         try:
@@ -102,11 +107,11 @@ class EdgeMiddleware:
             await internal_error().response(scope)(scope, receive, send_with_id)
         finally:
             if status:
-                self._count(scope["method"], scope["path"], status)
+                self._count(method, scope["path"], status)
             if self._logs and FACTS in scope:
                 seconds = time.perf_counter() - began
                 facts = {"request_id": request_id, "status": status, "seconds": round(seconds, 6), **scope[FACTS]}
-                access_log.info("%s %s", scope["method"], scope["path"], extra={"facts": facts})
+                access_log.info("%s %s", method, scope["path"], extra={"facts": facts})
 
 
 class BodyLimitMiddleware:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fake import FakeEngine
-from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask
+from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 
 from server.config import ServerConfig
 
@@ -136,6 +136,14 @@ def test_health_follows_the_engine(state: dict[str, Any], code: str | None) -> N
     assert reply.status_code == (503 if code else 200)
     assert code is None or reply.json()["error"]["code"] == code
     assert ask(engine, "GET", "/live").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/live", "/version", "/v1/models", "/metrics"])
+def test_head_is_get_without_a_body(path: str) -> None:
+    head, get = asks(FakeEngine(), ("HEAD", path, {}), ("GET", path, {}))
+    assert (head.status_code, head.content) == (get.status_code, b"") == (200, b"")
+    assert head.headers["content-type"] == get.headers["content-type"]
+    assert ask(FakeEngine(), "HEAD", "/v1/chat/completions").status_code == 405
 
 
 def test_models_by_their_served_names() -> None:
