@@ -47,7 +47,7 @@ RUN python -m engine.native.library --required
 
 EXPOSE 8000
 VOLUME ["/var/lib/knapserve", "/var/cache/knapserve"]
-HEALTHCHECK --interval=10s --timeout=5s --start-period=5m --start-interval=1s --retries=3 \
+HEALTHCHECK --interval=10s --timeout=5s --start-period=5m --start-interval=5s --retries=3 \
     CMD ["python", "-c", "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"KNAPSERVE_PORT\"]}/health', timeout=4)"]
 ENTRYPOINT ["knapserve"]
 CMD ["serve"]

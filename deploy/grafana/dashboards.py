@@ -20,7 +20,8 @@ FACTOR = "suffix:×"
 GREEN, YELLOW, RED = "green", "yellow", "red"
 
 ENDED = "vllm:request_success_total"
-ERROR_SHARE = ratio(f"({or_zero(rate(ENDED, finished_reason='error'))})", rate(ENDED))
+REPLIES, API = "http_requests_total", "/v1/.*|/(de)?tokenize"  # without probes and scrapes
+ERROR_SHARE = ratio(f"({or_zero(rate(REPLIES, handler=API, status='5xx'))})", rate(REPLIES, handler=API))
 PREFIX_HITS = ratio(rate("vllm:prefix_cache_hits_total"), rate("vllm:prefix_cache_queries_total"))
 
 SERVICE = Dashboard(
@@ -58,7 +59,7 @@ SERVICE = Dashboard(
                 ),
                 stat(
                     "Between tokens, p95",
-                    "19 of 20 gaps in a stream are shorter. 50 ms read as fluent.",
+                    "19 of 20 gaps between the chunks of a stream are shorter. 50 ms read as fluent.",
                     "s",
                     quantile(0.95, "vllm:inter_token_latency_seconds"),
                     (0.1, YELLOW),
@@ -67,7 +68,7 @@ SERVICE = Dashboard(
                 ),
                 stat(
                     "Errors",
-                    "Share of the requests that ended with an error of the server's. Anything above 0 is worth a look.",
+                    "Share of the replies with status 5xx, probes left out. Anything above 0 is worth a look.",
                     "percentunit",
                     ERROR_SHARE,
                     (0.0001, YELLOW),
@@ -87,7 +88,7 @@ SERVICE = Dashboard(
                 ),
                 lines(
                     "Inter-token latency",
-                    "Between the rounds of a request that bring tokens. With drafting a round brings several at once.",
+                    "Gaps between the chunks that a client gets. With drafting a chunk may hold several tokens.",
                     "s",
                     *quantiles("vllm:inter_token_latency_seconds"),
                 ),
@@ -178,12 +179,19 @@ SERVICE = Dashboard(
             "Ends and refusals",
             [
                 lines(
+                    "Replies by status",
+                    "Of the API. 4xx: a wrong key (401), too large (413), a full queue (429); 5xx: the server's doing.",
+                    "reqps",
+                    Query(rate(REPLIES, by="status", handler=API), "{{status}}"),
+                    stacked="normal",
+                ),
+                lines(
                     "Requests by how they ended",
-                    "stop and length are answers; abort: the client left; error: the server failed it.",
+                    "stop and length are answers; abort: the client left; error: the engine failed it, perhaps after a "
+                    "stream had begun with 200.",
                     "reqps",
                     Query(rate(ENDED, by="finished_reason"), "{{finished_reason}}"),
                     stacked="normal",
-                    width=12,
                 ),
                 lines(
                     "Requests refused",
@@ -191,7 +199,6 @@ SERVICE = Dashboard(
                     "reqps",
                     Query(or_zero(rate("vllm:admission_rejections_total", by="reason"), "reason"), "{{reason}}"),
                     stacked="normal",
-                    width=12,
                 ),
             ],
         ),
@@ -200,20 +207,26 @@ SERVICE = Dashboard(
 
 ROUND = "knapserve_round_seconds_sum"
 REQUEST_ROUNDS = "knapserve_rounds_total"
-DRAFTED, ACCEPTED = "vllm:spec_decode_num_draft_tokens_total", "vllm:spec_decode_num_accepted_tokens_total"
+DRAFTED, ACCEPTED = "knapserve_draft_tokens_total", "knapserve_accepted_tokens_total"
+DRAFTED_AT, ACCEPTED_AT = (f"vllm:spec_decode_num_{name}_tokens_per_pos_total" for name in ("draft", "accepted"))
 BY_POLICY = "{{policy}}"
 
-PER_ROUND = ratio(rate("vllm:generation_tokens_total"), rate(REQUEST_ROUNDS))
+PER_ROUND = ratio(rate("vllm:generation_tokens_total"), rate(REQUEST_ROUNDS, policy=".+"))
 BOUND = f"{PER_ROUND} * {ratio(rate(ROUND, phase='verify|other'), rate(ROUND))}"
 DECODED, SECONDS = "knapserve_decode_tokens_total", "knapserve_decode_seconds_total"
 PROMISED, UNDRAFTED = "knapserve_decode_tokens_promised_total", "knapserve_decode_tokens_plain_total"
-MEASURED = ratio(rate(DECODED, by="policy"), f"({rate(SECONDS, by='policy')} > 0)")
+MEASURED = ratio(rate(DECODED, by="policy"), rate(SECONDS, by="policy"))
 LENGTH = "knapserve_draft_length"
 NOTHING = "0|0.0"  # upper bound of the bucket of rounds that drafted nothing
 PLAIN_ROUNDS = rate(f"{LENGTH}_bucket", by="policy", le=NOTHING)
 DRAFTING_ROUNDS = f"({rate(f'{LENGTH}_count', by='policy')} - {PLAIN_ROUNDS})"
-FIRST_POSITIONS = rate("vllm:spec_decode_num_accepted_tokens_per_pos_total", by="position", position="[0-9]")
-DRAFTS = rate("vllm:spec_decode_num_drafts_total")
+FIRST = "[0-9]"  # positions
+
+
+def against(expected: str) -> str:
+    """Tokens that came over those expected, of all policies chosen for which something was expected."""
+    of_these = rate(expected, by="policy")
+    return ratio(f"sum({rate(DECODED, by='policy')} and {of_these} > 0)", rate(expected))
 
 
 SPECULATION = Dashboard(
@@ -226,9 +239,9 @@ SPECULATION = Dashboard(
             [
                 stat(
                     "Speed over plain",
-                    "Rate that came over what plain decoding would have brought, of knapspec. Below 1: drafting loses.",
+                    "Rate that came over what plain decoding would have brought. Below 1: drafting loses.",
                     FACTOR,
-                    ratio(rate(DECODED, policy="knapspec"), rate(UNDRAFTED, policy="knapspec")),
+                    against(UNDRAFTED),
                     (0.97, YELLOW),
                     (1.05, GREEN),
                     below=RED,
@@ -243,9 +256,9 @@ SPECULATION = Dashboard(
                 ),
                 stat(
                     "Promise kept",
-                    "Rate that came over rate promised, of knapspec. Near 100 %: it knows what it chooses by.",
+                    "Rate that came over rate promised. Near 100 %: plans are chosen by right figures.",
                     "percentunit",
-                    ratio(rate(DECODED, policy="knapspec"), rate(PROMISED, policy="knapspec")),
+                    against(PROMISED),
                     (0.6, YELLOW),
                     (0.8, GREEN),
                     below=RED,
@@ -261,7 +274,7 @@ SPECULATION = Dashboard(
                 ),
                 stat(
                     "Tokens per round",
-                    "Of one request, the model's own token included. 1 is plain decoding.",
+                    "Of one request, the model's own token included, all policies. 1 is plain decoding.",
                     TOKENS,
                     PER_ROUND,
                     decimals=2,
@@ -270,7 +283,7 @@ SPECULATION = Dashboard(
                     "Rounds that drafted",
                     "The others decoded plainly: drafting was not expected to pay, or nothing is known yet.",
                     "percentunit",
-                    f"1 - {rate(f'{LENGTH}_bucket', le=NOTHING)} / {rate(f'{LENGTH}_count')}",
+                    f"1 - {ratio(rate(f'{LENGTH}_bucket', le=NOTHING), rate(f'{LENGTH}_count'))}",
                 ),
             ],
         ),
@@ -298,16 +311,17 @@ SPECULATION = Dashboard(
                 ),
                 lines(
                     "Acceptance, promised and measured",
-                    "Share of drafted tokens accepted, by policy. Measured far below promised: traffic has changed.",
+                    "Share of drafted tokens accepted, and share expected when they were drafted, by policy. Measured "
+                    "far below promised: traffic has changed.",
                     "percentunit",
+                    Query(ratio(rate(ACCEPTED, by="policy"), rate(DRAFTED, by="policy")), f"{BY_POLICY} measured"),
                     Query(
                         ratio(
-                            rate("knapserve_accepted_tokens_total", by="policy"),
-                            f"({rate('knapserve_draft_tokens_total', by='policy')} > 0)",
+                            rate("knapserve_draft_tokens_promised_total", by="policy"),
+                            rate("knapserve_draft_tokens_predicted_total", by="policy"),
                         ),
-                        f"{BY_POLICY} measured",
+                        f"{BY_POLICY} promised",
                     ),
-                    Query(f"{mean('knapserve_acceptance_predicted', by='policy')} > 0", f"{BY_POLICY} promised"),
                     most=1,
                     width=12,
                 ),
@@ -317,13 +331,13 @@ SPECULATION = Dashboard(
                     "policy; and over the rate of policy none, fair where they do not share rounds.",
                     FACTOR,
                     Query(
-                        ratio(rate(DECODED, by="policy"), f"({rate(UNDRAFTED, by='policy')} > 0)"),
+                        ratio(rate(DECODED, by="policy"), rate(UNDRAFTED, by="policy")),
                         f"{BY_POLICY} / plain",
                     ),
                     Query(BOUND, "all, at most"),
                     Query(
                         f"({MEASURED}) / on() group_left() "
-                        f"({ratio(rate(DECODED, policy='none'), rate(SECONDS, policy='none'))})",
+                        f"({ratio(rate(DECODED, policy='none'), rate(SECONDS, policy='none'))} > 0)",
                         f"{BY_POLICY} / none",
                     ),
                     width=12,
@@ -338,16 +352,28 @@ SPECULATION = Dashboard(
                     "Tokens drafted in rounds that draft, mean. Longer where the sub-network is surer.",
                     TOKENS,
                     Query(
-                        f"{rate(f'{LENGTH}_sum', by='policy')} / ({DRAFTING_ROUNDS} > 0)",
+                        ratio(rate(f"{LENGTH}_sum", by="policy"), DRAFTING_ROUNDS),
                         BY_POLICY,
                     ),
                 ),
                 lines(
                     "Acceptance by position",
-                    "Share of drafts accepted up to this position (0 is the first). Steep: drafts should be shorter.",
+                    "Of the tokens drafted at a position (0 is the first), those accepted. Steep: drafts are too long.",
                     "percentunit",
-                    Query(f"({FIRST_POSITIONS} > 0) / on() group_left() {DRAFTS}", "{{position}}"),
+                    Query(
+                        ratio(
+                            rate(ACCEPTED_AT, by="position", position=FIRST),
+                            rate(DRAFTED_AT, by="position", position=FIRST),
+                        ),
+                        "{{position}}",
+                    ),
                     most=1,
+                ),
+                heatmap(
+                    "Acceptance that plans promise",
+                    "By rounds. In one line: one plan for all; spread: plans follow context and text.",
+                    "percentunit",
+                    "knapserve_acceptance_predicted",
                 ),
                 lines(
                     "Rounds by whether they drafted",
@@ -362,12 +388,8 @@ SPECULATION = Dashboard(
                     "Sublayers that drafts skip, mean, by context length up to so many tokens. Longer contexts (right: "
                     "mean) make attention dearer: more of it goes.",
                     "short",
-                    Query(
-                        f"{mean('knapserve_skipped_sublayers', by='context, kind')} >= 0",
-                        "{{kind}}, up to {{context}}",
-                    ),
+                    Query(mean("knapserve_skipped_sublayers", by="context, kind"), "{{kind}}, up to {{context}}"),
                     Query(mean("knapserve_context_length"), "context", right=TOKENS),
-                    width=16,
                 ),
                 heatmap(
                     "Context length",
@@ -385,7 +407,7 @@ SPECULATION = Dashboard(
                     "Shares. draft is what speculation pays for; search is searching (--knapspec-budget, 2 %) and "
                     "deciding, a few per cent where passes take less than a millisecond.",
                     "percentunit",
-                    Query(f"{rate(ROUND, by='phase')} / on() group_left() {rate(ROUND)}", "{{phase}}"),
+                    Query(f"{rate(ROUND, by='phase')} / on() group_left() ({rate(ROUND)} > 0)", "{{phase}}"),
                     stacked="normal",
                     most=1,
                 ),
@@ -422,9 +444,11 @@ SPECULATION = Dashboard(
                 ),
                 lines(
                     "Sign of life",
-                    "Seconds since the engine showed that it lives. Beyond --heartbeat-timeout /health says 503.",
+                    "Seconds since the engine showed that it lives. Beyond --heartbeat-timeout /health says 503. "
+                    "Right: 1 while the model loads.",
                     "s",
                     Query(panels.selector("knapserve_heartbeat_age_seconds"), "{{instance}}"),
+                    Query(panels.selector("knapserve_loading"), "loading {{instance}}", right="short"),
                 ),
                 lines(
                     "Memory",
@@ -445,6 +469,7 @@ SPECULATION = Dashboard(
             ],
         ),
     ],
+    policies=True,
 )
 
 DASHBOARDS = (SERVICE, SPECULATION)

@@ -9,6 +9,7 @@ from typing import Any
 Json = dict[str, Any]
 
 WINDOW = "$__rate_interval"
+OF_SERVER = tuple(f"knapserve_{name}" for name in ("round_seconds", "profile_", "heartbeat_", "engine_", "loading"))
 COLUMNS = 24
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 LINK = {  # from each dashboard to the others, with time and choice kept
@@ -28,9 +29,10 @@ LINK = {  # from each dashboard to the others, with time and choice kept
 
 
 def selector(metric: str, **labels: str) -> str:
-    """The metric of the servers chosen above the dashboard, where these labels match; KnapServe's own have no model."""
+    """The metric of what is chosen above the dashboard, where these labels match. KnapServe's own have no model."""
     model = {"model_name": "$model_name"} if metric.startswith("vllm:") else {}
-    chosen = model | {"instance": "$instance"} | labels
+    policy = {"policy": "$policy"} if metric.startswith("knapserve_") and not metric.startswith(OF_SERVER) else {}
+    chosen = model | {"instance": "$instance"} | policy | labels
     return f"{metric}{{{', '.join(f'{label}=~{json.dumps(value)}' for label, value in chosen.items())}}}"
 
 
@@ -44,7 +46,8 @@ def total(metric: str) -> str:
 
 
 def ratio(part: str, whole: str) -> str:
-    return f"{part} / {whole}"
+    """Nothing, rather than NaN, where the whole is nothing."""
+    return f"{part} / ({whole} > 0)"
 
 
 def mean(histogram: str, by: str = "", **labels: str) -> str:
@@ -52,7 +55,8 @@ def mean(histogram: str, by: str = "", **labels: str) -> str:
 
 
 def quantile(share: float, histogram: str) -> str:
-    return f"histogram_quantile({share}, {rate(f'{histogram}_bucket', by='le')})"
+    """Nothing, rather than NaN, where nothing was observed."""
+    return f"histogram_quantile({share}, {rate(f'{histogram}_bucket', by='le')}) >= 0"
 
 
 def or_zero(expression: str, label: str = "") -> str:
@@ -177,7 +181,7 @@ def stat(
     below: str = "blue",
     decimals: int | None = None,
 ) -> Panel:
-    """One number. `below` colours it below the first step, each step from its value on."""
+    """One number, as it is now. `below` colours it below the first step, each step from its value on."""
     thresholds = [{"value": None, "color": below}, *({"value": value, "color": color} for value, color in steps)]
     return Panel(
         title,
@@ -190,11 +194,12 @@ def stat(
         options={
             "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
             "colorMode": "value",
-            "graphMode": "area",
+            "graphMode": "none",
             "textMode": "value",
         },
         defaults={"thresholds": {"mode": "absolute", "steps": thresholds}, "noValue": "no traffic"}
         | ({} if decimals is None else {"decimals": decimals}),
+        instant=True,  # the last value of a range may be long past
     )
 
 
@@ -254,6 +259,7 @@ class Dashboard:
     title: str
     description: str
     rows: list[Row]
+    policies: bool = False  # whether one can choose among them
 
     def json(self) -> Json:
         return {
@@ -268,7 +274,7 @@ class Dashboard:
             "time": {"from": "now-30m", "to": "now"},
             "timezone": "browser",
             "links": [LINK],
-            "templating": {"list": _variables()},
+            "templating": {"list": _variables(self.policies)},
             "panels": self._panels(),
         }
 
@@ -292,7 +298,7 @@ class Dashboard:
         return placed
 
 
-def _variables() -> list[Json]:
+def _variables(policies: bool) -> list[Json]:
     def of_label(name: str, label: str, source: str) -> Json:
         return {
             "name": name,
@@ -307,8 +313,10 @@ def _variables() -> list[Json]:
             "current": {"text": ["All"], "value": ["$__all"]},
         }
 
+    by_policy = of_label("policy", "Policy", 'knapserve_rounds_total{instance=~"$instance"}') | {"allValue": ".+"}
     return [
         {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"},
         of_label("model_name", "Model", "vllm:num_requests_running"),
         of_label("instance", "Server", 'vllm:num_requests_running{model_name=~"$model_name"}'),
+        *([by_policy] if policies else []),
     ]

@@ -4,4 +4,5 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "contract"), str(ROOT / "deploy" / "grafana")]  # for `serving` and `dashboards`
+# for `serving`, `dashboards` and `prometheusrule`
+sys.path[:0] = [str(ROOT / name) for name in ("tests/contract", "deploy/grafana", "deploy/kubernetes")]

@@ -25,11 +25,11 @@ def rules(name: str) -> list[dict[str, Any]]:
     return [rule for group in content["groups"] for rule in group["rules"]]
 
 
-def program(name: str) -> str:
+def program(name: str, package: str = "prometheus") -> str:
     """A program's path; the test is skipped where it is not installed."""
     found = shutil.which(name)
     if found is None:
-        pytest.skip(f"{name} is not installed (apt-get install prometheus)")
+        pytest.skip(f"{name} is not installed (apt-get install {package})")
     return found
 
 

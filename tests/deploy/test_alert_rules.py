@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import prometheusrule
 from files import PROMETHEUS, documents, program, rules, run
+from promql import selectors
 
 
 def test_the_configuration_is_valid() -> None:
@@ -32,6 +34,23 @@ def test_every_alert_says_what_to_do() -> None:
         assert rule["labels"]["severity"] in {"critical", "warning", "info"}
         assert set(rule["annotations"]) == {"summary", "description"}
         assert len(rule["annotations"]["description"]) > 80
+
+
+def test_the_operator_gets_the_same_rules() -> None:
+    assert prometheusrule.TARGET.read_text("utf-8") == prometheusrule.written()
+    (resource,) = documents("deploy/kubernetes/prometheusrule.yaml")
+    files = [documents(f"deploy/prometheus/rules/{name}.yml")[0] for name in ("recording", "alerts")]
+    assert resource["spec"]["groups"] == [group for content in files for group in content["groups"]]
+
+
+def test_selectors_are_found() -> None:
+    """As test_prometheus_live.py asks for them."""
+    expression = """sum by (job, reason) (rate(a:b_total{reason!~"x|y (z)"}[5m])) > 0.25e1 and on (job) absent(up)"""
+    assert selectors(expression) == [
+        'a:b_total{reason!~"x|y (z)", job!="", reason!=""}',
+        'up{job!=""}',
+    ]
+    assert selectors("sum by (a) (x) or y", "b") == ['x{a!=""}', 'y{b!=""}']
 
 
 def test_recorded_series_are_used() -> None:

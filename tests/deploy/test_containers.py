@@ -17,7 +17,8 @@ from typing import Any
 
 import kubernetes_validate
 import pytest
-from files import ROOT, documents, run
+import yaml
+from files import ROOT, documents, program, run
 
 from engine.config import EngineConfig
 from server.config import ServerConfig
@@ -42,8 +43,18 @@ def services() -> dict[str, Any]:
     return dict(compose["services"])
 
 
+def merged(one: Any, other: Any) -> Any:
+    """As Compose merges files: mappings key by key, lists one after the other, and else the later one holds."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one | {key: merged(one[key], value) if key in one else value for key, value in other.items()}
+    if isinstance(one, list) and isinstance(other, list):
+        return [*one, *other]
+    return other
+
+
 def manifest(kind: str) -> Any:
-    (found,) = (one for one in documents("deploy/kubernetes/knapserve.yaml") if one["kind"] == kind)
+    files = ("deploy/kubernetes/knapserve.yaml", "deploy/kubernetes/state.yaml")
+    (found,) = (one for name in files for one in documents(name) if one["kind"] == kind)
     return found
 
 
@@ -139,6 +150,31 @@ def test_compose_files_fit_the_schema(name: str) -> None:
     assert checked.returncode == 0, checked.stdout
 
 
+def test_compose_files_fit_together(tmp_path: Path) -> None:
+    both = merged(*(documents(name)[0] for name in COMPOSE_FILES))
+    file = tmp_path / "docker-compose.yml"
+    file.write_text(yaml.safe_dump(both))
+    checked = run(str(BIN / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", str(file))
+    assert checked.returncode == 0, checked.stdout
+    server = both["services"]["server"]
+    assert server["build"]["args"] == {"DEVICE": "cuda"}
+    assert server["environment"]["KNAPSERVE_DEVICE"] == "cuda"
+    assert server["environment"].keys() == services()["server"]["environment"].keys()
+    assert {name: server[name] for name in ("read_only", "volumes", "ports")}.items() <= services()["server"].items()
+
+
+def test_compose_passes_every_setting() -> None:
+    """From the shell and from .env, except those that the container's surroundings count on."""
+    server = services()["server"]
+    assert server["env_file"] == [{"path": ".env", "required": False}]
+    settings = {name: value for name, value in server["environment"].items() if name in SETTINGS}
+    assert settings.keys() == SETTINGS
+    given = {name: value for name, value in settings.items() if value is not None}
+    port = instruction("EXPOSE")
+    log_format = "${KNAPSERVE_LOG_FORMAT:-json}"
+    assert given == {"KNAPSERVE_HOST": "0.0.0.0", "KNAPSERVE_PORT": port, "KNAPSERVE_LOG_FORMAT": log_format}
+
+
 def test_foreign_images_are_pinned() -> None:
     for name, service in services().items():
         if "build" not in service:
@@ -165,9 +201,31 @@ def test_prometheus_scrapes_the_service_of_the_server() -> None:
 # -- Kubernetes -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "Service"])
+@pytest.mark.parametrize("kind", ["Deployment", "Service", "PersistentVolumeClaim"])
 def test_manifests_fit_the_schema(kind: str) -> None:
     kubernetes_validate.validate(manifest(kind), "1.34", strict=True)
+
+
+def test_a_start_may_download_the_model() -> None:
+    probe = server_container()["startupProbe"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] >= 3600
+
+
+def test_a_new_pod_needs_no_second_gpu() -> None:
+    assert manifest("Deployment")["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_state_can_outlive_pods() -> None:
+    """The kustomization changes one volume and nothing else."""
+    built = run(program("kubectl", "kubectl"), "kustomize", "deploy/kubernetes")
+    assert built.returncode == 0, built.stderr
+    made = {one["kind"]: one for one in yaml.safe_load_all(built.stdout)}
+    deployment = manifest("Deployment")
+    (state,) = (volume for volume in deployment["spec"]["template"]["spec"]["volumes"] if volume["name"] == "state")
+    claim = manifest("PersistentVolumeClaim")
+    del state["emptyDir"]
+    state["persistentVolumeClaim"] = {"claimName": claim["metadata"]["name"]}
+    assert made == {"Deployment": deployment, "Service": manifest("Service"), "PersistentVolumeClaim": claim}
 
 
 def test_services_and_monitors_find_the_pods() -> None:

@@ -52,11 +52,36 @@ def test_service_needs_vllms_metrics_only() -> None:
     assert not [expression for expression in expressions(SERVICE) if "knapserve" in expression]
 
 
+@each_dashboard
+def test_numbers_are_of_now(dashboard: Dashboard) -> None:
+    """A stat over a range would go on showing its last value when traffic has ended."""
+    stats = [panel for panel in json.loads(written(dashboard))["panels"] if panel["type"] == "stat"]
+    assert len(stats) == 6
+    for panel in stats:
+        (target,) = panel["targets"]
+        assert target["instant"]
+        assert not target["range"]
+        assert panel["fieldConfig"]["defaults"]["noValue"]
+
+
+def test_one_can_choose_policies() -> None:
+    (variable,) = (one for one in json.loads(written(SPECULATION))["templating"]["list"] if one["name"] == "policy")
+    assert variable["includeAll"]
+    assert variable["multi"]
+    assert variable["current"]["value"] == ["$__all"]
+    for row in SPECULATION.rows:
+        for panel in row.panels:
+            if panel.kind == "stat" and "knapserve_rounds_total" not in panel.queries[0].expression:
+                assert 'policy=~"$policy"' in panel.queries[0].expression, panel.title
+    assert not [expression for expression in expressions(SPECULATION) if '"knapspec"' in expression]
+    assert not [expression for expression in expressions(SERVICE) if "$policy" in expression]
+
+
 def test_every_metric_is_shown() -> None:
     text = (ROOT / "server/metrics.py").read_text("utf-8")
     ours = set(re.findall(r'"(knapserve_\w+)"', text))
-    ours |= {f"knapserve_{name}" for name in re.findall(r'= histogram\(\s*"(\w+)"', text)}
-    assert len(ours) > 10
+    ours |= {f"knapserve_{name}" for name in re.findall(r'= (?:histogram|counter)\(\s*"(\w+)"', text)}
+    assert len(ours) > 20
     shown = " ".join(expressions(SERVICE) + expressions(SPECULATION))
     assert not {name for name in ours if name not in shown}
 

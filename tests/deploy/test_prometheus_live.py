@@ -21,6 +21,7 @@ import pytest
 import yaml
 from dashboards import DASHBOARDS
 from files import PROMETHEUS, program, rules
+from promql import selectors
 from serving import CONFIG, MODEL, PATIENCE, Process, until
 
 PROMPTS = (
@@ -30,7 +31,7 @@ PROMPTS = (
 # Policy fixed is forced to lose: nothing of the model drafts, and never gives up early.
 LOSING = ("--fixed-plan", "0" * 2 * CONFIG["num_hidden_layers"], "--fixed-gamma", "8", "--draft-confidence", "0")
 INTERVAL = 0.5  # seconds between scrapes; the rules' windows and patience are shortened to fit
-WINDOWS = {"5m": "4s", "1m": "3s"}
+WINDOWS = {"10m": "4s", "5m": "4s", "1m": "3s"}
 
 
 class Prometheus:
@@ -146,7 +147,7 @@ def load(server: Process, *policies: str) -> Iterator[None]:
 
 def dashboard_queries() -> list[str]:
     """As Grafana would send them."""
-    chosen = {"$model_name": MODEL, "$instance": ".+", "$__rate_interval": "10s"}
+    chosen = {"$model_name": MODEL, "$instance": ".+", "$policy": ".+", "$__rate_interval": "10s"}
     pattern = re.compile("|".join(map(re.escape, chosen)))
     return [
         pattern.sub(lambda found: chosen[found[0]], query.expression)
@@ -155,6 +156,35 @@ def dashboard_queries() -> list[str]:
         for panel in row.panels
         for query in panel.queries
     ]
+
+
+def test_no_query_divides_nothing_by_nothing(prometheus: Prometheus) -> None:
+    """Without traffic there is no number, rather than one that is none."""
+    prometheus.until(lambda: prometheus.answers("count_over_time(up[1m]) > 4"), "scrapes to rate")
+    numbers = {
+        query: [float(series["value"][1]) for series in prometheus.query(query)] for query in dashboard_queries()
+    }
+    assert not [query for query, values in numbers.items() if any(map(math.isnan, values))]
+
+
+def test_rules_ask_for_what_is_scraped(server: Process, prometheus: Prometheus) -> None:
+    """An alert on a metric or a label that was renamed would stay silent for ever."""
+    missing: set[str] = set()
+    for rule in [*rules("alerts"), *rules("recording")]:
+        missing.update(selectors(rule["expr"]))
+    assert len(missing) > 30
+
+    def all_found() -> bool:
+        missing.difference_update([series for series in missing if prometheus.query(series)])
+        return not missing
+
+    with load(server, "knapspec", "none", "fixed"):
+        prometheus.until(all_found, missing)
+    for rule in rules("alerts"):
+        for label in re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values())):
+            labelled = [series for series in selectors(rule["expr"], label) if f'{label}!=""' in series]
+            assert any(map(prometheus.query, labelled)), (rule["alert"], label)
+    assert not prometheus.query(*selectors('rate(knapserve_rounds_total{policy="unheard of"}[5m]) > 0'))
 
 
 def test_every_query_returns_data(server: Process, prometheus: Prometheus) -> None:
@@ -169,7 +199,7 @@ def test_every_query_returns_data(server: Process, prometheus: Prometheus) -> No
         prometheus.until(all_answered, unanswered)
         with load(server, "knapspec", "none", "fixed"):
             prometheus.until(lambda: "KnapServeRejecting" in prometheus.firing(), "the alert on refusals")
-        untrue = {"KnapServeDown", "KnapServeNotScraped", "KnapServeEngineStalled", "KnapServeRequestErrors"}
+        untrue = {f"KnapServe{name}" for name in ("Down", "Loading", "NotScraped", "EngineStalled", "RequestErrors")}
         prometheus.until(lambda: not untrue & prometheus.firing(), f"quiet from {untrue}")
 
 
