@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,10 @@ def test_text_streams_and_drafted_tokens_are_coloured(server: Process, visitor: 
         """(log) => { const seen = []; const look = () => seen.push(log.querySelectorAll(".assistant span").length);
                       new MutationObserver(look).observe(log, { childList: true, subtree: true }); return seen; }"""
     )
-    stream = visitor.ask(STORY)
+    stream = visitor.set(**LONG | {"limit": "1000"}).ask(STORY)
     counts = seen.json_value()
     assert counts == sorted(counts)
-    assert len(set(counts)) > 5  # token by token, not at once
+    assert len(set(counts)) > 5  # as it is written, not at once
     answer, figures = visitor.answer, stream.figures
     assert figures["num_accepted_draft_tokens"] > 0
     assert visitor.last_text.text_content() == stream.text
@@ -98,13 +99,88 @@ def test_text_streams_and_drafted_tokens_are_coloured(server: Process, visitor: 
     expect(visitor["#context"]).to_have_text(str(context))
 
 
+# Tokens come at times of the test's own: frames and timers run only where it lets them.
+_FED = r"""({ count, between }) => {
+  const frames = [], timers = [];
+  let now = 1000;
+  frame = timer = null;
+  painted = 0;
+  performance.now = () => now;
+  requestAnimationFrame = (call) => frames.push(call);
+  setTimeout = (call, wait) => timers.push([now + wait, call]);
+  clearTimeout = (id) => { if (id) timers[id - 1] = [Infinity, null]; };
+  const pass = () => {
+    for (const timer of timers) if (timer[0] <= now) { timer[0] = Infinity; timer[1](); }
+    for (const call of frames.splice(0)) call();
+  };
+  const answer = new Answer(true), box = message("assistant running", "Answer").appendChild(make("div", "text"));
+  writer = new Writer(box);
+  const watch = new MutationObserver(() => 0);
+  watch.observe(document.querySelector("main"), { childList: true, subtree: true, characterData: true, attributes: true });
+  const seen = [];
+  for (let i = 0; i < count; i++) {
+    now += between;
+    const round = { tokens: [[i % 40 ? "word " : "line\n", i % 3 === 0]], drafted: 1, accepted: 1, plan: "1".repeat(28), context: 10 + i };
+    take({ choices: [{ delta: {}, round }] }, answer);
+    pass();
+    if (watch.takeRecords().length) seen.push([now, box.querySelectorAll(".own, .drafted").length]);
+  }
+  const parts = [...box.querySelectorAll(".part")].map((part) => part.textContent);
+  writer = null;
+  return { seen, parts, begun: 1000 + between };
+}"""  # noqa: E501
+
+
+def test_a_fast_answer_is_painted_ten_times_a_second(visitor: Visitor) -> None:
+    """Its first token at once; later ones are collected, and nothing of the page changes between two paintings."""
+    fed = visitor.page.evaluate(_FED, {"count": 1000, "between": 2})
+    times = [at for at, _ in fed["seen"]]
+    assert fed["seen"][0] == [fed["begun"], 1]
+    assert all(later - earlier >= 100 for earlier, later in pairwise(times))
+    assert 15 <= len(times) <= 20  # in two seconds
+    assert fed["seen"][-1][1] > 900
+    written = "".join(fed["parts"])
+    assert written == "".join("word " if i % 40 else "line\n" for i in range(fed["seen"][-1][1]))
+
+
+def test_a_slow_answer_is_painted_with_every_token(visitor: Visitor) -> None:
+    fed = visitor.page.evaluate(_FED, {"count": 20, "between": 150})
+    assert [tokens for _, tokens in fed["seen"]] == list(range(1, 21))
+
+
+def test_complete_lines_of_a_long_answer_are_left_alone(server: Process, visitor: Visitor) -> None:
+    """Parts end with a line, only the last one grows, and what one copies has no line more or less."""
+    fed = visitor.page.evaluate(_FED, {"count": 1000, "between": 2})
+    assert len(fed["parts"]) > 10
+    assert all(part.endswith("\n") for part in fed["parts"][:-1])
+    select = "(text) => { getSelection().selectAllChildren(text); return String(getSelection()); }"
+    copied = visitor.last_text.evaluate(select)
+    assert copied.rstrip() == "".join(fed["parts"]).rstrip()
+
+
+def test_the_layouts_of_an_answer_are_bounded_by_its_time_not_by_its_tokens(visitor: Visitor) -> None:
+    session = visitor.context.new_cdp_session(visitor.page)
+    session.send("Performance.enable")
+
+    def metric(name: str) -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(float(metric["value"]) for metric in metrics if metric["name"] == name)
+
+    visitor.set(**LONG | {"limit": "2000"})
+    layouts, began = metric("LayoutCount"), metric("Timestamp")
+    stream = visitor.ask(STORY)
+    layouts, seconds = metric("LayoutCount") - layouts, metric("Timestamp") - began
+    assert stream.tokens == 2000
+    assert layouts < 20 * seconds + 60  # what typing the question needs, and ends of the answer, included
+
+
 def test_figures_move_while_an_answer_is_written(server: Process, visitor: Visitor) -> None:
     """Rate, context, acceptance and strips of plans are those of the stream so far, not only of its end."""
     visitor.set(**LONG).type(STORY)
     tokens = visitor.answer.locator(".drafted, .own")
     seen: list[dict[str, Any]] = []
-    for count in (100, 400, 800):
-        tokens.nth(count).wait_for(state="attached")
+    for _ in range(3):
+        tokens.nth(tokens.count() + 100).wait_for(state="attached")
         seen.append(
             visitor.page.evaluate(
                 """() => { const text = (id) => document.getElementById(id).textContent;
@@ -173,6 +249,7 @@ def test_plain_decoding_writes_the_same_text_without_drafts(server: Process, vis
     ratio = float((visitor["#verdict"].text_content() or "").split()[0])
     rates = [stream.figures["tokens_per_second"] for stream in (drafted, plain)]
     assert ratio == pytest.approx(rates[0] / rates[1], abs=0.006)
+    assert visitor["#plans"].inner_html() == plans
     visitor["#clear"].click()
     visitor["#draft"].focus()
     visitor.page.keyboard.press("Space")
@@ -180,10 +257,32 @@ def test_plain_decoding_writes_the_same_text_without_drafts(server: Process, vis
     assert (again.text, again.request["draft_policy"]) == (drafted.text, "none")
     assert visitor[".message .drafted"].count() == 0
     assert server.metrics().total("vllm:spec_decode_num_draft_tokens_total") == before
-    assert plans  # what the drafting answer left stayed until the chat was cleared
+    assert plans
+    expect(visitor["#which"]).to_have_text("This answer")
+    expect(visitor["#way"]).to_have_text(", plain")
+    expect(visitor["#plans tr"]).to_have_count(1)
+    expect(visitor["#plans"]).to_contain_text("plain decoding")
+    expect(visitor["#described"]).to_contain_text("nothing is drafted")
     visitor["#draft"].focus()
     visitor.page.keyboard.press("Space")
     assert "draft_policy" not in visitor.ask(STORY).request
+
+
+@pytest.mark.parametrize("first", ["drafting", "plain"])
+def test_of_two_compared_answers_the_figures_are_the_drafting_ones(visitor: Visitor, first: str) -> None:
+    """The headline, the tiles, the plans and the curves belong to one answer, whichever was written last."""
+    visitor["#draft"].set_checked(first == "drafting")
+    streams = [visitor.ask(STORY), visitor.compare()]
+    drafting, plain = streams if first == "drafting" else streams[::-1]
+    assert (drafting.figures["policy"], plain.figures["num_draft_tokens"]) == ("knapspec", 0)
+    for name, stream in (("#rate", drafting), ("#draft-rate", drafting), ("#plain-rate", plain)):
+        shown = float(visitor[name].text_content() or "")
+        assert shown == pytest.approx(stream.figures["tokens_per_second"], abs=0.51)
+    expect(visitor["#way"]).to_have_text(", drafting")
+    expect(visitor["#which"]).to_have_text("The drafting answer")
+    tried = f"{drafting.figures['num_accepted_draft_tokens']} of {drafting.figures['num_draft_tokens']}"
+    expect(visitor["#tried"]).to_contain_text(tried)
+    assert visitor["#plans .cells"].count() == len(drafting.plans)
 
 
 def test_a_chat_remembers_until_it_is_cleared(visitor: Visitor) -> None:
@@ -386,6 +485,15 @@ _CONTRAST = """(all) => {
     const [one, two] = [light(getComputedStyle(e).color), light(behind(e))].sort((a, b) => a - b);
     return [e.outerHTML.slice(0, 80), (two + .05) / (one + .05)];
   }); }"""  # noqa: E501
+# What a style makes of a colour, on the ground of an element.
+_CONTRAST_OF = (
+    _CONTRAST[: _CONTRAST.index("return all.filter")].replace("(all)", "(e, [pseudo, name])")
+    + """const probe = document.body.appendChild(document.createElement("p"));
+  probe.style.color = name ? `var(--${name})` : getComputedStyle(e, pseudo).color;
+  const [one, two] = [light(getComputedStyle(probe).color), light(behind(e))].sort((a, b) => a - b);
+  probe.remove();
+  return (two + .05) / (one + .05); }"""
+)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -402,19 +510,28 @@ def test_text_can_be_read(server: Process, visit: Visit, scheme: str) -> None:
     contrasts = found.evaluate_all(_CONTRAST)
     assert len(contrasts) > 40
     assert [(html, ratio) for html, ratio in contrasts if ratio < 4.5] == []
+    for name in ("text", "system", "temperature", "limit", "key", "others"):
+        assert visitor[f"#{name}"].evaluate(_CONTRAST_OF, ["::placeholder", ""]) >= 4.5, name
+    for name in ("accent", "drafted", "plain", "edge"):
+        assert visitor["#curves"].evaluate(_CONTRAST_OF, [None, name]) >= 3, name
     back = visitor["body"].evaluate("(e) => getComputedStyle(e).backgroundColor.match(/\\d+/g).map(Number)")
     assert (max(back) < 64) if scheme == "dark" else (min(back) > 192)
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 def test_nothing_moves_where_that_is_asked_for(server: Process, visit: Visit, motion: str) -> None:
+    """Elsewhere a cursor blinks until there is text; then the text is what moves."""
     visitor = visit(server.url, reduced_motion=motion).ready()
+    waiting = """() => { message("assistant running", "Answer").append(make("div", "text"));
+                         return document.getAnimations().length; }"""
+    assert (visitor.page.evaluate(waiting) > 0) is (motion == "no-preference")
+    visitor["#clear"].click()
     visitor.set(**LONG).type(STORY)
     visitor.answer.locator(".own").nth(5).wait_for(state="attached")
     moving = visitor.page.evaluate("document.getAnimations().length")
     assert visitor["#stop"].is_enabled()
     visitor.page.keyboard.press("Escape")
-    assert (moving > 0) is (motion == "no-preference")
+    assert moving == 0
 
 
 def test_curves_are_drawn_at_the_screens_resolution(server: Process, visit: Visit) -> None:
@@ -427,6 +544,67 @@ def test_curves_are_drawn_at_the_screens_resolution(server: Process, visit: Visi
     visitor.set(**LONG | {"limit": "200"}).ask(STORY)
     visitor.compare()
     assert visitor["#curves"].evaluate(sizes) == [width, height, 2 * width, 2 * height, True]
+
+
+def test_the_curves_differ_without_their_colours(visitor: Visitor) -> None:
+    visitor.page.evaluate(
+        """() => { window.strokes = {}; const set = CanvasRenderingContext2D.prototype.setLineDash;
+          CanvasRenderingContext2D.prototype.setLineDash = function (dash) { strokes[this.strokeStyle] = String(dash); set.call(this, dash); }; }"""  # noqa: E501
+    )
+    visitor.set(**LONG | {"limit": "200"}).ask(STORY)
+    visitor.compare()
+    names = ("accent", "drafted", "plain")
+    strokes = visitor.page.evaluate(
+        """(names) => names.map((name) => strokes[getComputedStyle(document.documentElement).getPropertyValue("--" + name)])""",  # noqa: E501
+        names,
+    )
+    assert None not in strokes
+    assert len(set(strokes)) == len(names)
+    styles = visitor[".legend i.stroke"].evaluate_all("(all) => all.map((e) => getComputedStyle(e).borderTopStyle)")
+    assert styles == ["solid", "dashed", "dotted"]
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_targets_are_large_enough(server: Process, visit: Visit, touch: bool) -> None:
+    """And a finger's touch neither raises a keyboard that nobody asked for nor zooms."""
+    visitor = visit(server.url, viewport={"width": 390, "height": 844}, has_touch=touch, is_mobile=touch).ready()
+    assert (visitor.focused() == "text") is not touch
+    visitor["#settings summary"].click()
+    visitor["#text"].fill("Hi")
+    visitor["#send"].click()
+    expect(visitor[".facts"]).to_have_count(1)
+    expect(visitor["#send"]).to_be_enabled()
+    assert (visitor.focused() == "text") is not touch
+    targets = visitor["button, summary, header a, aside a, .row label"].evaluate_all(
+        "(all) => all.filter((e) => e.offsetParent).map((e) => [e.textContent, e.getBoundingClientRect().height])"
+    )
+    assert len(targets) >= 8
+    assert [(name, height) for name, height in targets if height < (44 if touch else 24)] == []
+    sizes = visitor["textarea, input:not([type=checkbox])"].evaluate_all(
+        "(all) => all.map((e) => parseFloat(getComputedStyle(e).fontSize))"
+    )
+    assert not touch or min(sizes) >= 16
+    assert visitor.overflow() <= 0
+
+
+def test_a_phone_shows_the_figures_and_the_chat_again(server: Process, visit: Visit) -> None:
+    visitor = visit(server.url, viewport={"width": 390, "height": 844}).ready()
+    expect(visitor["#send"]).to_be_in_viewport()
+    visitor["#glance"].click()
+    expect(visitor["#rate"]).to_be_in_viewport()
+    visitor["#back"].click()
+    expect(visitor["#send"]).to_be_in_viewport()
+    expect(visitor["#log"]).to_be_in_viewport()
+
+
+def test_the_focus_ring_of_the_settings_is_not_cut_off(visitor: Visitor) -> None:
+    visitor["#settings summary"].click()
+    room = visitor["#temperature, #others, #system, #key"].evaluate_all(
+        """(all) => all.map((e) => { const box = e.closest(".settings"); e.scrollIntoView({ block: "nearest" });
+          const [inner, outer] = [e, box].map((one) => one.getBoundingClientRect());
+          return Math.min(inner.left - outer.left, outer.right - inner.right, box.scrollHeight - e.offsetTop - e.offsetHeight + box.offsetTop); })"""  # noqa: E501
+    )
+    assert min(room) >= 4
 
 
 def test_the_log_follows_unless_one_reads_above(visitor: Visitor) -> None:
@@ -456,7 +634,7 @@ def test_scrolling_up_is_heeded_before_it_has_moved_anything(visitor: Visitor, b
     assert at > 0
     grown = """(log) => new Promise((done) => {
         log.append(Object.assign(document.createElement("div"), {textContent: "more", style: "min-height: 300px"}));
-        repaint();
+        repaint(true);
         requestAnimationFrame(() => requestAnimationFrame(() => done(log.scrollTop)));
     })"""
     assert log.evaluate(grown) == at
