@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import select
 import socket
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,23 @@ def test_metrics_have_vllms_names_and_labels(server: Process, profile_dir: Path)
     assert info.labels["dtype"] == DTYPE
 
 
+def test_latency_between_tokens_is_what_clients_saw(server: Process) -> None:
+    """Chunks, however many rounds they hold: one observation for each after the first."""
+    before = server.metrics()
+    body = CHAT | {"stream": True, "max_tokens": 300, "ignore_eos": True, "temperature": 0, "draft_policy": "none"}
+    times = []
+    with server.http.stream("POST", CHAT_PATH, json=body) as reply:
+        for line in reply.iter_lines():
+            if '"delta":{"content"' in line:
+                times.append(time.perf_counter())
+    after = server.metrics()
+    name = "vllm:inter_token_latency_seconds"
+    gaps = after.total(f"{name}_count") - before.total(f"{name}_count")
+    assert 0 <= gaps + 1 - len(times) <= 3, "text may wait for a token more"
+    seconds = after.total(f"{name}_sum") - before.total(f"{name}_sum")
+    assert seconds == pytest.approx(times[-1] - times[0], rel=0.3, abs=0.05)
+
+
 def test_counters_are_what_clients_saw(server: Process) -> None:
     """Several requests, some with drafts, some at their limit, one refused: every counter moves by their figures."""
     before = server.metrics()
@@ -230,7 +248,6 @@ def test_counters_are_what_clients_saw(server: Process) -> None:
         "vllm:request_queue_time_seconds_count": 4,
         "vllm:request_prefill_time_seconds_count": 4,
         "vllm:request_decode_time_seconds_count": 4,
-        "vllm:inter_token_latency_seconds_count": rounds - 4,
         "vllm:spec_decode_num_draft_tokens_total": sum(figures["num_draft_tokens"] for figures in speculations),
         "vllm:spec_decode_num_accepted_tokens_total": sum(
             figures["num_accepted_draft_tokens"] for figures in speculations
@@ -241,6 +258,7 @@ def test_counters_are_what_clients_saw(server: Process) -> None:
         "knapserve_reselections_total": moved("knapserve_reselections_total", policy="knapspec"),
     }
     assert {name: moved(name) for name in expected} == expected
+    assert 0 < moved("vllm:inter_token_latency_seconds_count") <= rounds - 4, "quick rounds come together"
     for reason in ("length", "stop"):
         assert moved("vllm:request_success_total", finished_reason=reason) == ends.count(reason)
     for figures in speculations:

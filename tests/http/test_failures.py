@@ -141,5 +141,5 @@ def test_unexpected_errors_are_logged_but_not_told(caplog: pytest.LogCaptureFixt
     assert "secret" not in json.dumps(reply.json())
     assert reply.headers["x-request-id"] == "mine"
     (record,) = [record for record in caplog.records if record.exc_info]
-    assert "mine" in record.getMessage()
+    assert record.facts["request_id"] == "mine"  # type: ignore[attr-defined]
     assert "secret" in str(record.exc_info)
