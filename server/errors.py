@@ -6,6 +6,7 @@ The server raises `APIError`; `as_api_error` maps what the engine raises. Anythi
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -67,8 +68,9 @@ class APIError(Exception):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the log says of it: nothing that the client wrote."""
-        found = {"error": self.code or self.type, "param": self.param}
+        """What the log says of it: nothing that the client wrote, so of a path only our field that it begins with."""
+        field = None if self.param is None else re.split(r"[.\[]", self.param)[0]
+        found = {"error": self.code or self.type, "param": field}
         return {name: value for name, value in found.items() if value is not None}
 
 

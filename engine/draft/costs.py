@@ -69,7 +69,8 @@ class CostModel:
 
     def draft_setup(self, requests: int) -> float:
         """Seconds that a draft of so many requests takes beside its passes."""
-        return next((self._setup[i] or 0.0 for i in _by_nearness(_width(requests)) if self._setup[i] is not None), 0.0)
+        seen = (each for i in _by_nearness(_width(requests)) if (each := self._setup[i]) is not None)
+        return next(seen, 0.0)
 
     def draft_factor(self, requests: int) -> float:
         """The correction of draft passes of so many requests, whatever they draft with."""

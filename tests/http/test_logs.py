@@ -64,6 +64,23 @@ def test_refused_requests_are_lines_too_and_probes_are_not(lines: Any) -> None:
     assert [facts.get("param") for facts in lines()] == ["temperature", None, None]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"messages": [{"role": "user", "content": [{"type": "something private"}]}]}, "messages"),
+        ({"logit_bias": {"something private": 1}}, "logit_bias"),
+        ({"model": "something private"}, "model"),
+        ({"draft_policy": "something private"}, "draft_policy"),
+        ({"something private": {"something private": 1}, "n": "something private"}, "n"),
+    ],
+)
+def test_refusals_say_which_field_and_nothing_that_is_in_it(lines: Any, wrong: dict[str, Any], field: str) -> None:
+    assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | wrong).status_code in (400, 404)
+    (facts,) = lines()
+    assert facts["param"] == field
+    assert "private" not in str(facts)
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_went_wrong_is_logged_with_its_request(lines: Any, caplog: pytest.LogCaptureFixture, stream: bool) -> None:
     engine = FakeEngine()
