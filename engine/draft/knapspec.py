@@ -47,7 +47,8 @@ _JOINT_TRIAL_ROUNDS = 2  # the same with others in flight, who see as much in fe
 _TRIAL_EVERY = (48, 1536)  # rounds of plain decoding between trials: at first, at most
 _LOOK_UP = 32  # rounds of which one looks whether anything but what was decided is due
 _WORTH_A_TRIAL = 0.85  # least promise over plain decoding
-_DECISION_SHARE = 0.01  # most of the time spent on decisions
+_MOST_ROUNDS = 64  # between two decisions of what to draft with
+_DECISION_SHARE = 0.006  # most of the time spent on decisions
 _LOST_DECISIONS = 12.0  # decisions' time that drafting may lose against plain decoding before all decide anew
 _SLOW_DECISION = 1e-3  # seconds; the first one is slow, and says nothing of the others
 
@@ -335,7 +336,7 @@ class KnapSpec:
         rounds = patience * (_FRESH_ROUNDS if own is None else self._config.knapspec_redecide)
         least = patience * self._decision_seconds / _DECISION_SHARE  # seconds until the next
         seconds = self._costs.verify_pass(company.size, company.contexts)
-        until = self._round + max(rounds, int(least / seconds))
+        until = self._round + max(rounds, min(int(least / seconds), patience * _MOST_ROUNDS))
         return _Decision(choice, until, self._era, self._trial_end is not None)
 
     def _best(self, company: _Company, own: Mapping[Variants, AcceptanceCounts] | None = None) -> Choice:

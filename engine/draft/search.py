@@ -21,6 +21,7 @@ _REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows re
 _FEWEST_ROWS = 8  # to search with
 _SLICE = 0.25  # of a plain pass that a search may take in a round beside others
 _MOST_BARREN = 5
+_ORDINARY = 0.4  # of the budget is for searches as they come due, the rest for those that long answers are owed
 _SMALL = 0.5  # of a search's time (measured): half of the rows, half of the states
 
 
@@ -84,7 +85,7 @@ class Budget:
         if ignorant and not self.searches:
             return True
         given_up = self.spent - self._spent_then  # on searches whose requests ended before them
-        earned = self._share * (self.busy - self._busy_then) / (1 << (self._barren + 2 * plain))
+        earned = _ORDINARY * self._share * (self.busy - self._busy_then) / (1 << (self._barren + 2 * plain))
         return self.cost + given_up <= earned
 
     def affords_small(self) -> bool:
