@@ -13,6 +13,7 @@ it decides how fast text comes, never which (METHODS section 0).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -76,6 +77,21 @@ class _State:
     try_at: int | None = None  # round
 
 
+class _Regime:
+    """What was decided and seen while so many requests were in flight: numbers within a factor of two are alike, and
+    whether drafting pays for one says nothing of the others."""
+
+    __slots__ = ("decision", "drafting_rounds", "era", "losses", "plain_rounds", "trial_end", "trial_every")
+
+    def __init__(self) -> None:
+        self.decision: _Decision | None = None  # for requests together, or new
+        self.era = 0  # how often all had to decide anew
+        self.losses = Losses()
+        self.plain_rounds = self.drafting_rounds = 0
+        self.trial_end: int | None = None
+        self.trial_every = _TRIAL_EVERY[0]
+
+
 class _Company:
     """The requests of a round: those that ask, and those of other policies."""
 
@@ -125,16 +141,12 @@ class KnapSpec:
         self._budget = self.searcher.budget
         self._round = 0
         self._decision_seconds = 0.0  # that one takes
-        self._joint: dict[int, _Decision] = {}  # for requests together, or new; by `size` of the company
+        self._regimes: defaultdict[int, _Regime] = defaultdict(_Regime)  # by `size` of the company
         self._promise: _Promise | None = None  # of this round
         self._recorder: View | None = None  # whose rows are kept
         self._searching: View | None = None
-        self._plain_rounds = self._drafting_rounds = 0
         self._replayed: dict[Variants, AcceptanceCounts] = {}  # of plans that are not in the library
-        self._era = 0  # how often all had to decide anew
-        self._losses = Losses()
-        self._trial_end: int | None = None
-        self._trial_every = _TRIAL_EVERY[0]
+        self._era = 0  # how often new plans had all decide anew
 
     def learnt(self, model: str) -> Prior | None:
         """What this policy knows by now, for later starts with the same model; None if it has drafted with nothing."""
@@ -145,31 +157,32 @@ class KnapSpec:
 
     def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
         self._round += 1
-        standing = self._standing(views, others)
+        regime = self._regimes[size(len(views) + len(others))]
+        standing = self._standing(views, others, regime)
         if standing is not None:
             if standing.gamma:
-                self._drafting_rounds += 1
+                regime.drafting_rounds += 1
             else:
-                self._plain_rounds += 1
+                regime.plain_rounds += 1
             return [standing] * len(views)
-        if self._trial_end is not None and self._round >= self._trial_end:
-            self._trial_end = None
-            self._era += 1
+        if regime.trial_end is not None and self._round >= regime.trial_end:
+            regime.trial_end = None
+            regime.era += 1
         company = _Company(views, others)
         found = self._search(company)
         if company.size > 1 and self._config.knapspec_batch == "independent":
             return self._independent(views, found)
         choice = self._choice(company)
-        if choice.plan.gamma == 0 and self._trial_due():
-            self._begin_trial(company)
+        if choice.plan.gamma == 0 and self._trial_due(regime):
+            self._begin_trial(company, regime)
             choice = self._choice(company)
         plan, trust = choice.plan, choice.trust
         if found is not None:
             useful = plan.variants in found.added and self._better(choice)
             self._budget.done(found.seconds, useful=useful, small=found.small)
         if plan.gamma == 0:
-            self._plain_rounds += 1
-        elif self._plain_due():
+            regime.plain_rounds += 1
+        elif self._plain_due(regime):
             plain = self.library.plain(company.contexts)
             plan, trust = plain.plan, plain.trust
         self._recorder = self._next_to_search(views)
@@ -191,23 +204,23 @@ class KnapSpec:
         self._promise = None
         return plans
 
-    def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Plan | None:
+    def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]], regime: _Regime) -> Plan | None:
         """What was decided and promised already, where nothing else is due, which is most of the time: a decision with
         all that belongs to it takes ten times as long as finding that it stands."""
-        if others or self._round % _LOOK_UP == 0 or self._recorder or self._searching or self._trial_end is not None:
+        if others or self._round % _LOOK_UP == 0 or self._recorder or self._searching or regime.trial_end is not None:
             return None
         promise, requests = self._promise, len(views)
         if promise is None or promise.requests != requests:
             return None
         state: _State | None = views[0].state
         # New ones decode as others did.
-        decision = self._joint.get(size(requests)) if requests > 1 or state is None else state.decision
-        if decision is None or self._due(decision):
+        decision = regime.decision if requests > 1 or state is None else state.decision
+        if decision is None or self._due(decision, regime):
             return None
         choice = decision.choice
         if choice.plan.gamma == 0:
-            return choice.plan if promise.plan.gamma == 0 and self._plain_rounds < self._trial_every else None
-        if choice.plan is not promise.plan or self._drafting_rounds + 1 >= _PLAIN_EVERY:
+            return choice.plan if promise.plan.gamma == 0 and regime.plain_rounds < regime.trial_every else None
+        if choice.plan is not promise.plan or regime.drafting_rounds + 1 >= _PLAIN_EVERY:
             return None
         if requests == 1 and (state is None or (choice.hopeful and self._round >= (state.try_at or 0))):
             return None
@@ -272,9 +285,10 @@ class KnapSpec:
         weight = min(1.0, _JOINT_WEIGHT / promise.requests)
         promised = len(decoded) * (promise.plan.predicted_tpt or 0.0) / promise.trust * seconds
         kept = sum(o.emitted for o in decoded)
-        self._losses.add(seconds - kept / (len(decoded) * (promise.plan.plain_tpt or 1.0)))
-        if self._trial_end is None and self._losses.beyond(_LOST_DECISIONS * self._decision_seconds):
-            self._era += 1
+        regime = self._regimes[size(promise.requests)]
+        regime.losses.add(seconds - kept / (len(decoded) * (promise.plan.plain_tpt or 1.0)))
+        if regime.trial_end is None and regime.losses.beyond(_LOST_DECISIONS * self._decision_seconds):
+            regime.era += 1
         self.library.compare(promise.plan.variants, promise.requests, self._round, weight * promised, weight * kept)
 
     # -- choosing among known plans ----------------------------------------------------------------------------------
@@ -284,14 +298,15 @@ class KnapSpec:
         if company.size > 1:
             return self._joint_choice(company, company.views)
         (view,) = company.views
-        state = self._state(view)
+        state, regime = self._state(view), self._regimes[size(company.size)]
         before = state.decision
-        if before is None or self._due(before):
+        if before is None or self._due(before, regime):
             if sum(counts.total for counts in state.counts.values()) >= _OWN_ROWS:
                 state.decision = self._decide(company, before, state.counts)
             else:
                 choice = self._joint_choice(company, ())
-                state.decision = _Decision(choice, self._round + self._config.knapspec_redecide, self._era)
+                until = self._round + self._config.knapspec_redecide
+                state.decision = _Decision(choice, until, self._era + regime.era)
             if before is not None:
                 view.reselected = _change(before.choice.plan, state.decision.choice.plan)
             choice = state.decision.choice
@@ -307,37 +322,38 @@ class KnapSpec:
 
     def _joint_choice(self, company: _Company, told: Sequence[View]) -> Choice:
         """One choice for all, from what all have seen. The views `told` hear of a new one."""
-        before = self._joint.get(size(company.size))
-        if before is not None and not self._due(before):
+        regime = self._regimes[size(company.size)]
+        before = regime.decision
+        if before is not None and not self._due(before, regime):
             return before.choice
-        decision = self._joint[size(company.size)] = self._decide(company, before, None)
+        decision = regime.decision = self._decide(company, before, None)
         if before is not None:
             for view in told:
                 view.reselected = _change(before.choice.plan, decision.choice.plan)
         return decision.choice
 
-    def _due(self, decision: _Decision) -> bool:
-        return self._round >= decision.until or self._era != decision.era
+    def _due(self, decision: _Decision, regime: _Regime) -> bool:
+        return self._round >= decision.until or self._era + regime.era != decision.era
 
     def _decide(
         self, company: _Company, before: _Decision | None, own: Mapping[Variants, AcceptanceCounts] | None
     ) -> _Decision:
         """argmax of TPT over the library × thresholds × γ (METHODS section 1, stage 2), from what all have seen and,
         with `own`, one request alone; plain decoding if the gain is small."""
-        choice = self._best(company, own)
-        drafting = before is not None and before.choice.plan.gamma > 0 and not self._losses.known
-        needed = _GAIN_AFTER_LOSS if self._losses.known else _GAIN_TO_STAY if drafting else _GAIN_TO_START
-        if choice.gain < needed and self._trial_end is None and self._config.knapspec_min_skip == 0:
+        choice, regime = self._best(company, own), self._regimes[size(company.size)]
+        drafting = before is not None and before.choice.plan.gamma > 0 and not regime.losses.known
+        needed = _GAIN_AFTER_LOSS if regime.losses.known else _GAIN_TO_STAY if drafting else _GAIN_TO_START
+        if choice.gain < needed and regime.trial_end is None and self._config.knapspec_min_skip == 0:
             plain = self.library.plain(company.contexts)
             choice = plain._replace(plan=replace(plain.plan, variants=choice.plan.variants))
-        elif drafting and before is not None and not before.trial and self._trial_end is None:
-            self._trial_every = _TRIAL_EVERY[0]  # it has paid for longer than a trial, of which a few rounds are luck
+        elif drafting and before is not None and not before.trial and regime.trial_end is None:
+            regime.trial_every = _TRIAL_EVERY[0]  # it has paid for longer than a trial, of which a few rounds are luck
         patience = 1 if choice.plan.gamma else _PLAIN_PATIENCE
         rounds = patience * (_FRESH_ROUNDS if own is None else self._config.knapspec_redecide)
         least = patience * self._decision_seconds / _DECISION_SHARE  # seconds until the next
         seconds = self._costs.verify_pass(company.size, company.contexts)
         until = self._round + max(rounds, min(int(least / seconds), patience * _MOST_ROUNDS))
-        return _Decision(choice, until, self._era, self._trial_end is not None)
+        return _Decision(choice, until, self._era + regime.era, regime.trial_end is not None)
 
     def _best(self, company: _Company, own: Mapping[Variants, AcceptanceCounts] | None = None) -> Choice:
         """The best plan by what all and (with `own`) one request have seen."""
@@ -346,31 +362,31 @@ class KnapSpec:
         self._decision_seconds += 0.2 * (min(self._clock.now() - started, _SLOW_DECISION) - self._decision_seconds)
         return choice
 
-    def _trial_due(self) -> bool:
+    def _trial_due(self, regime: _Regime) -> bool:
         """Whether to draft for a while all the same: whether it pays is only seen by drafting."""
-        if self._plain_rounds < self._trial_every:
+        if regime.plain_rounds < regime.trial_every:
             return False
-        self._plain_rounds = 0
-        self._trial_every = min(2 * self._trial_every, _TRIAL_EVERY[1])
+        regime.plain_rounds = 0
+        regime.trial_every = min(2 * regime.trial_every, _TRIAL_EVERY[1])
         return self._config.knapspec_gamma > 0 and len(self.library) > 0
 
-    def _begin_trial(self, company: _Company) -> None:
+    def _begin_trial(self, company: _Company, regime: _Regime) -> None:
         """None where drafting promises far less than plain decoding, but for the rarest of trials."""
         choice = self._best(company)
-        if choice.gain < _WORTH_A_TRIAL and self._trial_every < _TRIAL_EVERY[1]:
+        if choice.gain < _WORTH_A_TRIAL and regime.trial_every < _TRIAL_EVERY[1]:
             return
         plan = choice.plan
         self.library.renew(plan.variants, company.size)
         self._costs.renew_draft(plan.variants, company.size)
-        self._trial_end = self._round + (_TRIAL_ROUNDS if company.size == 1 else _JOINT_TRIAL_ROUNDS)
-        self._era += 1
+        regime.trial_end = self._round + (_TRIAL_ROUNDS if company.size == 1 else _JOINT_TRIAL_ROUNDS)
+        regime.era += 1
 
-    def _plain_due(self) -> bool:
+    def _plain_due(self, regime: _Regime) -> bool:
         """Now and then plain rounds while drafting: nothing else shows what one row costs now."""
-        self._drafting_rounds += 1
-        if self._drafting_rounds >= _PLAIN_EVERY + _PLAIN_ROUNDS:
-            self._drafting_rounds = 0
-        return self._drafting_rounds >= _PLAIN_EVERY
+        regime.drafting_rounds += 1
+        if regime.drafting_rounds >= _PLAIN_EVERY + _PLAIN_ROUNDS:
+            regime.drafting_rounds = 0
+        return regime.drafting_rounds >= _PLAIN_EVERY
 
     # -- searching for plans -----------------------------------------------------------------------------------------
 
