@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,6 +30,7 @@ from server.schemas import (
     DetokenizeRequest,
     TokenizeRequest,
 )
+from server.throughput import ThroughputLog
 
 _BODIES = (ChatCompletionRequest, CompletionRequest, TokenizeRequest, DetokenizeRequest)
 _CHUNKS = (ChatCompletionChunk, CompletionChunk)
@@ -70,9 +72,14 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await engine.start()
         gc.freeze()  # what was loaded stays: the collector need not look at it again
+        lines = None
+        if config.log_stats_interval:
+            lines = asyncio.create_task(ThroughputLog(services.metrics, engine).every(config.log_stats_interval))
         try:
             yield
         finally:
+            if lines is not None:
+                lines.cancel()
             await services.drain()
 
     app = _App(

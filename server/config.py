@@ -45,6 +45,7 @@ class ServerConfig:
     log_format: str = setting("text", "how a log line is written", choices=("text", "json"))
     log_requests: bool = setting(True, "log a line for each request that generates")
     log_prompts: bool = setting(False, "with the text of its prompts")
+    log_stats_interval: float = setting(10.0, "seconds between lines on throughput while requests run; 0: none")
 
     def __post_init__(self) -> None:
         limits: dict[str, tuple[float, float]] = {
@@ -54,6 +55,7 @@ class ServerConfig:
             "shutdown_timeout": (0, 86400),
             "keepalive_seconds": (0.01, 86400),
             "heartbeat_timeout": (0.1, 86400),
+            "log_stats_interval": (0, 86400),
         }
         for name, (low, high) in limits.items():
             if not low <= getattr(self, name) <= high:

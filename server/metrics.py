@@ -14,7 +14,7 @@ from collections import Counter as Tally
 from collections.abc import Sequence
 from operator import add, attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, generate_latest
 
@@ -56,6 +56,17 @@ def _token_bounds(limit: int) -> list[int]:
     """1, 2, 5, 10, … up to the context length `limit` in tokens."""
     bounds = [digit * 10**power for power in range(12) for digit in (1, 2, 5)]
     return [bound for bound in bounds if bound < limit] + [limit]
+
+
+class Totals(NamedTuple):
+    """Tokens since the start."""
+
+    read: float  # of prompts, without what was cached
+    generated: float
+    drafted: float
+    accepted: float
+    decoded: float  # in rounds of which is known what plain decoding would have brought,
+    undrafted: float  # and that
 
 
 class Metrics:
@@ -243,6 +254,19 @@ class Metrics:
             children = self._policy_children[policy] = _PolicyChildren(self._policies, policy)
         return children
 
+    def totals(self) -> Totals:
+        """What has come by now, of all policies together."""
+        self._count()
+        priced = [children for children in self._policy_children.values() if children.undrafted.value]
+        return Totals(
+            self.prompt_tokens.value - self.prompt_tokens_cached.value,
+            self.generation_tokens.value,
+            self.draft_tokens.value,
+            self.accepted_tokens.value,
+            sum(children.tokens.value for children in priced),
+            sum(children.undrafted.value for children in priced),
+        )
+
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
         self._count()
@@ -300,9 +324,9 @@ class _PolicyChildren:
         self._plain = families.plain.labels(policy)
         self._measured = families.measured.labels(policy)
         self._seconds = families.seconds.labels(policy)
-        self._tokens = families.tokens.labels(policy)
+        self.tokens = families.tokens.labels(policy)
         self._promised = families.promised.labels(policy)
-        self._undrafted = families.undrafted.labels(policy)
+        self.undrafted = families.undrafted.labels(policy)
         self._acceptance = families.acceptance.labels(policy)
         self._draft_length = families.draft_length.labels(policy)
         ranges = [str(bound) for bound in _CONTEXTS] + ["inf"]
@@ -335,14 +359,14 @@ class _PolicyChildren:
         timed = [(part, seconds) for part, seconds in own if seconds is not None]
         self._measured.observe_all([part.emitted / seconds for part, seconds in timed])
         self._seconds.inc(sum([seconds for _, seconds in timed]))
-        self._tokens.inc(sum([part.emitted for part, _ in timed]))
+        self.tokens.inc(sum([part.emitted for part, _ in timed]))
         # Only beside a measurement, so that all cover the same rounds.
         promised = [(part.predicted_tpt, seconds) for part, seconds in timed if part.predicted_tpt is not None]
         self._predicted.tally([rate for rate, _ in promised])
         self._promised.inc(sum([rate * seconds for rate, seconds in promised]))
         undrafted = [(part.plain_tpt, seconds) for part, seconds in timed if part.plain_tpt is not None]
         self._plain.tally([rate for rate, _ in undrafted])
-        self._undrafted.inc(sum([rate * seconds for rate, seconds in undrafted]))
+        self.undrafted.inc(sum([rate * seconds for rate, seconds in undrafted]))
         expected = [(p.predicted_acceptance, p.drafted) for p, _ in own if p.predicted_acceptance is not None]
         self._acceptance.tally([rate for rate, _ in expected])
         self._tried.inc(sum([drafted for _, drafted in expected]))

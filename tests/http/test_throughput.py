@@ -1,0 +1,106 @@
+"""The lines on throughput: what came since the one before, and nothing while nothing runs."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fake import FakeEngine
+from harness import TEXT, TEXT_PATH, Live
+
+from engine.errors import ConfigError
+from engine.types import RequestRound, RoundReport
+from server.config import ServerConfig
+from server.metrics import Metrics
+from server.throughput import ThroughputLog
+
+
+class Seconds:
+    """A clock that is set by hand."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def a_round(part: RequestRound, seconds: float) -> RoundReport:
+    return RoundReport((), (part,), 1, 0, 0.5, 5, 0, 0.0, seconds, 0.0, 0.0)
+
+
+@pytest.fixture
+def watched() -> tuple[Metrics, FakeEngine, Seconds, ThroughputLog]:
+    engine, seconds = FakeEngine(), Seconds()
+    metrics = Metrics(engine, "m")
+    return metrics, engine, seconds, ThroughputLog(metrics, engine, seconds)
+
+
+def test_rates_are_of_the_time_since_the_last_line(
+    watched: tuple[Metrics, FakeEngine, Seconds, ThroughputLog],
+) -> None:
+    metrics, engine, seconds, lines = watched
+    drafted = RequestRound("a", "knapspec", 4, 5, 3, 5, 9, 1, 1, 8.0, 0.5, plain_tpt=2.0)
+    metrics.round(a_round(drafted, 1.0))
+    seconds.now += 2
+    facts = lines.facts()
+    assert facts is not None
+    assert facts["generated"] == 2.0
+    assert (facts["acceptance"], facts["speedup"]) == (0.6, 2.0)
+    engine.running.add("a")
+    metrics.round(a_round(RequestRound("a", "knapspec", 1, 0, 0, 0, 9, 0, 0, 2.0, None, plain_tpt=2.0), 0.5))
+    seconds.now += 0.5
+    facts = lines.facts()
+    assert facts == {"generated": 2.0, "read": 0.0, "running": 1, "waiting": 0, "kv_usage": 0.5, "speedup": 1.0}
+
+
+def test_a_policy_that_prices_nothing_has_no_speed_up(
+    watched: tuple[Metrics, FakeEngine, Seconds, ThroughputLog],
+) -> None:
+    metrics, _, seconds, lines = watched
+    metrics.round(a_round(RequestRound("a", "none", 1, 0, 0, 0, 9, 0, 0, None, None), 1.0))
+    seconds.now += 1
+    facts = lines.facts()
+    assert facts is not None
+    assert "speedup" not in facts
+    assert "acceptance" not in facts
+
+
+def test_nothing_is_said_while_nothing_runs(watched: tuple[Metrics, FakeEngine, Seconds, ThroughputLog]) -> None:
+    _, engine, seconds, lines = watched
+    seconds.now += 10
+    assert lines.facts() is None
+    engine.running.add("slow")
+    seconds.now += 10
+    facts = lines.facts()
+    assert facts is not None
+    assert (facts["generated"], facts["running"]) == (0.0, 1)
+
+
+@pytest.mark.parametrize("interval", [0.02, 0])
+def test_a_server_writes_lines_as_often_as_asked(
+    live: Callable[..., Live], caplog: pytest.LogCaptureFixture, interval: float
+) -> None:
+    caplog.set_level(logging.INFO, "knapserve.server")
+    engine = FakeEngine(gated=True)
+    server = live(engine, log_stats_interval=interval)
+
+    def lines() -> list[Any]:
+        return [record.facts for record in list(caplog.records) if record.message == "throughput"]  # type: ignore[attr-defined]
+
+    with server.client.stream("POST", TEXT_PATH, json=TEXT | {"stream": True}) as reply:
+        assert engine.arrived.wait(20)
+        until = time.monotonic() + (20 if interval else 0.2)
+        while not lines() and time.monotonic() < until:
+            time.sleep(0.01)
+        engine.release(2)
+        reply.read()
+    assert bool(lines()) == bool(interval)
+    assert all(facts["running"] == 1 for facts in lines()[:1])
+
+
+def test_an_interval_below_zero_is_refused() -> None:
+    with pytest.raises(ConfigError, match="log_stats_interval"):
+        ServerConfig(log_stats_interval=-1)
