@@ -173,9 +173,14 @@ def test_lemma_4_1() -> None:
     assert agreed_below < 300
 
 
+@pytest.mark.parametrize("scores", [1 << 24, 1])
 @torch.inference_mode()
-def test_candidates_see_what_the_first_drafted_token_sees(tmp_path: Path) -> None:
-    """A candidate row's state equals that of a draft pass of the same sub-network at the same position."""
+def test_candidates_see_what_the_first_drafted_token_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scores: int
+) -> None:
+    """A candidate row's state equals that of a draft pass of the same sub-network at the same position, however many
+    heads are looked at together."""
+    monkeypatch.setattr("engine.model.attention._SCORES", scores)
     tiny_model(tmp_path)
     model = load(torch.float64, model=tmp_path)
     tokens = torch.randint(0, 1024, (24,), generator=torch.Generator().manual_seed(2)).tolist()
