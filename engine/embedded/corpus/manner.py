@@ -13,9 +13,9 @@ def items(text: str) -> tuple[str, ...]:
     return tuple(" ".join(text.split()).split(" / "))
 
 
-def pool(text: str) -> Phrases:
-    """A pool of the templates that stand between " / " in a text."""
-    return Phrases(*items(text))
+def pool(text: str, more: str = "") -> Phrases:
+    """A pool of the templates that stand between " / " in a text; `more`, written alike, are for training alone."""
+    return Phrases(*items(text), more=items(more) if more else ())
 
 
 SYSTEM = pool(

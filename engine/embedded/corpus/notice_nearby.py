@@ -69,7 +69,14 @@ FROM_GERMAN = pool(
     Give me the English translation of: {text} / What is this in English: {text} /
     Can you translate this into English? {text} / {text} / {text} In English, please. /
     Is this correct German? {text} / I don't understand this German sentence: {text} / Translate: {text} /
-    Explain the grammar of this German sentence: {text} / Correct my German: {text}"""
+    Explain the grammar of this German sentence: {text} / Correct my German: {text}""",
+    """Is that good German? {text} / Is this sentence right? {text} / Did I write this correctly? {text} /
+    Is my German (right|good|correct)? {text} / Check my German: {text} / Is the grammar right here? {text} /
+    Are there mistakes in this? {text} / Is "{text}" correct? / Does this sound right? {text} /
+    Improve my German: {text} / What is wrong with this German sentence? {text} / Is this German or Dutch? {text} /
+    Is there a mistake in my German sentence? {text} / Would a German say this? {text} /
+    Is this (a correct|good|proper) German (sentence|text)? {text} / {text} Is (this|that) (right|correct)? /
+    Which language is this? {text} / Say that in simpler German: {text} / Read this to me: {text}""",
 )
 
 
@@ -238,7 +245,11 @@ MATHS = pool(
     What is the probability of {p} sixes in {q} throws? / What is half of {n}? /
     What is the area of a triangle with base {p} and height {q}? / Name all divisors of {n}. /
     How old am I if I was born in {year}? / {p}x = {n} / How many days are there between March {p} and May {q}? /
-    {n} ÷ {p}"""
+    {n} ÷ {p}""",
+    """What is x if {p}x + {q} = {n}? / {p}x + {q} = {n} / {p}x - {q} = {n}, what is x? / Solve {p}z - {q} = {n}. /
+    Solve {n} = {p}x + {q}. / Solve for y: {p}y + {q} = {n} / {p}/{q} + {q}/{p} / What is {p}/{q} - 1/{p}? /
+    1/{p} + 1/{q} = ? / Add 1/{p} and 1/{q}. / What is the sum of 2/{p} and 1/{q}? / Simplify {n}/{p}. /
+    What is {p}/{n} as a decimal? / {p}x = {n}, x = ? / Work out the equation {p}a = {n}. / Is {n} a square number?""",
 )
 
 

@@ -20,7 +20,12 @@ ABOUT = pool(
     I am writing a report (about|on) {x}. (Can you help?|Where do I start?) /
     Explain {x} to a (child|five-year-old|beginner). / Recommend a (good |)book about {x}. / Do you like {x}? /
     What about {x}? / Make a list of facts about {x}. / Let's talk about {x}. /
-    Give me a (short|long) (text|lecture) about {x}."""
+    Give me a (short|long) (text|lecture) about {x}.""",
+    """Do you enjoy {x}? / Are you a fan of {x}? / Do you love {x}? / Do you hate {x}? / Are you interested in {x}? /
+    What do you like about {x}? / Do you care about {x}? / Do you believe in {x}? / Does {x} interest you? /
+    Don't you like {x}? / Would you like {x}? / I like {x}. (And you?|Do you?) / Do you know {x}? /
+    Are you for or against {x}? / What is so good about {x}? / How do you feel about {x}? / Can you explain {x}? /
+    Have you read anything about {x}? / Do many people like {x}? / Do you dislike {x}? / Do you mind {x}?""",
 )
 
 THING = pool(
