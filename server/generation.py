@@ -10,7 +10,7 @@ from types import TracebackType
 from engine.errors import EngineDeadError, EngineDrainingError, RequestError
 from engine.seam import Engine
 from engine.types import FinishReason, GenerateRequest, TokenEvent
-from server.metrics import RequestMeter
+from server.meter import RequestMeter
 
 
 class Generation:

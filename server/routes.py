@@ -25,7 +25,8 @@ from server.errors import FACTS, APIError, any_api_error, as_api_error, invalid,
 from server.generation import Generation
 from server.instruments import CONTENT_TYPE
 from server.lifecycle import Drain, version
-from server.metrics import Metrics, RequestMeter
+from server.meter import RequestMeter
+from server.metrics import Metrics
 from server.replies import Chunker, Fold
 from server.sse import EventStream, Framer
 from server.tokens import Tokens
