@@ -104,7 +104,16 @@ class Services:
 
     def card(self, name: str) -> schemas.ModelCard:
         info = self.engine.info
-        return schemas.ModelCard(id=name, created=self.started, root=info.model, max_model_len=info.max_model_len)
+        return schemas.ModelCard(
+            id=name,
+            created=self.started,
+            root=info.model,
+            max_model_len=info.max_model_len,
+            device=info.device,
+            dtype=info.dtype,
+            draft_policy=info.default_policy,
+            draft_policies=list(info.policies),
+        )
 
 
 def _rejection(error: KnapServeError) -> str:

@@ -406,6 +406,10 @@ class ModelCard(BaseModel):
     root: str
     parent: str | None = None
     max_model_len: int
+    device: str
+    dtype: str
+    draft_policy: str  # of requests that name none
+    draft_policies: list[str]  # that a request may name
 
 
 class ModelList(BaseModel):

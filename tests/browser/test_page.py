@@ -68,6 +68,7 @@ def test_text_streams_and_drafted_tokens_are_coloured(server: Process, visitor: 
     names = ("vllm:spec_decode_num_accepted_tokens_total", "vllm:spec_decode_num_draft_tokens_total")
     before = server.metrics()
     assert visitor.focused() == "text"
+    expect(visitor["#where"]).to_have_text(re.compile(r"^cpu · b?float\d+ · knapspec$"))
     seen = visitor["#log"].evaluate_handle(
         """(log) => { const seen = []; const look = () => seen.push(log.querySelectorAll(".assistant span").length);
                       new MutationObserver(look).observe(log, { childList: true, subtree: true }); return seen; }"""

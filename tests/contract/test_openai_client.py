@@ -11,7 +11,7 @@ import httpx
 import openai
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from serving import CONFIG, EMBEDDED, LENGTH, MODEL, Process
+from serving import CONFIG, DTYPE, EMBEDDED, LENGTH, MODEL, Process
 from tokenizers import Tokenizer
 
 STORY = "Tell me a story about a kind dog and a market."  # ends by itself after 89 tokens
@@ -64,6 +64,9 @@ def test_models(client: openai.OpenAI) -> None:
     assert client.models.retrieve(MODEL) == listed[0]
     assert listed[0].model_extra is not None
     assert listed[0].model_extra["max_model_len"] == LENGTH
+    assert listed[0].model_extra["draft_policy"] in listed[0].model_extra["draft_policies"]
+    assert set(POLICIES) <= set(listed[0].model_extra["draft_policies"])
+    assert (listed[0].model_extra["device"], listed[0].model_extra["dtype"]) == ("cpu", DTYPE)
     with pytest.raises(openai.NotFoundError) as missing:
         client.models.retrieve("another")
     assert (missing.value.code, missing.value.param) == ("model_not_found", "model")
