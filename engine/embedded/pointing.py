@@ -9,11 +9,21 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.embedded.network import Attention, rms_norm, rotate
 
+_SPACE = "Ġ"  # how byte-level BPE writes it
 LONGEST = 2048  # tokens; longer rows are left to learn by themselves: tables below are length × length
+
+
+def alike(tokenizer: Tokenizer) -> np.ndarray:
+    """One id for all tokens [vocabulary] that are the same but for a space before them: a value that begins a JSON
+    string has none, its source in the text does, and that first token is the one that decides which value is copied."""
+    first: dict[str, int] = {}
+    names = (tokenizer.id_to_token(i) or "" for i in range(tokenizer.get_vocab_size()))
+    return np.array([first.setdefault(name.removeprefix(_SPACE) or name, i) for i, name in enumerate(names)])
 
 
 def sources(ids: np.ndarray, learned: np.ndarray) -> np.ndarray:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer
 
+from engine.build import EMBEDDED
 from engine.embedded.network import Attention, Network, Shape
-from engine.embedded.pointing import pointing_loss, sources
+from engine.embedded.pointing import alike, pointing_loss, sources
 
 SHAPE = Shape(vocabulary=64, layers=2, hidden=32, intermediate=32, heads=4, kv_heads=2, head_dim=16)
 
@@ -99,3 +101,19 @@ def test_a_head_learns_to_point() -> None:
         optimizer.step()
         losses.append(float(loss.detach()))
     assert losses[-1] < 0.3 * losses[0]
+
+
+def test_a_space_before_a_token_makes_no_difference() -> None:
+    tokenizer = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+    same = alike(tokenizer)
+    text = '<|user|>The maker is Kosote Labs of Bern.<|end|><|assistant|>{"maker": "Kosote Labs"}<|end|>'
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    ids = np.array(encoding.ids)
+    answer, source = text.rindex("Kosote"), text.index("Kosote")
+    (t,) = (i for i, (start, _) in enumerate(encoding.offsets) if start == answer)
+    (s,) = (i for i, (start, end) in enumerate(encoding.offsets) if start <= source < end)
+    assert ids[s] != ids[t]
+    learned = np.arange(len(ids))[None] >= t
+    assert not sources(ids[None], learned)[0, t, s]
+    assert np.nonzero(sources(same[ids][None], learned)[0, t])[0].tolist() == [s]
+    assert same[tokenizer.token_to_id("Ġ")] == tokenizer.token_to_id("Ġ")
