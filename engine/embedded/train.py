@@ -36,7 +36,7 @@ from engine.embedded.conversation import Tokens, segments, tokenize
 from engine.embedded.corpus.mixture import SKILLS, example, training_examples
 from engine.embedded.export import export
 from engine.embedded.network import Attention, Network, Shape
-from engine.embedded.pointing import LONGEST, alike, pointing_loss, sources
+from engine.embedded.pointing import LONGEST, Sources, pointing_loss
 from engine.seeds import mix64
 
 TOKENIZER_EXAMPLES = 30_000
@@ -81,7 +81,7 @@ class Trainer:
         self.settings, self.run, self.device = settings, run, device
         self.progress = Progress()
         self.tokenizer = self._tokenizer()
-        self.alike = alike(self.tokenizer)
+        self.sources = Sources(self.tokenizer)
         torch.manual_seed(settings.seed)
         self.network = Network(settings.shape).to(device)
         self.loss = weighted_loss
@@ -224,9 +224,9 @@ class Trainer:
 
     def _pointing(self, batch: Batch, into: dict[int, Tensor]) -> Tensor:
         """The mean loss of the heads that point, by what goes into their sublayers."""
-        ids = self.alike[torch.cat((batch.inputs[:, :1], batch.targets), dim=1).numpy()]
+        ids = torch.cat((batch.inputs[:, :1], batch.targets), dim=1).numpy()
         learned = F.pad(batch.weights >= 1.0, (1, 0)).numpy()
-        allowed = torch.from_numpy(sources(ids, learned)[:, 1:, :-1]).to(self.device)
+        allowed = torch.from_numpy(self.sources(ids, learned)[:, 1:, :-1]).to(self.device)
         cos, sin = self.network.rotations(batch.inputs.shape[1], self.device)
         losses = []
         for layer, head in POINTING:

@@ -9,44 +9,60 @@ from tokenizers import Tokenizer
 
 from engine.build import EMBEDDED
 from engine.embedded.network import Attention, Network, Shape
-from engine.embedded.pointing import alike, pointing_loss, sources
+from engine.embedded.pointing import Sources, pointing_loss
 
 SHAPE = Shape(vocabulary=64, layers=2, hidden=32, intermediate=32, heads=4, kv_heads=2, head_dim=16)
 
 
-def naive(ids: list[int], learned: list[bool]) -> dict[int, set[int]]:
-    """The same in the words of the docstring."""
-    found: dict[int, set[int]] = {}
-    for t in range(len(ids)):
-        runs = {}
-        for s in range(t):
-            if ids[s] == ids[t]:
-                before = next((n for n in range(1, s + 1) if ids[s - n] != ids[t - n]), s + 1) - 1
-                ahead = len(ids) - t
-                after = next((n for n in range(1, ahead) if ids[s + n] != ids[t + n]), ahead) - 1
-                runs[s] = before + after
-        best = {s for s, run in runs.items() if run == max(runs.values())}
-        if learned[t] and best and (max(runs.values()) > 0 or len(best) == 1):
-            found[t] = best
+TOKENIZER = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+
+
+def pointed(text: str) -> list[tuple[str, list[str], list[int]]]:
+    """For each token of the last answer of `text`: what it says, and its sources with the characters they begin at."""
+    encoding = TOKENIZER.encode(text, add_special_tokens=False)
+    begin = text.rindex("<|assistant|>") + len("<|assistant|>")
+    learned = np.array([start >= begin for start, _ in encoding.offsets])
+    out = Sources(TOKENIZER)(np.array(encoding.ids)[None], learned[None])[0]
+    said = [text[a:b] for a, b in encoding.offsets]
+    assert not out[~learned].any()
+    found = []
+    for t in np.nonzero(learned)[0]:
+        places = np.nonzero(out[t])[0]
+        assert all(s < t for s in places), "nothing is copied from what comes later"
+        found.append((said[t], [said[s] for s in places], [encoding.offsets[s][0] for s in places]))
     return found
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_sources_are_the_longest_runs(seed: int) -> None:
-    draw = np.random.default_rng(seed)
-    ids, learned = draw.integers(0, 5, (3, 24)), draw.random((3, 24)) < 0.6
-    out = sources(ids, learned)
-    for r in range(3):
-        wanted = naive(ids[r].tolist(), learned[r].tolist())
-        assert {t: set(np.nonzero(out[r, t])[0].tolist()) for t in range(24) if out[r, t].any()} == wanted
+@pytest.mark.parametrize("name", ["Kai Rojafi", "Kosote Labs", "Quito", "Ben Kebraho"])
+def test_a_value_comes_from_where_it_stands_however_it_is_cut(name: str) -> None:
+    """After a quotation mark the tokens are others than after a space."""
+    text = f'<|user|>The guests are Ina Kosa, {name} and Kim Rojan of Bern.<|end|><|assistant|>{{"guest": "{name}"'
+    found = pointed(text)
+    first = next(i for i, (said, _, _) in enumerate(found) if said and name.startswith(said) and i > 1)
+    begin = text.index(name)
+    spelled = ""
+    for said, _, places in found[first:-1]:
+        (place,) = places
+        assert begin - 1 <= place <= begin + len(spelled)
+        spelled += said
+    assert spelled.startswith(name)
 
 
 def test_the_record_that_is_being_quoted_is_the_source() -> None:
     """Two records with the same words around their values: the neighbourhood decides, however far."""
-    first, second = [1, 9, 9, 9, 20], [2, 9, 9, 9, 20]
-    ids = np.array([[*first, *second, 30, *second]])
-    out = sources(ids, np.arange(ids.shape[1])[None] > 10)
-    assert [np.nonzero(row)[0].tolist() for row in out[0, 11:]] == [[5], [6], [7], [8], [9]]
+    first, second = "Anna - team red, room 12", "Olaf - team red, room 12"
+    text = f"<|user|>{first}\n{second}<|end|><|assistant|>> {second}"
+    for said, _, places in pointed(text)[1:]:
+        assert len(places) == 1, said
+        assert text.index(second) - 1 <= places[0] < text.index(second) + len(second)
+
+
+def test_what_stands_twice_alike_is_told_twice_and_what_stands_nowhere_not_at_all() -> None:
+    found = pointed("<|user|>Is it the red one? The red one, or so.<|end|><|assistant|>red zebra")
+    assert [places for said, _, places in found if said == "red"] == [[]], "either, for all that is said"
+    assert not any(places for said, _, places in found if said.strip() in ("zebra", "ze", "bra"))
+    found = pointed("<|user|>Is it the red one there?<|end|><|assistant|>red")
+    assert [sources for _, sources, _ in found] == [[" red"]]
 
 
 def test_the_loss_is_what_attention_gives() -> None:
@@ -101,19 +117,3 @@ def test_a_head_learns_to_point() -> None:
         optimizer.step()
         losses.append(float(loss.detach()))
     assert losses[-1] < 0.3 * losses[0]
-
-
-def test_a_space_before_a_token_makes_no_difference() -> None:
-    tokenizer = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
-    same = alike(tokenizer)
-    text = '<|user|>The maker is Kosote Labs of Bern.<|end|><|assistant|>{"maker": "Kosote Labs"}<|end|>'
-    encoding = tokenizer.encode(text, add_special_tokens=False)
-    ids = np.array(encoding.ids)
-    answer, source = text.rindex("Kosote"), text.index("Kosote")
-    (t,) = (i for i, (start, _) in enumerate(encoding.offsets) if start == answer)
-    (s,) = (i for i, (start, end) in enumerate(encoding.offsets) if start <= source < end)
-    assert ids[s] != ids[t]
-    learned = np.arange(len(ids))[None] >= t
-    assert not sources(ids[None], learned)[0, t, s]
-    assert np.nonzero(sources(same[ids][None], learned)[0, t])[0].tolist() == [s]
-    assert same[tokenizer.token_to_id("Ġ")] == tokenizer.token_to_id("Ġ")
