@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from serving import CONFIG, DTYPE, EMBEDDED, LENGTH, MODEL, Process
 from tokenizers import Tokenizer
 
-STORY = "Tell me a story about a kind dog and a market."  # ends by itself after 89 tokens
+STORY = "Tell me a story about a kind dog and a market."  # ends by itself
 SQL = "Write SQL: table books has columns title, author, year, price. Show year and author of books limit 26."
 SUMMARY = (
     "Summarize: On Sunday Ivy went to the garden with Zoe. The weather was warm and the way was long. At the garden "

@@ -25,9 +25,9 @@ TOOLS: dict[str, Any] = {"tools": [WEATHER, TIME]}
 
 # prompt, parameters; each changes what is said
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "presence": (STORY, {"presence_penalty": 1.5}),
-    "frequency": (STORY, {"frequency_penalty": 1.2}),
-    "repetition": (STORY, {"repetition_penalty": 1.3}),
+    "presence": (STORY, {"presence_penalty": 2.0}),
+    "frequency": (STORY, {"frequency_penalty": 2.0}),
+    "repetition": (STORY, {"repetition_penalty": 2.0}),
     "bias": (STORY, {"logit_bias": dict.fromkeys(map(str, ids_of(" a the was to")), -100)}),
     "min_tokens": (HI, {"min_tokens": 50}),
     "ignore_eos": (HI, {"ignore_eos": True}),
