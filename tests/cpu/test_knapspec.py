@@ -326,6 +326,36 @@ def test_drafting_that_loses_is_tried_ever_more_rarely(model: LoadedModel, ids: 
     assert sum(drafted[-1500:]) < 0.04 * 1500
 
 
+def test_what_pays_for_one_does_not_have_two_try_again_and_again(
+    model: LoadedModel, ids: list[tuple[int, ...]]
+) -> None:
+    """Drafting loses with two in flight and gains alone, by turns."""
+    core, _ = core_with(model, EngineConfig())
+    policy = KnapSpec(replace(core._policies, costs=FrozenCosts(model.spec, made_up_profile())))
+    core._made["knapspec"] = policy
+    kept = policy.observe
+
+    def lonely(views: Sequence[View], round: RoundOutcome) -> None:
+        contexts = [view.context for view in views]
+        plain = 1.0 / (policy.library.plain(contexts).plan.predicted_tpt or 0.0)
+        drafted = any(outcome.drafted for outcome in round.outcomes)
+        seconds = 10 * plain if drafted and len(views) > 1 else plain
+        kept(views, replace(round, decode_seconds=seconds))
+
+    policy.observe = lonely  # type: ignore[method-assign]
+    together: list[bool] = []
+    alone: list[bool] = []
+    for turn in range(24):
+        for index, prompt in enumerate(ids[:2]):
+            limits = replace(GREEDY, ignore_eos=True, max_tokens=160 if index else 80)
+            core.add(GenerateRequest(f"{turn} {index}", prompt, limits, "knapspec"))
+        while not core.scheduler.idle:
+            seen = core.step().rounds
+            (together if len(seen) > 1 else alone).append(any(r.drafted for r in seen))
+    assert sum(alone[-300:]) > 150
+    assert sum(together[-800:]) < 0.01 * 800
+
+
 @pytest.mark.parametrize("budget", [0.02, 0.0])
 def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
     model: LoadedModel, ids: list[tuple[int, ...]], budget: float
