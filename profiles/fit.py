@@ -26,14 +26,16 @@ class Observation:
 def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
     """The profile that explains the passes best. Every row count among the observations becomes a knot.
 
-    So does every context length but the shortest, which only tells reading from projecting. Row counts may have been
-    seen at different contexts.
+    So does every context length but the shortest, which only tells reading from projecting. Row counts seen at fewer
+    contexts than others, those of prompts, have the cost of a row and token that they read in common: in passes of
+    theirs over short contexts reading is a few per cent, too little to be told for each.
     """
     rows = tuple(sorted({o.rows for o in observations}))
     width = len(rows)
     knots = [_knots([o for o in observations if o.rows == count]) for count in rows]
-    offsets = np.cumsum([1 + 3 * width, *(len(k) for k in knots)])
-    design = np.zeros((len(observations), int(offsets[-1])))
+    wide = [len(each) < max(map(len, knots)) for each in knots]
+    offsets = np.cumsum([1 + 3 * width, *(0 if w else len(k) for k, w in zip(knots, wide, strict=True))])
+    design = np.zeros((len(observations), int(offsets[-1]) + 1))  # the last: a row and token of wide passes
     seconds = np.array([o.seconds for o in observations])
     for i, o in enumerate(observations):
         r = rows.index(o.rows)
@@ -42,12 +44,21 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
         design[i, 1 + width + r] = o.mlp
         design[i, 1 + 2 * width + r] = float(o.head)
         for count, tokens in o.spans:
-            design[i, offsets[r] : offsets[r + 1]] += count * _steps(knots[r], tokens)
+            if wide[r]:
+                design[i, -1] += count * o.rows * tokens
+            else:
+                design[i, offsets[r] : offsets[r + 1]] += count * _steps(knots[r], tokens)
     theta = _non_negative(design / seconds[:, None], np.ones(len(observations)))
     errors = np.abs(design @ theta - seconds) / seconds
     parts = [tuple(float(x) for x in theta[1 + j * width : 1 + (j + 1) * width]) for j in range(3)]
     contexts = tuple(sorted({knot for each in knots for knot in each}))
-    scans = [[_steps(knots[r], n) @ theta[offsets[r] : offsets[r + 1]] for r in range(width)] for n in contexts]
+    scans = [
+        [
+            theta[-1] * rows[r] * n if wide[r] else _steps(knots[r], n) @ theta[offsets[r] : offsets[r + 1]]
+            for r in range(width)
+        ]
+        for n in contexts
+    ]
     return LatencyProfile(
         key=key,
         rows=rows,

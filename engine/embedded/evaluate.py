@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tqdm import tqdm
@@ -35,13 +36,15 @@ HALF = (0.47, 0.53)  # least and most share of the time skipped
 
 @dataclass
 class Score:
-    """What one skill reached: answers right of all; α and tested tokens of the half-skipped drafts."""
+    """What one skill reached: answers right of all, and of each of its parts; α and tested tokens of the half-skipped
+    drafts."""
 
     right: int
     count: int
     alpha: float | None = None
     tested: int = 0
     wrong: tuple[tuple[str, str, str], ...] = ()  # prompt, reference and answer of some
+    parts: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def share(self) -> float:
@@ -74,14 +77,13 @@ def score(model: LoadedModel, config: EngineConfig, name: str, count: int, polic
         model.tokenizer.backend.decode(list(tokens)).strip()
         for tokens in contender.run(prompts, 1 if policy == "knapspec" else STREAMS)
     ]
-    wrong = [
-        (str(e.prompt[-1]["content"]), e.answer, answer)
-        for e, answer in zip(examples, answers, strict=True)
-        if not skill(name).check(e, answer)
-    ]
+    judged = [(e, answer, skill(name).check(e, answer)) for e, answer in zip(examples, answers, strict=True)]
+    wrong = tuple((str(e.prompt[-1]["content"]), e.answer, answer) for e, answer, right in judged if not right)
+    asked, right = Counter(e.part for e in examples), Counter(e.part for e, _, right in judged if right)
+    parts = {part: (right[part], count) for part, count in sorted(asked.items()) if part}
     tally = contender.tally
     alpha = tally.accepted / tally.tested if tally.tested else None
-    return Score(len(examples) - len(wrong), len(examples), alpha, tally.tested, tuple(wrong))
+    return Score(len(examples) - len(wrong), len(examples), alpha, tally.tested, wrong, parts)
 
 
 def evaluate(directory: Path, names: Sequence[str], count: int, alpha_count: int, threads: int = 0) -> dict[str, Score]:
@@ -114,6 +116,7 @@ def table(scores: dict[str, Score]) -> str:
     for name, s in scores.items():
         alpha = "" if s.alpha is None else f"{s.alpha:.3f}"
         lines.append(f"| {name} | {s.share:.1%} | {s.count} | {alpha} |")
+        lines += [f"| {name}: {part} | {right / of:.1%} | {of} | |" for part, (right, of) in s.parts.items()]
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ from engine.embedded.network import Attention, rms_norm, rotate
 
 _SPACE = "Ġ"  # how byte-level BPE writes it
 _ADDED = 1 << 21  # beyond all characters
-LONGEST = 2048  # tokens; longer rows are left to learn by themselves: tables below are length × length
+LONGEST = 4096  # tokens; longer rows are left to learn by themselves: tables below are length × length
 
 
 class Sources:

@@ -110,7 +110,7 @@ def test_what_is_absent_is_only_in_the_question() -> None:
 
 def test_conversations_go_on_in_training_alone() -> None:
     """Every question of one is of its split, and the last is the one that is judged."""
-    for skill, most in ((documents.SKILL, documents.MOST_FOLLOW_UPS), (documents.LONG, documents.MOST_FOLLOW_UPS)):
+    for skill in (documents.SKILL, documents.LONG):
         lengths = {split: set[int]() for split in SPLITS}
         for seed in range(120):
             for split in SPLITS:
@@ -118,7 +118,9 @@ def test_conversations_go_on_in_training_alone() -> None:
                 lengths[split].add(len(example.messages))
                 assert example.answer == example.messages[-1]["content"]
         assert lengths["held_out"] == {2}
-        assert lengths["train"] == {2 * n for n in range(1, most + 2)}
+        possible = {2 * n for n in range(1, skill.follow_ups + 2)}
+        assert lengths["train"] <= possible
+        assert len(lengths["train"]) > 0.7 * len(possible)
 
 
 def test_sections_hold_the_entries_that_are_said() -> None:
@@ -136,7 +138,9 @@ def test_sections_hold_the_entries_that_are_said() -> None:
 
 def test_answers_quote_a_line_of_the_document_that_holds_what_they_say() -> None:
     for example, prompt, holds in asked("one", "reverse", "two"):
-        quote, _, said = example.answer.removeprefix("> ").partition("\n\n")
+        by, _, quoted = example.answer.partition("> ")
+        assert by == (f"The line with {holds[1]} {holds[2]}:\n" if example.expect[0] == "reverse" else "")
+        quote, _, said = quoted.partition("\n\n")
         assert quote in prompt
         for value in (holds[0], *holds[2::2]):
             assert has(quote, value)

@@ -31,6 +31,7 @@ class Example:
     key       the combination of values that it is about ("" if it is not held out by combination).
     expect    what the skill's `check` needs to judge an answer.
     tools     JSON schemas in OpenAI's form, given to the chat template.
+    part      of the skill, where scores are told apart by it.
     """
 
     skill: str
@@ -38,6 +39,7 @@ class Example:
     key: str = ""
     expect: Any = None
     tools: list[dict[str, Any]] = field(default_factory=list)
+    part: str = ""
 
     @property
     def prompt(self) -> list[Message]:

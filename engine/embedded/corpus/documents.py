@@ -1,7 +1,7 @@
 """Documents of records, and questions that are answered from one line or one section of them, at any depth.
 
-An answer quotes the line it rests on before it says what was asked for, and lists what it counts: what a reader can
-check is also what a small network can do, one step after the other.
+An answer quotes the line it rests on before it says what was asked for, names the value by which it found that line,
+and lists what it counts: what a reader can check is also what a small network can do, one step after the other.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.embedded.corpus import documents_words as given
-from engine.embedded.corpus.base import Draw, Example, belongs, chat
+from engine.embedded.corpus.base import Draw, Example, Split, belongs, chat
 from engine.embedded.corpus.documents_text import (
     Document,
     Record,
@@ -26,8 +26,8 @@ ABSENT = "It is not in the document."
 LONGEST_SUMMARY = 8  # entries
 LONGEST_COUNT = 14  # entries
 MOST_FOLLOW_UPS = 8
-# of: one field, reverse look-up, two fields, listed, absent, count, summary; what does not suit becomes the first
-WEIGHTS = (40, 16, 10, 4, 8, 5, 18)
+ASKED = ("one", "reverse", "two", "listed", "absent", "count", "summary")  # what does not suit becomes the first
+WEIGHTS: dict[Split, tuple[int, ...]] = {"train": (42, 8, 11, 9, 14, 5, 18), "held_out": (40, 16, 10, 4, 8, 5, 18)}
 
 
 @dataclass(frozen=True)
@@ -46,40 +46,47 @@ class Question:
 class Documents:
     """Documents of about `words` words, log-uniform, in prompts of at most `tokens` estimated tokens.
 
-    `expect` is what the answer was made of: the kind of question, the key, and the values.
+    In training at most `follow_ups` more questions come after the first. `expect` is what the answer was made of: the
+    kind of question, the key, and the values.
     """
 
-    def __init__(self, words: tuple[int, int], tokens: int, name: str = "documents") -> None:
-        self.words, self.tokens, self.name = words, tokens, name
+    def __init__(
+        self, words: tuple[int, int], tokens: int, name: str = "documents", follow_ups: int = MOST_FOLLOW_UPS
+    ) -> None:
+        self.words, self.tokens, self.name, self.follow_ups = words, tokens, name, follow_ups
 
     def make(self, draw: Draw) -> Example:
         low, high = self.words
-        return make_document(draw, round(low * (high / low) ** draw.random.random()), self.tokens, self.name)
+        words = round(low * (high / low) ** draw.random.random())
+        return make_document(draw, words, self.tokens, self.name, self.follow_ups)
 
     def check(self, example: Example, answer: str) -> bool:
         return answer.strip() == example.answer
 
 
-def make_document(draw: Draw, words: int, tokens: int = 7800, name: str = "documents") -> Example:
+def make_document(
+    draw: Draw, words: int, tokens: int = 7800, name: str = "documents", follow_ups: int = MOST_FOLLOW_UPS
+) -> Example:
     """An example on a document of about `words` words, or fewer if the prompt would exceed `tokens`."""
     document = Writer(draw, words, tokens).write()
     question = draw_question(draw, document)
     pool = given.AFTER if draw.chance(0.75) else given.BEFORE
     prompt = draw.phrase(pool, document=document.text, question=draw.casual(question.text))
     key, messages = question.key, chat(prompt, question.answer)
-    for _ in range(draw.follow_ups(MOST_FOLLOW_UPS)):
+    for _ in range(draw.follow_ups(follow_ups)):
         more = draw_question(draw, document)
         if belongs(more.key, draw.split):
             messages += chat(draw.casual(more.text), more.answer)
             question = more
-    return Example(name, messages, key=key, expect=list(question.holds))
+    part = {"reverse": "by value", "count": "listings", "summary": "listings"}.get(question.holds[0], "by key")
+    return Example(name, messages, key=key, expect=list(question.holds), part=part)
 
 
 def draw_question(draw: Draw, document: Document) -> Question:
     """A question about a record, or a section, that is equally likely to be anywhere in the document."""
     record = draw.choice(document.records)
     section = draw.choice(document.sections)
-    kind = draw.random.choices(("one", "reverse", "two", "listed", "absent", "count", "summary"), WEIGHTS)[0]
+    (kind,) = draw.random.choices(ASKED, WEIGHTS[draw.split])
     if kind == "count" and len(document.records) <= LONGEST_COUNT and not document.has_fillers:
         return ask_count(draw, section)
     if kind == "summary" and section.number and len(section.records) <= LONGEST_SUMMARY:
@@ -142,7 +149,8 @@ def reverse(draw: Draw, kind: Kind, name: str, value: str) -> str:
 def ask_reverse(draw: Draw, record: Record, item: Field) -> Question:
     value = record.values[item.name]
     text = reverse(draw, record.form.kind, item.name, value)
-    return Question(text, quoting(record, fact(item, record)), ("reverse", record.key, item.name, value))
+    answer = f"The line with {item.name} {value}:\n{quoting(record, fact(item, record))}"
+    return Question(text, answer, ("reverse", record.key, item.name, value))
 
 
 def ask_two(draw: Draw, record: Record) -> Question:
@@ -212,5 +220,5 @@ def ask_summary(draw: Draw, section: Section) -> Question:
 
 
 SKILL = Documents(words=(30, 250), tokens=400)
-LONG = Documents(words=(250, 1300), tokens=1900, name="documents_long")
+LONG = Documents(words=(250, 1300), tokens=1900, name="documents_long", follow_ups=36)
 VERY_LONG = Documents(words=(1300, 4500), tokens=7800, name="documents_8k")

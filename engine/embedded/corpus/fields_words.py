@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.embedded.corpus.base import Phrases
+from engine.embedded.corpus.fields_more_words import MORE
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ def kind(name: str, fields: str, *texts: str) -> Kind:
         slot, _, rest = part.partition("=")
         maker, _, keys = rest.partition(":")
         parsed[slot] = (maker or slot, tuple(keys.split(",")) if keys else (slot,))
-    return Kind(name, parsed, Phrases(*texts))
+    return Kind(name, parsed, Phrases(*texts, more=MORE[name]))
 
 
 def slots_in(template: str) -> list[str]:

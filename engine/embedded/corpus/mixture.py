@@ -21,16 +21,15 @@ SKILLS: dict[str, tuple[str, str, float, float]] = {
     "stories": ("stories", "SKILL", 3, 3),
     "translation": ("german", "SKILL", 46, 46),
     "sql": ("sql", "SKILL", 17, 17),
-    "summaries": ("summaries", "SKILL", 18, 18),
-    "fields": ("fields", "SKILL", 40, 40),
+    "summaries": ("summaries", "SKILL", 22, 22),
+    "fields": ("fields", "SKILL", 50, 50),
     "tools": ("tools", "SKILL", 4, 5),
     "turns": ("turns", "SKILL", 4, 5),
     "python": ("python", "SKILL", 4, 4),
-    "documents": ("documents", "SKILL", 12, 12),
-    "documents_long": ("documents", "LONG", 0, 1.5),
+    "documents": ("documents", "SKILL", 14, 14),
+    "documents_long": ("documents", "LONG", 0, 4),
     "documents_8k": ("documents", "VERY_LONG", 0, 0.02),
 }
-LONG_FROM = 0.3  # progress at which the long documents begin: short sequences teach more a second
 
 
 @cache
@@ -43,10 +42,7 @@ def skill(name: str) -> Skill:
 
 def weights(progress: float) -> dict[str, float]:
     """Share of each skill in the examples drawn at `progress` in [0, 1], not normalised."""
-    late = min(1.0, max(0.0, progress - LONG_FROM) / (1 - LONG_FROM))
-    return {
-        name: start + (end - start) * (late if start == 0 else progress) for name, (_, _, start, end) in SKILLS.items()
-    }
+    return {name: start + (end - start) * progress for name, (_, _, start, end) in SKILLS.items()}
 
 
 def example(name: str, seed: int, split: Split) -> Example:

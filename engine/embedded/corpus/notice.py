@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.embedded.corpus.base import Draw, Example, chat
 from engine.embedded.corpus.manner import typed
+from engine.embedded.corpus.notice_further import FURTHER_SHORT, FURTHER_WRITTEN
 from engine.embedded.corpus.notice_nearby import NEARBY, UNKNOWN
 from engine.embedded.corpus.notice_questions import FOREIGN, SHORT, WRITTEN
 from engine.embedded.corpus.notice_topics import ABOUT, WORLD
@@ -32,9 +35,14 @@ def topic(draw: Draw) -> tuple[str, str]:
     return question[0].upper() + question[1:], x
 
 
+def one_of(draw: Draw, texts: Sequence[str], further: Sequence[str]) -> tuple[str, str]:
+    """One of the texts, each a combination of its own; `further` ones are for training alone."""
+    place = draw.integer(0, len(texts) + (len(further) if draw.split == "train" else 0) - 1)
+    return (texts[place], texts[place]) if place < len(texts) else (further[place - len(texts)], "")
+
+
 def written(draw: Draw) -> tuple[str, str]:
-    question = draw.choice(WRITTEN)
-    return question, question
+    return one_of(draw, WRITTEN, FURTHER_WRITTEN)
 
 
 def foreign(draw: Draw) -> tuple[str, str]:
@@ -43,8 +51,7 @@ def foreign(draw: Draw) -> tuple[str, str]:
 
 
 def short(draw: Draw) -> tuple[str, str]:
-    text = draw.choice(SHORT)
-    return text, text
+    return one_of(draw, SHORT, FURTHER_SHORT)
 
 
 def nearby(draw: Draw) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from engine.embedded.corpus.summaries_further import FURTHER
 from engine.embedded.corpus.summaries_words import KINDS, Kind
 
 MORE: dict[str, str] = {
@@ -1037,8 +1038,10 @@ def slots(wording: str) -> set[str]:
 
 
 def further(kind: Kind) -> list[list[str]]:
-    """The wordings in `MORE` of each fact of `kind`. A ValueError if they are not about the same values."""
-    facts, more = parted(kind.facts), parted(MORE[kind.name])
+    """The wordings in `MORE` and `FURTHER` of each fact of `kind`. A ValueError if they are not about the same
+    values."""
+    facts = parted(kind.facts)
+    more = [[*some, *others] for some, others in zip(parted(MORE[kind.name]), FURTHER[kind.name], strict=True)]
     if len(facts) != len(more):
         raise ValueError(f"{kind.name} has {len(facts)} facts, but further wordings for {len(more)}")
     for (wording, *_), others in zip(facts, more, strict=True):
