@@ -8,6 +8,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -46,8 +47,9 @@ _SHIPPED_PRIOR = "prior.json"  # in a checkpoint's directory
 _SMALL_LAYER = 8 << 20  # bytes
 _THREAD_SHARE = 128 << 10  # bytes of a layer that are worth a thread
 _WARM_ROWS = 64
+_WARM_LAYOUT = (64, 16)  # sequences and rows of each, over pages
+_WARM_SECONDS = (0.5, 20.0)  # at most, to warm up: on a CPU, over pages
 _LONG_ROUND = 1.0  # seconds that reading a prompt may take at a time
-_TYPICAL_CONTEXT = 512
 _PAGES_PER_SEQUENCE = 2  # times what all requests can hold: the rest is for prefixes
 DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float32", "float64")}
 
@@ -123,19 +125,30 @@ class LoadedModel:
         log.info("synthetic weights, calibrated: half of the time skipped draws the same token at %.0f %%", 100 * share)
 
     @torch.inference_mode()
-    def warm_up(self, budget: float = 0.5) -> None:
-        """One pass of every width that decoding uses, so that kernels are made before the first request waits for them.
+    def warm_up(self) -> None:
+        """One pass of every shape that decoding uses, so that kernels are made before the first request waits for them.
 
-        Ends early after `budget` seconds; a single pass where kernels are there already.
+        Ends early after a while; a single pass where kernels are there already.
         """
-        end = self.clock.now() + budget
-        most = min(_WARM_ROWS, self.length) if self.decoder.pads else 1
-        for rows in sorted({padded_rows(rows) for rows in range(1, most + 1)}):
-            batch = self.attention.prepare([Segment(0, 0, rows)])
+        end = self.clock.now() + _WARM_SECONDS[self.backend.paged]
+        for segments in self._usual_passes():
+            rows = sum(segment.rows for segment in segments)
+            batch = self.attention.prepare(segments)
             x = self.decoder.run(self.decoder.embed([0] * rows), batch)
             draw(self.decoder.head(x), [SamplingParams(temperature=0.0)] * rows, range(rows), confidence=True)
             if self.clock.now() > end:
                 return
+
+    def _usual_passes(self) -> Iterator[list[Segment]]:
+        """Passes of the shapes for which kernels are made one by one."""
+        if self.backend.paged:  # sequences and rows of each, to the next power of two
+            for sequences in _powers(min(_WARM_LAYOUT[0], self.size.slabs)):
+                for width in _powers(min(_WARM_LAYOUT[1], self.length)):
+                    yield [Segment(slab, 0, width) for slab in range(sequences)]
+            return
+        most = min(_WARM_ROWS, self.length) if self.decoder.pads else 1
+        for rows in sorted({padded_rows(rows) for rows in range(1, most + 1)}):
+            yield [Segment(0, 0, rows)]
 
     def prior_path(self, config: EngineConfig) -> Path:
         """Where `tune` puts this model's plans."""
@@ -171,10 +184,15 @@ class LoadedModel:
         assert self.profile is not None
         sequences = min(config.max_num_seqs, self.size.slabs)
         costs = CostModel(self.spec, self.profile)
-        typical = min(self.length, _TYPICAL_CONTEXT)
-        rows = config.max_num_batched_tokens or max(costs.rows_within(_LONG_ROUND, typical), sequences)
-        # Where a plain round takes longer than the stall allowed, a round that reads a prompt may take twice as long.
-        stall = max(config.prefill_stall, 2 * costs.verify_pass(1, [typical]))
+        rows = config.max_num_batched_tokens or max(costs.rows_within(_LONG_ROUND, 1), sequences)
+
+        @cache
+        def rows_about(context: int, shared: bool) -> int:
+            if not shared:
+                return config.max_num_batched_tokens or costs.rows_within(_LONG_ROUND, context)
+            # Where a plain round takes longer than the stall allowed, one that reads a prompt may take twice as long.
+            return costs.rows_within(max(config.prefill_stall, 2 * costs.verify_pass(1, [context])), context)
+
         blocks = PageManager if self.backend.paged else BlockManager
         scheduler = Scheduler(
             blocks(self.size.slabs, self.size.blocks_per_slab, self.size.block_size, self.size.capacity),
@@ -182,7 +200,7 @@ class LoadedModel:
             max_model_len=self.length,
             max_num_seqs=sequences,
             max_num_batched_tokens=rows,
-            max_shared_tokens=costs.rows_within(stall, typical),
+            prompt_rows=lambda context, shared: rows_about(1 << context.bit_length(), shared),
             eos_token_ids=self.source.eos_token_ids,
         )
         info = EngineInfo(
@@ -207,6 +225,11 @@ class LoadedModel:
         attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
         runner = Runner(self.decoder, attention, self.clock)
         return EngineCore(info, self.tokenizer, scheduler, runner, policies, self.clock)
+
+
+def _powers(most: int) -> Iterator[int]:
+    """1, 2, 4 … up to `most`."""
+    return (1 << i for i in range(most.bit_length()))
 
 
 def _check_memory(spec: ModelSpec, dtype: torch.dtype, device: torch.device) -> None:

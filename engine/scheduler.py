@@ -7,6 +7,7 @@ count catch up, and a request that has caught up may draft.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from engine.clock import Clock
 from engine.draft.base import Plan
@@ -26,10 +27,11 @@ class Scheduler:
         max_model_len: int,
         max_num_seqs: int,
         max_num_batched_tokens: int,
-        max_shared_tokens: int | None = None,
+        prompt_rows: Callable[[int, bool], int] | None = None,
         eos_token_ids: tuple[int, ...] = (),
     ) -> None:
-        """`max_shared_tokens`: most prompt rows of a round in which others decode; None: no other limit."""
+        """`prompt_rows`: most prompt rows of a round, by the context at which they are read and whether others decode;
+        None: no other limit than that of all rows."""
         self.blocks = blocks
         self.running: list[Request] = []  # in order of admission
         self.waiting: deque[Request] = deque()
@@ -38,7 +40,7 @@ class Scheduler:
         self._max_model_len = max_model_len
         self._max_num_seqs = max_num_seqs
         self._max_rows = max_num_batched_tokens
-        self._max_shared = max_shared_tokens or max_num_batched_tokens
+        self._prompt_rows = prompt_rows
         self._eos = frozenset(eos_token_ids)
         self._copies: list[Copy] = []
 
@@ -128,10 +130,13 @@ class Scheduler:
             spare -= gamma
             drafting -= gamma
             works.append(self._work(request, 1, draft, request.policy.record(request.view, 1)))
-        if decoding:
-            spare = min(spare, self._max_shared)
+        share = 1.0  # left of the time that a round may take
         for request in prompts:
             rows = min(request.pending, spare)
+            if self._prompt_rows is not None:
+                most = self._prompt_rows(request.computed, bool(decoding))
+                rows = min(rows, int(share * most))
+                share -= rows / most
             if rows == 0:
                 continue
             spare -= rows

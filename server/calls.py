@@ -117,8 +117,9 @@ class _Call:
 
 
 def _string(token: str) -> str:
+    """What a JSON string says; halves of surrogate pairs, which no reply could be encoded with, are replaced."""
     try:
-        return str(json.loads(token, strict=False))
+        return str(json.loads(token, strict=False)).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     except ValueError:
         return token.strip('"')
 

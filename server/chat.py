@@ -12,7 +12,7 @@ import pydantic_core
 from server.calls import make_parser
 from server.errors import invalid
 from server.parsers import THINK_OPEN
-from server.replies import CHAT, Form
+from server.replies import CHAT, MISTRAL_CHAT, MISTRAL_ID, Form
 from server.schemas import ChatCompletionRequest, Message, NamedTool, Prediction, TextPart, Tool
 from server.structured import answer_schema, calls_grammar, check_size, grammar_of
 from server.translate import Prepared, Translator
@@ -34,6 +34,8 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             go_on=request.continue_final_message,
             open_turn=self._opens_turn(request),
         )
+        prompt = self._encode(rendered)
+        self._check_length(len(prompt), None)  # before a grammar is made, which takes far longer
         thinking = self._thinks and rendered.rstrip().endswith(THINK_OPEN)
         schema = answer_schema(request.response_format)
         parallel = request.parallel_tool_calls and not isinstance(request.tool_choice, NamedTool)
@@ -43,7 +45,7 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         param = "tools" if forced else "response_format"
         grammar = grammar_of(schema, calls, thinking=thinking, optional=not forced, param=param)
         form = Form(
-            CHAT,
+            MISTRAL_CHAT if self._tool_format == "mistral" else CHAT,
             (),
             parser=partial(
                 make_parser,
@@ -55,7 +57,7 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             most_calls=None if parallel else 1,
         )
         return Prepared(
-            (self._encode(rendered),),
+            (prompt,),
             form,
             logprobs=(request.top_logprobs or 0) if request.logprobs else None,
             grammar=grammar,
@@ -75,7 +77,9 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
     ) -> str:
         """The prompt's text. Raises APIError, RequestError."""
         template = [_template_message(index, message) for index, message in enumerate(messages)]
-        self._check_characters(sum(len(message["content"]) for message in template))
+        if self._tool_format == "mistral":
+            _shorten_ids(template)
+        self.check_characters(sum(len(message["content"]) for message in template))
         if go_on and template[-1]["role"] != "assistant":
             raise invalid("Only an assistant's message can be gone on with.", "continue_final_message")
         described = [tool.model_dump(exclude_none=True) for tool in tools]
@@ -138,6 +142,8 @@ def _template_message(index: int, message: Message) -> dict[str, Any]:
     if isinstance(content, list):
         content = "\n".join(part.text for part in content if isinstance(part, TextPart))
     extra = {name: value for name, value in (message.model_extra or {}).items() if value is not None}
+    if extra.get("tool_calls") == []:
+        del extra["tool_calls"]  # templates ask whether it is there
     if content is None:
         if message.role != "assistant" or not extra.get("tool_calls"):
             raise invalid("A message needs content.", f"messages[{index}].content")
@@ -145,6 +151,14 @@ def _template_message(index: int, message: Message) -> dict[str, Any]:
     if "tool_calls" in extra:
         extra["tool_calls"] = _template_calls(extra["tool_calls"], f"messages[{index}].tool_calls")
     return {"role": message.role, "content": content, **extra}
+
+
+def _shorten_ids(messages: Sequence[dict[str, Any]]) -> None:
+    """The ids of calls as Mistral's templates take them, also those that another server made."""
+    for message in messages:
+        for holder, name in ((message, "tool_call_id"), *((call, "id") for call in message.get("tool_calls", ()))):
+            if isinstance(holder.get(name), str):
+                holder[name] = "".join(filter(str.isalnum, holder[name]))[-MISTRAL_ID:].rjust(MISTRAL_ID, "0")
 
 
 def _template_calls(calls: Any, param: str) -> list[dict[str, Any]]:

@@ -54,7 +54,7 @@ class ServerConfig:
             "max_n": (1, 128),
             "shutdown_timeout": (0, 86400),
             "keepalive_seconds": (0.01, 86400),
-            "heartbeat_timeout": (0.1, 86400),
+            "heartbeat_timeout": (2, 86400),
             "log_stats_interval": (0, 86400),
         }
         for name, (low, high) in limits.items():

@@ -45,10 +45,15 @@ class Dialect(Protocol):
 
 
 class _Chat:
+    """`call_id` makes the ids of tool calls."""
+
     id_prefix = "chatcmpl"
     reply_object = "chat.completion"
     chunk_object = "chat.completion.chunk"
     prompt_param = "messages"
+
+    def __init__(self, call_id: Callable[[], str]) -> None:
+        self._call_id = call_id
 
     def opening(self, index: int, echo: str) -> dict[str, Any] | None:
         return _chat_chunk(index, {"role": "assistant", "content": "", "refusal": None})
@@ -59,7 +64,7 @@ class _Chat:
             return _chat_chunk(index, both if delta.reasoning else {"content": delta.content})
         call: dict[str, Any] = {"index": delta.call}
         if delta.name is not None:
-            call |= {"id": f"call_{uuid.uuid4().hex[:24]}", "type": "function"}
+            call |= {"id": self._call_id(), "type": "function"}
             call["function"] = {"name": delta.name, "arguments": delta.arguments}
         else:
             call["function"] = {"arguments": delta.arguments}
@@ -151,7 +156,10 @@ class _WholeText:
         return _text_choice(index, "".join(self.text), reason) | {"logprobs": self.logprobs}
 
 
-CHAT: Dialect = _Chat()
+# Chat templates of Mistral's models refuse ids of calls that have not just so many letters and digits.
+MISTRAL_ID = 9
+CHAT: Dialect = _Chat(lambda: f"call_{uuid.uuid4().hex[:24]}")
+MISTRAL_CHAT: Dialect = _Chat(lambda: uuid.uuid4().hex[:MISTRAL_ID])
 COMPLETION: Dialect = _Completion()
 
 

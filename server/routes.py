@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,6 +34,7 @@ from server.translate import CompletionTranslator, Job, Translator
 
 # Longer bodies are parsed, rendered and tokenised in a thread: a hop costs about what 2,000 characters do.
 INLINE_BYTES = 2000
+_LARGE_BYTES = 2**20  # of a body; tokenising one takes some hundred times its memory, so that one is read at a time
 _SLOW = (b"response_format", b"tools")  # grammars are made of these, by a library that is imported with the first
 
 # Nothing from elsewhere, nothing to elsewhere.
@@ -65,6 +66,7 @@ class Services:
         self.completions = CompletionTranslator(engine.info, engine.tokenizer, self.names, config.max_n)
         self.tokens = Tokens(info, engine.tokenizer, self.chat, self.chat.check_model)
         self.drain = Drain(engine, config.shutdown_timeout)
+        self.large_bodies = asyncio.Semaphore(1)
 
     def submit(self, job: Job, meter: RequestMeter) -> Generation:
         """Hand a job to the engine. Raises APIError when it is not admitted, all of it or nothing."""
@@ -135,8 +137,10 @@ async def _from_body(request: Request, make: Callable[[bytes], Made]) -> Made:
     media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if media_type != "application/json" and not media_type.endswith("+json"):
         raise invalid("The Content-Type must be application/json.")
-    quick = len(raw) <= INLINE_BYTES and not any(name in raw for name in _SLOW)
-    return make(raw) if quick else await asyncio.to_thread(make, raw)
+    if len(raw) <= INLINE_BYTES and not any(name in raw for name in _SLOW):
+        return make(raw)
+    async with _services(request).large_bodies if len(raw) > _LARGE_BYTES else nullcontext():
+        return await asyncio.to_thread(make, raw)
 
 
 async def _generate(request: Request, translator: Translator[Any]) -> Response:
@@ -165,7 +169,8 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
             as_error=as_error,
         )
     async with cancelled_on_disconnect(request.receive), generation:
-        return JSONResponse(await _whole(generation.events(), job))
+        reply = await _whole(generation.events(), job)
+        return JSONResponse(reply) if job.form.names is None else await _large(reply)
 
 
 async def _frames(generation: Generation, job: Job) -> AsyncGenerator[bytes, None]:
@@ -187,6 +192,17 @@ async def _whole(events: AsyncGenerator[tuple[int, TokenEvent], None], job: Job)
     for chunk in chunker.end():
         fold.add(chunk)
     return fold.reply(job.id, job.created, job.model)
+
+
+async def _large(reply: dict[str, Any]) -> Response:
+    """A reply with log-probabilities, megabytes for some: other work comes between its choices."""
+    choices = []
+    for choice in reply["choices"]:
+        choices.append(JSONResponse(choice).body)
+        await asyncio.sleep(0)
+    around = bytes(JSONResponse(reply | {"choices": []}).body)
+    body = around.replace(b'"choices":[]', b'"choices":[%s]' % b",".join(choices), 1)
+    return Response(body, media_type="application/json")
 
 
 async def chat_completions(request: Request) -> Response:

@@ -8,20 +8,18 @@ import os
 import signal
 import socket
 import sys
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from engine.logs import JSONFormatter
 from engine.seam import Engine
 from server.app import create_app
 from server.config import ServerConfig
-from server.errors import invalid
+from server.protocol import Protocol
 from server.routes import Services
 
 log = logging.getLogger("knapserve.server")
@@ -30,19 +28,6 @@ _SWITCH_INTERVAL = 2e-4  # seconds
 _OPEN_FILES = 65_536  # at most, sockets among them
 _FLUSH = 5  # seconds that finished replies get to reach slow clients
 _FAILURE_GRACE = 10  # ticks of 0.1 s in which clients and probes see the 503 of a dead engine
-
-
-class _Protocol(HttpToolsProtocol):
-    """HTTP whose own complaints, of what is no HTTP, are errors like all others."""
-
-    def send_400_response(self, msg: str) -> None:
-        body = invalid(msg).response().body
-        head = (
-            "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(body)}\r\nx-request-id: {uuid.uuid4().hex}\r\nconnection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode("ascii") + bytes(body))
-        self.transport.close()
 
 
 class GracefulServer(uvicorn.Server):
@@ -141,7 +126,7 @@ def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulSer
         server_header=False,
         lifespan="on",
         ws="none",
-        http=_Protocol,
+        http=Protocol,
         # Longer than clients keep idle connections (5 s is common), so that they close first and never race with us.
         timeout_keep_alive=65,
         timeout_graceful_shutdown=_FLUSH,

@@ -13,6 +13,7 @@ from server.schemas import ResponseFormat, Tool
 
 MAX_SCHEMA_CHARACTERS = 65_536
 MAX_SCHEMA_DEPTH = 64
+_LARGEST_KEPT = 65_536  # characters of a grammar whose check is remembered
 # Some white space is for the model to choose; a bound keeps an unsure one from choosing it for ever.
 _OPTIONS = {"whitespace_pattern": r"[ \n\t]{0,20}"}
 
@@ -128,7 +129,13 @@ def _validated(make: Callable[[], str], param: str) -> str:
     return grammar
 
 
-@lru_cache(maxsize=256)
 def _complaint(grammar: str) -> str:
+    return (_known_complaint if len(grammar) <= _LARGEST_KEPT else _new_complaint)(grammar)
+
+
+def _new_complaint(grammar: str) -> str:
     found = str(_library().validate_grammar(grammar, None))
     return found.partition("\n<state>")[0].strip()
+
+
+_known_complaint = lru_cache(maxsize=256)(_new_complaint)

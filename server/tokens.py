@@ -46,6 +46,7 @@ class Tokens:
             special = False if request.add_special_tokens is None else request.add_special_tokens
         else:
             text = request.prompt or ""
+            self._chat.check_characters(len(text))
             special = True if request.add_special_tokens is None else request.add_special_tokens
         tokens = self._tokenizer.encode(text, add_special_tokens=special)
         names = [self._names.text(token) for token in tokens] if request.return_token_strs else None

@@ -57,6 +57,7 @@ class Job:
     form: Form
     prompts: tuple[tuple[int, ...], ...]
     sampling: SamplingParams
+    seeded: bool  # by the client: then each prompt's choices are drawn alike
     draft_policy: str | None
     stream: bool
     include_usage: bool
@@ -77,10 +78,11 @@ class Job:
         """One engine request per choice, choice i of prompt p at index p*n + i. Lazy: a full queue ends it early."""
         for index in range(self.choices):
             prompt, choice = divmod(index, self.n)
+            seed = choice_seed(self.sampling.seed, choice if self.seeded else index)
             yield GenerateRequest(
                 id=f"{self.id}-{index}",
                 prompt=self.prompts[prompt],
-                sampling=replace(self.sampling, seed=choice_seed(self.sampling.seed, choice)),
+                sampling=replace(self.sampling, seed=seed),
                 draft_policy=self.draft_policy,
             )
 
@@ -165,6 +167,7 @@ class Translator(ABC, Generic[Kind]):
                 predicted=prepared.predicted,
                 skip_special_tokens=sampling.skip_special_tokens and not prepared.special_markers,
             ),
+            seeded=request.seed is not None,
             draft_policy=request.draft_policy,
             stream=request.stream,
             include_usage=request.stream_options is not None and request.stream_options.include_usage,
@@ -241,10 +244,10 @@ class Translator(ABC, Generic[Kind]):
 
     def _encode(self, text: str) -> tuple[int, ...]:
         """Token ids of a text, refused unseen if it needs more than `longest_token` characters a token."""
-        self._check_characters(len(text))
+        self.check_characters(len(text))
         return tuple(self._tokenizer.encode(text, add_special_tokens=self.bare_prompts))
 
-    def _check_characters(self, characters: int) -> None:
+    def check_characters(self, characters: int) -> None:
         limit = self._info.max_model_len
         if characters > limit * self._tokenizer.longest_token:
             asked = f"your prompt has {characters} characters, more than {limit} tokens can hold"

@@ -163,13 +163,14 @@ class CostModel:
         drafts, self._drafts = self._drafts, any(o.drafted for o in out.outputs)
         if drafts != self._drafts:
             return
-        if all(len(w.tokens) == 1 for w in plan.work):  # reading prompts is work of its own
+        decodes = all(len(w.tokens) == 1 for w in plan.work)  # reading prompts is work of its own
+        if decodes:
             accepted = sum(o.accepted for o in out.outputs) if drafts else None
             self._observe_overhead(len(plan.work), accepted, overhead)
         contexts = [w.start for w in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         seen: list[tuple[Sequence[Correction], float, float]] = []
-        if rows and not plan.copies:
+        if rows and decodes and not plan.copies:
             width = _width(rows)
             self.verify[width].begin(_nearest(self.verify, width, 1.0))
             predicted = self._price(self._all, rows, contexts, rows / len(contexts))

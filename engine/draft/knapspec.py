@@ -237,14 +237,15 @@ class KnapSpec:
             return None
         soon = self._round + self._config.knapspec_rows
         due = [view for view in views if soon >= self._state(view).search_at]
-        if not due or self._affordable():
+        if not due or self._affordable(due[0]):
             return due[0] if due else None
         return next((view for view in due if self._owed(view)), None)
 
     def _owed(self, view: View) -> bool:
         """A long answer is searched for now and then, even if searches have found nothing lately."""
         long = view.context - self._state(view).searched >= _LONG_ANSWER
-        return long and self._config.knapspec_budget > 0 and self._budget.affords_small()
+        dear = self._config.knapspec_budget == 0 or not self._budget.affords_small(self.searcher.dearer(view))
+        return long and not dear
 
     def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
         self._budget.busy += round.seconds * len(views) / round.requests
@@ -390,9 +391,9 @@ class KnapSpec:
 
     # -- searching for plans -----------------------------------------------------------------------------------------
 
-    def _affordable(self) -> bool:
+    def _affordable(self, view: View) -> bool:
         plain = self._promise is not None and self._promise.plan.gamma == 0
-        return self._budget.affords(ignorant=not len(self.library), plain=plain)
+        return self._budget.affords(ignorant=not len(self.library), plain=plain, factor=self.searcher.dearer(view))
 
     def _next(self, views: Sequence[View]) -> View | None:
         """The request that searches in this round: one at a time."""
@@ -418,7 +419,7 @@ class KnapSpec:
             running = list(company.running)
             if len(company.views) > 1 and self._promise is not None and self._promise.plan.gamma:
                 running.append(self._promise.plan.variants)
-            small = not self._affordable()
+            small = not self._affordable(view)
             search = state.search = self.searcher.begin(view, state.rows, running, small=small)
         self.searcher.charge(search, self._clock.now() - started)
         if not self.searcher.advance(view, search, alone=company.size == 1 and view.beside == 0):

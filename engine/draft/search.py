@@ -20,6 +20,7 @@ from engine.draft.tpt import AcceptanceCounts
 _REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows replay with the target's own K/V
 _FEWEST_ROWS = 8  # to search with
 _SLICE = 0.25  # of a plain pass that a search may take in a round beside others
+_LONE_SLICE = 0.25  # seconds, or four plain passes: the longest that an answer stands still for one
 _MOST_BARREN = 5
 _ORDINARY = 0.4  # of the budget is for searches as they come due, the rest for those that long answers are owed
 _SMALL = 0.5  # of a search's time (measured): half of the rows, half of the states
@@ -77,20 +78,20 @@ class Budget:
         self.spent = 0.0
         self.searches = 0
 
-    def affords(self, *, ignorant: bool, plain: bool) -> bool:
+    def affords(self, *, ignorant: bool, plain: bool, factor: float = 1.0) -> bool:
         """Whether the next search fits. `ignorant`: there is nothing to draft with; `plain`: what there is does not
-        pay now, and more of it is hardly better."""
+        pay now, and more of it is hardly better; `factor`: how much dearer it is than the last."""
         if self._share == 0:
             return False
         if ignorant and not self.searches:
             return True
         given_up = self.spent - self._spent_then  # on searches whose requests ended before them
         earned = _ORDINARY * self._share * (self.busy - self._busy_then) / (1 << (self._barren + 2 * plain))
-        return self.cost + given_up <= earned
+        return self.cost * factor + given_up <= earned
 
-    def affords_small(self) -> bool:
+    def affords_small(self, factor: float = 1.0) -> bool:
         """Whether a small search fits into all that was ever earned and not spent."""
-        return self.spent + self.cost * _SMALL <= self._share * self.busy
+        return self.spent + self.cost * factor * _SMALL <= self._share * self.busy
 
     def done(self, seconds: float, *, useful: bool, small: bool = False) -> None:
         """A search ended; the next may take as long. `spent` has been counted on the way."""
@@ -108,9 +109,18 @@ class Searcher:
         protected = {layer % layers for layer in config.knapspec_protect}
         self._protected = frozenset(i for layer in protected for i in (2 * layer, 2 * layer + 1))
         states = config.knapspec_beam or 2 * layers
-        rows = states * config.knapspec_rows
-        self.budget = Budget(config.knapspec_budget, costs.verify_pass(rows, [rows]))
+        self._width = states * config.knapspec_rows
+        self._priced = self._price(self._width)  # the search that the budget knows
+        self.budget = Budget(config.knapspec_budget, self._priced)
         self.slices = 0
+
+    def _price(self, context: int) -> float:
+        """Seconds that a search reads for, about."""
+        return self._costs.verify_pass(self._width, [context])
+
+    def dearer(self, view: View) -> float:
+        """How many times the last search's cost one of this request's takes: it reads a context of another length."""
+        return max(self._price(view.context) / self._priced, 1.0)
 
     def rows(self) -> Rows:
         """Room for the rows that a search looks at."""
@@ -140,9 +150,11 @@ class Searcher:
         return Search(table, view.candidates(references.positions), references, small)
 
     def advance(self, view: View, search: Search, *, alone: bool) -> bool:
-        """Alone, a request searches in one go; beside others, a sublayer or a few a round. Whether it is done."""
+        """Alone, a request searches in one go, unless its context is so long that one would see it stand still; beside
+        others, a sublayer or a few a round. Whether it is done."""
         started = self._clock.now()
-        slice_ = float("inf") if alone else _SLICE * self._costs.verify_pass(1, [view.context])
+        plain = self._costs.verify_pass(1, [view.context])
+        slice_ = max(_LONE_SLICE, 4 * plain) if alone else _SLICE * plain
         while not search.table.done and self._clock.now() - started < slice_:
             search.table.advance(search.passes.sublayer)
         self.slices += 1
@@ -158,6 +170,7 @@ class Searcher:
 
         Candidates are the table's and the early exits, whose final states the full model's own references are.
         """
+        self._priced = self._price(view.context)
         references = search.references.states
         states = {c.variants: c.state for c in search.table.candidates() if 0 < sum(c.variants) < len(c.variants)}
         for depth in range(1, self._layers):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from math import prod
 from typing import Protocol
 
@@ -41,6 +42,9 @@ def reserved_zeros(
             f"the system gives no address space for a K/V cache of {what} ({error}); "
             "lower --max-model-len or --max-num-seqs"
         ) from None
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with suppress(OSError):  # a large page for each little that is written would be memory that nobody counts
+            pages.madvise(mmap.MADV_NOHUGEPAGE)
     return torch.frombuffer(pages, dtype=dtype).view(shape), pages
 
 

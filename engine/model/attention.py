@@ -19,7 +19,7 @@ from engine.model.spec import ModelSpec
 from engine.upload import upload
 
 _CALL_BYTES = 400_000  # K/V bytes that may be read in vain to save one SDPA call (measured: about 15 µs each)
-_SCORES = 1 << 24  # of candidate rows that are held at once: 64 MB; at 64k all heads of 128 rows have 16 times as many
+_SCORES = 1 << 24  # scores that are held at once: 64 MB; at 64k all heads of 128 candidate rows have 16 times as many
 _LONG = 16  # more rows than this in one segment are a prompt chunk, which gets a call of its own
 
 
@@ -277,9 +277,22 @@ class SdpaBatch:
             out = out.view(slabs, spec.kv_heads, width, group, spec.head_dim).transpose(1, 2)
         else:
             rows = rows.reshape(slabs, width, spec.heads, spec.head_dim).transpose(1, 2)
-            out = F.scaled_dot_product_attention(rows, k, v, attn_mask=call.mask, enable_gqa=group > 1).transpose(1, 2)
+            step = _rows_at_once(k.device, width, slabs * spec.heads * k.shape[2])
+            parts = (slice(first, first + step) for first in range(0, width, step))
+            masks = ((part, None if call.mask is None else call.mask[:, :, part]) for part in parts)
+            outs = [
+                F.scaled_dot_product_attention(rows[:, :, part], k, v, attn_mask=mask, enable_gqa=group > 1)
+                for part, mask in masks
+            ]
+            out = (outs[0] if len(outs) == 1 else torch.cat(outs, dim=2)).transpose(1, 2)
         out = out.reshape(slabs * width, spec.heads * spec.head_dim)
         return out if call.scatter is None else out.index_select(0, call.scatter)
+
+
+def _rows_at_once(device: torch.device, rows: int, scores: int) -> int:
+    """How many of the query rows, of so many scores each, SDPA is given at once: on CUDA, masks and grouped heads may
+    leave only the kernel that holds all scores."""
+    return rows if device.type == "cpu" else max(1, _SCORES // scores)
 
 
 class CandidateBatch:

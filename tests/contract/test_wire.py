@@ -6,7 +6,7 @@ import json
 import select
 import socket
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,57 @@ def test_what_is_no_http_gets_an_error_like_others(server: Process, bad: bytes) 
     error = json.loads(body)["error"]
     assert (error["type"], error["param"]) == ("invalid_request_error", None)
     assert error["message"]
+
+
+def reply_of(connection: socket.socket) -> tuple[int, Any]:
+    """Status and JSON of the next reply."""
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        answer += connection.recv(65536)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.startswith(b"content-length:"))
+    while len(body) < length:
+        body += connection.recv(65536)
+    return int(head.split()[1]), json.loads(body)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("split", [False, True])
+def test_an_offered_upgrade_is_not_taken(server: Process, chunked: bool, split: bool) -> None:
+    """As `curl --http2` and the JDK's client offer it; the connection serves further requests, too."""
+    body = json.dumps(TEXT | {"max_tokens": 3, "ignore_eos": True}).encode()
+    sent = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body) if chunked else body
+    length = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(body)}"
+    head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n{length}\r\n"
+    offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n"
+    url = server.http.base_url
+    with socket.create_connection((url.host, url.port or 80), PATIENCE) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for ending in (offer, offer, "\r\n"):
+            parts = [(head + ending).encode(), sent[:20], sent[20:]]
+            for part in parts if split else [b"".join(parts)]:
+                connection.sendall(part)
+                time.sleep(0.05)
+            status, answer = reply_of(connection)
+            assert status == 200, answer
+            assert answer["usage"]["completion_tokens"] == 3
+
+
+def test_a_head_without_end_is_refused(server: Process) -> None:
+    url = server.http.base_url
+    with socket.create_connection((url.host, url.port or 80), PATIENCE) as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nX-Long: ")
+        with suppress(ConnectionError):
+            for _ in range(100):
+                connection.sendall(b"a" * 10_000)
+                if select.select([connection], [], [], 0.01)[0]:
+                    break
+            else:
+                pytest.fail("a megabyte of headers was taken")
+            status, answer = reply_of(connection)
+            assert status == 431
+            assert answer["error"]["type"] == "invalid_request_error"
+    assert server.http.get("/health").status_code == 200
 
 
 def cut(before: Metrics, server: Process) -> None:

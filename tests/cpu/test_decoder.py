@@ -12,6 +12,7 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
+from engine.model import attention
 from engine.model.attention import Segment
 from engine.model.linear import PlainLinear, padded_rows
 from engine.model.linear_onednn import PackedLinear, onednn_available
@@ -83,6 +84,17 @@ def test_chunked_and_cached_equal_whole(pair: tuple[Any, LoadedModel]) -> None:
     whole = logits(model, [70])
     for slab, chunks in ((1, [1] * 70), (2, [33, 1, 2, 16, 17, 1]), (3, [16, 54])):
         assert (logits(model, chunks, slab) - whole).abs().max() <= 1e-4
+
+
+@torch.inference_mode()
+def test_rows_may_be_given_in_turns(pair: tuple[Any, LoadedModel], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on CUDA, where long prompts would make too many scores at once."""
+    _, model = pair
+    whole = logits(model, [20, 50])
+    asked: list[int] = []
+    monkeypatch.setattr(attention, "_rows_at_once", lambda device, rows, scores: asked.append(scores) or 7)
+    assert (logits(model, [20, 50], 1) - whole).abs().max() <= 1e-5
+    assert bool(asked) == (model.attention.name == "sdpa")
 
 
 def test_generation_equals_transformers_alone_and_together(tmp_path: Path) -> None:

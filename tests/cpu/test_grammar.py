@@ -301,7 +301,7 @@ def test_calls_that_a_grammar_allows_are_read_as_calls(
     "asked",
     [
         {"grammar": JSON},
-        {"grammar": WORDS, "logit_bias": ((20, 3.0), (30, -100.0))},
+        {"grammar": WORDS.replace("{2,30}", "{30,40}"), "logit_bias": ((20, 3.0), (30, -100.0))},
         {"frequency_penalty": 1.2, "repetition_penalty": 1.2, "min_tokens": 40},
     ],
     ids=["schema", "words", "penalties"],

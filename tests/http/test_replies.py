@@ -171,6 +171,12 @@ def test_choices_of_several_prompts_are_numbered_prompt_by_prompt() -> None:
     assert seeds[0] == 5 != seeds[1]
 
 
+def test_without_a_seed_equal_prompts_are_drawn_apart() -> None:
+    engine = FakeEngine()
+    assert ask(engine, "POST", TEXT_PATH, json=TEXT | {"prompt": ["a", "a"], "n": 2}).status_code == 200
+    assert len({request.sampling.seed for request in engine.submitted}) == 4
+
+
 @pytest.mark.parametrize(
     ("prompt", "expected"),
     [
@@ -275,6 +281,16 @@ def test_an_assistant_message_may_call_tools_instead_of_speaking() -> None:
     messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
     assert ask(engine, "POST", CHAT_PATH, json=CHAT | {"messages": messages}).status_code == 200
     assert engine.submitted[0].prompt == tuple(b"u:x\na:\n")
+
+
+def test_an_empty_list_of_calls_says_nothing() -> None:
+    """Chat templates ask whether there is one, not what is in it."""
+    engine = FakeEngine()
+    messages = [{"role": "assistant", "content": "Hi", "tool_calls": []}, {"role": "user", "content": "x"}]
+    assert ask(engine, "POST", CHAT_PATH, json=CHAT | {"messages": messages}).status_code == 200
+    assert engine.tokenizer.rendered[0]["messages"][0] == {"role": "assistant", "content": "Hi"}
+    silent = [{"role": "assistant", "content": None, "tool_calls": []}]
+    assert ask(engine, "POST", CHAT_PATH, json=CHAT | {"messages": silent}).status_code == 400
 
 
 def test_held_back_text_makes_no_chunk() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -190,6 +191,30 @@ def test_tool_calls_whole_and_streamed(size: int) -> None:
     assert json.loads("".join(call["function"]["arguments"] for call in calls)) == {"city": "Bern"}
     assert streamed[-1]["finish_reason"] == "tool_calls"
     assert "tool_call" not in "".join(c["delta"].get("content") or "" for c in streamed)
+
+
+def test_ids_of_calls_are_such_as_mistrals_templates_take() -> None:
+    """Nine letters and digits; what another server, or we for another model, called otherwise is cut."""
+
+    class Mistral(SpeakingEngine):
+        info = replace(SpeakingEngine.info, tool_format="mistral")
+
+    engine = Mistral(('[TOOL_CALLS] [{"name": "weather", "arguments": {"city": "Bern"}}]',))
+    (call,) = whole(engine, CHAT_PATH, CHAT | {"tools": [TOOL]})["message"]["tool_calls"]
+    assert re.fullmatch("[a-zA-Z0-9]{9}", call["id"])
+    for known, expected in ((call["id"], call["id"]), ("call_0123456789abcdef", "789abcdef"), ("a-1", "0000000a1")):
+        made = {"role": "assistant", "content": None, "tool_calls": [call | {"id": known}]}
+        told = {"role": "tool", "content": "12", "tool_call_id": known}
+        ask(engine, "POST", CHAT_PATH, json=CHAT | {"messages": [*CHAT["messages"], made, told], "tools": [TOOL]})
+        *_, made, told = engine.tokenizer.rendered[-1]["messages"]
+        assert made["tool_calls"][0]["id"] == told["tool_call_id"] == expected
+
+
+@pytest.mark.parametrize("arguments", ['"\\ud83d"', '{"a": "\\udc00"}'])
+def test_half_a_surrogate_pair_in_a_call_does_not_lose_the_reply(arguments: str) -> None:
+    call = f'<tool_call>\n{{"name": "weather", "arguments": {arguments}}}\n</tool_call>'
+    message = whole(SpeakingEngine((call,)), CHAT_PATH, CHAT | {"tools": [TOOL]})["message"]
+    assert message["tool_calls"][0]["function"]["name"] == "weather"
 
 
 def test_one_call_where_only_one_is_wanted() -> None:

@@ -228,7 +228,7 @@ class World:
             max_model_len=setting.max_model_len,
             max_num_seqs=min(setting.max_num_seqs, setting.slabs, setting.max_rows),
             max_num_batched_tokens=setting.max_rows,
-            max_shared_tokens=setting.max_shared,
+            prompt_rows=lambda context, shared: (shared and setting.max_shared) or setting.max_rows,
             eos_token_ids=(EOS,),
         )
         self.policy = FakePolicy(setting.gamma, setting.always_draft, random)

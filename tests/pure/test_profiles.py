@@ -122,12 +122,21 @@ def test_reading_may_cost_nothing() -> None:
 
 
 def test_row_counts_may_be_seen_at_different_contexts() -> None:
-    """Where a row count was not seen, the slope that was seen goes on."""
-    passes = [o for o in observe(PROFILE) if o.rows < 4 or o.spans[0][1] <= 512]
-    found = fit(KEY, passes)
+    """Those seen at fewer read at one cost a row and token."""
+    slope = 3e-9
+    scans = tuple(
+        (PROFILE.scan(n, 1), PROFILE.scan(n, 2), *(slope * n * rows for rows in (64, 256))) for n in (512, 2048)
+    )
+    parts = {name: (*getattr(PROFILE, name)[:2], *(getattr(PROFILE, name)[2] * k for k in (8, 32))) for name in COLUMNS}
+    made = replace(PROFILE, rows=(1, 2, 64, 256), scan_at=scans, **parts)
+    found = fit(KEY, [o for o in observe(made) if o.rows < 64 or o.spans[0][1] <= 512])
     assert found.contexts == (512, 2048)
-    assert found.scan(2048, 1) == pytest.approx(PROFILE.scan(2048, 1), rel=1e-6)
-    assert found.scan(2048, 4) == pytest.approx(4 * PROFILE.scan(512, 4), rel=1e-6)
+    for rows in made.rows:
+        assert found.scan(2048, rows) == pytest.approx(made.scan(2048, rows), rel=1e-6)
+    random = Random(1)
+    noisy = observe(made, lambda: 1 + random.uniform(-0.01, 0.01))
+    found = fit(KEY, [o for o in noisy if o.rows < 64 or o.spans[0][1] <= 512])
+    assert found.scan(2048, 256) == pytest.approx(4 * found.scan(2048, 64))
 
 
 @pytest.mark.parametrize("seed", range(5))

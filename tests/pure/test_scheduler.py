@@ -253,6 +253,19 @@ def test_the_end_of_sequence_ends_a_request_unless_ignored() -> None:
     assert len(goes_on.request.tokens) == world.setting.max_model_len
 
 
+def test_prompts_that_are_read_far_behind_are_read_in_smaller_pieces() -> None:
+    """And two of them share the time of a round, not each its own."""
+    world = World(Setting(block_size=4, blocks_per_slab=16, slabs=4, spare=64, max_rows=32, gamma=0))
+    world.scheduler._prompt_rows = lambda context, shared: 16 if context < 20 else 4
+    world.add([1] * 40)
+    assert [len(w.tokens) for _ in range(4) for w in world.step().work] == [16, 16, 4, 4]
+    world = World(Setting(block_size=4, blocks_per_slab=16, slabs=4, spare=64, max_rows=32, gamma=0))
+    world.scheduler._prompt_rows = lambda context, shared: 16 if context < 20 else 4
+    world.add([1] * 10)
+    world.add([2] * 40)
+    assert sorted(len(w.tokens) for w in world.step().work) == [6, 10]
+
+
 def test_prompts_share_a_round_with_decoding_in_small_chunks_and_have_others_to_themselves() -> None:
     world = World(Setting(block_size=4, blocks_per_slab=16, slabs=4, spare=64, max_rows=32, max_shared=3, gamma=0))
     first = world.add([1] * 40)

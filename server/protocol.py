@@ -1,0 +1,93 @@
+"""HTTP/1.1 as uvicorn speaks it, with errors in our shape, a bounded head, and offers to upgrade that are not taken."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import cast
+
+import httptools
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from server.errors import APIError, invalid
+
+LARGEST_HEAD = 65_536  # bytes of a request line and headers, the piece that they begin in apart
+_OFFER = (b"upgrade", b"http2-settings")  # headers
+
+
+def _refuse(transport: asyncio.Transport, error: APIError, reason: str) -> None:
+    """Answer what never became a request, and close."""
+    body = error.response().body
+    head = (
+        f"HTTP/1.1 {error.status} {reason}\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\nx-request-id: {uuid.uuid4().hex}\r\nconnection: close\r\n\r\n"
+    )
+    transport.write(head.encode("ascii") + bytes(body))
+    transport.close()
+
+
+class _PlainProtocol(H11Protocol):
+    """For connections whose client offered an upgrade."""
+
+    def send_400_response(self, msg: str) -> None:
+        _refuse(self.transport, invalid(msg), "Bad Request")
+
+
+class Protocol(HttpToolsProtocol):
+    """uvicorn's faster implementation.
+
+    Its parser takes what follows an offer to upgrade for another protocol, and a body with it. Nothing is upgraded
+    here, so such a connection (curl --http2, clients of the JDK) goes to the implementation that reads on.
+    """
+
+    _head: int | None = None  # bytes read of a head that is not complete
+
+    def send_400_response(self, msg: str) -> None:
+        _refuse(self.transport, invalid(msg), "Bad Request")
+
+    def data_received(self, data: bytes) -> None:
+        continued = self._head is not None
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            self.logger.warning("Invalid HTTP request received.")
+            self.send_400_response("Invalid HTTP request received.")
+            return
+        except httptools.HttpParserUpgrade as upgrade:
+            self._go_on_without_upgrade(data[upgrade.args[0] :])
+            return
+        if continued and self._head is not None:
+            self._head += len(data)
+            if self._head > LARGEST_HEAD:
+                error = APIError(431, f"The headers are larger than {LARGEST_HEAD} bytes.")
+                _refuse(self.transport, error, "Request Header Fields Too Large")
+
+    def on_message_begin(self) -> None:
+        self._head = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._head = None
+        if not self.parser.should_upgrade():
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def _go_on_without_upgrade(self, rest: bytes) -> None:
+        """Hand the connection over: the head again, without the offer, and what came after it."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.send_400_response("A request that offers an upgrade cannot follow one that is not answered.")
+            return
+        head = [self.parser.get_method(), b" ", self.url, b" HTTP/1.1\r\n"]
+        for name, value in self.headers:
+            if name not in _OFFER:
+                head += [name, b": ", value, b"\r\n"]
+        self.connections.discard(cast(asyncio.Protocol, self))
+        protocol = _PlainProtocol(config=self.config, server_state=self.server_state, app_state=self.app_state)
+        protocol.connection_made(self.transport)
+        self.transport.set_protocol(protocol)
+        protocol.data_received(b"".join([*head, b"\r\n", rest]))
