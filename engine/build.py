@@ -33,6 +33,7 @@ from engine.model.linear import LinearFactory, padded_rows
 from engine.model.linear_onednn import native_bf16
 from engine.model.source import SyntheticSource, open_source
 from engine.model.spec import ModelSpec
+from engine.native.backend import widens_bf16
 from engine.runner import Runner
 from engine.sampling import draw
 from engine.scheduler import Scheduler
@@ -87,7 +88,7 @@ class LoadedModel:
         _check_policy(config.draft_policy)
         self.source = open_source(config.model, EMBEDDED, defaults=config.generation_config == "auto")
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
-        dtype = dtype or _dtype(config.dtype, device)
+        dtype = dtype or _dtype(config, self.spec, device)
         _check_memory(self.spec, dtype, device)
         threads, tiny = _threads(config, self.spec, dtype)
         if device.type == "cpu":
@@ -255,9 +256,11 @@ def _device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def _dtype(name: str, device: torch.device) -> torch.dtype:
+def _dtype(config: EngineConfig, spec: ModelSpec, device: torch.device) -> torch.dtype:
+    name = config.dtype
     if name == "auto":
-        name = "bfloat16" if device.type == "cuda" or native_bf16() else "float32"
+        bf16 = device.type == "cuda" or native_bf16() or (config.kernels != "torch" and widens_bf16(spec))
+        name = "bfloat16" if bf16 else "float32"
     dtype: torch.dtype = DTYPES[name]
     return dtype
 

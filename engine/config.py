@@ -69,7 +69,7 @@ class EngineConfig:
     device: str = setting("auto", "where to run", choices=("auto", "cpu", "cuda"))
     dtype: str = setting(
         "auto",
-        "weights and activations; auto on a CPU is bfloat16 where that is native, else float32",
+        "weights and activations; auto is bfloat16, on a CPU without its products or AVX2 kernels float32",
         choices=("auto", "bfloat16", "float16", "float32"),
     )
     kernels: str = setting(

@@ -30,14 +30,21 @@
 namespace {
 
 using bf16 = uint16_t;
-typedef float vf __attribute__((vector_size(64)));
-typedef uint32_t vu __attribute__((vector_size(64)));
-typedef int32_t vi __attribute__((vector_size(64)));
-typedef uint16_t vh __attribute__((vector_size(32)));
-typedef uint64_t vq __attribute__((vector_size(64)));
-typedef float vf8 __attribute__((vector_size(32)));
+// AVX2 has sixteen registers of eight floats: compilers make slow code of wider vectors, and spill what the loops for
+// thirty-two registers keep.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+constexpr bool NARROW = true;
+#else
+constexpr bool NARROW = false;
+#endif
+constexpr int LANES = NARROW ? 8 : 16, PANEL = 32, BLOCK = 16;
+typedef float vf __attribute__((vector_size(4 * LANES)));
+typedef uint32_t vu __attribute__((vector_size(4 * LANES)));
+typedef int32_t vi __attribute__((vector_size(4 * LANES)));
+typedef uint16_t vh __attribute__((vector_size(2 * LANES)));
+typedef uint64_t vq __attribute__((vector_size(4 * LANES)));  // half as many
+typedef float vf_half __attribute__((vector_size(2 * LANES)));
 
-constexpr int LANES = 16, PANEL = 32, BLOCK = 16;
 constexpr int TILE = 64;         // positions whose scores are computed before they are weighed
 constexpr int PART = 1024;       // positions that are summed up on their own; what threads may share out
 constexpr int UNIT_ROWS = 16;    // rows of a request that read a tile together
@@ -52,6 +59,11 @@ template <class V> inline V load(const void *p) { V v; std::memcpy(&v, p, sizeof
 template <class V> inline void store(void *p, V v) { std::memcpy(p, &v, sizeof v); }
 inline vf splat(float x) { return x - vf{}; }
 
+inline vi lanes() {
+    vi v;
+    for (int i = 0; i < LANES; i++) v[i] = i;
+    return v;
+}
 inline vf shuffled(vf v, vi from) {
 #ifdef __clang__
     vf to;
@@ -72,7 +84,7 @@ inline vh narrow(vf x) {
 }
 inline float widen(bf16 x) { uint32_t u = uint32_t(x) << 16; float f; std::memcpy(&f, &u, 4); return f; }
 
-// sums + w[i].lo · x.lo + w[i].hi · x.hi for 16 pairs of bf16.
+// sums + w[i].lo · x.lo + w[i].hi · x.hi for a vector of pairs of bf16.
 inline vf dot(vf sums, vu w, uint32_t x) {
 #ifdef __AVX512BF16__
     return (vf)_mm512_dpbf16_ps((__m512)sums, (__m512bh)w, (__m512bh)_mm512_set1_epi32(int(x)));
@@ -83,14 +95,56 @@ inline vf dot(vf sums, vu w, uint32_t x) {
 #endif
 }
 
+// The upper halves of pairs, as floats. A shift more spares a register.
+template <bool SHIFT> inline vf upper(vu pairs) {
+    if (!SHIFT) return (vf)(pairs & 0xffff0000u);
+    pairs >>= 16;
+#ifdef __AVX2__
+    asm("" : "+x"(pairs));
+#endif
+    return (vf)(pairs << 16);
+}
+
+// What `dot` does, in the same order, for R rows and N vectors of pairs each, number j at w + at(j), in so few registers
+// that sums need not leave theirs. `pair(r)` are the two floats of a row.
+template <int R, int N, class At, class Pair> inline void dots(vf (&sums)[R][N], const bf16 *w, At at, Pair pair) {
+    constexpr bool SHIFT = R * N == 12;
+    for (int half = 0; half < 2; half++) {
+        const auto part = [&](int j) {
+            const vu pairs = load<vu>(w + at(j));
+            return half ? upper<SHIFT>(pairs) : (vf)(pairs << 16);
+        };
+        if constexpr (N > 2) {
+            vf x[R];
+            for (int r = 0; r < R; r++) x[r] = splat(pair(r)[half]);
+            for (int j = 0; j < N; j++) {
+                const vf one = part(j);
+                for (int r = 0; r < R; r++) sums[r][j] += one * x[r];
+            }
+        } else {
+            vf parts[N];
+            for (int j = 0; j < N; j++) parts[j] = part(j);
+            for (int r = 0; r < R; r++) {
+                const vf x = splat(pair(r)[half]);
+                for (int j = 0; j < N; j++) sums[r][j] += parts[j] * x;
+            }
+        }
+        asm volatile("" ::: "memory");  // or the compiler loads the other half early, and spills
+    }
+}
+
+inline void widen(const bf16 *from, int n, float *to) {
+    for (int i = 0; i < n; i++) to[i] = widen(from[i]);
+}
+
 inline float total(vf v) {
     float s[LANES]; store(s, v);
-    for (int step = 8; step; step /= 2) for (int i = 0; i < step; i++) s[i] += s[i + step];
+    for (int step = LANES / 2; step; step /= 2) for (int i = 0; i < step; i++) s[i] += s[i + step];
     return s[0];
 }
 inline float highest(vf v) {
     float s[LANES]; store(s, v);
-    for (int step = 8; step; step /= 2) for (int i = 0; i < step; i++) s[i] = std::max(s[i], s[i + step]);
+    for (int step = LANES / 2; step; step /= 2) for (int i = 0; i < step; i++) s[i] = std::max(s[i], s[i + step]);
     return s[0];
 }
 
@@ -315,7 +369,7 @@ int64_t top(const float *row, int64_t n, float *probability) {
     return first < n ? first : 0;
 }
 
-// Minus the Gumbel noise of 16 tokens, log(-log(1 - u)) with u from the finaliser of splitmix64 over key and token, as in
+// Minus the Gumbel noise of LANES tokens, log(-log(1 - u)) with u from the finaliser of splitmix64 over key and token, as in
 // engine/sampling.py.
 vf less_noise(uint64_t key, const int32_t *tokens) {
     float uniform[LANES];
@@ -326,7 +380,7 @@ vf less_noise(uint64_t key, const int32_t *tokens) {
         x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
         x = (x ^ x >> 27) * 0x94d049bb133111ebu;
         x ^= x >> 31;
-        const vf8 drawn = __builtin_convertvector(x >> 33, vf8);
+        const vf_half drawn = __builtin_convertvector(x >> 33, vf_half);
         for (int j = 0; j < LANES / 2; j++) uniform[half + j] = std::min((drawn[j] + 0.5f) * 0x1p-31f, 1 - 0x1p-24f);
     }
     return logarithm(-log_of_rest(load<vf>(uniform)));
@@ -420,6 +474,39 @@ int64_t draw(float *row, int32_t n, const Sampling &s, int64_t position, float *
 
 // ---- linear layers
 
+constexpr int NEARBY = 128;  // pairs of inputs whose weights the first cache holds
+
+// Products of R rows x with vectors first … first + N - 1 of outputs, of a panel and the next one, over some pairs of
+// inputs.
+template <int R, int N, bool FETCH>
+inline void strip(const float (&x)[R][2 * NEARBY], const bf16 *w, const bf16 *next, int64_t apart, int pairs, int first, bool begin, float (*out)[2 * PANEL]) {
+    constexpr int VECTORS = PANEL / LANES;
+    const auto at = [&](int j) { return j / VECTORS * apart + (first + j) % VECTORS * 2 * LANES; };
+    vf sums[R][N];
+    for (int r = 0; r < R; r++)
+        for (int j = 0; j < N; j++) sums[r][j] = begin ? vf{} : load<vf>(out[r] + (first + j) * LANES);
+    for (int k = 0; k < pairs; k++) {
+        const int64_t here = int64_t(k) * 2 * PANEL;
+        if (FETCH) for (int j = 0; j < N; j += 2) __builtin_prefetch(next + here + at(j), 0, 2);
+        dots<R, N>(sums, w + here, at, [&](int r) { return x[r] + 2 * k; });
+    }
+    for (int r = 0; r < R; r++) for (int j = 0; j < N; j++) store(out[r] + (first + j) * LANES, sums[r][j]);
+}
+
+// `panels` for sixteen registers: up to three rows with whole panels at a time, more with half of one.
+template <int R, int P, bool AHEAD>
+void narrow_panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int64_t apart, int pairs, float (*out)[2 * PANEL]) {
+    constexpr int N = R <= 3 ? 4 * P : 2;
+    const bf16 *const next = AHEAD ? ahead : w + NEAR;
+    for (int k = 0; k < pairs; k += NEARBY) {
+        const int some = std::min(NEARBY, pairs - k);
+        float wide[R][2 * NEARBY];
+        for (int r = 0; r < R; r++) widen(x + r * stride + 2 * k, 2 * some, wide[r]);
+        const int64_t at = int64_t(k) * 2 * PANEL;
+        for (int first = 0; first < 4 * P; first += N) strip<R, N, AHEAD || P == 1>(wide, w + at, next + at, apart, some, first, k == 0, out);
+    }
+}
+
 // Products of R rows with P neighbouring panels, which are read once; the lines at `ahead` are asked for meanwhile. With
 // many rows (P = 1) the processor looks too few lines ahead by itself: it is asked for those that come soon.
 template <int R, int P, bool AHEAD>
@@ -442,28 +529,19 @@ void panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int
 }
 
 // What 32 registers hold: 24 sums, the weights they are made from, and a pair of inputs.
-constexpr int FEW = 6, MOST = 12;
+constexpr int FEW = NARROW ? 1 : 6, MOST = NARROW ? 6 : 12;
 // Small weights come from the last cache: asking for lines early is worth more there than two panels at once (measured).
-constexpr int FEW_OF_SMALL = 2, SMALL = 1 << 20;
+constexpr int FEW_OF_SMALL = NARROW ? 1 : 2, SMALL = 1 << 20;
 using Kernel = void (*)(const bf16 *, int64_t, const bf16 *, const bf16 *, int64_t, int, float (*)[2 * PANEL]);
+template <int R, int P, bool AHEAD> constexpr Kernel kernel_of() {
+    if constexpr (NARROW) return narrow_panels<R, P, AHEAD>; else return panels<R, P, AHEAD>;
+}
+template <int P, bool AHEAD, int... R> Kernel kernel(int rows, std::integer_sequence<int, R...>) {
+    static constexpr Kernel all[] = {kernel_of<R + 1, P, AHEAD>()...};
+    return all[rows - 1];
+}
 template <int P, bool AHEAD> Kernel kernel(int rows) {
-    switch (rows) {
-        case 1: return panels<1, P, AHEAD>;
-        case 2: return panels<2, P, AHEAD>;
-        case 3: return panels<3, P, AHEAD>;
-        case 4: return panels<4, P, AHEAD>;
-        case 5: return panels<5, P, AHEAD>;
-        case 6: return panels<6, P, AHEAD>;
-    }
-    if constexpr (P == 1) switch (rows) {
-        case 7: return panels<7, P, AHEAD>;
-        case 8: return panels<8, P, AHEAD>;
-        case 9: return panels<9, P, AHEAD>;
-        case 10: return panels<10, P, AHEAD>;
-        case 11: return panels<11, P, AHEAD>;
-        case 12: return panels<12, P, AHEAD>;
-    }
-    return nullptr;
+    return kernel<P, AHEAD>(rows, std::make_integer_sequence<int, P == 2 ? FEW : MOST>());
 }
 
 // `write(row, column, sums, columns)` gets the products of x [rows][in] with each panel, or two of them.
@@ -745,12 +823,13 @@ private:
         norm_rows(layer.mlp_norm);
         const Linear &l = layer.gate_up;  // each panel: 16 outputs of the gate, the same 16 of the other half
         products(team, l, normed, count, [&](int i, int column, const float *sums, int columns) {
-            for (int j = 0; j < columns; j += PANEL) {
-                vf gate = load<vf>(sums + j), up = load<vf>(sums + j + LANES);
-                if (l.bias) { gate += load<vf>(l.bias + column + j); up += load<vf>(l.bias + column + j + LANES); }
-                const vf kept = gate < -87.f ? splat(-87.f) : gate;
-                store(inner + int64_t(i) * m->intermediate + (column + j) / 2, narrow(gate / (1.f + exponential(-kept)) * up));
-            }
+            for (int j = 0; j < columns; j += PANEL)
+                for (int k = j; k < j + PANEL / 2; k += LANES) {
+                    vf gate = load<vf>(sums + k), up = load<vf>(sums + k + PANEL / 2);
+                    if (l.bias) { gate += load<vf>(l.bias + column + k); up += load<vf>(l.bias + column + k + PANEL / 2); }
+                    const vf kept = gate < -87.f ? splat(-87.f) : gate;
+                    store(inner + int64_t(i) * m->intermediate + (column + j) / 2 + k - j, narrow(gate / (1.f + exponential(-kept)) * up));
+                }
         });
         add_products(layer.down, inner);
     }
@@ -806,12 +885,11 @@ private:
         }
     }
 
-    // Eight pairs (a, b), turned by angles of which the cosines and sines are given in pairs: a·c - b·s, b·c + a·s.
+    // Pairs (a, b), turned by angles of which the cosines and sines are given in pairs: a·c - b·s, b·c + a·s.
     static vf turn(vf pairs, vf factors) {
-        const vi evens = {0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14}, odds = evens + 1;
-        const vi neighbours = {1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14};
+        const vi evens = lanes() & ~1, odds = lanes() | 1, neighbours = lanes() ^ 1;
         const vf cosines = shuffled(factors, evens), sines = shuffled(factors, odds), others = shuffled(pairs, neighbours);
-        const vf sign = {-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1};
+        const vf sign = __builtin_convertvector((lanes() & 1) * 2 - 1, vf);
         return pairs * cosines + others * (sines * sign);
     }
 
@@ -950,58 +1028,84 @@ private:
                         case 3: scores<3>(q + g * width, blocks, ahead, used, tile, from, to, state + g * size, weights); break;
                         default: scores<4>(q + g * width, blocks, ahead, used, tile, from, to, state + g * size, weights);
                     }
-                    for (int d = 0; d < width; d += 2 * LANES)
-                        switch (some) {
-                            case 1: values<1>(blocks, ahead, used, d, state + g * size, weights); break;
-                            case 2: values<2>(blocks, ahead, used, d, state + g * size, weights); break;
-                            case 3: values<3>(blocks, ahead, used, d, state + g * size, weights); break;
-                            default: values<4>(blocks, ahead, used, d, state + g * size, weights);
-                        }
+                    switch (some) {
+                        case 1: values<1>(blocks, ahead, used, state + g * size, weights); break;
+                        case 2: values<2>(blocks, ahead, used, state + g * size, weights); break;
+                        case 3: values<3>(blocks, ahead, used, state + g * size, weights); break;
+                        default: values<4>(blocks, ahead, used, state + g * size, weights);
+                    }
                     ahead = nullptr;
                 }
             }
         }
     }
 
-    // Weights e^(score - highest) of a tile for G heads; what was summed before is scaled to the new highest.
-    template <int G>
-    void scores(const bf16 *q, const bf16 *blocks, const bf16 *ahead, int used, int tile, int from, int to, float *state,
-                bf16 (*weights)[TILE]) const {
-        const int width = m->head_dim, size = state_size();
-        const float scale = this->scale();
-        const vi lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-        vf found[G][TILE / BLOCK] = {};
-        for (int d = 0; d < width / 2; d++) {
-            vu keys[TILE / BLOCK];
-            for (int b = 0; b < TILE / BLOCK; b++) {
-                keys[b] = load<vu>(blocks + b * 2 * BLOCK * width + d * 2 * BLOCK);
-                if (ahead) __builtin_prefetch(ahead + b * 2 * BLOCK * width + d * 2 * BLOCK, 0, 2);
+    // Vectors of a tile's scores, and where the pairs of keys of one of them lie for the first two dimensions.
+    static constexpr int VECTORS = TILE / LANES;
+    int64_t keys_of(int v) const { return int64_t(v * LANES / BLOCK) * 2 * BLOCK * m->head_dim + v * LANES % BLOCK * 2; }
+
+    // q · k of a tile for G heads.
+    template <int G> void dot_keys(const bf16 *q, const bf16 *blocks, const bf16 *ahead, vf (&found)[G][VECTORS]) const {
+        for (int d = 0; d < m->head_dim / 2; d++) {
+            vu keys[VECTORS];
+            for (int v = 0; v < VECTORS; v++) {
+                keys[v] = load<vu>(blocks + keys_of(v) + d * 2 * BLOCK);
+                if (ahead) __builtin_prefetch(ahead + keys_of(v) + d * 2 * BLOCK, 0, 2);
             }
             for (int g = 0; g < G; g++) {
-                const uint32_t pair = load<uint32_t>(q + g * width + 2 * d);
-                for (int b = 0; b < TILE / BLOCK; b++) found[g][b] = dot(found[g][b], keys[b], pair);
+                const uint32_t pair = load<uint32_t>(q + g * m->head_dim + 2 * d);
+                for (int v = 0; v < VECTORS; v++) found[g][v] = dot(found[g][v], keys[v], pair);
             }
         }
+    }
+
+    // The same for sixteen registers; of a tile's blocks only those that are used, perhaps one more.
+    template <int G> void narrow_dot_keys(const bf16 *q, const bf16 *blocks, const bf16 *ahead, int used, vf (&found)[G][VECTORS]) const {
+        constexpr int N = G <= 2 ? 4 : 2;
+        const int width = m->head_dim;
+        thread_local std::vector<float> wide;
+        if (wide.size() < size_t(G * width)) wide.resize(G * width);
+        widen(q, G * width, wide.data());
+        const float *x = wide.data();
+        for (int first = 0; first < used; first += N) {
+            vf sums[G][N] = {};
+            for (int d = 0; d < width / 2; d++) {
+                if (ahead) for (int j = 0; j < N; j += 2) __builtin_prefetch(ahead + keys_of(first + j) + d * 2 * BLOCK, 0, 2);
+                dots<G, N>(sums, blocks + d * 2 * BLOCK, [&](int j) { return keys_of(first + j); }, [&](int g) { return x + g * width + 2 * d; });
+            }
+            for (int g = 0; g < G; g++) for (int j = 0; j < N; j++) found[g][first + j] = sums[g][j];
+        }
+    }
+
+    // Weights e^(score - highest) of a tile for G heads; what was summed before is scaled to the new highest.
+    template <int G>
+    void scores(const bf16 *q, const bf16 *blocks, const bf16 *ahead, int blocks_used, int tile, int from, int to, float *state,
+                bf16 (*weights)[TILE]) const {
+        const int width = m->head_dim, size = state_size(), used = blocks_used * (BLOCK / LANES);
+        const float scale = this->scale();
+        vf found[G][VECTORS] = {};
+        if constexpr (NARROW) narrow_dot_keys<G>(q, blocks, ahead, used, found);
+        else dot_keys<G>(q, blocks, ahead, found);
         const bool whole = from <= tile && tile + TILE <= to;
-        for (int b = 0; b < TILE / BLOCK; b++) {
-            const vi at = lanes + (tile + b * BLOCK);
+        for (int v = 0; v < VECTORS; v++) {
+            const vi at = lanes() + (tile + v * LANES);
             for (int g = 0; g < G; g++) {
-                vf s = found[g][b] * scale;
+                vf s = found[g][v] * scale;
                 if (!whole) { s = at < from ? splat(NEVER) : s; s = at >= to ? splat(NEVER) : s; }
-                found[g][b] = s;
+                found[g][v] = s;
             }
         }
         for (int g = 0; g < G; g++) {
             float *sum_so_far = state + g * size;
             vf top = found[g][0];
-            for (int b = 1; b < used; b++) top = top > found[g][b] ? top : found[g][b];
+            for (int v = 1; v < used; v++) top = top > found[g][v] ? top : found[g][v];
             const float before = sum_so_far[width], high = std::max(before, highest(top));
             const float factor = before == NEVER ? 0.f : exponential(before - high);
             vf sum{};
-            for (int b = 0; b < used; b++) {
-                const vf w = exponential(found[g][b] - high);
+            for (int v = 0; v < used; v++) {
+                const vf w = exponential(found[g][v] - high);
                 sum += w;
-                store(weights[g] + b * BLOCK, narrow(w));
+                store(weights[g] + v * LANES, narrow(w));
             }
             sum_so_far[width] = high;
             sum_so_far[width + 1] = sum_so_far[width + 1] * factor + total(sum);
@@ -1009,26 +1113,39 @@ private:
         }
     }
 
-    // Adds the weighed values of a tile, dimensions d … d+31, for G heads.
+    // Adds the weighed values of a tile for G heads.
     template <int G>
-    void values(const bf16 *blocks, const bf16 *ahead, int used, int d, float *state, const bf16 (*weights)[TILE]) const {
+    void values(const bf16 *blocks, const bf16 *ahead, int used, float *state, const bf16 (*weights)[TILE]) const {
+        constexpr int N = NARROW && G <= 2 ? 4 : 2;
+        float wide[NARROW ? G : 1][TILE];
+        if (NARROW) for (int g = 0; g < G; g++) widen(weights[g], used * BLOCK, wide[g]);
+        for (int d = 0; d < m->head_dim; d += N * LANES) add_values<G, N>(blocks, ahead, used, d, state, weights, wide);
+    }
+
+    // N vectors of dimensions from d on.
+    template <int G, int N, class Wide>
+    void add_values(const bf16 *blocks, const bf16 *ahead, int used, int d, float *state, const bf16 (*weights)[TILE], const Wide &wide) const {
         const int width = m->head_dim, size = state_size();
-        vf sums[G][2];
-        for (int g = 0; g < G; g++) for (int j = 0; j < 2; j++) sums[g][j] = load<vf>(state + g * size + d + j * LANES);
+        vf sums[G][N];
+        for (int g = 0; g < G; g++) for (int j = 0; j < N; j++) sums[g][j] = load<vf>(state + g * size + d + j * LANES);
         for (int b = 0; b < used; b++) {
             const int64_t begin = int64_t(b) * 2 * BLOCK * width + BLOCK * width + 2 * d;
             for (int pair = 0; pair < BLOCK / 2; pair++) {
                 const int64_t at = begin + pair * 2 * width;
-                const vu one = load<vu>(blocks + at), two = load<vu>(blocks + at + 2 * LANES);
-                if (ahead) { __builtin_prefetch(ahead + at, 0, 2); __builtin_prefetch(ahead + at + 2 * LANES, 0, 2); }
-                for (int g = 0; g < G; g++) {
-                    const uint32_t w = load<uint32_t>(weights[g] + b * BLOCK + 2 * pair);
-                    sums[g][0] = dot(sums[g][0], one, w);
-                    sums[g][1] = dot(sums[g][1], two, w);
+                if (ahead) for (int j = 0; j < N; j += 32 / (2 * LANES)) __builtin_prefetch(ahead + at + j * 2 * LANES, 0, 2);
+                if constexpr (NARROW) {
+                    dots<G, N>(sums, blocks + at, [](int j) { return j * 2 * LANES; }, [&](int g) { return wide[g] + b * BLOCK + 2 * pair; });
+                } else {
+                    vu part[N];
+                    for (int j = 0; j < N; j++) part[j] = load<vu>(blocks + at + j * 2 * LANES);
+                    for (int g = 0; g < G; g++) {
+                        const uint32_t w = load<uint32_t>(weights[g] + b * BLOCK + 2 * pair);
+                        for (int j = 0; j < N; j++) sums[g][j] = dot(sums[g][j], part[j], w);
+                    }
                 }
             }
         }
-        for (int g = 0; g < G; g++) for (int j = 0; j < 2; j++) store(state + g * size + d + j * LANES, sums[g][j]);
+        for (int g = 0; g < G; g++) for (int j = 0; j < N; j++) store(state + g * size + d + j * LANES, sums[g][j]);
     }
 
     Team team;
@@ -1063,7 +1180,7 @@ void ks_pack(const bf16 *w, int64_t out, int64_t in, bf16 *to, int gated) {
     for (int64_t panel = 0; panel * PANEL < out; panel++)
         for (int64_t k = 0; k < in; k += 2)
             for (int64_t j = 0; j < PANEL; j++, to += 2) {
-                const int64_t row = gated ? panel * LANES + j % LANES + j / LANES * (out / 2) : panel * PANEL + j;
+                const int64_t row = gated ? panel * (PANEL / 2) + j % (PANEL / 2) + j / (PANEL / 2) * (out / 2) : panel * PANEL + j;
                 to[0] = row < out ? w[row * in + k] : 0;
                 to[1] = row < out ? w[row * in + k + 1] : 0;
             }

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 import torch
-from support import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
+from support import GREEDY, SAMPLED, answer, chat_ids, load, made_up_profile, tiny_model
 from torch import Tensor
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
 from engine.build import LoadedModel
+from engine.config import EngineConfig
 from engine.draft.base import Plan
 from engine.errors import ConfigError
 from engine.model.attention import Segment
@@ -56,11 +57,11 @@ def kernels() -> Library:
     return found
 
 
-@pytest.fixture(scope="module")
-def portable(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """The kernels as a CPU without bf16 instructions gets them."""
+@pytest.fixture(scope="module", params=["-mno-avx512bf16", "-mno-avx512f"])
+def portable(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """The kernels as a CPU without bf16 instructions gets them, and one without AVX-512."""
     path = tmp_path_factory.mktemp("native") / "kernels.so"
-    build(compiler() or [], path, ["-mno-avx512bf16"] if platform.machine() == "x86_64" else [])
+    build(compiler() or [], path, [request.param] if platform.machine() == "x86_64" else [])
     return Library(path)
 
 
@@ -141,6 +142,27 @@ def test_without_bf16_instructions_too(tmp_path: Path, portable: Library, monkey
     rows_of_a_long_context(tmp_path)
     again = run(load(torch.bfloat16, model=tmp_path, kernels="native"), [Segment(0, 0, 100)])
     assert (again - usual).pow(2).mean().sqrt() < 0.02 * usual.std()
+
+
+def test_bfloat16_is_chosen_without_its_instructions_where_the_kernels_widen_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family, changes = SHAPES["llama"]
+    tiny_model(tmp_path / "suits", family, **(WIDE | changes))
+    tiny_model(tmp_path / "does not", family, **(WIDE | changes | {"intermediate_size": 168}))
+    monkeypatch.setattr("engine.build.native_bf16", lambda: False)
+
+    def chosen(name: str, **settings: Any) -> tuple[str, str]:
+        config = EngineConfig(model=str(tmp_path / name), **settings)
+        key = LoadedModel(config, profile=made_up_profile()).key
+        return key.dtype, key.backend
+
+    for avx2, dtype in ((True, "bfloat16"), (False, "float32")):
+        monkeypatch.setattr("torch.cpu._is_avx2_supported", lambda avx2=avx2: avx2)
+        assert chosen("suits")[0] == dtype
+        assert chosen("suits", dtype="bfloat16") == ("bfloat16", "native")
+        assert chosen("suits", kernels="torch")[0] == "float32"
+        assert chosen("does not")[0] == "float32"
 
 
 @torch.inference_mode()
