@@ -474,7 +474,7 @@ int64_t draw(float *row, int32_t n, const Sampling &s, int64_t position, float *
 
 // ---- linear layers
 
-constexpr int NEARBY = 128;  // pairs of inputs whose weights the first cache holds
+constexpr int NEARBY = 32;  // pairs of inputs, 4 KB of weights: both halves of a panel are read while the lines are asked for
 
 // Products of R rows x with vectors first … first + N - 1 of outputs, of a panel and the next one, over some pairs of
 // inputs.

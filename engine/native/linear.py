@@ -13,6 +13,8 @@ from engine.native import library as native
 
 PANEL = 32  # outputs that lie together
 _HUGE = 2 << 20  # bytes of a huge page
+_BLOCK = 64 << 20  # bytes that small weights are cut from
+_LINE = 64  # bytes of a cache line
 
 
 class NativeLinears:
@@ -23,6 +25,16 @@ class NativeLinears:
 
     def __init__(self, library: native.Library, threads: int) -> None:
         self.library, self.team = library, library.team(threads)
+        self._block = torch.empty(0, dtype=torch.bfloat16)
+
+    def room(self, elements: int) -> Tensor:
+        """Uninitialised bf16 [elements]. Weights lie one behind the other: those of a small model are smaller than a
+        huge page each, and a pass would wait for the addresses of thousands of small pages."""
+        size = -(-elements * torch.bfloat16.itemsize // _LINE) * _LINE // torch.bfloat16.itemsize
+        if size > len(self._block):
+            self._block = huge(max(size, _BLOCK // torch.bfloat16.itemsize), torch.bfloat16)
+        taken, self._block = self._block[:elements], self._block[size:]
+        return taken
 
     def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> NativeLinear:
         return NativeLinear(self, weight, bias, gated)
@@ -39,7 +51,7 @@ class NativeLinear:
         weight = weight.contiguous()
         self.made_by = made_by
         out, inputs = weight.shape
-        self._packed = huge(-(-out // PANEL) * PANEL * inputs, torch.bfloat16)
+        self._packed = made_by.room(-(-out // PANEL) * PANEL * inputs)
         self._bias = None if bias is None else bias.float().contiguous()
         if gated and self._bias is not None:
             self._bias = self._bias.view(2, -1, PANEL // 2).transpose(0, 1).reshape(-1)
@@ -68,7 +80,8 @@ def huge(elements: int, dtype: torch.dtype) -> Tensor:
     size = elements * dtype.itemsize
     if size < _HUGE or not hasattr(mmap, "MADV_HUGEPAGE"):
         return torch.empty(elements, dtype=dtype)
-    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages = mmap.mmap(-1, size + _HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with contextlib.suppress(OSError):  # a kernel without them
         pages.madvise(mmap.MADV_HUGEPAGE)
-    return torch.frombuffer(pages, dtype=dtype)
+    address = torch.frombuffer(pages, dtype=torch.uint8).data_ptr()
+    return torch.frombuffer(pages, dtype=dtype, count=elements, offset=-address % _HUGE)

@@ -23,6 +23,17 @@ GREEDY = SamplingParams(max_tokens=64, temperature=0.0)
 SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
 
 
+class TickingClock:
+    """As much later at every look."""
+
+    def __init__(self, tick: float) -> None:
+        self.tick, self.time = tick, 0.0
+
+    def now(self) -> float:
+        self.time += self.tick
+        return self.time
+
+
 class ManualClock:
     """Time that passes when a test says so; counts who looked."""
 

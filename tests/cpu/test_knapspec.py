@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from support import GREEDY, ManualClock, answer, chat_ids, load, made_up_profile
+from support import GREEDY, ManualClock, TickingClock, answer, chat_ids, load, made_up_profile
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
@@ -375,8 +375,9 @@ def test_what_pays_for_one_does_not_have_two_try_again_and_again(
 
 @pytest.mark.parametrize("budget", [0.02, 0.0])
 def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
-    model: LoadedModel, ids: list[tuple[int, ...]], budget: float
+    model: LoadedModel, ids: list[tuple[int, ...]], budget: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(model, "clock", TickingClock(1e-4))  # budgets are time, which a busy machine stretches
     core, policy = core_with(model, EngineConfig(knapspec_budget=budget))
     limits = policy._budget
     limits.busy, limits.searches, limits._barren = 100.0, 9, 5  # seconds in which nothing was found
