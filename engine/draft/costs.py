@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -237,7 +238,7 @@ def _lock_step(drafting: Sequence[tuple[Work, int]]) -> Iterator[tuple[list[Work
 
 
 def _width(rows: float) -> int:
-    return next((i for i, most in enumerate(_WIDTHS) if rows <= most), len(_WIDTHS))
+    return bisect_left(_WIDTHS, rows)
 
 
 @cache

@@ -210,7 +210,7 @@ class Library:
         pooled = seen.sum(axis=0) / max(seen.sum(), 1.0)
         drafted, accepted = expectations(counts, _PRIOR + _POOLED_ROWS * pooled, self._gamma)
         passes = lock_step_passes(drafted, len(contexts))
-        priced = {variants: self._costs.draft_pass(variants, contexts) for variants in drafting}
+        priced = {variants: self._costs.draft_pass(variants, contexts) for variants in set(drafting)}
         prices = np.array([priced[variants] for variants in drafting])
         verify = self._costs.verify_passes(len(contexts) * (1.0 + drafted), contexts)
         overhead = self._costs.overhead(len(contexts), len(contexts) * accepted)

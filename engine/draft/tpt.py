@@ -99,7 +99,9 @@ def expectations(counts: np.ndarray, prior: np.ndarray, gammas: int) -> tuple[np
     p_a = above[:, 0, 1, None, None]
     rates = np.stack([above.sum(axis=2), above[:, :, 1]])  # p_c and p_ca
     sums = np.zeros((*rates.shape, gammas + 1))
-    np.cumsum(rates[..., None] ** np.arange(gammas), axis=-1, out=sums[..., 1:])
+    powers = sums[..., 1:]
+    powers[..., :1], powers[..., 1:] = 1.0, rates[..., None]
+    powers.cumprod(axis=-1, out=powers).cumsum(axis=-1, out=powers)
     return sums[0], p_a * sums[1]
 
 
