@@ -37,6 +37,7 @@ from engine.embedded.corpus.mixture import SKILLS, example, training_examples
 from engine.embedded.export import export
 from engine.embedded.network import Attention, Network, Shape
 from engine.embedded.pointing import LONGEST, Sources, pointing_loss
+from engine.model.linear_onednn import native_bf16
 from engine.seeds import mix64
 
 TOKENIZER_EXAMPLES = 30_000
@@ -108,6 +109,10 @@ class Trainer:
     def compile(self) -> None:
         self.network.compile_sublayers()
         self.loss = torch.compile(weighted_loss, dynamic=True)
+
+    def autocast(self) -> torch.autocast:
+        """bf16 where the device computes it; emulated, it takes many times as long as float32."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type != "cpu" or native_bf16())
 
     # ---- checkpoints
 
@@ -214,7 +219,7 @@ class Trainer:
         into: dict[int, Tensor] = {}
         if drop is None and inputs.shape[1] < LONGEST:
             into = {layer: inputs for layer, _ in POINTING if layer < layers}
-        with torch.autocast(self.device.type, torch.bfloat16):
+        with self.autocast():
             states = self.network.states(inputs, drop, exit_after, into)
             losses = [self.loss(self.network.logits(x[chosen]), targets, weights) for x in states]
             total = losses[0] if len(losses) == 1 else losses[0] + EXIT_WEIGHT * losses[1]
@@ -253,7 +258,7 @@ class Trainer:
         return shares
 
     def _exact(self, batch: Batch, rows: list[Tokens]) -> int:
-        with torch.autocast(self.device.type, torch.bfloat16):
+        with self.autocast():
             (x,) = self.network.states(batch.inputs.to(self.device))
             chosen = self.network.logits(x).argmax(-1).cpu()
         right = chosen.eq(batch.targets) | batch.weights.lt(1.0)
