@@ -361,7 +361,8 @@ def _hardware(device: torch.device) -> str:
         named = " ".join(facts[k] for k in ("model name", "cpu family", "model") if k in facts)
     except (OSError, ValueError):
         named = ""
-    return f"{named or platform.processor() or platform.machine()} {os.cpu_count()} cores"
+    widening = "" if native_bf16() else " without bf16"  # as a virtual machine may hide it
+    return f"{named or platform.processor() or platform.machine()} {os.cpu_count()} cores{widening}"
 
 
 def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) -> tuple[LatencyProfile, str]:

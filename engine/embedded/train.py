@@ -112,7 +112,8 @@ class Trainer:
 
     def autocast(self) -> torch.autocast:
         """bf16 where the device computes it; emulated, it takes many times as long as float32."""
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type != "cpu" or native_bf16())
+        emulated = self.device.type == "cpu" and torch.cpu._is_avx2_supported() and not native_bf16()
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=not emulated)
 
     # ---- checkpoints
 

@@ -17,7 +17,7 @@ def onednn_available() -> bool:
 
 
 def native_bf16() -> bool:
-    """Whether the CPU has bf16 dot products; without them bf16 is emulated and float32 is faster."""
+    """Whether the CPU has bf16 dot products; without them torch emulates bf16, and its float32 is faster."""
     return bool(torch.cpu._is_avx512_bf16_supported())
 
 

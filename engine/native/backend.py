@@ -15,7 +15,7 @@ from engine.native.linear import NativeLinears
 
 def widens_bf16(spec: ModelSpec) -> bool:
     """Whether bf16 weights are the fastest on a CPU without bf16 products: the kernels widen what they read, half the
-    bytes of float32. Measured for AVX2."""
+    bytes of float32. Measured with AVX2 alone."""
     return bool(torch.cpu._is_avx2_supported()) and fits(spec) and library() is not None
 
 

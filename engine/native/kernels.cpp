@@ -105,8 +105,8 @@ template <bool SHIFT> inline vf upper(vu pairs) {
     return (vf)(pairs << 16);
 }
 
-// What `dot` does, in the same order, for R rows and N vectors of pairs each, number j at w + at(j), in so few registers
-// that sums need not leave theirs. `pair(r)` are the two floats of a row.
+// What `dot` does, in the same order, for R rows and N vectors of pairs each, number j at w + at(j), in so few
+// registers that sums need not leave theirs. `pair(r)` are the two floats of a row.
 template <int R, int N, class At, class Pair> inline void dots(vf (&sums)[R][N], const bf16 *w, At at, Pair pair) {
     constexpr bool SHIFT = R * N == 12;
     for (int half = 0; half < 2; half++) {
@@ -474,12 +474,13 @@ int64_t draw(float *row, int32_t n, const Sampling &s, int64_t position, float *
 
 // ---- linear layers
 
-constexpr int NEARBY = 32;  // pairs of inputs, 4 KB of weights: both halves of a panel are read while the lines are asked for
+constexpr int NEARBY = 32;  // pairs of inputs, 4 KB of weights: of lines asked for together, both halves are read soon
 
 // Products of R rows x with vectors first … first + N - 1 of outputs, of a panel and the next one, over some pairs of
 // inputs.
 template <int R, int N, bool FETCH>
-inline void strip(const float (&x)[R][2 * NEARBY], const bf16 *w, const bf16 *next, int64_t apart, int pairs, int first, bool begin, float (*out)[2 * PANEL]) {
+inline void strip(const float (&x)[R][2 * NEARBY], const bf16 *w, const bf16 *next, int64_t apart, int pairs, int first,
+                  bool begin, float (*out)[2 * PANEL]) {
     constexpr int VECTORS = PANEL / LANES;
     const auto at = [&](int j) { return j / VECTORS * apart + (first + j) % VECTORS * 2 * LANES; };
     vf sums[R][N];
@@ -495,15 +496,18 @@ inline void strip(const float (&x)[R][2 * NEARBY], const bf16 *w, const bf16 *ne
 
 // `panels` for sixteen registers: up to three rows with whole panels at a time, more with half of one.
 template <int R, int P, bool AHEAD>
-void narrow_panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int64_t apart, int pairs, float (*out)[2 * PANEL]) {
+void narrow_panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int64_t apart, int pairs,
+                   float (*out)[2 * PANEL]) {
     constexpr int N = R <= 3 ? 4 * P : 2;
+    static_assert(P == 1 || N == 4 * P, "a strip of two panels begins at the first");
     const bf16 *const next = AHEAD ? ahead : w + NEAR;
     for (int k = 0; k < pairs; k += NEARBY) {
         const int some = std::min(NEARBY, pairs - k);
         float wide[R][2 * NEARBY];
         for (int r = 0; r < R; r++) widen(x + r * stride + 2 * k, 2 * some, wide[r]);
         const int64_t at = int64_t(k) * 2 * PANEL;
-        for (int first = 0; first < 4 * P; first += N) strip<R, N, AHEAD || P == 1>(wide, w + at, next + at, apart, some, first, k == 0, out);
+        for (int first = 0; first < 4 * P; first += N)
+            strip<R, N, AHEAD || P == 1>(wide, w + at, next + at, apart, some, first, k == 0, out);
     }
 }
 
@@ -528,7 +532,7 @@ void panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int
     for (int r = 0; r < R; r++) for (int j = 0; j < 2 * P; j++) store(out[r] + j * LANES, sums[r][j]);
 }
 
-// What 32 registers hold: 24 sums, the weights they are made from, and a pair of inputs.
+// What 32 registers hold, or 16: 24 sums or 12, the weights they are made from, and a pair of inputs.
 constexpr int FEW = NARROW ? 1 : 6, MOST = NARROW ? 6 : 12;
 // Small weights come from the last cache: asking for lines early is worth more there than two panels at once (measured).
 constexpr int FEW_OF_SMALL = NARROW ? 1 : 2, SMALL = 1 << 20;
@@ -828,7 +832,8 @@ private:
                     vf gate = load<vf>(sums + k), up = load<vf>(sums + k + PANEL / 2);
                     if (l.bias) { gate += load<vf>(l.bias + column + k); up += load<vf>(l.bias + column + k + PANEL / 2); }
                     const vf kept = gate < -87.f ? splat(-87.f) : gate;
-                    store(inner + int64_t(i) * m->intermediate + (column + j) / 2 + k - j, narrow(gate / (1.f + exponential(-kept)) * up));
+                    bf16 *to = inner + int64_t(i) * m->intermediate + (column + j) / 2 + k - j;
+                    store(to, narrow(gate / (1.f + exponential(-kept)) * up));
                 }
         });
         add_products(layer.down, inner);
@@ -1060,7 +1065,8 @@ private:
     }
 
     // The same for sixteen registers; of a tile's blocks only those that are used, perhaps one more.
-    template <int G> void narrow_dot_keys(const bf16 *q, const bf16 *blocks, const bf16 *ahead, int used, vf (&found)[G][VECTORS]) const {
+    template <int G>
+    void narrow_dot_keys(const bf16 *q, const bf16 *blocks, const bf16 *ahead, int used, vf (&found)[G][VECTORS]) const {
         constexpr int N = G <= 2 ? 4 : 2;
         const int width = m->head_dim;
         thread_local std::vector<float> wide;
@@ -1070,8 +1076,9 @@ private:
         for (int first = 0; first < used; first += N) {
             vf sums[G][N] = {};
             for (int d = 0; d < width / 2; d++) {
-                if (ahead) for (int j = 0; j < N; j += 2) __builtin_prefetch(ahead + keys_of(first + j) + d * 2 * BLOCK, 0, 2);
-                dots<G, N>(sums, blocks + d * 2 * BLOCK, [&](int j) { return keys_of(first + j); }, [&](int g) { return x + g * width + 2 * d; });
+                const auto at = [&](int j) { return keys_of(first + j); };
+                if (ahead) for (int j = 0; j < N; j += 2) __builtin_prefetch(ahead + at(j) + d * 2 * BLOCK, 0, 2);
+                dots<G, N>(sums, blocks + d * 2 * BLOCK, at, [&](int g) { return x + g * width + 2 * d; });
             }
             for (int g = 0; g < G; g++) for (int j = 0; j < N; j++) found[g][first + j] = sums[g][j];
         }
@@ -1124,7 +1131,8 @@ private:
 
     // N vectors of dimensions from d on.
     template <int G, int N, class Wide>
-    void add_values(const bf16 *blocks, const bf16 *ahead, int used, int d, float *state, const bf16 (*weights)[TILE], const Wide &wide) const {
+    void add_values(const bf16 *blocks, const bf16 *ahead, int used, int d, float *state, const bf16 (*weights)[TILE],
+                    const Wide &wide) const {
         const int width = m->head_dim, size = state_size();
         vf sums[G][N];
         for (int g = 0; g < G; g++) for (int j = 0; j < N; j++) sums[g][j] = load<vf>(state + g * size + d + j * LANES);
@@ -1134,7 +1142,8 @@ private:
                 const int64_t at = begin + pair * 2 * width;
                 if (ahead) for (int j = 0; j < N; j += 32 / (2 * LANES)) __builtin_prefetch(ahead + at + j * 2 * LANES, 0, 2);
                 if constexpr (NARROW) {
-                    dots<G, N>(sums, blocks + at, [](int j) { return j * 2 * LANES; }, [&](int g) { return wide[g] + b * BLOCK + 2 * pair; });
+                    const auto vector = [](int j) { return j * 2 * LANES; };
+                    dots<G, N>(sums, blocks + at, vector, [&](int g) { return wide[g] + b * BLOCK + 2 * pair; });
                 } else {
                     vu part[N];
                     for (int j = 0; j < N; j++) part[j] = load<vu>(blocks + at + j * 2 * LANES);

@@ -14,6 +14,7 @@ from engine.native import library as native
 PANEL = 32  # outputs that lie together
 _HUGE = 2 << 20  # bytes of a huge page
 _BLOCK = 64 << 20  # bytes that small weights are cut from
+_LARGE = 8 << 20  # bytes of a weight that gets pages of its own
 _LINE = 64  # bytes of a cache line
 
 
@@ -30,9 +31,11 @@ class NativeLinears:
     def room(self, elements: int) -> Tensor:
         """Uninitialised bf16 [elements]. Weights lie one behind the other: those of a small model are smaller than a
         huge page each, and a pass would wait for the addresses of thousands of small pages."""
+        if elements * torch.bfloat16.itemsize >= _LARGE:
+            return huge(elements, torch.bfloat16)
         size = -(-elements * torch.bfloat16.itemsize // _LINE) * _LINE // torch.bfloat16.itemsize
         if size > len(self._block):
-            self._block = huge(max(size, _BLOCK // torch.bfloat16.itemsize), torch.bfloat16)
+            self._block = huge(_BLOCK // torch.bfloat16.itemsize, torch.bfloat16)
         taken, self._block = self._block[:elements], self._block[size:]
         return taken
 

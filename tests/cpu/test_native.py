@@ -59,7 +59,7 @@ def kernels() -> Library:
 
 @pytest.fixture(scope="module", params=["-mno-avx512bf16", "-mno-avx512f", "-mno-avx2"])
 def portable(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """The kernels as a CPU without bf16 instructions gets them, one without AVX-512, one without AVX."""
+    """The kernels as a CPU without bf16 instructions gets them, one without AVX-512, one without AVX2."""
     path = tmp_path_factory.mktemp("native") / "kernels.so"
     build(compiler() or [], path, [request.param] if platform.machine() == "x86_64" else [])
     return Library(path)
@@ -120,6 +120,8 @@ def rows_of_a_long_context(directory: Path) -> None:
             model.attention.cache.copy(0, slab, first)
         alone = torch.cat([run(model, [Segment(0, first + i, 1)]) for i in range(40)])
         assert torch.equal(run(model, [Segment(1, first, 40)]), alone)
+        for rows in (2, 3):
+            assert torch.equal(run(model, [Segment(1, first, rows)]), alone[:rows])
         run(model, [Segment(2, 0, 9)])
         mixed = [run(model, [Segment(2, 9 + i, 5), Segment(3, first + i, 8)])[5:] for i in range(0, 40, 8)]
         assert torch.equal(torch.cat(mixed), alone)
@@ -133,9 +135,12 @@ def test_a_row_is_the_same_to_the_last_bit_in_any_pass(directory: Path) -> None:
     rows_of_a_long_context(directory)
 
 
+@pytest.mark.parametrize("shape", ["qwen3 windows", "llama one kv head"])
 @torch.inference_mode()
-def test_without_bf16_instructions_too(tmp_path: Path, portable: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    family, changes = SHAPES["qwen3 windows"]
+def test_without_bf16_instructions_too(
+    shape: str, tmp_path: Path, portable: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family, changes = SHAPES[shape]
     tiny_model(tmp_path, family, seed=3, **(WIDE | changes))
     usual = run(load(torch.bfloat16, model=tmp_path, kernels="native"), [Segment(0, 0, 100)])
     monkeypatch.setattr("engine.native.backend.library", lambda: portable)

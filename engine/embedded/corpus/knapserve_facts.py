@@ -505,7 +505,7 @@ RUNNING = (
     ),
     Fact(
         "dtype",
-        "Set --dtype to auto, bfloat16, float16 or float32. On a CPU, auto takes bfloat16 where that is native, else "
+        "Set --dtype to auto, bfloat16, float16 or float32. On a CPU, auto takes bfloat16 where that is fast, else "
         "float32.",
         pool(
             """Which dtypes are supported? / Which flag sets the dtype? / What is the default dtype? /
