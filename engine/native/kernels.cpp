@@ -114,20 +114,11 @@ template <int R, int N, class At, class Pair> inline void dots(vf (&sums)[R][N],
             const vu pairs = load<vu>(w + at(j));
             return half ? upper<SHIFT>(pairs) : (vf)(pairs << 16);
         };
-        if constexpr (N > 2) {
-            vf x[R];
-            for (int r = 0; r < R; r++) x[r] = splat(pair(r)[half]);
-            for (int j = 0; j < N; j++) {
-                const vf one = part(j);
-                for (int r = 0; r < R; r++) sums[r][j] += one * x[r];
-            }
-        } else {
-            vf parts[N];
-            for (int j = 0; j < N; j++) parts[j] = part(j);
-            for (int r = 0; r < R; r++) {
-                const vf x = splat(pair(r)[half]);
-                for (int j = 0; j < N; j++) sums[r][j] += parts[j] * x;
-            }
+        vf parts[N];
+        for (int j = 0; j < N; j++) parts[j] = part(j);
+        for (int r = 0; r < R; r++) {
+            const vf x = splat(pair(r)[half]);
+            for (int j = 0; j < N; j++) sums[r][j] += parts[j] * x;
         }
         asm volatile("" ::: "memory");  // or the compiler loads the other half early, and spills
     }
@@ -494,11 +485,11 @@ inline void strip(const float (&x)[R][2 * NEARBY], const bf16 *w, const bf16 *ne
     for (int r = 0; r < R; r++) for (int j = 0; j < N; j++) store(out[r] + (first + j) * LANES, sums[r][j]);
 }
 
-// `panels` for sixteen registers: up to three rows with whole panels at a time, more with half of one.
+// `panels` for sixteen registers: up to two rows with whole panels at a time, more with half of one.
 template <int R, int P, bool AHEAD>
 void narrow_panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int64_t apart, int pairs,
                    float (*out)[2 * PANEL]) {
-    constexpr int N = R <= 3 ? 4 * P : 2;
+    constexpr int N = R <= 2 ? 4 * P : 2;
     static_assert(P == 1 || N == 4 * P, "a strip of two panels begins at the first");
     const bf16 *const next = AHEAD ? ahead : w + NEAR;
     for (int k = 0; k < pairs; k += NEARBY) {
