@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from engine.embedded.copying import Strengths, write_copying
 
-_SHORT = 512  # tokens
+_SHORT = 2048  # tokens
 
 # The induction circuit that a network begins with.
 _CONSTANT = 0.3  # in dimension 0 of every embedding, beside 0.02 of the others
@@ -223,8 +223,8 @@ class Network(nn.Module):
 def short_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Causal attention of q [rows, length, heads, width] over k, v [rows, length, kv_heads, width], like q.
 
-    Plain matrix products, the heads of a group folded into one: on a CPU the backward pass of the fused kernel takes
-    three times as long at the lengths of most examples (measured).
+    Plain matrix products, the heads of a group folded into one: on a CPU the fused kernel takes four times as long
+    after 150 tokens, forward and back, 2.3 times after 680, 1.4 times after 2,000.
     """
     rows, length, heads, width = q.shape
     kv_heads, group = k.shape[2], heads // k.shape[2]

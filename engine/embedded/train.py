@@ -35,6 +35,7 @@ from engine.embedded.bpe import train_tokenizer
 from engine.embedded.conversation import Tokens, segments, tokenize
 from engine.embedded.corpus.mixture import SKILLS, example, training_examples
 from engine.embedded.export import export
+from engine.embedded.muon import Muon
 from engine.embedded.network import Attention, Network, Shape
 from engine.embedded.pointing import LONGEST, Sources, pointing_loss
 from engine.model.linear_onednn import native_bf16
@@ -90,7 +91,7 @@ class Trainer:
         hidden = [p for n, p in self.network.named_parameters() if p.dim() == 2 and "embedding" not in n]
         rest = [p for n, p in self.network.named_parameters() if p.dim() != 2 or "embedding" in n]
         self.optimizers: list[torch.optim.Optimizer] = [
-            torch.optim.Muon(hidden, lr=settings.rate, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
+            Muon(hidden, settings.rate, precision=torch.float32 if self.emulates_bf16 else torch.bfloat16),
             torch.optim.AdamW(rest, lr=settings.rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
         ]
 
@@ -110,10 +111,13 @@ class Trainer:
         self.network.compile_sublayers()
         self.loss = torch.compile(weighted_loss, dynamic=True)
 
+    @property
+    def emulates_bf16(self) -> bool:
+        """Whether products of bf16 would take many times as long as those of float32."""
+        return self.device.type == "cpu" and torch.cpu._is_avx2_supported() and not native_bf16()
+
     def autocast(self) -> torch.autocast:
-        """bf16 where the device computes it; emulated, it takes many times as long as float32."""
-        emulated = self.device.type == "cpu" and torch.cpu._is_avx2_supported() and not native_bf16()
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=not emulated)
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=not self.emulates_bf16)
 
     # ---- checkpoints
 

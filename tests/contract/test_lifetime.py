@@ -20,7 +20,7 @@ from serving import DTYPE, MODEL, PATIENCE, Process, command, until
 from profiles import store
 
 BODY: dict[str, Any] = {"prompt": "Once upon a time", "stream": True, "ignore_eos": True, "draft_policy": "none"}
-SHUTDOWN = 5  # seconds; several times what the short stream needs, a fraction of what the endless one does
+SHUTDOWN = 2  # seconds; many times what the short stream needs, a fraction of what the endless one does
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_sigterm_finishes_what_it_can_and_ends_the_rest(second: Process) -> None
     """One stream has a few tokens to go, the other thousands: both end with [DONE], one of them after an error."""
     http = second.http
     with (
-        http.stream("POST", TEXT_PATH, json=BODY | {"max_tokens": 2000, "n": 8, "temperature": 1}) as endless,
+        http.stream("POST", TEXT_PATH, json=BODY | {"max_tokens": 8000, "n": 8, "temperature": 1}) as endless,
         http.stream("POST", TEXT_PATH, json=BODY | {"max_tokens": 16}) as short,
     ):
         endless_bytes, short_bytes = endless.iter_raw(), short.iter_raw()

@@ -22,6 +22,7 @@ from engine.embedded.conversation import SPECIAL_TOKENS, segments, tokenize
 from engine.embedded.corpus.base import Example
 from engine.embedded.corpus.mixture import SKILLS, example, training_examples, weights
 from engine.embedded.export import export
+from engine.embedded.muon import Muon, orthogonalised
 from engine.embedded.network import Network, Shape, long_attention, short_attention
 from engine.embedded.train import Settings, Trainer
 
@@ -290,3 +291,39 @@ def test_examples_are_the_seeds() -> None:
 
     assert texts(1) == texts(1)
     assert texts(1) != texts(2)
+
+
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float32])
+def test_muon_moves_matrices_as_torch_does_one_by_one(precision: torch.dtype) -> None:
+    draw = torch.Generator().manual_seed(1)
+    shapes = [(24, 48), (48, 24), (32, 32), (24, 48)]
+    first = [torch.randn(shape, generator=draw) * 0.02 for shape in shapes]
+    ours, theirs = ([torch.nn.Parameter(p.clone()) for p in first] for _ in range(2))
+    untouched = torch.nn.Parameter(torch.ones(4, 4))
+    optimizers = (
+        Muon([*ours, untouched], 1e-2, precision=precision),
+        torch.optim.Muon(theirs, 1e-2, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
+    )
+    for _ in range(4):
+        for a, b in zip(ours, theirs, strict=True):
+            a.grad = torch.randn(a.shape, generator=draw)
+            b.grad = a.grad.clone()
+        for optimizer in optimizers:
+            optimizer.step()
+    for a, b, start in zip(ours, theirs, first, strict=True):
+        moved = (b - start).norm()
+        assert (a - b).norm() < 0.02 * moved
+    assert torch.equal(untouched, torch.ones(4, 4))
+
+
+def test_orthogonalised_matrices_keep_directions_and_have_singular_values_of_about_one() -> None:
+    draw = torch.Generator().manual_seed(2)
+    matrices = torch.randn(3, 40, 24, generator=draw) * torch.tensor([1e-3, 1.0, 1e3])[:, None, None]
+    made = orthogonalised(matrices, torch.float32)
+    for before, after in zip(matrices, made, strict=True):
+        left, _, right = torch.linalg.svd(before, full_matrices=False)
+        turned = left.T @ after @ right.T
+        assert ((turned.diagonal() > 0.6) & (turned.diagonal() < 1.3)).all()
+        assert (turned - torch.diag(turned.diagonal())).abs().max() < 0.02
+    with pytest.raises(ValueError, match="matrices"):
+        Muon([torch.nn.Parameter(torch.ones(3))], 1e-2)
