@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,10 +24,14 @@ _FEWEST_PROMPTS = 4
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--prompts", type=Path, default=EMBEDDED / "prompts.jsonl",
+        "--prompts", type=Path, default=EMBEDDED / "tuning.jsonl",
         help="JSON lines with a prompt each, like those to be served; every other one is kept to check the result",
     )  # fmt: skip
     parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
+    parser.add_argument(
+        "--searches", type=int, default=1, metavar="N",
+        help="search N times, the prompts in another order each, and keep what is fastest on those kept back (1)",
+    )  # fmt: skip
     parser.add_argument("--max-tokens", type=int, default=128, help="of an answer (128)")
     parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write here, not beside the latency profile")
@@ -39,32 +44,41 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         texts = texts[:: max(len(texts) // args.limit, 1)][: args.limit]
     if len(texts) < _FEWEST_PROMPTS:
         raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning takes at least {_FEWEST_PROMPTS}")
+    if args.searches < 1:
+        raise ConfigError(f"--searches {args.searches} leaves nothing to do")
     bare = replace(config, prior="none")
     model = LoadedModel(bare)
     prompts = [encode(model, text) for text in texts]
     sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
-    found = search(model, unhurried(bare), sampling, prompts[0::2])
-    if found is None:
+    tuned, others = prompts[0::2], prompts[1::2]
+    step = max(1, len(tuned) // args.searches)
+    orders = (tuned[step * i :] + tuned[: step * i] for i in range(args.searches))
+    found = [prior for order in orders if (prior := search(model, unhurried(bare), sampling, order))]
+    if not found:
         print("Nothing was worth drafting with here: no plans are saved, and plain decoding stays.")
         print(json.dumps({"plans": 0}))
         return 0
+    contenders = [
+        PolicyContender(name, model.core(bare, own_cache=True), sampling, name=name) for name in ("none", "knapspec")
+    ]
+    with tempfile.TemporaryDirectory() as directory:
+        for number, prior in enumerate(found, 1):
+            path = Path(directory) / f"{number}.json"
+            priors.save(prior, path)
+            core = model.core(replace(config, prior=str(path)), own_cache=True)
+            contenders.append(PolicyContender("knapspec", core, sampling, name=f"with plans {number}"))
+    rows = _compare(contenders, others, model.spec.layers)
+    best = max(range(len(found)), key=lambda i: contenders[2 + i].tally.tokens / contenders[2 + i].tally.seconds)
     path = args.output or model.prior_path(config)
     try:
-        priors.save(found, path)
+        priors.save(found[best], path)
     except OSError as error:
         raise ConfigError(f"cannot save the plans: {error}") from None
-    contenders = [
-        PolicyContender("none", model.core(bare, own_cache=True), sampling),
-        PolicyContender("knapspec", model.core(bare, own_cache=True), sampling),
-        PolicyContender(
-            "knapspec", model.core(replace(config, prior=str(path)), own_cache=True), sampling, name="with these plans"
-        ),
-    ]
-    rows = _compare(contenders, prompts[1::2], model.spec.layers)
-    print(f"{len(found.plans)} plans, found on {len(prompts[0::2])} prompts; on the {len(prompts[1::2])} others:")
+    counts = ", ".join(str(len(prior.plans)) for prior in found)
+    print(f"{counts} plans, found on {len(tuned)} prompts; on the {len(others)} others:")
     print(table(rows))
-    print(f"saved: {path}")
-    print(json.dumps({"plans": len(found.plans), "path": str(path), "rows": rows}))
+    print(f"saved: {f'plans {best + 1} in ' if len(found) > 1 else ''}{path}")
+    print(json.dumps({"plans": len(found[best].plans), "path": str(path), "rows": rows}))
     return 0
 
 

@@ -25,6 +25,7 @@ from engine.seeds import mix64
 from engine.types import SamplingParams
 
 EVALUATION_SEED = 0xE7A1
+TUNING_SEED = 0x7E57
 MAX_TOKENS = 320
 STREAMS = 16
 BENCH_SKILLS = (
@@ -51,12 +52,12 @@ class Score:
         return self.right / self.count
 
 
-def held_out(name: str, count: int) -> list[Example]:
-    """The first `count` different prompts of the evaluation of a skill."""
+def held_out(name: str, count: int, seed: int = EVALUATION_SEED) -> list[Example]:
+    """The first `count` different held-out prompts of a skill that `seed` makes."""
     found: dict[str, Example] = {}
     index = 0
     while len(found) < count and index < 20 * count:
-        made = example(name, mix64(EVALUATION_SEED ^ index), "held_out")
+        made = example(name, mix64(seed ^ index), "held_out")
         found.setdefault(prompt_text(made), made)
         index += 1
     return list(found.values())
@@ -101,11 +102,14 @@ def evaluate(directory: Path, names: Sequence[str], count: int, alpha_count: int
     return scores
 
 
-def bench_prompts(names: Sequence[str], count: int) -> list[dict[str, str]]:
-    """Held-out prompts for `knapserve bench`: `count` of each skill that asks in a single message."""
+def sample_prompts(names: Sequence[str], count: int, seed: int = EVALUATION_SEED) -> list[dict[str, str]]:
+    """Held-out prompts for `knapserve bench` and, of another seed, `tune`: `count` of each skill that asks in a single
+    message. None of another seed is among the evaluation's."""
     lines: list[dict[str, str]] = []
     for name in names:
-        single = [e for e in held_out(name, 4 * count) if len(e.prompt) == 1 and not e.tools]
+        others = {prompt_text(e) for e in held_out(name, 8 * count)} if seed != EVALUATION_SEED else set()
+        made = [e for e in held_out(name, 4 * count, seed) if len(e.prompt) == 1 and not e.tools]
+        single = [e for e in made if prompt_text(e) not in others]
         lines += [{"domain": name, "prompt": str(e.prompt[0]["content"])} for e in single[:count]]
     return lines
 
@@ -129,10 +133,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (the engine's choice)")
     parser.add_argument("--wrong", type=int, default=0, metavar="N", help="show N wrong answers a skill")
     parser.add_argument("--bench-prompts", type=Path, metavar="FILE", help="write prompts for knapserve bench, and end")
+    parser.add_argument("--tuning-prompts", type=Path, metavar="FILE", help="write others for knapserve tune, and end")
     args = parser.parse_args()
-    if args.bench_prompts:
-        lines = bench_prompts(args.skill or BENCH_SKILLS, args.count)
-        args.bench_prompts.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
+    if path := args.bench_prompts or args.tuning_prompts:
+        seed = EVALUATION_SEED if args.bench_prompts else TUNING_SEED
+        lines = sample_prompts(args.skill or BENCH_SKILLS, args.count, seed)
+        path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
         return
     scores = evaluate(args.model, args.skill or list(SKILLS), args.count, args.alpha, args.threads)
     for name, s in scores.items():

@@ -129,14 +129,15 @@ inline void widen(const bf16 *from, int n, float *to) {
 }
 
 inline float total(vf v) {
-    float s[LANES]; store(s, v);
-    for (int step = LANES / 2; step; step /= 2) for (int i = 0; i < step; i++) s[i] += s[i + step];
-    return s[0];
+    for (int step = LANES / 2; step; step /= 2) v += shuffled(v, lanes() ^ step);
+    return v[0];
 }
 inline float highest(vf v) {
-    float s[LANES]; store(s, v);
-    for (int step = LANES / 2; step; step /= 2) for (int i = 0; i < step; i++) s[i] = std::max(s[i], s[i + step]);
-    return s[0];
+    for (int step = LANES / 2; step; step /= 2) {
+        const vf other = shuffled(v, lanes() ^ step);
+        v = v > other ? v : other;
+    }
+    return v[0];
 }
 
 // Whether any lane of a comparison is true.
@@ -503,7 +504,7 @@ void narrow_panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahe
 }
 
 // Products of R rows with P neighbouring panels, which are read once; the lines at `ahead` are asked for meanwhile. With
-// many rows (P = 1) the processor looks too few lines ahead by itself: it is asked for those that come soon.
+// three rows and more the processor looks too few lines ahead by itself: it is asked for those that come soon.
 template <int R, int P, bool AHEAD>
 void panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int64_t apart, int pairs, float (*out)[2 * PANEL]) {
     vf sums[R][2 * P] = {};
@@ -513,7 +514,7 @@ void panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int
         for (int j = 0; j < 2 * P; j++) {
             const int64_t at = (j / 2) * apart + k * 2 * PANEL + (j % 2) * PANEL;
             part[j] = load<vu>(w + at);
-            if (AHEAD || P == 1) __builtin_prefetch(next + at, 0, 2);
+            if (AHEAD || P == 1 || R > 2) __builtin_prefetch(next + at, 0, 2);
         }
         for (int r = 0; r < R; r++) {
             const uint32_t pair = load<uint32_t>(x + r * stride + 2 * k);
@@ -525,8 +526,6 @@ void panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int
 
 // What 32 registers hold, or 16: 24 sums or 12, the weights they are made from, and a pair of inputs.
 constexpr int FEW = NARROW ? 1 : 6, MOST = NARROW ? 6 : 12;
-// Small weights come from the last cache: asking for lines early is worth more there than two panels at once (measured).
-constexpr int FEW_OF_SMALL = NARROW ? 1 : 2, SMALL = 1 << 20;
 using Kernel = void (*)(const bf16 *, int64_t, const bf16 *, const bf16 *, int64_t, int, float (*)[2 * PANEL]);
 template <int R, int P, bool AHEAD> constexpr Kernel kernel_of() {
     if constexpr (NARROW) return narrow_panels<R, P, AHEAD>; else return panels<R, P, AHEAD>;
@@ -543,8 +542,7 @@ template <int P, bool AHEAD> Kernel kernel(int rows) {
 template <class Write> void products(Team &team, const Linear &l, const bf16 *x, int rows, Write write) {
     const int64_t size = int64_t(l.in) * PANEL;
     const int all = (l.out + PANEL - 1) / PANEL;
-    const int few = int64_t(l.out) * l.in <= SMALL ? FEW_OF_SMALL : FEW;
-    const int width = rows <= few ? 2 : 1, units = (all + width - 1) / width;
+    const int width = rows <= FEW ? 2 : 1, units = (all + width - 1) / width;
     const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * team.size))));
     const int blocks = (rows + MOST - 1) / MOST;
     team.each(units, chunk, [&](int first, int last) {
@@ -1003,45 +1001,76 @@ private:
             high = std::max(high, std::min(position + !p->own, (unit.part + 1) * PART));
             for (int g = 0; g < group; g++) clear(states + (size_t(r) * group + g) * size);
         }
+        thread_local std::vector<Query> queries;
+        queries.clear();
+        for (int r = 0; r < unit.count; r++) {
+            const int position = p->positions[active[unit.first + r]];
+            const bf16 *q = heads + (int64_t(unit.first + r) * m->heads + kv * group) * width;
+            for (int g = 0; g < group; g++)
+                queries.push_back({q + g * width, states + (size_t(r) * group + g) * size, begin(position, window), position + !p->own});
+        }
         const bf16 *data = slab(index, active[unit.first]) + kv * cache->head;
         for (int tile = low / TILE * TILE; tile < high; tile += TILE) {
-            // Asked for with the first row: a tile is over before the processor has found out what is read.
+            // Asked for with the first queries: a tile is over before the processor has found out what is read.
             const bf16 *ahead = tile + TILE < high ? data + int64_t(tile + TILE) * 2 * width : next;
-            for (int r = 0; r < unit.count; r++) {
-                const int row = active[unit.first + r], position = p->positions[row];
-                const int from = begin(position, window), to = position + !p->own;
-                if (from >= to || from >= tile + TILE || to <= tile) continue;
-                const bf16 *q = heads + (int64_t(unit.first + r) * m->heads + kv * group) * width;
-                float *state = states + size_t(r) * group * size;
-                const bf16 *blocks = data + int64_t(tile / BLOCK) * 2 * BLOCK * width;
-                const int used = (std::min(to, tile + TILE) - tile + BLOCK - 1) / BLOCK;
-                for (int g = 0; g < group; g += 4) {
-                    const int some = std::min(4, group - g);
-                    alignas(64) bf16 weights[4][TILE];
-                    switch (some) {
-                        case 1: scores<1>(q + g * width, blocks, ahead, used, tile, from, to, state + g * size, weights); break;
-                        case 2: scores<2>(q + g * width, blocks, ahead, used, tile, from, to, state + g * size, weights); break;
-                        case 3: scores<3>(q + g * width, blocks, ahead, used, tile, from, to, state + g * size, weights); break;
-                        default: scores<4>(q + g * width, blocks, ahead, used, tile, from, to, state + g * size, weights);
-                    }
-                    switch (some) {
-                        case 1: values<1>(blocks, ahead, used, state + g * size, weights); break;
-                        case 2: values<2>(blocks, ahead, used, state + g * size, weights); break;
-                        case 3: values<3>(blocks, ahead, used, state + g * size, weights); break;
-                        default: values<4>(blocks, ahead, used, state + g * size, weights);
-                    }
+            const bf16 *blocks = data + int64_t(tile / BLOCK) * 2 * BLOCK * width;
+            const int n = int(queries.size());
+            for (int i = 0; i < n;) {
+                const int used = queries[i].blocks_of(tile);
+                int alike = 1;
+                while (i + alike < n && queries[i + alike].blocks_of(tile) == used) alike++;
+                for (int parts = used ? (alike + TOGETHER - 1) / TOGETHER : 0, done = 0; parts; parts--) {
+                    const int some = (alike - done) / parts;
+                    look(some, &queries[i + done], blocks, ahead, used, tile);
+                    done += some;
                     ahead = nullptr;
                 }
+                i += alike;
             }
         }
+    }
+
+    // What a row and head asks of the positions that it sees, and where the answer gathers.
+    struct Query {
+        const bf16 *q;
+        float *state;
+        int from, to;
+        // How many of a tile's blocks it has to look at.
+        int blocks_of(int tile) const {
+            if (from >= to || from >= tile + TILE || to <= tile) return 0;
+            return (std::min(to, tile + TILE) - tile + BLOCK - 1) / BLOCK;
+        }
+    };
+
+    // Queries that read a tile together: as many as have room in the registers.
+    static constexpr int TOGETHER = NARROW ? 4 : 6;
+
+    void look(int some, const Query *queries, const bf16 *blocks, const bf16 *ahead, int used, int tile) const {
+        switch (some) {
+            case 1: return look<1>(queries, blocks, ahead, used, tile);
+            case 2: return look<2>(queries, blocks, ahead, used, tile);
+            case 3: return look<3>(queries, blocks, ahead, used, tile);
+            case 4: return look<4>(queries, blocks, ahead, used, tile);
+            case 5: if constexpr (TOGETHER >= 5) return look<5>(queries, blocks, ahead, used, tile); break;
+            case 6: if constexpr (TOGETHER >= 6) return look<6>(queries, blocks, ahead, used, tile); break;
+        }
+    }
+
+    template <int G> void look(const Query *queries, const bf16 *blocks, const bf16 *ahead, int used, int tile) const {
+        alignas(64) bf16 weights[G][TILE];
+        vf found[G][VECTORS] = {};
+        if constexpr (NARROW) narrow_dot_keys<G>(queries, blocks, ahead, used, found);
+        else dot_keys<G>(queries, blocks, ahead, found);
+        for (int g = 0; g < G; g++) weigh(queries[g], found[g], used, tile, weights[g]);
+        values<G>(queries, blocks, ahead, used, weights);
     }
 
     // Vectors of a tile's scores, and where the pairs of keys of one of them lie for the first two dimensions.
     static constexpr int VECTORS = TILE / LANES;
     int64_t keys_of(int v) const { return int64_t(v * LANES / BLOCK) * 2 * BLOCK * m->head_dim + v * LANES % BLOCK * 2; }
 
-    // q · k of a tile for G heads.
-    template <int G> void dot_keys(const bf16 *q, const bf16 *blocks, const bf16 *ahead, vf (&found)[G][VECTORS]) const {
+    // q · k of a tile for G queries.
+    template <int G> void dot_keys(const Query *queries, const bf16 *blocks, const bf16 *ahead, vf (&found)[G][VECTORS]) const {
         for (int d = 0; d < m->head_dim / 2; d++) {
             vu keys[VECTORS];
             for (int v = 0; v < VECTORS; v++) {
@@ -1049,7 +1078,7 @@ private:
                 if (ahead) __builtin_prefetch(ahead + keys_of(v) + d * 2 * BLOCK, 0, 2);
             }
             for (int g = 0; g < G; g++) {
-                const uint32_t pair = load<uint32_t>(q + g * m->head_dim + 2 * d);
+                const uint32_t pair = load<uint32_t>(queries[g].q + 2 * d);
                 for (int v = 0; v < VECTORS; v++) found[g][v] = dot(found[g][v], keys[v], pair);
             }
         }
@@ -1057,14 +1086,14 @@ private:
 
     // The same for sixteen registers; of a tile's blocks only those that are used, perhaps one more.
     template <int G>
-    void narrow_dot_keys(const bf16 *q, const bf16 *blocks, const bf16 *ahead, int used, vf (&found)[G][VECTORS]) const {
+    void narrow_dot_keys(const Query *queries, const bf16 *blocks, const bf16 *ahead, int used, vf (&found)[G][VECTORS]) const {
         constexpr int N = G <= 2 ? 4 : 2;
         const int width = m->head_dim;
         thread_local std::vector<float> wide;
         if (wide.size() < size_t(G * width)) wide.resize(G * width);
-        widen(q, G * width, wide.data());
+        for (int g = 0; g < G; g++) widen(queries[g].q, width, wide.data() + g * width);
         const float *x = wide.data();
-        for (int first = 0; first < used; first += N) {
+        for (int first = 0; first < used * (BLOCK / LANES); first += N) {
             vf sums[G][N] = {};
             for (int d = 0; d < width / 2; d++) {
                 const auto at = [&](int j) { return keys_of(first + j); };
@@ -1075,58 +1104,55 @@ private:
         }
     }
 
-    // Weights e^(score - highest) of a tile for G heads; what was summed before is scaled to the new highest.
-    template <int G>
-    void scores(const bf16 *q, const bf16 *blocks, const bf16 *ahead, int blocks_used, int tile, int from, int to, float *state,
-                bf16 (*weights)[TILE]) const {
-        const int width = m->head_dim, size = state_size(), used = blocks_used * (BLOCK / LANES);
+    // Weights e^(score - highest) of a tile for a query; what was summed before is scaled to the new highest. One copy of
+    // the code, so that the compiler rounds the same way whoever else reads the tile.
+    __attribute__((noinline)) void weigh(const Query &query, vf *found, int blocks_used, int tile, bf16 *weights) const {
+        const int width = m->head_dim, used = blocks_used * (BLOCK / LANES);
         const float scale = this->scale();
-        vf found[G][VECTORS] = {};
-        if constexpr (NARROW) narrow_dot_keys<G>(q, blocks, ahead, used, found);
-        else dot_keys<G>(q, blocks, ahead, found);
-        const bool whole = from <= tile && tile + TILE <= to;
-        for (int v = 0; v < VECTORS; v++) {
-            const vi at = lanes() + (tile + v * LANES);
-            for (int g = 0; g < G; g++) {
-                vf s = found[g][v] * scale;
-                if (!whole) { s = at < from ? splat(NEVER) : s; s = at >= to ? splat(NEVER) : s; }
-                found[g][v] = s;
+        const bool whole = query.from <= tile && tile + TILE <= query.to;
+        vf top = splat(NEVER);
+        for (int v = 0; v < used; v++) {
+            vf s = found[v] * scale;
+            if (!whole) {
+                const vi at = lanes() + (tile + v * LANES);
+                s = at < query.from ? splat(NEVER) : s;
+                s = at >= query.to ? splat(NEVER) : s;
             }
+            found[v] = s;
+            top = top > s ? top : s;
         }
-        for (int g = 0; g < G; g++) {
-            float *sum_so_far = state + g * size;
-            vf top = found[g][0];
-            for (int v = 1; v < used; v++) top = top > found[g][v] ? top : found[g][v];
-            const float before = sum_so_far[width], high = std::max(before, highest(top));
-            const float factor = before == NEVER ? 0.f : exponential(before - high);
-            vf sum{};
-            for (int v = 0; v < used; v++) {
-                const vf w = exponential(found[g][v] - high);
-                sum += w;
-                store(weights[g] + v * LANES, narrow(w));
-            }
-            sum_so_far[width] = high;
-            sum_so_far[width + 1] = sum_so_far[width + 1] * factor + total(sum);
-            if (factor != 1.f) for (int d = 0; d < width; d += LANES) store(sum_so_far + d, load<vf>(sum_so_far + d) * factor);
+        float *state = query.state;
+        const float before = state[width], high = std::max(before, highest(top));
+        const float factor = before == high ? 1.f : before == NEVER ? 0.f : exponential(before - high);
+        vf sum{};
+        for (int v = 0; v < used; v++) {
+            const vf w = exponential(found[v] - high);
+            sum += w;
+            store(weights + v * LANES, narrow(w));
         }
+        state[width] = high;
+        state[width + 1] = state[width + 1] * factor + total(sum);
+        if (factor != 1.f) for (int d = 0; d < width; d += LANES) store(state + d, load<vf>(state + d) * factor);
     }
 
-    // Adds the weighed values of a tile for G heads.
+    // Adds the weighed values of a tile for G queries.
     template <int G>
-    void values(const bf16 *blocks, const bf16 *ahead, int used, float *state, const bf16 (*weights)[TILE]) const {
-        constexpr int N = NARROW && G <= 2 ? 4 : 2;
+    void values(const Query *queries, const bf16 *blocks, const bf16 *ahead, int used, const bf16 (*weights)[TILE]) const {
+        constexpr int N = NARROW && G > 2 ? 2 : 4;
         float wide[NARROW ? G : 1][TILE];
         if (NARROW) for (int g = 0; g < G; g++) widen(weights[g], used * BLOCK, wide[g]);
-        for (int d = 0; d < m->head_dim; d += N * LANES) add_values<G, N>(blocks, ahead, used, d, state, weights, wide);
+        int d = 0;
+        for (; d + N * LANES <= m->head_dim; d += N * LANES) add_values<G, N>(queries, blocks, ahead, used, d, weights, wide);
+        if constexpr (N > 2) if (d < m->head_dim) add_values<G, 2>(queries, blocks, ahead, used, d, weights, wide);
     }
 
     // N vectors of dimensions from d on.
     template <int G, int N, class Wide>
-    void add_values(const bf16 *blocks, const bf16 *ahead, int used, int d, float *state, const bf16 (*weights)[TILE],
+    void add_values(const Query *queries, const bf16 *blocks, const bf16 *ahead, int used, int d, const bf16 (*weights)[TILE],
                     const Wide &wide) const {
-        const int width = m->head_dim, size = state_size();
+        const int width = m->head_dim;
         vf sums[G][N];
-        for (int g = 0; g < G; g++) for (int j = 0; j < N; j++) sums[g][j] = load<vf>(state + g * size + d + j * LANES);
+        for (int g = 0; g < G; g++) for (int j = 0; j < N; j++) sums[g][j] = load<vf>(queries[g].state + d + j * LANES);
         for (int b = 0; b < used; b++) {
             const int64_t begin = int64_t(b) * 2 * BLOCK * width + BLOCK * width + 2 * d;
             for (int pair = 0; pair < BLOCK / 2; pair++) {
@@ -1145,7 +1171,7 @@ private:
                 }
             }
         }
-        for (int g = 0; g < G; g++) for (int j = 0; j < N; j++) store(state + g * size + d + j * LANES, sums[g][j]);
+        for (int g = 0; g < G; g++) for (int j = 0; j < N; j++) store(queries[g].state + d + j * LANES, sums[g][j]);
     }
 
     Team team;

@@ -90,11 +90,21 @@ def test_profile_refuses_what_cannot_be_measured(flags: list[str], says: str) ->
 
 def test_tune_saves_plans_that_a_bench_begins_with(tmp_path: Path) -> None:
     flags = ("--max-tokens", "24", "--max-model-len", "256", "--profile-dir", str(tmp_path))
-    process = knapserve("tune", "--limit", "6", *flags)
+    process = knapserve("tune", "--limit", "6", "--searches", "0", *flags)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert "--searches" in process.stderr
+    process = knapserve("tune", "--limit", "6", "--searches", "2", *flags)
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout.splitlines()[-1])
     if not result["plans"]:
         pytest.skip("nothing is worth drafting with on this machine now")
+    rows = {row["policy"]: row["tokens_per_second"] for row in result["rows"]}
+    speeds = [speed for name, speed in rows.items() if name.startswith("with plans")]
+    assert rows.keys() >= {"none", "knapspec"}
+    assert (
+        f"saved: {f'plans {speeds.index(max(speeds)) + 1} in ' if len(speeds) > 1 else ''}{result['path']}"
+        in process.stdout
+    )
     assert Path(result["path"]).parent == tmp_path
     bench = ("bench", "decode", "--policies", "knapspec", "--limit", "2", *flags)
     process = knapserve(*bench, "--prior", result["path"])

@@ -76,3 +76,14 @@ def test_counts_begin_where_they_were() -> None:
     assert counts.total == PLANS[1, 1, 0, 0].sum()
     many = AcceptanceCounts.of(1000 * PLANS[1, 0, 0, 1])
     assert many.total == many.memory == pytest.approx(many.counts.sum())
+
+
+def test_the_embedded_plans_are_tuned_on_other_prompts_than_benchmarks_use() -> None:
+    directory = Path(priors.__file__).parent.parent / "embedded"
+    benched, tuned = (
+        {json.loads(line)["prompt"] for line in (directory / name).read_text("utf-8").splitlines()}
+        for name in ("prompts.jsonl", "tuning.jsonl")
+    )
+    assert len(benched) == 400
+    assert len(tuned) == 200
+    assert not benched & tuned
