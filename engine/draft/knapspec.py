@@ -174,8 +174,7 @@ class KnapSpec:
             return self._independent(views, found)
         choice = self._choice(company)
         if choice.plan.gamma == 0 and self._trial_due(regime):
-            self._begin_trial(company, regime)
-            choice = self._choice(company)
+            choice = self._begin_trial(company, regime) or choice
         plan, trust = choice.plan, choice.trust
         if found is not None:
             useful = plan.variants in found.added and self._better(choice)
@@ -207,7 +206,9 @@ class KnapSpec:
     def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]], regime: _Regime) -> Plan | None:
         """What was decided and promised already, where nothing else is due, which is most of the time: a decision with
         all that belongs to it takes ten times as long as finding that it stands."""
-        if others or self._round % _LOOK_UP == 0 or self._recorder or self._searching or regime.trial_end is not None:
+        if others or self._round % _LOOK_UP == 0 or self._searching or regime.trial_end is not None:
+            return None
+        if self._recorder is not None and (self._recorder not in views or self._ready(self._recorder)):
             return None
         promise, requests = self._promise, len(views)
         if promise is None or promise.requests != requests:
@@ -243,9 +244,9 @@ class KnapSpec:
 
     def _owed(self, view: View) -> bool:
         """A long answer is searched for now and then, even if searches have found nothing lately."""
-        long = view.context - self._state(view).searched >= _LONG_ANSWER
-        dear = self._config.knapspec_budget == 0 or not self._budget.affords_small(self.searcher.dearer(view))
-        return long and not dear
+        if self._config.knapspec_budget == 0 or view.context - self._state(view).searched < _LONG_ANSWER:
+            return False
+        return self._budget.affords_small(self.searcher.dearer(view))
 
     def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
         self._budget.busy += round.seconds * len(views) / round.requests
@@ -302,7 +303,7 @@ class KnapSpec:
         state, regime = self._state(view), self._regimes[size(company.size)]
         before = state.decision
         if before is None or self._due(before, regime):
-            if sum(counts.total for counts in state.counts.values()) >= _OWN_ROWS:
+            if _knows(state):
                 state.decision = self._decide(company, before, state.counts)
             else:
                 choice = self._joint_choice(company, ())
@@ -371,16 +372,24 @@ class KnapSpec:
         regime.trial_every = min(2 * regime.trial_every, _TRIAL_EVERY[1])
         return self._config.knapspec_gamma > 0 and len(self.library) > 0
 
-    def _begin_trial(self, company: _Company, regime: _Regime) -> None:
-        """None where drafting promises far less than plain decoding, but for the rarest of trials."""
-        choice = self._best(company)
+    def _begin_trial(self, company: _Company, regime: _Regime) -> Choice | None:
+        """What to try; None where drafting promises far less than plain decoding, but for the rarest of trials."""
+        state = self._state(company.views[0]) if company.size == 1 else None
+        choice = self._best(company, state.counts if state is not None and _knows(state) else None)
         if choice.gain < _WORTH_A_TRIAL and regime.trial_every < _TRIAL_EVERY[1]:
-            return
-        plan = choice.plan
-        self.library.renew(plan.variants, company.size)
-        self._costs.renew_draft(plan.variants, company.size)
+            return None
+        self.library.renew(choice.plan.variants, company.size)
+        self._costs.renew_draft(choice.plan.variants, company.size)
         regime.trial_end = self._round + (_TRIAL_ROUNDS if company.size == 1 else _JOINT_TRIAL_ROUNDS)
         regime.era += 1
+        decision = _Decision(choice, regime.trial_end, self._era + regime.era, trial=True)
+        if state is not None:
+            state.decision = decision
+        else:
+            regime.decision = decision
+        for view in company.views:
+            view.reselected = "changed"
+        return choice
 
     def _plain_due(self, regime: _Regime) -> bool:
         """Now and then plain rounds while drafting: nothing else shows what one row costs now."""
@@ -393,7 +402,10 @@ class KnapSpec:
 
     def _affordable(self, view: View) -> bool:
         plain = self._promise is not None and self._promise.plan.gamma == 0
-        return self._budget.affords(ignorant=not len(self.library), plain=plain, factor=self.searcher.dearer(view))
+        ignorant = not len(self.library)
+        if not self._budget.affords(ignorant=ignorant, plain=plain):
+            return False  # at the least price
+        return self._budget.affords(ignorant=ignorant, plain=plain, factor=self.searcher.dearer(view))
 
     def _next(self, views: Sequence[View]) -> View | None:
         """The request that searches in this round: one at a time."""
@@ -404,8 +416,12 @@ class KnapSpec:
         view = self._recorder
         if view is None or view not in views:
             return None
+        return view if self._ready(view) else None
+
+    def _ready(self, view: View) -> bool:
+        """Whether it has the rows to search, and waited long enough since it did."""
         state = self._state(view)
-        return view if self._round >= state.search_at and self.searcher.enough(state.rows) else None
+        return self._round >= state.search_at and self.searcher.enough(state.rows)
 
     def _search(self, company: _Company) -> _Found | None:
         """Begin a search or go on with it; at the end, the best of what was found joins the library."""
@@ -452,6 +468,11 @@ class KnapSpec:
             del self._replayed[variants]
         self.library.shrink(view.context)
         return added
+
+
+def _knows(state: _State) -> bool:
+    """Whether a request has seen enough to decide by itself."""
+    return sum(counts.total for counts in state.counts.values()) >= _OWN_ROWS
 
 
 def _change(before: Plan, after: Plan) -> str:
