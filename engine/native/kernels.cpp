@@ -742,9 +742,9 @@ private:
         if (p->records) record(p->last);
     }
 
-    // work(r) for every row, shared out if there is enough to do.
-    template <class Work> void each_row(int rows, int width, Work &&work) {
-        const int share = int64_t(rows) * width <= LIGHT ? rows : std::max(1, rows / (8 * team.size));
+    // work(r) for every row, shared out if there is enough to do, `least` neighbours together.
+    template <class Work> void each_row(int rows, int width, Work &&work, int least = 1) {
+        const int share = int64_t(rows) * width <= LIGHT ? rows : std::max(least, rows / (8 * team.size));
         team.each(rows, share, [&](int first, int last) { for (int r = first; r < last; r++) work(r); });
     }
 
@@ -837,7 +837,9 @@ private:
             float *to = qkv + int64_t(i) * l.out + column;
             for (int j = 0; j < n; j++) to[j] = sums[j] + (l.bias ? l.bias[column + j] : 0.f);
         });
-        each_row(count, l.out, [&](int i) { turn_and_keep(index, layer, i); });
+        // Rows of a request write to the same lines of the cache, which threads would take from each other.
+        const bool alone = int(units.size()) == count;
+        each_row(count, l.out, [&](int i) { turn_and_keep(index, layer, i); }, alone ? 1 : BLOCK);
         attend(index, layer.window);
         add_products(layer.output, heads);
     }
