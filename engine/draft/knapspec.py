@@ -308,6 +308,8 @@ class KnapSpec:
             else:
                 choice = self._joint_choice(company, ())
                 until = self._round + self._config.knapspec_redecide
+                if choice.plan.gamma == 0 and regime.decision is not None:
+                    until = regime.decision.until  # what it decodes plainly tells nothing
                 state.decision = _Decision(choice, until, self._era + regime.era)
             if before is not None:
                 view.reselected = _change(before.choice.plan, state.decision.choice.plan)
