@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,42 +43,50 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         texts = texts[:: max(len(texts) // args.limit, 1)][: args.limit]
     if len(texts) < _FEWEST_PROMPTS:
         raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning takes at least {_FEWEST_PROMPTS}")
-    if args.searches < 1:
-        raise ConfigError(f"--searches {args.searches} leaves nothing to do")
+    tuned, others = texts[0::2], texts[1::2]
+    if not 1 <= args.searches <= len(tuned):
+        raise ConfigError(f"--searches {args.searches} is not between 1 and {len(tuned)}, half of the prompts")
     bare = replace(config, prior="none")
     model = LoadedModel(bare)
-    prompts = [encode(model, text) for text in texts]
     sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
-    tuned, others = prompts[0::2], prompts[1::2]
-    step = max(1, len(tuned) // args.searches)
-    orders = (tuned[step * i :] + tuned[: step * i] for i in range(args.searches))
-    found = [prior for order in orders if (prior := search(model, unhurried(bare), sampling, order))]
+    prompts = [encode(model, text) for text in tuned]
+    path = args.output or model.prior_path(config)
+    found: dict[int, Prior] = {}
+    contenders = [
+        PolicyContender(name, model.core(bare, own_cache=True), sampling, name=name) for name in ("none", "knapspec")
+    ]
+    for number in range(1, args.searches + 1):
+        first = len(prompts) * (number - 1) // args.searches
+        prior = search(model, unhurried(bare), sampling, prompts[first:] + prompts[:first])
+        if prior is None:
+            continue
+        _save(prior, path)  # until there is a better one
+        found[number] = prior
+        core = model.core(replace(config, prior=str(path)), own_cache=True)
+        contenders.append(PolicyContender("knapspec", core, sampling, name=f"with plans {number}"))
     if not found:
         print("Nothing was worth drafting with here: no plans are saved, and plain decoding stays.")
         print(json.dumps({"plans": 0}))
         return 0
-    contenders = [
-        PolicyContender(name, model.core(bare, own_cache=True), sampling, name=name) for name in ("none", "knapspec")
-    ]
-    with tempfile.TemporaryDirectory() as directory:
-        for number, prior in enumerate(found, 1):
-            path = Path(directory) / f"{number}.json"
-            priors.save(prior, path)
-            core = model.core(replace(config, prior=str(path)), own_cache=True)
-            contenders.append(PolicyContender("knapspec", core, sampling, name=f"with plans {number}"))
-    rows = _compare(contenders, others, model.spec.layers)
-    best = max(range(len(found)), key=lambda i: contenders[2 + i].tally.tokens / contenders[2 + i].tally.seconds)
-    path = args.output or model.prior_path(config)
-    try:
-        priors.save(found[best], path)
-    except OSError as error:
-        raise ConfigError(f"cannot save the plans: {error}") from None
-    counts = ", ".join(str(len(prior.plans)) for prior in found)
+    rows = _compare(contenders, [encode(model, text) for text in others], model.spec.layers)
+    best = max(contenders[2:], key=lambda c: c.tally.tokens / c.tally.seconds)
+    number, prior = list(found.items())[contenders[2:].index(best)]
+    _save(prior, path)
+    counts = ", ".join(str(len(found[i].plans)) if i in found else "no" for i in range(1, args.searches + 1))
     print(f"{counts} plans, found on {len(tuned)} prompts; on the {len(others)} others:")
     print(table(rows))
-    print(f"saved: {f'plans {best + 1} in ' if len(found) > 1 else ''}{path}")
-    print(json.dumps({"plans": len(found[best].plans), "path": str(path), "rows": rows}))
+    if len(found) > 1:
+        print(f"The fastest of {len(found)} by these prompts is kept, so its speed is likely a little lower on others.")
+    print(f"saved: {path} ({best.name})")
+    print(json.dumps({"plans": len(prior.plans), "saved": best.name, "path": str(path), "rows": rows}))
     return 0
+
+
+def _save(prior: Prior, path: Path) -> None:
+    try:
+        priors.save(prior, path)
+    except OSError as error:
+        raise ConfigError(f"cannot save the plans: {error}") from None
 
 
 def unhurried(config: EngineConfig) -> EngineConfig:

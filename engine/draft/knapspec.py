@@ -377,7 +377,7 @@ class KnapSpec:
     def _begin_trial(self, company: _Company, regime: _Regime) -> Choice | None:
         """What to try; None where drafting promises far less than plain decoding, but for the rarest of trials."""
         state = self._state(company.views[0]) if company.size == 1 else None
-        choice = self._best(company, state.counts if state is not None and _knows(state) else None)
+        choice = self._best(company)  # what a request saw of its own was some time ago
         if choice.gain < _WORTH_A_TRIAL and regime.trial_every < _TRIAL_EVERY[1]:
             return None
         self.library.renew(choice.plan.variants, company.size)

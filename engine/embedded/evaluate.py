@@ -26,6 +26,7 @@ from engine.types import SamplingParams
 
 EVALUATION_SEED = 0xE7A1
 TUNING_SEED = 0x7E57
+_NOT_TUNED_ON = 1000  # prompts of the evaluation, a skill
 MAX_TOKENS = 320
 STREAMS = 16
 BENCH_SKILLS = (
@@ -104,12 +105,15 @@ def evaluate(directory: Path, names: Sequence[str], count: int, alpha_count: int
 
 def sample_prompts(names: Sequence[str], count: int, seed: int = EVALUATION_SEED) -> list[dict[str, str]]:
     """Held-out prompts for `knapserve bench` and, of another seed, `tune`: `count` of each skill that asks in a single
-    message. None of another seed is among the evaluation's."""
+    message. None of another seed is among the first thousand that the evaluation makes. ValueError if there are fewer
+    than `count`."""
     lines: list[dict[str, str]] = []
     for name in names:
-        others = {prompt_text(e) for e in held_out(name, 8 * count)} if seed != EVALUATION_SEED else set()
+        others = {prompt_text(e) for e in held_out(name, _NOT_TUNED_ON)} if seed != EVALUATION_SEED else set()
         made = [e for e in held_out(name, 4 * count, seed) if len(e.prompt) == 1 and not e.tools]
         single = [e for e in made if prompt_text(e) not in others]
+        if len(single) < count:
+            raise ValueError(f"{name} has {len(single)} different prompts of one message, not {count}")
         lines += [{"domain": name, "prompt": str(e.prompt[0]["content"])} for e in single[:count]]
     return lines
 
@@ -132,8 +136,11 @@ def main() -> None:
     parser.add_argument("--alpha", type=int, default=0, metavar="N", help="measure α on N prompts a skill")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (the engine's choice)")
     parser.add_argument("--wrong", type=int, default=0, metavar="N", help="show N wrong answers a skill")
-    parser.add_argument("--bench-prompts", type=Path, metavar="FILE", help="write prompts for knapserve bench, and end")
-    parser.add_argument("--tuning-prompts", type=Path, metavar="FILE", help="write others for knapserve tune, and end")
+    written = parser.add_mutually_exclusive_group()
+    written.add_argument(
+        "--bench-prompts", type=Path, metavar="FILE", help="write prompts for knapserve bench, and end"
+    )
+    written.add_argument("--tuning-prompts", type=Path, metavar="FILE", help="write others for knapserve tune, and end")
     args = parser.parse_args()
     if path := args.bench_prompts or args.tuning_prompts:
         seed = EVALUATION_SEED if args.bench_prompts else TUNING_SEED

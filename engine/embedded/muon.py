@@ -43,7 +43,8 @@ class Muon(torch.optim.Optimizer):
             if not trained:
                 continue
             for p in trained:
-                self.state[p].setdefault("momentum_buffer", torch.zeros_like(p))
+                if "momentum_buffer" not in self.state[p]:
+                    self.state[p]["momentum_buffer"] = torch.zeros_like(p)
             buffers = [self.state[p]["momentum_buffer"] for p in trained]
             gradients = [p.grad for p in trained]
             torch._foreach_lerp_(buffers, gradients, 1 - group["momentum"])
@@ -60,7 +61,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonalised(matrices: Tensor, precision: torch.dtype) -> Tensor:
-    """[n, a, b] -> the same directions with singular values of about one (0.7 to 1.2), each matrix by itself."""
+    """[n, a, b] -> the same directions with singular values of about one (0.7 to 1.15), each matrix by itself."""
     if matrices.shape[1] > matrices.shape[2]:
         return orthogonalised(matrices.transpose(1, 2), precision).transpose(1, 2)
     x: Tensor = (matrices / matrices.norm(dim=(1, 2), keepdim=True).clamp(min=_EPSILON)).to(precision)

@@ -27,6 +27,13 @@
 #include <immintrin.h>
 #endif
 
+// A function whose every call rounds the same way: the compiler fits none of them to its place.
+#ifdef __clang__
+#define ONE_COPY __attribute__((noinline))
+#else
+#define ONE_COPY __attribute__((noinline, noclone))
+#endif
+
 namespace {
 
 using bf16 = uint16_t;
@@ -504,7 +511,8 @@ void narrow_panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahe
 }
 
 // Products of R rows with P neighbouring panels, which are read once; the lines at `ahead` are asked for meanwhile. With
-// three rows and more the processor looks too few lines ahead by itself: it is asked for those that come soon.
+// three rows and more, and with one panel, the processor looks too few lines ahead by itself: it is asked for those
+// that come soon.
 template <int R, int P, bool AHEAD>
 void panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int64_t apart, int pairs, float (*out)[2 * PANEL]) {
     vf sums[R][2 * P] = {};
@@ -542,7 +550,7 @@ template <int P, bool AHEAD> Kernel kernel(int rows) {
 template <class Write> void products(Team &team, const Linear &l, const bf16 *x, int rows, Write write) {
     const int64_t size = int64_t(l.in) * PANEL;
     const int all = (l.out + PANEL - 1) / PANEL;
-    const int width = rows <= FEW ? 2 : 1, units = (all + width - 1) / width;
+    const int width = rows <= FEW && all >= 4 * team.size ? 2 : 1, units = (all + width - 1) / width;
     const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * team.size))));
     const int blocks = (rows + MOST - 1) / MOST;
     team.each(units, chunk, [&](int first, int last) {
@@ -772,6 +780,7 @@ private:
             for (int r = 0; r < n; r++) parts = std::max(parts, p->positions[active[i + r]] / PART + 1);
             i += n;
         }
+        alone = int(units.size()) == count;
         split = parts > 1 && count <= SPLIT_ROWS && int(units.size()) * m->kv_heads < 4 * team.size ? parts : 0;
         if (!split) return;
         std::vector<Unit> whole;
@@ -838,7 +847,6 @@ private:
             for (int j = 0; j < n; j++) to[j] = sums[j] + (l.bias ? l.bias[column + j] : 0.f);
         });
         // Rows of a request write to the same lines of the cache, which threads would take from each other.
-        const bool alone = int(units.size()) == count;
         each_row(count, l.out, [&](int i) { turn_and_keep(index, layer, i); }, alone ? 1 : BLOCK);
         attend(index, layer.window);
         add_products(layer.output, heads);
@@ -961,7 +969,7 @@ private:
     }
 
     // One copy of the code, so that the compiler rounds the same way wherever parts are merged.
-    __attribute__((noinline)) void merge(float *into, const float *part) const {
+    ONE_COPY void merge(float *into, const float *part) const {
         const int width = m->head_dim;
         const float high = std::max(into[width], part[width]);
         if (high == NEVER) return;
@@ -1108,7 +1116,7 @@ private:
 
     // Weights e^(score - highest) of a tile for a query; what was summed before is scaled to the new highest. One copy of
     // the code, so that the compiler rounds the same way whoever else reads the tile.
-    __attribute__((noinline)) void weigh(const Query &query, vf *found, int blocks_used, int tile, bf16 *weights) const {
+    ONE_COPY void weigh(const Query &query, vf *found, int blocks_used, int tile, bf16 *weights) const {
         const int width = m->head_dim, used = blocks_used * (BLOCK / LANES);
         const float scale = this->scale();
         const bool whole = query.from <= tile && tile + TILE <= query.to;
@@ -1184,6 +1192,7 @@ private:
     std::vector<int> active;
     std::vector<Unit> units;
     int count = 0, split = 0;
+    bool alone = false;  // each active row is of another request
     bf16 *normed = nullptr, *heads = nullptr, *inner = nullptr;
     float *qkv = nullptr, *partial = nullptr;
     Buffer<bf16> normed_, heads_, inner_;

@@ -21,6 +21,7 @@ from profiles import store
 
 BODY: dict[str, Any] = {"prompt": "Once upon a time", "stream": True, "ignore_eos": True, "draft_policy": "none"}
 SHUTDOWN = 2  # seconds; many times what the short stream needs, a fraction of what the endless one does
+LONG = ("--max-model-len", "8192", "--shutdown-timeout", str(SHUTDOWN))
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def second(
     measured: tuple[Path, os.stat_result], profile_dir: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Process]:
     log = tmp_path_factory.mktemp("second") / "stderr"
-    process = Process(log, "--profile-dir", str(profile_dir), "--shutdown-timeout", str(SHUTDOWN))
+    process = Process(log, "--profile-dir", str(profile_dir), *LONG)
     yield process
     process.close()
 

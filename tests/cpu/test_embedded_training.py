@@ -312,7 +312,7 @@ def test_muon_moves_matrices_as_torch_does_one_by_one(precision: torch.dtype) ->
             optimizer.step()
     for a, b, start in zip(ours, theirs, first, strict=True):
         moved = (b - start).norm()
-        assert (a - b).norm() < 0.02 * moved
+        assert (a - b).norm() < 0.03 * moved
     assert torch.equal(untouched, torch.ones(4, 4))
 
 

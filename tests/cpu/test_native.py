@@ -37,6 +37,7 @@ SHAPES: dict[str, tuple[type[PreTrainedConfig], dict[str, Any]]] = {
     "mistral blind": (MistralConfig, {"sliding_window": 1, "vocab_size": 1101}),
     "qwen2": (Qwen2Config, {"num_attention_heads": 6}),
     "qwen3": (Qwen3Config, {"head_dim": 128, "num_attention_heads": 10}),
+    "llama wide heads": (LlamaConfig, {"head_dim": 96, "num_attention_heads": 6, "num_key_value_heads": 2}),
     "qwen3 windows": (
         Qwen3Config,
         {
@@ -135,7 +136,7 @@ def test_a_row_is_the_same_to_the_last_bit_in_any_pass(directory: Path) -> None:
     rows_of_a_long_context(directory)
 
 
-@pytest.mark.parametrize("shape", ["qwen3 windows", "llama one kv head"])
+@pytest.mark.parametrize("shape", ["qwen3 windows", "llama one kv head", "llama wide heads"])
 @torch.inference_mode()
 def test_without_bf16_instructions_too(
     shape: str, tmp_path: Path, portable: Library, monkeypatch: pytest.MonkeyPatch
