@@ -2,7 +2,7 @@
 
 Momentum with Nesterov's correction, each matrix then replaced by the nearest one whose singular values are about one
 (five Newton-Schulz steps), at a rate at which updates are as large as AdamW's: as in `torch.optim.Muon`, which takes
-matrix by matrix, a tenth of a training step more, and whose products are bf16 whatever the processor computes.
+matrix by matrix, a twentieth of a training step more, and whose products are bf16 whatever the processor computes.
 """
 
 from __future__ import annotations
