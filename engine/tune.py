@@ -70,7 +70,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         return 0
     rows = _compare(contenders, [encode(model, text) for text in others], model.spec.layers)
     best = max(contenders[2:], key=lambda c: c.tally.tokens / c.tally.seconds)
-    number, prior = list(found.items())[contenders[2:].index(best)]
+    prior = list(found.values())[contenders[2:].index(best)]
     _save(prior, path)
     counts = ", ".join(str(len(found[i].plans)) if i in found else "no" for i in range(1, args.searches + 1))
     print(f"{counts} plans, found on {len(tuned)} prompts; on the {len(others)} others:")

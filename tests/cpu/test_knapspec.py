@@ -306,6 +306,50 @@ def test_marginal_prices(model: LoadedModel) -> None:
             assert beside[i] == alone[i]
 
 
+def test_a_trial_is_decided_once(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core, policy = core_with(model, EngineConfig(), verify_slope=0.5)
+    asked: list[int] = []  # rounds
+    trials: list[tuple[int, int]] = []  # rounds, and how often was asked before they began
+    best, begin = policy.library.best, policy._begin_trial
+
+    def counted(*arguments: Any) -> Choice:
+        asked.append(policy._round)
+        return best(*arguments)
+
+    def begun(company: Any, regime: Any) -> Choice | None:
+        choice = begin(company, regime)
+        if choice is not None:
+            trials.append((policy._round, len(asked)))
+        return choice
+
+    policy.library.best = counted  # type: ignore[method-assign]
+    policy._begin_trial = begun  # type: ignore[method-assign]
+    rounds(core, ids)
+    assert trials
+    assert not any(round in asked[before:] for round, before in trials)
+
+
+def test_what_was_decided_stands_while_rows_are_kept(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    core, policy = core_with(model, EngineConfig(knapspec_budget=1.0))
+    keeping: list[bool] = []  # in rounds that keep rows, whether all was looked at
+    choice, propose = policy._choice, policy.propose
+    looked: list[int] = []
+
+    def proposed(views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
+        kept = policy._recorder is not None and policy._recorder in views
+        plans = propose(views, others)
+        if kept:
+            keeping.append(looked[-1:] == [policy._round])
+        return plans
+
+    policy._choice = lambda company: [looked.append(policy._round), choice(company)][1]  # type: ignore[method-assign]
+    policy.propose = proposed  # type: ignore[method-assign]
+    rounds(core, ids)
+    assert policy.searcher.budget.searches > 1
+    assert len(keeping) > 10
+    assert sum(keeping) < 0.7 * len(keeping)
+
+
 def test_broken_promises_end_drafting(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """Where rounds take far longer than the profile says, and only those that draft, the request falls back."""
     core, _ = core_with(model, EngineConfig())
