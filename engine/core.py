@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.clock import Clock
 from engine.detokenize import Detokenizer
@@ -40,6 +41,14 @@ _LITTLE_SEARCH = 0.15  # of the verify pass: what a round may search and still s
 _MOST_READING = 0.5  # of a round in which prompts are read, for the rest to say what decoding takes
 
 
+class _Company(NamedTuple):
+    """Requests that all decode by one policy, when it was last asked."""
+
+    policy: DraftPolicy
+    requests: list[Request]
+    preemptions: int
+
+
 class EngineCore:
     """Scheduler, runner and policies of one model. Used by one thread at a time."""
 
@@ -62,6 +71,8 @@ class EngineCore:
         self._clock = clock
         self._grammars: Grammars | None = None
         self._undrafted = Plan((1,) * policies.spec.sublayers, 0)
+        self._company: _Company | None = None
+        self._unobserved: defaultdict[str, float] = defaultdict(float)  # seconds of plain rounds, by policy
         self.policy(info.default_policy)
 
     def policy(self, name: str) -> DraftPolicy:
@@ -160,13 +171,17 @@ class EngineCore:
         scheduler = self.scheduler
         counters = (scheduler.prefix_queries, scheduler.prefix_hits, scheduler.preemptions)
         scheduler.admit()
-        search = self._propose()
+        standing = self._stands()
+        search = 0.0 if standing else self._propose()
         plan = scheduler.plan()
         out = self.runner.run(plan)
         requests = {r.id: r for r in scheduler.running}
         reading = {w.request_id: len(w.tokens) for w in plan.work if not requests[w.request_id].decoding}
         events, rounds = scheduler.commit(plan, out)
-        self._observe(plan, out, requests, {r.request_id: r.emitted for r in rounds}, reading)
+        if standing is not None and out.draft_passes == 0:
+            self._unobserved[standing.name] += self._seconds(plan, out)
+        else:
+            self._observe(plan, out, requests, {r.request_id: r.emitted for r in rounds}, reading)
         other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
         if search < _LITTLE_SEARCH * out.verify_seconds and not any(w.record for w in plan.work):
             self.costs.observe(plan, out, other + search)  # else slower than others: caches are cold, rows were kept
@@ -194,6 +209,13 @@ class EngineCore:
         """What the engine looks like when nothing runs."""
         return RoundReport((), (), 0, 0, self.scheduler.blocks.usage, 0, 0, 0.0, 0.0, 0.0, 0.0)
 
+    def _stands(self) -> DraftPolicy | None:
+        """The policy of all requests, where what it proposed last holds on."""
+        company, scheduler = self._company, self.scheduler
+        if company is None or scheduler.running != company.requests or scheduler.preemptions != company.preemptions:
+            return None
+        return company.policy if company.policy.stands() else None
+
     def _propose(self) -> float:
         """Ask the policies of all requests that decode for plans. Returns the seconds that they took."""
         asking: dict[str, list[Request]] = {}
@@ -219,6 +241,9 @@ class EngineCore:
             seconds += self._clock.now() - started
             for request, plan in zip(requests, plans, strict=True):
                 request.plan = plan if request.prediction is None else self._copied(request, request.prediction, plan)
+        running = self.scheduler.running
+        alike = len(asking) == 1 and all(r.decoding and r.prediction is None for r in running)
+        self._company = _Company(running[0].policy, list(running), self.scheduler.preemptions) if alike else None
         return seconds
 
     @staticmethod
@@ -254,13 +279,17 @@ class EngineCore:
                     output.references,
                 )
             )
-        drafted = any(o.drafted for o in out.outputs)
-        accepted = sum(o.accepted for o in out.outputs) if drafted else None
-        overhead = self.costs.overhead(len(plan.work), accepted)
-        seconds = out.draft_seconds + out.verify_seconds + overhead
+        seconds = self._seconds(plan, out)
         decoding = self._decode_seconds(plan, out, seconds, reading)
         for policy, views, outcomes in observed.values():
-            policy.observe(views, RoundOutcome(outcomes, len(plan.work), seconds, decoding))
+            before = self._unobserved.pop(policy.name, 0.0)
+            policy.observe(views, RoundOutcome(outcomes, len(plan.work), seconds, decoding, before))
+
+    def _seconds(self, plan: StepPlan, out: StepOutput) -> float:
+        """What a round took, with what rounds usually take outside the passes."""
+        drafted = any(o.drafted for o in out.outputs)
+        accepted = sum(o.accepted for o in out.outputs) if drafted else None
+        return out.draft_seconds + out.verify_seconds + self.costs.overhead(len(plan.work), accepted)
 
     def _decode_seconds(self, plan: StepPlan, out: StepOutput, seconds: float, reading: dict[str, int]) -> float | None:
         """Of the seconds of a round, those it would have taken without the prompts read in it, as far as that is known:

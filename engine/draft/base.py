@@ -84,6 +84,7 @@ class RoundOutcome:
     requests: int  # of all policies
     seconds: float  # of the whole round
     decode_seconds: float | None  # without what reading prompts added; None where most of the round was that
+    unobserved: float = 0.0  # seconds of plain rounds before it, in which what this policy had proposed stood
 
 
 class CandidatePass(Protocol):
@@ -120,6 +121,11 @@ class DraftPolicy(Protocol):
         """A plan for each of its requests that decode now; `others`: (context, plan) of those with other policies."""
         ...
 
+    def stands(self) -> bool:
+        """Whether what it proposed last is to be done for another round; `propose` is not called then. Asked where the
+        same requests decode as in the round before, and no others. Of such rounds it observes those that draft."""
+        ...
+
     def record(self, view: View, rows_ahead: int) -> int:
         """How many of the rows verified next to keep as references; `rows_ahead` is how many there are at least."""
         ...
@@ -154,6 +160,9 @@ class FixedPlan:
 
     def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
         return [self._plan] * len(views)
+
+    def stands(self) -> bool:
+        return True
 
     def record(self, view: View, rows_ahead: int) -> int:
         return 0

@@ -91,6 +91,13 @@ class _Regime:
         self.trial_end: int | None = None
         self.trial_every = _TRIAL_EVERY[0]
 
+    def passed(self, plan: Plan) -> None:
+        """Count a round with this plan, in which nothing was due."""
+        if plan.gamma:
+            self.drafting_rounds += 1
+        else:
+            self.plain_rounds += 1
+
 
 class _Company:
     """The requests of a round: those that ask, and those of other policies."""
@@ -111,6 +118,14 @@ class _Promise(NamedTuple):
     trust: float  # by which the promise was corrected
     requests: int  # of all policies
     asked: int  # of this one
+
+
+class _Standing(NamedTuple):
+    """A plan that needs no asking again."""
+
+    plan: Plan
+    regime: _Regime
+    until: int  # round
 
 
 class _Found(NamedTuple):
@@ -143,6 +158,7 @@ class KnapSpec:
         self._decision_seconds = 0.0  # that one takes
         self._regimes: defaultdict[int, _Regime] = defaultdict(_Regime)  # by `size` of the company
         self._promise: _Promise | None = None  # of this round
+        self._stands: _Standing | None = None
         self._recorder: View | None = None  # whose rows are kept
         self._searching: View | None = None
         self._replayed: dict[Variants, AcceptanceCounts] = {}  # of plans that are not in the library
@@ -158,13 +174,10 @@ class KnapSpec:
     def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
         self._round += 1
         regime = self._regimes[size(len(views) + len(others))]
-        standing = self._standing(views, others, regime)
+        self._stands = standing = self._standing(views, others, regime)
         if standing is not None:
-            if standing.gamma:
-                regime.drafting_rounds += 1
-            else:
-                regime.plain_rounds += 1
-            return [standing] * len(views)
+            regime.passed(standing.plan)
+            return [standing.plan] * len(views)
         if regime.trial_end is not None and self._round >= regime.trial_end:
             regime.trial_end = None
             regime.era += 1
@@ -203,14 +216,22 @@ class KnapSpec:
         self._promise = None
         return plans
 
-    def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]], regime: _Regime) -> Plan | None:
+    def stands(self) -> bool:
+        standing = self._stands
+        if standing is None or self._round + 1 >= standing.until:
+            return False
+        self._round += 1
+        standing.regime.passed(standing.plan)
+        return True
+
+    def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]], regime: _Regime) -> _Standing | None:
         """What was decided and promised already, where nothing else is due, which is most of the time: a decision with
         all that belongs to it takes ten times as long as finding that it stands."""
-        if others or self._round % _LOOK_UP == 0 or self._searching or regime.trial_end is not None:
+        now, requests, promise = self._round, len(views), self._promise
+        if others or now % _LOOK_UP == 0 or self._searching or regime.trial_end is not None:
             return None
         if self._recorder is not None and (self._recorder not in views or self._ready(self._recorder)):
             return None
-        promise, requests = self._promise, len(views)
         if promise is None or promise.requests != requests:
             return None
         state: _State | None = views[0].state
@@ -219,13 +240,18 @@ class KnapSpec:
         if decision is None or self._due(decision, regime):
             return None
         choice = decision.choice
+        if choice.plan.gamma != promise.plan.gamma or (choice.plan.gamma and choice.plan is not promise.plan):
+            return None
         if choice.plan.gamma == 0:
-            return choice.plan if promise.plan.gamma == 0 and regime.plain_rounds < regime.trial_every else None
-        if choice.plan is not promise.plan or regime.drafting_rounds + 1 >= _PLAIN_EVERY:
+            until = now + regime.trial_every - regime.plain_rounds
+        else:
+            until = now + _PLAIN_EVERY - 1 - regime.drafting_rounds
+            if requests == 1 and (state is None or choice.hopeful):
+                until = min(until, (state and state.try_at) or 0)
+        if now >= until:
             return None
-        if requests == 1 and (state is None or (choice.hopeful and self._round >= (state.try_at or 0))):
-            return None
-        return choice.plan
+        asked = now if self._recorder else min(until, decision.until, now + _LOOK_UP - now % _LOOK_UP)
+        return _Standing(choice.plan, regime, asked)
 
     def record(self, view: View, rows_ahead: int) -> int:
         """Rows are kept from the rounds before a search, of the request that is next: keeping them takes a tenth of a
@@ -249,7 +275,7 @@ class KnapSpec:
         return self._budget.affords_small(self.searcher.dearer(view))
 
     def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
-        self._budget.busy += round.seconds * len(views) / round.requests
+        self._budget.busy += round.seconds * len(views) / round.requests + round.unobserved
         self._compare(round)
         for view, outcome in zip(views, round.outcomes, strict=True):
             if outcome.references is not None:
@@ -291,6 +317,7 @@ class KnapSpec:
         regime.losses.add(seconds - kept / (len(decoded) * (promise.plan.plain_tpt or 1.0)))
         if regime.trial_end is None and regime.losses.beyond(_LOST_DECISIONS * self._decision_seconds):
             regime.era += 1
+            self._stands = None
         self.library.compare(promise.plan.variants, promise.requests, self._round, weight * promised, weight * kept)
 
     # -- choosing among known plans ----------------------------------------------------------------------------------
