@@ -14,8 +14,8 @@ from engine.bench import encode, read_prompts
 from engine.build import EMBEDDED, LoadedModel, progress_bar
 from engine.config import EngineConfig
 from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
+from engine.draft.alike import Variants
 from engine.draft.fixed import exit_variants, uniform_variants
-from engine.draft.library import Variants
 from engine.tune import search, unhurried
 from engine.types import SamplingParams
 

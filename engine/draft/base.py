@@ -106,6 +106,7 @@ class View:
     request_id: str
     sampling: SamplingParams
     candidates: Callable[[Sequence[int]], CandidatePass]  # over verified rows at these positions
+    prompt: Sequence[int] = ()
     context: int = 0  # verified positions
     beside: int = 0  # requests that run or wait beside it, whatever they do
     state: Any = None  # the policy's own

@@ -5,9 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
-
-import numpy as np
 
 from engine.model.spec import ModelSpec
 from engine.step import StepOutput, StepPlan, Work
@@ -32,6 +29,8 @@ class CostModel:
         self.profile = profile
         self._all = (1,) * spec.sublayers
         self._prices: dict[tuple[tuple[int, ...], float, int, int, float], float] = {}
+        self._curves: dict[tuple[int, int, int], list[tuple[int, float]]] = {}
+        self._rows: dict[int, Sequence[int]] = {}
         self.reset()
 
     def reset(self) -> None:
@@ -99,9 +98,13 @@ class CostModel:
     def _corrected(self, factor: float) -> float:
         return min(max(self._speed.factor * factor, _BOUNDS[0]), _BOUNDS[1])
 
-    def overhead(self, requests: int, accepted: Any = None) -> Any:
-        """Seconds of a round outside the passes; `accepted`: draft tokens of all requests, a number or an array, if it
-        drafts."""
+    @property
+    def per_accepted(self) -> float:
+        """Of `overhead`, what each accepted token adds."""
+        return self._per_accepted
+
+    def overhead(self, requests: int, accepted: int | None = None) -> float:
+        """Seconds of a round outside the passes; `accepted`: draft tokens of all requests, if it drafts."""
         kind = 0 if accepted is None else 1
         nearest = _by_nearness(_width(requests))
         seen = (each for k in (kind, 1 - kind) for i in nearest if (each := self._per_request[k][i]) is not None)
@@ -114,16 +117,25 @@ class CostModel:
             rows *= 2
         return rows
 
-    def verify_passes(self, rows: np.ndarray, contexts: Sequence[int]) -> np.ndarray:
-        """`verify_pass` for an array of row counts (expected values, so not whole numbers)."""
-        most = int(np.ceil(rows.max()))
-        knots = sorted({*self.profile.rows, *_WIDTHS, most})
-        knots = knots[: knots.index(most) + 1]
+    def verify_curve(self, most: int, contexts: Sequence[int]) -> tuple[Sequence[int], list[float]]:
+        """Numbers of rows, ascending up to `most`, and `verify_pass` of each; it is linear in between."""
+        knots = self._knots(most)
         factors = [self._corrected(_nearest(self.verify, width, 1.0)) for width in range(_width(most) + 1)]
-        requests = len(contexts)
-        prices = [factors[_width(knot)] * self._price(self._all, knot, contexts, knot / requests) for knot in knots]
-        priced: np.ndarray = np.interp(rows, knots, prices)
-        return priced
+        context, requests = _about(contexts), len(contexts)
+        key = most, requests, context
+        found = self._curves.get(key)
+        if found is None:
+            if len(self._curves) == _MOST_PRICES:
+                self._curves.clear()
+            found = self._curves[key] = [
+                (_width(knot), self._price_anew(self._all, knot, requests, context, knot / requests)) for knot in knots
+            ]
+        return knots, [factors[width] * price for width, price in found]
+
+    def _knots(self, most: int) -> Sequence[int]:
+        if most not in self._rows:
+            self._rows[most] = sorted({*(rows for rows in (*self.profile.rows, *_WIDTHS) if rows < most), most})
+        return self._rows[most]
 
     def _draft_price(self, variants: Sequence[int], contexts: Sequence[int]) -> float:
         """Less than a pass of its own by what passes within a draft save; that is the same for any number of rows."""
@@ -132,9 +144,7 @@ class CostModel:
         return whole - (1.0 - self.profile.drafting) * alone
 
     def _price(self, variants: Sequence[int], rows: float, contexts: Sequence[int], width: float) -> float:
-        mean = sum(contexts) / len(contexts)  # what reading costs is all but linear
-        step = max(_NEAR, 1 << max(int(mean).bit_length() - 6, 0))  # so that prices are found again
-        context = (int(mean) // step * step) + step // 2
+        context = _about(contexts)
         key = tuple(variants), rows, len(contexts), context, width
         found = self._prices.get(key)
         if found is None:
@@ -239,6 +249,14 @@ def _lock_step(drafting: Sequence[tuple[Work, int]]) -> Iterator[tuple[list[Work
 
 def _width(rows: float) -> int:
     return bisect_left(_WIDTHS, rows)
+
+
+def _about(contexts: Sequence[int]) -> int:
+    """The context that all are priced at: what reading costs is all but linear. Rounded, so that prices are found
+    again."""
+    mean = int(sum(contexts) / len(contexts))
+    step = max(_NEAR, 1 << max(mean.bit_length() - 6, 0))
+    return mean // step * step + step // 2
 
 
 @cache

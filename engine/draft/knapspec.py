@@ -18,8 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from engine.draft.alike import Alike, Kin, Variants
 from engine.draft.base import Plan, PolicyContext, RoundOutcome, View, register
-from engine.draft.library import Choice, Library, Variants, size
+from engine.draft.library import Choice, Library, size
 from engine.draft.prior import Prior
 from engine.draft.search import Rows, Search, Searcher
 from engine.draft.tpt import AcceptanceCounts, cells
@@ -31,6 +32,7 @@ _REPLAYED_PLANS = 128  # whose replays are remembered from search to search: ear
 _REPLAYED_MEMORY = 64.0  # so many tested tokens of each
 _GAIN_TO_START = 1.05  # drafting must promise this much over plain decoding to begin,
 _GAIN_TO_STAY = 1.02  # and this much to go on,
+_SURE_GAIN = 1.08  # from which on a new request decides for itself by what those like it saw
 _GAIN_AFTER_LOSS = 1.1  # and this much where it was slower than plain decoding when it promised less
 _OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
 _OWN_MEMORY = 64.0  # tested tokens of its own that a request remembers
@@ -41,6 +43,7 @@ _USEFUL_GAIN = 1.03  # over the plan before, for a search to have been of use: l
 _TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
 _PLAIN_EVERY = 128  # drafting rounds between plain ones, which keep the price of plain decoding known;
 _PLAIN_ROUNDS = 3  # so many of them, for the first is slower than those that follow each other
+_ALIKE_ROUNDS = 128  # for which what requests alike saw is not asked anew
 _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays after all
 _JOINT_WEIGHT = 4.0  # requests that a round of many counts for beside one of a single one: it is one time, seen once
 _ALIKE = 0.5  # least share of a round's requests that drafted, for it to tell what drafting brings
@@ -75,6 +78,9 @@ class _State:
     counts: dict[Variants, AcceptanceCounts] = field(default_factory=dict)  # of rounds alone
     decision: _Decision | None = None  # for rounds alone
     try_at: int | None = None  # round
+    kin: Kin | None = None  # once it decides
+    alike: Alike | None = None
+    alike_until: int = 0  # round
 
 
 class _Regime:
@@ -235,9 +241,9 @@ class KnapSpec:
         if promise is None or promise.requests != requests:
             return None
         state: _State | None = views[0].state
-        # New ones decode as others did.
+        new = requests == 1 and state is None
         decision = regime.decision if requests > 1 or state is None else state.decision
-        if decision is None or self._due(decision, regime):
+        if decision is None or self._due(decision, regime) or (new and decision.choice.gain >= _SURE_GAIN):
             return None
         choice = decision.choice
         if choice.plan.gamma != promise.plan.gamma or (choice.plan.gamma and choice.plan is not promise.plan):
@@ -283,9 +289,10 @@ class KnapSpec:
             if outcome.drafted:
                 variants, accepted = outcome.plan.variants, outcome.accepted
                 found = cells(outcome.confidences, [True] * accepted + [False] * (outcome.tested - accepted))
-                self.library.tested(variants, self._round, found)
+                state = self._state(view)
+                self.library.tested(variants, self._round, found, state.kin, state.alike)
                 if round.requests == 1:
-                    own = self._state(view).counts
+                    own = state.counts
                     if variants not in own:
                         own[variants] = AcceptanceCounts(_OWN_MEMORY)
                     own[variants].add_cells(found)
@@ -330,10 +337,11 @@ class KnapSpec:
         state, regime = self._state(view), self._regimes[size(company.size)]
         before = state.decision
         if before is None or self._due(before, regime):
-            if _knows(state):
+            shared = None if _knows(state) else self._joint_choice(company, ())
+            if shared is None or shared.gain >= _SURE_GAIN:
                 state.decision = self._decide(company, before, state.counts)
             else:
-                choice = self._joint_choice(company, ())
+                choice = shared
                 until = self._round + self._config.knapspec_redecide
                 if choice.plan.gamma == 0 and regime.decision is not None:
                     until = regime.decision.until  # what it decodes plainly tells nothing
@@ -389,9 +397,21 @@ class KnapSpec:
     def _best(self, company: _Company, own: Mapping[Variants, AcceptanceCounts] | None = None) -> Choice:
         """The best plan by what all and (with `own`) one request have seen."""
         started = self._clock.now()
-        choice = self.library.best(company.contexts, company.running, self._round, own)
+        each = company.views if len(self.library) and (own is not None or company.size > 1) else ()
+        alike = [self._alike(view) for view in each]
+        choice = self.library.best(company.contexts, company.running, self._round, own, alike)
         self._decision_seconds += 0.2 * (min(self._clock.now() - started, _SLOW_DECISION) - self._decision_seconds)
         return choice
+
+    def _alike(self, view: View) -> Alike:
+        """What to expect of a request by its prompt."""
+        state = self._state(view)
+        if state.alike is None or self._round >= state.alike_until or not self.library.fresh(state.alike):
+            if state.kin is None or state.kin.slot < 0:
+                state.kin = self.library.begin(view.prompt, view.sampling)
+            state.alike = self.library.like(state.kin)
+            state.alike_until = self._round + _ALIKE_ROUNDS
+        return state.alike
 
     def _trial_due(self, regime: _Regime) -> bool:
         """Whether to draft for a while all the same: whether it pays is only seen by drafting."""

@@ -9,20 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.draft.alike import Alike, Kin, Memory, Variants
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, Objective, expectations, lock_step_passes, stacked
+from engine.draft.objective import Chosen, Prices, Question, choose, objective, smoothed
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
 from engine.draft.trust import Drift, Trust
-
-Variants = tuple[int, ...]
+from engine.native.choice import NativeChooser, NativeMemory
+from engine.native.library import loaded
+from engine.types import SamplingParams
 
 MOST_PLANS = 8
-_SHARED_ROWS = 16.0  # most weight of what other requests saw, in tested tokens
-_PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 0.8]])  # two rows that say little
 _USUAL = 2.0  # plans that kept what they promised, before any was tried
-_POOLED_ROWS = 6.0  # of what plans have in common that each is believed to have, against the luck of the best of many
-_HOPE = np.zeros_like(_PRIOR)  # what is believed of a plan while little is known, to see whether it should be tried
-_HOPE[-1, 1] = 4.0
 _PASS_WORTH = 0.5  # of what a pass's time is worth: products of confidences understate how far drafts reach (measured)
 
 
@@ -54,6 +52,9 @@ class Library:
         self._whole = (1,) * (2 * layers)
         self._plans: dict[Variants, Known] = {}
         self._drift = Drift()
+        native = loaded()
+        self._memory = NativeMemory(native) if native else Memory()
+        self._choose = NativeChooser(native) if native else choose
 
     def __len__(self) -> int:
         return len(self._plans)
@@ -76,6 +77,7 @@ class Library:
             self._plans[variants].counts.merge(counts)
         else:
             self._plans[variants] = Known(counts)
+            self._memory.keep(self._plans)
 
     def shrink(self, context: int) -> None:
         """The plans that promise most, by what is known of them, stay."""
@@ -83,13 +85,28 @@ class Library:
             known = {variants: known.counts.counts for variants, known in self._plans.items()}
             for variants in self.rank(known, context)[MOST_PLANS:]:
                 del self._plans[variants]
+            self._memory.keep(self._plans)
 
-    def tested(self, variants: Variants, round: int, found: Sequence[int]) -> None:
-        """Draft tokens that were verified, by their `cells`."""
+    def begin(self, prompt: Sequence[int], sampling: SamplingParams) -> Kin:
+        """A request whose drafts are to be remembered."""
+        return self._memory.begin(prompt, sampling)
+
+    def tested(
+        self,
+        variants: Variants,
+        round: int,
+        found: Sequence[int],
+        kin: Kin | None = None,
+        alike: Alike | None = None,
+    ) -> None:
+        """Draft tokens of a request that were verified, by their `cells`; `alike`: what was expected of it."""
         if variants in self._plans:
             counts = self._plans[variants].counts
-            self._drift.add(round, len(found), counts.agreement * len(found), sum(cell % 2 for cell in found))
+            expected = counts.agreement if alike is None else alike.agreement.get(variants, counts.agreement)
+            self._drift.add(round, len(found), expected * len(found), sum(cell % 2 for cell in found))
             counts.add_cells(found)
+            if kin is not None:
+                self._memory.saw(kin, variants, found)
 
     def compare(self, variants: Variants, requests: int, round: int, promised: float, kept: float) -> None:
         """Tokens promised, before any correction, and kept in one round of `requests` that drafted with this plan."""
@@ -100,6 +117,14 @@ class Library:
         """Let what is seen next decide whether drafting with this plan pays for so many requests."""
         if variants in self._plans:
             self._plans[variants].trust[size(requests)].renew()
+
+    def like(self, kin: Kin) -> Alike:
+        """What to expect of a request, by what those like it saw."""
+        return self._memory.like(kin, self.counts())
+
+    def fresh(self, alike: Alike) -> bool:
+        """Whether it is of the plans that are known now."""
+        return alike.version == self._memory.version
 
     # -- what is promised --------------------------------------------------------------------------------------------
 
@@ -115,108 +140,79 @@ class Library:
         running: Sequence[Variants],
         round: int,
         own: Mapping[Variants, AcceptanceCounts] | None = None,
+        alike: Sequence[Alike] = (),
     ) -> Choice:
         """argmax of TPT over plans × thresholds × γ ≥ 1; plain decoding only if there is nothing else.
 
         With others in flight, who draft with the plans `running`, the price is that of a batch in which all draft like
         this, each sublayer run once for all whose plan has it, and the verify pass as wide as all of them. `own`: what
-        the one request that asks has seen itself. Where one request alone drafts, `hopeful` is what it might try.
+        the one request that asks has seen itself; `alike`: what to expect of each that asks. Where one request alone
+        drafts, `hopeful` is what it might try.
         """
         plain = self.plain(contexts)
         if not self._plans or self._gamma == 0:
             return plain
-        plans, requests = list(self._plans), len(contexts)
-        counts = self._evidence(own, self._drift.factor(round))
+        plans = list(self._plans)
         unions = [union([variants, *running]) for variants in plans] if running else plans
-        trust = self._trust(requests, round)
-        if requests > 1:
-            known = self._objective(counts, unions, contexts).corrected(trust)
-            return self._choice(known, known.argmax(), plans, unions, contexts, plain)
-        both = self._objective(np.concatenate([counts, counts + _HOPE]), 2 * unions, contexts, counts)
-        known, hoped = both.part(0, len(plans)).corrected(trust), both.part(len(plans), 2 * len(plans)).corrected(trust)
-        chosen = known.argmax()
-        choice = self._choice(known, chosen, plans, unions, contexts, plain)
-        if choice.gain <= 1.0:
+        asked = Question(
+            known=[known.counts.cells for known in self._plans.values()],
+            own=[own[variants].cells if own and variants in own else None for variants in plans],
+            alike=[each.found for each in alike],
+            drift=self._drift.factor(round),
+            trust=self._trust(len(contexts), round),
+            prices=self._prices(unions, contexts),
+            hope=len(contexts) == 1,
+        )
+        best, other = self._choose(asked)
+        choice = self._choice(best, asked, unions, contexts, plain)
+        if other is None or choice.gain <= 1.0:
             return choice
-        best = hoped.best
-        best[chosen[0]] = 0.0
-        index = int(best.argmax())
-        if best[index] <= (choice.plan.predicted_tpt or 0.0):
-            return choice
-        own_best = hoped.part(index, index + 1).argmax()
-        return choice._replace(hopeful=self._choice(known, (index, *own_best[1:]), plans, unions, contexts, plain))
+        return choice._replace(hopeful=self._choice(other, asked, unions, contexts, plain))
+
+    def _prices(self, drafting: Sequence[Variants], contexts: Sequence[int]) -> Prices:
+        """`drafting[i]` is what a draft pass runs when plan i is chosen."""
+        requests, costs = len(contexts), self._costs
+        rows, verify = costs.verify_curve(requests * (1 + self._gamma), contexts)
+        return Prices(
+            requests,
+            self._gamma,
+            [costs.draft_pass(variants, contexts) for variants in drafting],
+            rows,
+            verify,
+            costs.overhead(requests, 0) + costs.draft_setup(requests),
+            costs.per_accepted,
+        )
 
     def _choice(
-        self,
-        objective: Objective,
-        at: tuple[int, int, int],
-        plans: Sequence[Variants],
-        unions: Sequence[Variants],
-        contexts: Sequence[int],
-        plain: Choice,
+        self, chosen: Chosen, asked: Question, unions: Sequence[Variants], contexts: Sequence[int], plain: Choice
     ) -> Choice:
-        """The plan, threshold and γ at this place of the objective, with what it promises there."""
-        index, threshold, gamma = at
-        promise, drafted, accepted = (float(a[at]) for a in (objective.tpt, objective.drafted, objective.accepted))
-        confidence, worth = THRESHOLDS[threshold], 0.0
+        """The plan that was chosen, with what it promises."""
+        confidence, gamma, worth = THRESHOLDS[chosen.threshold], chosen.gamma, 0.0
         if self._marginal:
             confidence, gamma = 0.0, self._gamma
         requests = len(contexts)
         if requests > 1 or self._marginal:
             row = self._costs.verify_pass(requests + 1, contexts) - self._costs.verify_pass(requests, contexts)
-            seconds = self._costs.draft_pass(unions[index], contexts) + max(row, 0.0)
-            worth = _PASS_WORTH * requests * promise * seconds
+            seconds = self._costs.draft_pass(unions[chosen.plan], contexts) + max(row, 0.0)
+            worth = _PASS_WORTH * requests * chosen.tpt * seconds
         undrafted = plain.plan.predicted_tpt
         assert undrafted is not None
-        plan = Plan(plans[index], gamma, confidence, worth, promise, min(accepted / drafted, 1.0), undrafted)
-        return Choice(plan, promise / undrafted, float(objective.factors[index]))
+        variants, acceptance = list(self._plans)[chosen.plan], min(chosen.accepted / chosen.drafted, 1.0)
+        plan = Plan(variants, gamma, confidence, worth, chosen.tpt, acceptance, undrafted)
+        return Choice(plan, chosen.tpt / undrafted, asked.trust[chosen.plan])
 
     def rank(self, known: Mapping[Variants, np.ndarray], context: int) -> list[Variants]:
         """Plans with their counts [bins, 2], by the TPT that these promise a request alone; best first."""
         plans = list(known)
-        tpt = self._objective(np.stack(list(known.values())), plans, [context]).best
+        tpt = objective(smoothed(np.stack(list(known.values()))), self._prices(plans, [context])).best
         return [plans[i] for i in np.argsort(-tpt, kind="stable")]
 
-    def _trust(self, requests: int, round: int) -> np.ndarray:
-        """Factors [plans]: of one that has promised nothing yet, what is usual among those that have."""
+    def _trust(self, requests: int, round: int) -> list[float]:
+        """A factor for each plan: of one that has promised nothing yet, what is usual among those that have."""
         trusts = [known.trust[size(requests)] for known in self._plans.values()]
         seen = [trust.factor(round) for trust in trusts if trust.promised]
         expected = (sum(seen) + _USUAL) / (len(seen) + _USUAL)
-        return np.array([trust.factor(round, expected) for trust in trusts])
-
-    def _evidence(self, own: Mapping[Variants, AcceptanceCounts] | None, drift: float) -> np.ndarray:
-        """What is believed of each plan's drafts [plans, bins, 2]: what all have seen, and one request itself."""
-        counts = stacked([known.counts for known in self._plans.values()], _SHARED_ROWS)
-        counts[:, :, 0] += (1.0 - drift) * counts[:, :, 1]  # fewer agree now
-        counts[:, :, 1] *= drift
-        for i, variants in enumerate(self._plans if own else ()):
-            if own and variants in own:
-                counts[i] += own[variants].counts
-        return counts
-
-    def _objective(
-        self,
-        counts: np.ndarray,
-        drafting: Sequence[Variants],
-        contexts: Sequence[int],
-        seen: np.ndarray | None = None,
-    ) -> Objective:
-        """TPT of every plan, threshold and γ for one of len(contexts) requests that all draft alike.
-
-        `counts` [plans, bins, 2]; `drafting[i]` is what a draft pass runs when plan i is chosen. `seen`: counts like
-        these, without what is only hoped for.
-        """
-        seen = counts if seen is None else seen
-        pooled = seen.sum(axis=0) / max(seen.sum(), 1.0)
-        drafted, accepted = expectations(counts, _PRIOR + _POOLED_ROWS * pooled, self._gamma)
-        passes = lock_step_passes(drafted, len(contexts))
-        priced = {variants: self._costs.draft_pass(variants, contexts) for variants in set(drafting)}
-        prices = np.array([priced[variants] for variants in drafting])
-        verify = self._costs.verify_passes(len(contexts) * (1.0 + drafted), contexts)
-        overhead = self._costs.overhead(len(contexts), len(contexts) * accepted)
-        overhead = overhead + self._costs.draft_setup(len(contexts))
-        seconds = passes * prices[:, None, None] + verify + overhead
-        return Objective(drafted, accepted, (1.0 + accepted) / seconds, np.ones(len(counts)))
+        return [trust.factor(round, expected) for trust in trusts]
 
 
 def size(requests: int) -> int:

@@ -10,11 +10,12 @@ import torch
 
 from engine.clock import Clock
 from engine.config import EngineConfig
+from engine.draft.alike import Variants
 from engine.draft.base import CandidatePass, References, View
 from engine.draft.costs import CostModel
 from engine.draft.fixed import exit_variants
 from engine.draft.knapsack import Knapsack, ticks
-from engine.draft.library import Variants, union
+from engine.draft.library import union
 from engine.draft.tpt import AcceptanceCounts
 
 _REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows replay with the target's own K/V

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 THRESHOLDS = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)  # lower edges of the confidence bins, and the θ to choose from
+CELLS = 2 * len(THRESHOLDS)  # rejected and agreed of each bin
 
 
 def expected_tokens(alpha: float, gamma: float) -> float:
@@ -29,10 +30,10 @@ def expected_tokens(alpha: float, gamma: float) -> float:
 class AcceptanceCounts:
     """Tested draft tokens by confidence bin and outcome; old ones fade once `memory` is exceeded."""
 
-    __slots__ = ("_cells", "memory", "total")
+    __slots__ = ("cells", "memory", "total")
 
     def __init__(self, memory: float = 256.0) -> None:
-        self._cells = [0.0] * (2 * len(THRESHOLDS))  # rejected and agreed of each bin: a round adds a few
+        self.cells = [0.0] * CELLS  # a round adds a few
         self.total = 0.0
         self.memory = memory
 
@@ -40,19 +41,19 @@ class AcceptanceCounts:
     def of(cls, counts: np.ndarray) -> AcceptanceCounts:
         """What was counted before: [bins, rejected | agreed]."""
         made = cls()
-        made._cells, made.total = [float(count) for count in counts.flat], float(counts.sum())
+        made.cells, made.total = [float(count) for count in counts.flat], float(counts.sum())
         made._fade()
         return made
 
     @property
     def counts(self) -> np.ndarray:
         """[bins, rejected | agreed]."""
-        return np.array(self._cells).reshape(-1, 2)
+        return np.array(self.cells).reshape(-1, 2)
 
     @property
     def agreement(self) -> float:
         """Share that agreed."""
-        return sum(self._cells[1::2]) / self.total if self.total else 0.0
+        return sum(self.cells[1::2]) / self.total if self.total else 0.0
 
     def add(self, confidences: Iterable[float], agreed: Iterable[bool], weight: float = 1.0) -> None:
         self.add_cells(cells(confidences, agreed), weight)
@@ -60,28 +61,21 @@ class AcceptanceCounts:
     def add_cells(self, found: Sequence[int], weight: float = 1.0) -> None:
         """The same for tokens whose `cells` are known."""
         for cell in found:
-            self._cells[cell] += weight
+            self.cells[cell] += weight
         self.total += weight * len(found)
         self._fade()
 
     def merge(self, other: AcceptanceCounts) -> None:
         """Take over another's counts."""
-        self._cells = [a + b for a, b in zip(self._cells, other._cells, strict=True)]
+        self.cells = [a + b for a, b in zip(self.cells, other.cells, strict=True)]
         self.total += other.total
         self._fade()
 
     def _fade(self) -> None:
         if self.total > self.memory:
             share = self.memory / self.total
-            self._cells = [count * share for count in self._cells]
+            self.cells = [count * share for count in self.cells]
             self.total = self.memory
-
-
-def stacked(counts: Sequence[AcceptanceCounts], most: float) -> np.ndarray:
-    """Those of several plans [plans, bins, rejected | agreed], each scaled down to a total of at most `most`."""
-    scales = np.array([most / max(each.total, most) for each in counts])
-    found: np.ndarray = np.array([each._cells for each in counts]) * scales[:, None]
-    return found.reshape(len(counts), -1, 2)
 
 
 def cells(confidences: Iterable[float], agreed: Iterable[bool]) -> list[int]:
@@ -89,13 +83,9 @@ def cells(confidences: Iterable[float], agreed: Iterable[bool]) -> list[int]:
     return [2 * bisect_right(THRESHOLDS, c, 1) - 2 + a for c, a in zip(confidences, agreed, strict=False)]
 
 
-def expectations(counts: np.ndarray, prior: np.ndarray, gammas: int) -> tuple[np.ndarray, np.ndarray]:
-    """D and A for every plan, threshold and γ: counts [plans, bins, 2] -> two arrays [plans, thresholds, gammas + 1].
-
-    `prior` [bins, 2] is added to each plan's counts: few rows prove little, and α̂ = 1 is common.
-    """
-    smoothed = counts + prior
-    above = smoothed[:, ::-1].cumsum(axis=1)[:, ::-1] / smoothed.sum(axis=(1, 2))[:, None, None]  # at or above each θ
+def expectations(counts: np.ndarray, gammas: int) -> tuple[np.ndarray, np.ndarray]:
+    """D and A for every plan, threshold and γ: counts [plans, bins, 2] -> two of [plans, thresholds, gammas + 1]."""
+    above = counts[:, ::-1].cumsum(axis=1)[:, ::-1] / counts.sum(axis=(1, 2))[:, None, None]  # at or above each θ
     p_a = above[:, 0, 1, None, None]
     rates = np.stack([above.sum(axis=2), above[:, :, 1]])  # p_c and p_ca
     sums = np.zeros((*rates.shape, gammas + 1))
@@ -137,8 +127,8 @@ class Objective:
 
     @property
     def best(self) -> np.ndarray:
-        """Highest TPT of each plan."""
-        highest: np.ndarray = self.tpt.max(axis=(1, 2))
+        """Highest TPT of each plan while it drafts."""
+        highest: np.ndarray = self.tpt[:, :, 1:].max(axis=(1, 2))
         return highest
 
     def argmax(self) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""Compiles `kernels.cpp` for this machine, once, and loads it.
+"""Compiles `kernels.cpp` and `choice.cpp` for this machine, once, and loads it.
 
 It takes a few seconds at the first start, or at install (`python -m engine.native.library`); the result is kept under a
 name made of source, compiler and CPU. Without a C++ compiler there is no library: torch's operations do the work.
@@ -25,7 +25,7 @@ from pathlib import Path
 
 log = logging.getLogger("knapserve.engine")
 
-SOURCE = Path(__file__).with_name("kernels.cpp")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.cpp", "choice.cpp"))
 FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-ffp-contract=fast", "-shared", "-fPIC", "-pthread")
 TIMEOUT = 120.0  # seconds for the compiler
 
@@ -149,7 +149,7 @@ class Verify(Structure):
 
 
 class Library:
-    """The functions of kernels.cpp. Calls release the interpreter lock."""
+    """The functions of kernels.cpp, whose calls release the interpreter lock, and of choice.cpp, which are short."""
 
     def __init__(self, path: Path) -> None:
         functions = ctypes.CDLL(str(path))
@@ -174,6 +174,14 @@ class Library:
             function.restype = None
         self.mask = functions.ks_mask
         self.mask.argtypes, self.mask.restype = (c_void_p, c_void_p, c_int32), None
+        choices = ctypes.PyDLL(str(path))  # calls keep the interpreter lock
+        self.remember = choices.ks_remember
+        self.remember.argtypes = (c_void_p, c_int32, c_void_p, c_int64)
+        self.alike, self.choose = choices.ks_alike, choices.ks_choose
+        for function in (self.alike, self.choose):
+            function.argtypes = (c_void_p, c_void_p)
+        for function in (self.remember, self.alike, self.choose):
+            function.restype = None
         self._teams: dict[int, int] = {}
 
     def team(self, threads: int) -> int:
@@ -241,7 +249,7 @@ def build(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> No
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         made = Path(scratch) / path.name
         for tuning in ("-march=native", "-mcpu=native"):  # the second for compilers that refuse the first
-            line = [*command, *FLAGS, tuning, *options, str(SOURCE), "-o", str(made)]
+            line = [*command, *FLAGS, tuning, *options, *map(str, SOURCES), "-o", str(made)]
             result = subprocess.run(line, capture_output=True, text=True, timeout=TIMEOUT, check=False)
             if result.returncode == 0:
                 made.replace(path)
@@ -251,7 +259,7 @@ def build(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> No
 
 def _name(command: Sequence[str]) -> str:
     """Of a library that fits this source, compiler and CPU."""
-    facts = hashlib.sha256(SOURCE.read_bytes())
+    facts = hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES))
     facts.update(" ".join((*FLAGS, *command)).encode())
     facts.update(subprocess.run([*command, "--version"], capture_output=True, timeout=TIMEOUT, check=True).stdout)
     facts.update(f"{platform.machine()} {platform.processor()}".encode())

@@ -485,6 +485,6 @@ def test_a_plan_that_may_be_better_is_to_be_tried(model: LoadedModel) -> None:
         assert choice.plan.variants == known
         return choice.hopeful.plan.variants if choice.hopeful else None
 
-    assert hopeful(other, 4, agreed=False) == other
+    assert hopeful(other, 2, agreed=False) == other
     assert hopeful(other, 200, agreed=False) is None
     assert hopeful(exit_variants(layers, layers - 1), 2, agreed=True) is None

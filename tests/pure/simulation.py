@@ -90,6 +90,9 @@ class FakePolicy:
     def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]] = ()) -> list[Plan]:
         return [Plan(VARIANTS, self._random.randint(self._least, self._most), predicted_tpt=1.0) for _ in views]
 
+    def stands(self) -> bool:
+        return False
+
     def record(self, view: View, rows_ahead: int) -> int:
         assert rows_ahead >= 1
         return 0

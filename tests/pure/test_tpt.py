@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from engine.draft.base import Outcome, Plan
 from engine.draft.fixed import exit_variants, uniform_variants
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations, expected_tokens, stacked
+from engine.draft.objective import POOLED_ROWS, PRIOR, smoothed
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations, expected_tokens
 
 BINS = len(THRESHOLDS)
-NO_PRIOR = np.zeros((BINS, 2))
 COUNTS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=BINS, max_size=BINS
 ).filter(lambda bins: any(map(any, bins))).map(lambda bins: np.array(bins, float))  # fmt: skip
@@ -55,7 +55,7 @@ def test_expectations_are_the_stop_rule_played_out(rows: list[tuple[int, bool]])
     counts = np.zeros((BINS, 2))
     for confidence, agrees in rows:
         counts[confidence, int(agrees)] += 1
-    drafted, accepted = expectations(counts[None], NO_PRIOR, 3)
+    drafted, accepted = expectations(counts[None], 3)
     for threshold, gamma in product(range(BINS), range(4)):
         played = enumerated(counts, threshold, gamma)
         assert (drafted[0, threshold, gamma], accepted[0, threshold, gamma]) == pytest.approx(played)
@@ -64,16 +64,16 @@ def test_expectations_are_the_stop_rule_played_out(rows: list[tuple[int, bool]])
 @examples(50)
 @given(COUNTS, st.integers(0, 12))
 def test_without_threshold_they_are_the_papers(counts: np.ndarray, gammas: int) -> None:
-    drafted, accepted = expectations(counts[None], NO_PRIOR, gammas)
+    drafted, accepted = expectations(counts[None], gammas)
     alpha = counts[:, 1].sum() / counts.sum()
     assert drafted[0, 0] == pytest.approx(range(gammas + 1))
     assert 1 + accepted[0, 0] == pytest.approx([expected_tokens(alpha, gamma) for gamma in range(gammas + 1)])
 
 
 @examples(50)
-@given(st.lists(COUNTS, min_size=1, max_size=3), COUNTS, st.integers(0, 12))
-def test_more_gamma_never_drafts_or_accepts_less(plans: list[np.ndarray], prior: np.ndarray, gammas: int) -> None:
-    drafted, accepted = expectations(np.stack(plans), prior, gammas)
+@given(st.lists(COUNTS, min_size=1, max_size=3), st.integers(0, 12))
+def test_more_gamma_never_drafts_or_accepts_less(plans: list[np.ndarray], gammas: int) -> None:
+    drafted, accepted = expectations(np.stack(plans), gammas)
     assert drafted.shape == accepted.shape == (len(plans), BINS, gammas + 1)
     assert not drafted[:, :, 0].any()
     assert not accepted[:, :, 0].any()
@@ -83,22 +83,32 @@ def test_more_gamma_never_drafts_or_accepts_less(plans: list[np.ndarray], prior:
 
 
 @examples(50)
-@given(COUNTS, COUNTS)
-def test_a_higher_threshold_never_drafts_more(counts: np.ndarray, prior: np.ndarray) -> None:
-    drafted, accepted = expectations(counts[None], prior, 6)
+@given(COUNTS)
+def test_a_higher_threshold_never_drafts_more(counts: np.ndarray) -> None:
+    drafted, accepted = expectations(counts[None], 6)
     assert (np.diff(drafted, axis=1) <= 1e-9).all()
     assert (np.diff(accepted, axis=1) <= 1e-9).all()
 
 
 @examples(30)
-@given(st.lists(COUNTS, min_size=2, max_size=4), COUNTS)
-def test_plans_do_not_touch_each_other(plans: list[np.ndarray], prior: np.ndarray) -> None:
-    """A batch is its plans one by one, and the prior counts as rows seen."""
-    together = expectations(np.stack(plans), prior, 4)
+@given(st.lists(COUNTS, min_size=2, max_size=4))
+def test_plans_do_not_touch_each_other(plans: list[np.ndarray]) -> None:
+    """A batch is its plans one by one."""
+    together = expectations(np.stack(plans), 4)
     for i, counts in enumerate(plans):
-        alone = expectations((counts + prior)[None], NO_PRIOR, 4)
-        for a, b in zip(together, alone, strict=True):
+        for a, b in zip(together, expectations(counts[None], 4), strict=True):
             assert a[i] == pytest.approx(b[0])
+
+
+@examples(30)
+@given(st.lists(COUNTS, min_size=2, max_size=4))
+def test_what_is_believed_beforehand_weighs_little(plans: list[np.ndarray]) -> None:
+    """Each plan is believed to have a few tokens more, the same for all: made-up ones, and what they have in common."""
+    added = smoothed(np.stack(plans)) - np.stack(plans)
+    assert (added > 0).all()
+    assert added == pytest.approx(np.stack([added[0]] * len(plans)))
+    assert added[0].sum() == pytest.approx(PRIOR.sum() + POOLED_ROWS)
+    assert smoothed(np.zeros((1, BINS, 2)))[0] == pytest.approx(PRIOR), "nothing is in common where nothing was seen"
 
 
 @pytest.mark.parametrize(
@@ -129,11 +139,6 @@ def test_counts_remember_no_more_than_their_memory(
         assert (counts.counts >= 0).all()
     if seen <= memory:
         assert counts.total == pytest.approx(seen)
-    for most in (0.5, memory / 2, memory):
-        (scaled,) = stacked([counts], most)
-        assert scaled.shape == counts.counts.shape
-        assert scaled.sum() == pytest.approx(min(most, counts.total))
-        assert scaled * counts.total == pytest.approx(counts.counts * scaled.sum())
 
 
 def test_what_is_old_fades() -> None:

@@ -1,0 +1,145 @@
+"""What requests with prompts alike saw: how well drafts will do is known, in part, before the first of them.
+
+Requests of one kind share their words: a template, a language, an instruction. Each is remembered by the tokens at both
+ends of its prompt and the draft tokens that were tested in its answer. A new one is told what those most like it saw:
+Nadaraya–Watson regression with an exponential kernel over the cosine, in which rare tokens count more.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.draft.objective import SHARED_ROWS, shaped, smoothed
+from engine.draft.tpt import CELLS, AcceptanceCounts
+from engine.types import SamplingParams
+
+Variants = tuple[int, ...]
+
+REQUESTS = 128  # remembered
+FEATURES = 2048  # that tokens are hashed into
+PLANS = 16  # told apart
+BANDWIDTH = 0.1  # of the kernel, as a difference of cosines
+STRANGE = 0.3  # cosine below which even the nearest is hardly like it
+MOST_TESTED = 16.0  # tokens that a request counts for
+MOST_ROWS = 8.0  # weight of what requests alike saw of a plan, in tested tokens
+USUAL = 8.0  # tokens of theirs that are as everybody's, to tell how theirs differ
+_ENDS = 128  # tokens of either end of a prompt that are looked at
+_SETTINGS = 4  # features of how a request is sampled,
+_NOT_TOKENS = 1 << 24  # numbered from here
+_HASH = 2654435761  # Knuth's multiplicative hash; its upper bits are the feature
+
+
+class Kin:
+    """One request among those remembered."""
+
+    __slots__ = ("slot",)
+
+    def __init__(self, slot: int) -> None:
+        self.slot = slot  # -1: forgotten
+
+
+class Alike(NamedTuple):
+    """What to expect of a request, by what others like it saw."""
+
+    version: int  # of the plans
+    found: Any  # floats, in cells: a ratio, by which their draft tokens differ from those of all; theirs of each plan
+    agreement: Mapping[Variants, float]  # share of draft tokens that is to agree
+
+
+class Memory:
+    """The last requests, and what each saw of each plan."""
+
+    def __init__(self) -> None:
+        self.features = np.zeros((REQUESTS, FEATURES // 64), np.uint64)  # bits
+        self.having = np.zeros(FEATURES, np.int32)  # requests with each
+        self.counts = np.zeros((REQUESTS, PLANS, CELLS), np.float32)  # tested tokens
+        self.tested = np.zeros(REQUESTS, np.float32)  # their sum
+        self.columns: dict[Variants, int] = {}  # of the plans that are told apart
+        self.version = 0  # of these
+        self._kin: list[Kin | None] = [None] * REQUESTS
+        self._next = 0
+
+    def keep(self, plans: Collection[Variants]) -> None:
+        """Tell these plans apart from now on, and forget what was seen of others."""
+        self.version += 1
+        for gone in [variants for variants in self.columns if variants not in plans]:
+            self.counts[:, self.columns.pop(gone)] = 0.0
+        self.tested[:] = self.counts.sum(axis=(1, 2))
+        free = iter(sorted(set(range(PLANS)) - set(self.columns.values())))
+        for variants in plans:
+            if variants not in self.columns:
+                self.columns[variants] = next(free)
+
+    def begin(self, prompt: Sequence[int], sampling: SamplingParams) -> Kin:
+        """Remember a request; the oldest is forgotten."""
+        slot, self._next = self._next, (self._next + 1) % REQUESTS
+        old = self._kin[slot]
+        if old is not None:
+            old.slot = -1
+            self.counts[slot] = 0.0
+            self.tested[slot] = 0.0
+        settings = _NOT_TOKENS + _SETTINGS * (2 * round(10 * sampling.temperature) + (sampling.grammar is not None))
+        tokens = array("I", prompt if len(prompt) <= 2 * _ENDS else (*prompt[:_ENDS], *prompt[-_ENDS:]))
+        tokens.extend(range(settings, settings + _SETTINGS))
+        self._remember(slot, tokens)
+        made = self._kin[slot] = Kin(slot)
+        return made
+
+    def _remember(self, slot: int, tokens: array[int]) -> None:
+        bits = np.zeros(FEATURES, np.uint8)
+        bits[(np.array(tokens, np.uint64) * _HASH % (1 << 32) // ((1 << 32) // FEATURES)).astype(np.int64)] = 1
+        self.having += bits.astype(np.int32) - self._bits(slot)
+        self.features[slot] = np.packbits(bits, bitorder="little").view(np.uint64)
+
+    def _bits(self, slots: int | slice) -> np.ndarray:
+        """[.., features]: 0 or 1."""
+        return np.unpackbits(self.features[slots].view(np.uint8), axis=-1, bitorder="little")
+
+    def saw(self, kin: Kin, variants: Variants, found: Sequence[int]) -> None:
+        """Draft tokens of its answer were verified, by their `cells`."""
+        column = self.columns.get(variants)
+        if kin.slot >= 0 and column is not None:
+            counts = self.counts[kin.slot, column]
+            for cell in found:
+                counts[cell] += 1.0
+            self.tested[kin.slot] += len(found)
+
+    def like(self, kin: Kin, known: Mapping[Variants, AcceptanceCounts]) -> Alike:
+        """What to expect of a remembered request, where all have seen the counts `known` of the plans told apart."""
+        found, agreement = self._regress(kin.slot, known)
+        return Alike(self.version, found, dict(zip(known, agreement, strict=True)))
+
+    def _regress(self, slot: int, known: Mapping[Variants, AcceptanceCounts]) -> tuple[Any, Sequence[float]]:
+        """`Alike.found` and the agreement of each plan."""
+        others = np.flatnonzero((self.tested > 0) & (np.arange(REQUESTS) != slot))
+        seen = np.zeros((len(known), CELLS // 2, 2))
+        if others.size:
+            likeness = self._likeness(slot)[others]
+            weights = np.exp((likeness - max(likeness.max(), STRANGE)) / BANDWIDTH)
+            weights *= np.minimum(MOST_TESTED / self.tested[others], 1.0)
+            columns = [self.columns[variants] for variants in known]
+            counts = self.counts[others][:, columns].astype(np.float64)
+            seen = np.tensordot(weights, counts, 1).reshape(seen.shape)
+        believed = smoothed(np.stack([each.counts for each in known.values()]))
+        believed *= (SHARED_ROWS / np.maximum(believed.sum(axis=(1, 2)), SHARED_ROWS))[:, None, None]
+        share = believed / believed.sum(axis=(1, 2), keepdims=True)
+        tested = seen.sum(axis=(1, 2))
+        expected = (share * tested[:, None, None]).sum(axis=0)
+        usual = (expected + share.mean(axis=0)) / (tested.sum() + 1.0) * USUAL
+        ratio = (seen.sum(axis=0) + usual) / (expected + usual)
+        seen *= np.minimum(MOST_ROWS / np.maximum(tested, 1e-9), 1.0)[:, None, None]
+        believed = shaped(believed, ratio) + seen
+        agreement = believed[:, :, 1].sum(axis=1) / believed.sum(axis=(1, 2))
+        return np.concatenate([ratio[None], seen]).ravel().tolist(), agreement.tolist()
+
+    def _likeness(self, slot: int) -> np.ndarray:
+        """Cosines [requests] between the features of one and of each, weighed by how rare they are."""
+        features = self._bits(slice(None)).astype(np.float64)
+        rarity = np.log((REQUESTS + 1.0) / (self.having + 1.0)) ** 2
+        own = features[slot] * rarity
+        cosines: np.ndarray = features @ own / np.sqrt(np.maximum(features @ rarity * own.sum(), 1e-9))
+        return cosines

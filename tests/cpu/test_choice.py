@@ -1,0 +1,93 @@
+"""Decisions in C++ are those of the array operations that define them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from engine.draft.alike import Alike, Memory
+from engine.draft.objective import Prices, Question, choose
+from engine.draft.tpt import CELLS, AcceptanceCounts
+from engine.native.choice import NativeChooser, NativeMemory
+from engine.native.library import Library, library
+from engine.types import SamplingParams
+
+Plans = dict[tuple[int, ...], AcceptanceCounts]
+
+
+@pytest.fixture(scope="module")
+def native() -> Library:
+    found = library()
+    assert found is not None
+    return found
+
+
+def some_counts(random: Random, tokens: int) -> AcceptanceCounts:
+    counts = AcceptanceCounts()
+    counts.add_cells(random.choices(range(CELLS), weights=[1] * (CELLS - 1) + [6], k=tokens))
+    return counts
+
+
+def some_plans(random: Random) -> Plans:
+    return {(i, *random.choices((0, 1), k=9)): some_counts(random, random.choice([0, 3, 40, 200])) for i in range(8)}
+
+
+def fill(memory: Memory, plans: Plans, random: Random, requests: int, asking: int) -> Iterator[Alike]:
+    """What is to be expected of the last requests of a history that the seed tells."""
+    memory.keep(plans)
+    kin = []
+    for _ in range(requests):
+        kind = 1000 * random.randrange(4)
+        prompt = [kind + random.randrange(200) for _ in range(random.choice([5, 50, 700]))]
+        kin.append(memory.begin(prompt, SamplingParams(temperature=random.choice([0.0, 0.7]))))
+        for _ in range(random.randrange(5)):
+            memory.saw(kin[-1], random.choice(list(plans)), random.choices(range(CELLS), k=3))
+    return (memory.like(each, plans) for each in kin[-asking:])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_decisions_are_the_same(native: Library, seed: int) -> None:
+    random = Random(seed)
+    plans, requests = some_plans(random), random.choice([1, 1, 2, 4, 16])
+    history = random.choice([1, 20, 200])
+    told = [list(fill(memory, plans, Random(seed), history, requests)) for memory in (Memory(), NativeMemory(native))]
+    for ours, theirs in zip(*told, strict=True):
+        assert list(theirs.found) == pytest.approx(ours.found, rel=1e-5, abs=1e-9)
+        assert theirs.agreement == pytest.approx(ours.agreement, rel=1e-5)
+    gamma = random.choice([1, 4, 10])
+    most = requests * (1 + gamma)
+    rows = sorted({*(n for n in (1, 2, 4, 8, 16) if n < most), most})
+    prices = Prices(
+        requests,
+        gamma,
+        [random.uniform(1e-4, 4e-4) for _ in plans],
+        rows,
+        [4e-4 + 1e-5 * n + 1e-5 * max(n - 4, 0) for n in rows],
+        5e-5,
+        3e-6,
+    )
+    own = [some_counts(random, 20).cells if requests == 1 and random.random() < 0.3 else None for _ in plans]
+    facts = (random.uniform(0.5, 1.0), [random.uniform(0.7, 1.1) for _ in plans], prices, requests == 1)
+    known = [counts.cells for counts in plans.values()]
+    asked = [Question(known, own, [alike.found for alike in each] if seed % 3 else [], *facts) for each in told]
+    for ours, theirs in zip(choose(asked[0]), NativeChooser(native)(asked[1]), strict=True):
+        assert (ours is None) == (theirs is None)
+        if ours is not None and theirs is not None:
+            assert ours[:3] == theirs[:3]
+            assert ours[3:] == pytest.approx(theirs[3:], rel=1e-5)
+
+
+def test_some_of_these_find_a_plan_that_may_be_better(native: Library) -> None:
+    """Else the test above would compare nothing with nothing."""
+    random = Random(0)
+    found = []
+    for _ in range(30):
+        plans = [some_counts(random, random.choice([2, 200])).cells for _ in range(4)]
+        draft = [random.uniform(1e-4, 2e-4) for _ in plans]
+        prices = Prices(1, 6, draft, [1, 7], [4e-4, 6e-4], 5e-5, 3e-6)
+        asked = Question(plans, [None] * 4, [], 1.0, [1.0] * 4, prices, hope=True)
+        assert (choose(asked)[1] is None) == (NativeChooser(native)(asked)[1] is None)
+        found.append(choose(asked)[1] is not None)
+    assert 0 < sum(found) < 30
