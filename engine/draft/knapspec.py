@@ -33,6 +33,7 @@ _REPLAYED_MEMORY = 64.0  # so many tested tokens of each
 _GAIN_TO_START = 1.05  # drafting must promise this much over plain decoding to begin,
 _GAIN_TO_STAY = 1.02  # and this much to go on,
 _SURE_GAIN = 1.08  # from which on a new request decides for itself by what those like it saw
+_CHEAP_DECISION = 0.1  # of a plain pass: most that such a decision may take
 _GAIN_AFTER_LOSS = 1.1  # and this much where it was slower than plain decoding when it promised less
 _OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
 _OWN_MEMORY = 64.0  # tested tokens of its own that a request remembers
@@ -243,7 +244,9 @@ class KnapSpec:
         state: _State | None = views[0].state
         new = requests == 1 and state is None
         decision = regime.decision if requests > 1 or state is None else state.decision
-        if decision is None or self._due(decision, regime) or (new and decision.choice.gain >= _SURE_GAIN):
+        if decision is None or self._due(decision, regime):
+            return None
+        if new and self._decides_at_once(views[0], decision.choice):
             return None
         choice = decision.choice
         if choice.plan.gamma != promise.plan.gamma or (choice.plan.gamma and choice.plan is not promise.plan):
@@ -338,7 +341,7 @@ class KnapSpec:
         before = state.decision
         if before is None or self._due(before, regime):
             shared = None if _knows(state) else self._joint_choice(company, ())
-            if shared is None or shared.gain >= _SURE_GAIN:
+            if shared is None or self._decides_at_once(view, shared):
                 state.decision = self._decide(company, before, state.counts)
             else:
                 choice = shared
@@ -358,6 +361,13 @@ class KnapSpec:
         if state.try_at is None:
             state.try_at = self._round + _TRY_EVERY
         return choice
+
+    def _decides_at_once(self, view: View, shared: Choice) -> bool:
+        """Whether a new request decides by what those like it saw, instead of beginning with what is chosen for all:
+        where drafting surely pays for most (else the luckiest of few figures would have it draft at a loss), and a
+        decision is cheap beside a pass."""
+        cheap = self._decision_seconds <= _CHEAP_DECISION * self._costs.verify_pass(1, [view.context])
+        return cheap and shared.gain >= _SURE_GAIN
 
     def _joint_choice(self, company: _Company, told: Sequence[View]) -> Choice:
         """One choice for all, from what all have seen. The views `told` hear of a new one."""

@@ -488,3 +488,42 @@ def test_a_plan_that_may_be_better_is_to_be_tried(model: LoadedModel) -> None:
     assert hopeful(other, 2, agreed=False) == other
     assert hopeful(other, 200, agreed=False) is None
     assert hopeful(exit_variants(layers, layers - 1), 2, agreed=True) is None
+
+
+@pytest.mark.parametrize(("tick", "at_once"), [(0.0, True), (1.0, False)])
+def test_new_requests_decide_at_once_where_that_is_cheap(
+    model: LoadedModel, ids: list[tuple[int, ...]], tick: float, at_once: bool
+) -> None:
+    """By what those like them saw; where decisions are dear, they begin with what is chosen for all."""
+    core, policy = core_with(model, EngineConfig(knapspec_budget=0.0))
+    layers = model.spec.layers
+    counts = AcceptanceCounts()
+    counts.add([0.95] * 100, [True] * 100)
+    policy.library.add(exit_variants(layers, layers // 2), counts)
+    policy._clock = TickingClock(tick)
+    decided: list[int] = []  # tokens that the request had tested itself
+    best = policy.library.best
+
+    def spy(contexts: Any, running: Any, round: int, own: Any = None, alike: Any = ()) -> Choice:
+        if own is not None:
+            decided.append(sum(counts.total for counts in own.values()))
+            assert len(alike) == 1
+        return best(contexts, running, round, own, alike)
+
+    policy.library.best = spy  # type: ignore[method-assign]
+    answer(core, ids[:6], replace(GREEDY, max_tokens=80, ignore_eos=True), ["knapspec"])
+    assert decided
+    assert (0.0 in decided[1:]) == at_once
+
+
+def test_who_is_not_asked_is_counted_all_the_same(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    """Where what was decided stands, the policy is not asked; rounds and their time are known to it afterwards."""
+    core, policy = core_with(model, EngineConfig(knapspec_gamma=0))
+    asked: list[int] = []
+    propose = policy.propose
+    policy.propose = lambda *a: [asked.append(policy._round), propose(*a)][1]  # type: ignore[method-assign]
+    seen = rounds(core, ids[:4])
+    assert len(asked) < 0.3 * len(seen)
+    assert policy._round == pytest.approx(len(seen), abs=len(ids[:4]))
+    assert policy.searcher.budget.busy > 0
+    assert sum(core._unobserved.values()) < policy.searcher.budget.busy
