@@ -191,7 +191,7 @@ class CostModel:
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
             variants = next(iter(plans))
             predicted, longest = 0.0, max(drafted for _, drafted in drafting)
-            for live, passes in _lock_step(drafting):
+            for live, passes in lock_step(drafting):
                 predicted += passes * self._draft_price(variants, [w.start for w in live])
             general, own = self._draft_corrections(variants, len(drafting))
             expected = self._corrected(own.factor) * predicted
@@ -239,7 +239,7 @@ class CostModel:
         self._per_accepted = max(self._per_accepted + missing * (accepted or 0), 0.0)
 
 
-def _lock_step(drafting: Sequence[tuple[Work, int]]) -> Iterator[tuple[list[Work], int]]:
+def lock_step(drafting: Sequence[tuple[Work, int]]) -> Iterator[tuple[list[Work], int]]:
     """Who shared how many passes, by the tokens that each drafted."""
     passed = 0
     for length in sorted({drafted for _, drafted in drafting}):

@@ -1,0 +1,155 @@
+"""Policies in simulated time: `python -m engine.simulate`. Passes take what the profile says, and a little noise.
+
+The model really answers; only the clock is made up. So two policies, or two versions of one, differ by what they decide
+and not by what else the machine does meanwhile: differences of one per cent show, where runs in real time show five.
+What a policy's own arithmetic takes does not count, nor what a cold cache adds: what looks good here is to be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from engine.bench import encode, read_prompts
+from engine.build import EMBEDDED, LoadedModel
+from engine.config import EngineConfig
+from engine.contenders import Prompt
+from engine.core import EngineCore
+from engine.draft.costs import CostModel, lock_step
+from engine.errors import EngineDeadError
+from engine.step import StepOutput, StepPlan
+from engine.types import ErrorEvent, GenerateRequest, SamplingParams
+
+_NOISE = 0.03  # standard deviation of what a pass takes, as a share
+_DRAFT_SETUP = 1.5e-5  # seconds of a draft beside its passes
+_OUTSIDE = 5e-5  # seconds of a round outside the passes, and of that for each request more
+_SHARED_OUTSIDE = 0.3
+
+
+class SimulatedClock:
+    """Time that passes as the passes say."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+
+class Result(NamedTuple):
+    """Tokens per second of decoding by domain and in all; errors of the acceptance promised, one a request."""
+
+    domains: dict[str, float]
+    total: float
+    errors: list[float]
+
+
+class Simulation:
+    """A core whose rounds take simulated time."""
+
+    def __init__(self, model: LoadedModel, config: EngineConfig) -> None:
+        assert model.profile is not None
+        self.clock = SimulatedClock()
+        model.clock = self.clock
+        self.core: EngineCore = model.core(config, own_cache=True)
+        self._truth = CostModel(model.spec, model.profile)
+        self._random = Random(0)
+        self._run = self.core.runner.run
+        self.core.runner.run = self._round  # type: ignore[method-assign]
+
+    def _round(self, plan: StepPlan) -> StepOutput:
+        out = self._run(plan)
+        contexts = [work.start for work in plan.work]
+        rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
+        verify = self._truth.verify_pass(rows, contexts) * self._random.gauss(1.0, _NOISE)
+        draft = 0.0
+        drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.copied]
+        for live, passes in lock_step(drafting):
+            assert live[0].plan is not None
+            draft += passes * self._truth.draft_pass(live[0].plan.variants, [w.start for w in live])
+        if drafting:
+            draft = (draft + _DRAFT_SETUP) * self._random.gauss(1.0, _NOISE)
+        self.clock.time += draft + verify + _OUTSIDE * (1 + _SHARED_OUTSIDE * (len(contexts) - 1))
+        return StepOutput(out.outputs, out.draft_passes, draft, verify)
+
+    def answer(self, prompts: Sequence[Prompt], policy: str, sampling: SamplingParams, streams: int) -> Result:
+        """All prompts, so many at a time."""
+        core, todo = self.core, list(enumerate(prompts))[::-1]
+        live: dict[str, str] = {}  # domains
+        seconds: defaultdict[str, float] = defaultdict(float)
+        tokens: defaultdict[str, int] = defaultdict(int)
+        promises: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])  # promised, kept, tested
+        while todo or live:
+            while todo and len(live) < streams:
+                index, prompt = todo.pop()
+                live[str(index)] = prompt.domain
+                core.add(GenerateRequest(str(index), prompt.tokens, replace(sampling, seed=index), policy))
+            before = self.clock.time
+            report = core.step()
+            for round in report.rounds if not report.prompt_tokens else ():
+                domain = live[round.request_id]
+                seconds[domain] += (self.clock.time - before) / len(report.rounds)
+                tokens[domain] += round.emitted
+                if round.drafted and round.predicted_acceptance is not None:
+                    tested = round.accepted + (round.accepted < round.drafted)
+                    found = round.predicted_acceptance * tested, round.accepted, tested
+                    promises[round.request_id] = [a + b for a, b in zip(promises[round.request_id], found, strict=True)]
+            for event in report.events:
+                if isinstance(event, ErrorEvent):
+                    raise EngineDeadError(event.message)
+                if event.finish_reason is not None:
+                    del live[event.request_id]
+        errors = [abs(promised - kept) / tested for promised, kept, tested in promises.values() if tested]
+        speeds = {domain: tokens[domain] / seconds[domain] for domain in seconds}
+        return Result(speeds, sum(tokens.values()) / sum(seconds.values()), errors)
+
+
+def compare(args: argparse.Namespace) -> dict[str, Any]:
+    """Policy `args.policy` over `none`."""
+    config = EngineConfig(model=args.model) if args.model else EngineConfig()
+    model = LoadedModel(config)
+    texts = read_prompts(args.prompts, args.limit) * args.repeat
+    if args.shuffle is not None:
+        Random(args.shuffle).shuffle(texts)
+    prompts = [encode(model, text) for text in texts]
+    sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
+    plain, drafting = (
+        Simulation(model, config).answer(prompts, policy, sampling, args.concurrency)
+        for policy in ("none", args.policy)
+    )
+    domains = {domain: drafting.domains[domain] / speed for domain, speed in plain.domains.items()}
+    return {
+        "speedup": drafting.total / plain.total,
+        "mean": statistics.mean(domains.values()),
+        "lowest": min(domains.values()),
+        "acceptance_error": statistics.median(drafting.errors) if drafting.errors else None,
+        "domains": domains,
+    }
+
+
+def main() -> None:
+    """Print the comparison as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", help="a directory; the embedded model")
+    parser.add_argument(
+        "--prompts", type=Path, default=EMBEDDED / "prompts.jsonl", help="JSON lines with a prompt each"
+    )
+    parser.add_argument("--policy", default="knapspec")
+    parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--shuffle", type=int, metavar="SEED", help="mix the prompts")
+    parser.add_argument("--concurrency", type=int, default=1)
+    parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--temperature", type=float, default=0.0)
+    print(json.dumps(compare(parser.parse_args())))
+
+
+if __name__ == "__main__":
+    main()

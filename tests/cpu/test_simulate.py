@@ -1,0 +1,36 @@
+"""Simulated time: the model answers, the profile says how long that takes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from engine import simulate
+
+
+def simulated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *flags: str) -> dict[str, Any]:
+    monkeypatch.setattr(sys, "argv", ["simulate", "--limit", "10", "--max-tokens", "24", *flags])
+    simulate.main()
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.parametrize("streams", ["1", "3"])
+def test_a_simulation_can_be_repeated(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, streams: str
+) -> None:
+    """To the last bit: nothing of it depends on what this machine does meanwhile."""
+    flags = ("--shuffle", "1", "--concurrency", streams)
+    first = simulated(capsys, monkeypatch, *flags)
+    assert first == simulated(capsys, monkeypatch, *flags)
+    assert len(first["domains"]) > 3
+    assert first["acceptance_error"] is not None
+
+
+def test_what_drafts_nothing_gains_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = simulated(capsys, monkeypatch, "--policy", "none")
+    assert found["speedup"] == found["mean"] == found["lowest"] == 1.0
+    assert found["acceptance_error"] is None
