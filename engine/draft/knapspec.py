@@ -160,6 +160,7 @@ class KnapSpec:
         for variants, counts in (context.prior.plans if context.prior else {}).items():
             if self.searcher.allows(variants, 0):
                 self.library.add(variants, AcceptanceCounts.of(counts))
+                self.library.shrink(1)
         self._budget = self.searcher.budget
         self._round = 0
         self._decision_seconds = 0.0  # that one takes

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from support import GREEDY, ManualClock, TickingClock, answer, chat_ids, load, made_up_profile
@@ -18,8 +19,9 @@ from engine.draft.base import Plan, RoundOutcome, View
 from engine.draft.costs import CostModel
 from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
-from engine.draft.library import Choice, Library
-from engine.draft.tpt import AcceptanceCounts
+from engine.draft.library import MOST_PLANS, Choice, Library
+from engine.draft.prior import Prior
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
 from engine.errors import ConfigError
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
 from engine.types import GenerateRequest, RequestRound
@@ -527,3 +529,14 @@ def test_who_is_not_asked_is_counted_all_the_same(model: LoadedModel, ids: list[
     assert policy._round == pytest.approx(len(seen), abs=len(ids[:4]))
     assert policy.searcher.budget.busy > 0
     assert sum(core._unobserved.values()) < policy.searcher.budget.busy
+
+
+def test_of_many_tuned_plans_the_best_stay(model: LoadedModel) -> None:
+    layers = model.spec.layers
+    counts = np.zeros((len(THRESHOLDS), 2))
+    counts[-1] = 5.0, 45.0
+    plans = dict.fromkeys(((1,) * i + (0,) + (1,) * (2 * layers - 1 - i) for i in range(2 * layers)), counts)
+    assert len(plans) > 16
+    core = model.core(EngineConfig(prior="none"))
+    policy = KnapSpec(replace(core._policies, prior=Prior("model", plans)))
+    assert 1 <= len(policy.library) <= MOST_PLANS
