@@ -22,14 +22,12 @@ from engine.draft.alike import Alike, Kin, Variants
 from engine.draft.base import Plan, PolicyContext, RoundOutcome, View, register
 from engine.draft.library import Choice, Library, size
 from engine.draft.prior import Prior
-from engine.draft.search import Rows, Search, Searcher
+from engine.draft.scout import Scout, Trail
+from engine.draft.search import Searcher
 from engine.draft.tpt import AcceptanceCounts, cells
 from engine.draft.trust import Losses
 from engine.errors import ConfigError
 
-_ADOPTED = 3  # plans a search may add
-_REPLAYED_PLANS = 128  # whose replays are remembered from search to search: early exits come again and again,
-_REPLAYED_MEMORY = 64.0  # so many tested tokens of each
 _GAIN_TO_START = 1.05  # drafting must promise this much over plain decoding to begin,
 _GAIN_TO_STAY = 1.02  # and this much to go on,
 _SURE_GAIN = 1.08  # from which on a new request decides for itself by what those like it saw
@@ -37,7 +35,6 @@ _CHEAP_DECISION = 0.1  # of a plain pass: most that such a decision may take
 _GAIN_AFTER_LOSS = 1.1  # and this much where it was slower than plain decoding when it promised less
 _OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
 _OWN_MEMORY = 64.0  # tested tokens of its own that a request remembers
-_LONG_ANSWER = 400  # tokens after which a search is owed
 _FRESH_ROUNDS = 16  # for which a joint decision stands at least
 _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
 _USEFUL_GAIN = 1.03  # over the plan before, for a search to have been of use: less is as likely luck
@@ -72,10 +69,7 @@ class _Decision:
 class _State:
     """What one request has seen."""
 
-    rows: Rows
-    searched: int  # tokens of context then, or when it began to decode
-    search: Search | None = None
-    search_at: int = 0  # round
+    trail: Trail
     counts: dict[Variants, AcceptanceCounts] = field(default_factory=dict)  # of rounds alone
     decision: _Decision | None = None  # for rounds alone
     try_at: int | None = None  # round
@@ -135,14 +129,6 @@ class _Standing(NamedTuple):
     until: int  # round
 
 
-class _Found(NamedTuple):
-    """What a search has brought."""
-
-    added: list[Variants]
-    seconds: float
-    small: bool
-
-
 @register("knapspec")
 class KnapSpec:
     """The main method (METHODS sections 1 and 6)."""
@@ -161,15 +147,12 @@ class KnapSpec:
             if self.searcher.allows(variants, 0):
                 self.library.add(variants, AcceptanceCounts.of(counts))
                 self.library.shrink(1)
-        self._budget = self.searcher.budget
+        self._scout = Scout(context, self.searcher, self.library, lambda view: self._state(view).trail)
         self._round = 0
         self._decision_seconds = 0.0  # that one takes
         self._regimes: defaultdict[int, _Regime] = defaultdict(_Regime)  # by `size` of the company
         self._promise: _Promise | None = None  # of this round
         self._stands: _Standing | None = None
-        self._recorder: View | None = None  # whose rows are kept
-        self._searching: View | None = None
-        self._replayed: dict[Variants, AcceptanceCounts] = {}  # of plans that are not in the library
         self._era = 0  # how often new plans had all decide anew
 
     def learnt(self, model: str) -> Prior | None:
@@ -190,39 +173,42 @@ class KnapSpec:
             regime.trial_end = None
             regime.era += 1
         company = _Company(views, others)
-        found = self._search(company)
+        found = self._scout.search(views, company.running, self._round, self._promised)
+        added = found.added if found is not None else []
+        self._era += bool(added)
         if company.size > 1 and self._config.knapspec_batch == "independent":
-            return self._independent(views, found)
+            plans = self._independent(views)
+            self._scout.done(found, useful=any(plan.gamma and plan.variants in added for plan in plans))
+            self._scout.choose(views, self._round, None)
+            return plans
         choice = self._choice(company)
         if choice.plan.gamma == 0 and self._trial_due(regime):
             choice = self._begin_trial(company, regime) or choice
         plan, trust = choice.plan, choice.trust
-        if found is not None:
-            useful = plan.variants in found.added and self._better(choice)
-            self._budget.done(found.seconds, useful=useful, small=found.small)
+        self._scout.done(found, useful=plan.variants in added and self._better(choice))
         if plan.gamma == 0:
             regime.plain_rounds += 1
         elif self._plain_due(regime):
             plain = self.library.plain(company.contexts)
             plan, trust = plain.plan, plain.trust
-        self._recorder = self._next_to_search(views)
+        self._scout.choose(views, self._round, self._promised)
         self._promise = _Promise(plan, trust, company.size, len(views))
         return [plan] * len(views)
 
     def _better(self, choice: Choice) -> bool:
         """Whether what a search found promises enough more than what was drafted with before to have been worth it."""
-        before = self._promise.plan.predicted_tpt if self._promise is not None else None
+        before = self._promised.predicted_tpt if self._promised is not None else None
         return choice.plan.gamma > 0 and (choice.plan.predicted_tpt or 0.0) > _USEFUL_GAIN * (before or 0.0)
 
-    def _independent(self, views: Sequence[View], found: _Found | None) -> list[Plan]:
+    @property
+    def _promised(self) -> Plan | None:
+        """The plan of the round before."""
+        return self._promise.plan if self._promise is not None else None
+
+    def _independent(self, views: Sequence[View]) -> list[Plan]:
         """What each would draft with alone, for comparisons: without trials and trust, which are about one choice."""
-        plans = [self._choice(_Company([view], ())).plan for view in views]
-        if found is not None:
-            useful = any(plan.gamma and plan.variants in found.added for plan in plans)
-            self._budget.done(found.seconds, useful=useful, small=found.small)
-        self._recorder = self._next_to_search(views)
         self._promise = None
-        return plans
+        return [self._choice(_Company([view], ())).plan for view in views]
 
     def stands(self) -> bool:
         standing = self._stands
@@ -236,9 +222,9 @@ class KnapSpec:
         """What was decided and promised already, where nothing else is due, which is most of the time: a decision with
         all that belongs to it takes ten times as long as finding that it stands."""
         now, requests, promise = self._round, len(views), self._promise
-        if others or now % _LOOK_UP == 0 or self._searching or regime.trial_end is not None:
+        if others or now % _LOOK_UP == 0 or regime.trial_end is not None:
             return None
-        if self._recorder is not None and (self._recorder not in views or self._ready(self._recorder)):
+        if not self._scout.rests(views, now):
             return None
         if promise is None or promise.requests != requests:
             return None
@@ -260,36 +246,17 @@ class KnapSpec:
                 until = min(until, (state and state.try_at) or 0)
         if now >= until:
             return None
-        asked = now if self._recorder else min(until, decision.until, now + _LOOK_UP - now % _LOOK_UP)
+        asked = now if self._scout.recorder else min(until, decision.until, now + _LOOK_UP - now % _LOOK_UP)
         return _Standing(choice.plan, regime, asked)
 
     def record(self, view: View, rows_ahead: int) -> int:
-        """Rows are kept from the rounds before a search, of the request that is next: keeping them takes a tenth of a
-        pass."""
-        return self._config.knapspec_rows if view is self._recorder else 0
-
-    def _next_to_search(self, views: Sequence[View]) -> View | None:
-        """Whose rows to keep: while one searches nobody's, and of several the first that may search soon."""
-        if self._searching is not None or self._config.knapspec_gamma == 0:
-            return None
-        soon = self._round + self._config.knapspec_rows
-        due = [view for view in views if soon >= self._state(view).search_at]
-        if not due or self._affordable(due[0]):
-            return due[0] if due else None
-        return next((view for view in due if self._owed(view)), None)
-
-    def _owed(self, view: View) -> bool:
-        """A long answer is searched for now and then, even if searches have found nothing lately."""
-        if self._config.knapspec_budget == 0 or view.context - self._state(view).searched < _LONG_ANSWER:
-            return False
-        return self._budget.affords_small(self.searcher.dearer(view))
+        return self._scout.record(view)
 
     def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
-        self._budget.busy += round.seconds * len(views) / round.requests + round.unobserved
+        self.searcher.budget.busy += round.seconds * len(views) / round.requests + round.unobserved
         self._compare(round)
         for view, outcome in zip(views, round.outcomes, strict=True):
-            if outcome.references is not None:
-                self._state(view).rows.add(outcome.references)
+            self._scout.recorded(view, outcome)
             if outcome.drafted:
                 variants, accepted = outcome.plan.variants, outcome.accepted
                 found = cells(outcome.confidences, [True] * accepted + [False] * (outcome.tested - accepted))
@@ -304,12 +271,11 @@ class KnapSpec:
     def suspend(self, view: View) -> None:
         state: _State | None = view.state
         if state is not None:
-            state.search = None
-            state.rows = self.searcher.rows()
+            self._scout.suspend(state.trail)
 
     def _state(self, view: View) -> _State:
         if view.state is None:
-            view.state = _State(self.searcher.rows(), view.context)
+            view.state = _State(Trail(self.searcher.rows(), view.context))
         state: _State = view.state
         return state
 
@@ -457,77 +423,6 @@ class KnapSpec:
         if regime.drafting_rounds >= _PLAIN_EVERY + _PLAIN_ROUNDS:
             regime.drafting_rounds = 0
         return regime.drafting_rounds >= _PLAIN_EVERY
-
-    # -- searching for plans -----------------------------------------------------------------------------------------
-
-    def _affordable(self, view: View) -> bool:
-        plain = self._promise is not None and self._promise.plan.gamma == 0
-        ignorant = not len(self.library)
-        if not self._budget.affords(ignorant=ignorant, plain=plain):
-            return False  # at the least price
-        return self._budget.affords(ignorant=ignorant, plain=plain, factor=self.searcher.dearer(view))
-
-    def _next(self, views: Sequence[View]) -> View | None:
-        """The request that searches in this round: one at a time."""
-        view = self._searching
-        if view is not None and self._state(view).search is not None and view in views:
-            return view
-        self._searching = None
-        view = self._recorder
-        if view is None or view not in views:
-            return None
-        return view if self._ready(view) else None
-
-    def _ready(self, view: View) -> bool:
-        """Whether it has the rows to search, and waited long enough since it did."""
-        state = self._state(view)
-        return self._round >= state.search_at and self.searcher.enough(state.rows)
-
-    def _search(self, company: _Company) -> _Found | None:
-        """Begin a search or go on with it; at the end, the best of what was found joins the library."""
-        view = self._searching = self._next(company.views)
-        if view is None:
-            return None
-        started = self._clock.now()
-        state = self._state(view)
-        search = state.search
-        if search is None:
-            running = list(company.running)
-            if len(company.views) > 1 and self._promise is not None and self._promise.plan.gamma:
-                running.append(self._promise.plan.variants)
-            small = not self._affordable(view)
-            search = state.search = self.searcher.begin(view, state.rows, running, small=small)
-        self.searcher.charge(search, self._clock.now() - started)
-        if not self.searcher.advance(view, search, alone=company.size == 1 and view.beside == 0):
-            return None
-        started = self._clock.now()
-        state.search = self._searching = None
-        state.searched = view.context
-        state.search_at = self._round + self._config.knapspec_interval
-        added = self._adopt(view, search)
-        self._era += bool(added)
-        self.searcher.charge(search, self._clock.now() - started)
-        return _Found(added, search.seconds, search.small)
-
-    def _adopt(self, view: View, search: Search) -> list[Variants]:
-        """The best candidates join the library, and those that are there already are seen a little more of."""
-        replayed = self.searcher.found(view, search)
-        if not replayed:
-            return []
-        for variants, counts in replayed.items():
-            known = self._replayed.pop(variants, None) or AcceptanceCounts(_REPLAYED_MEMORY)
-            known.merge(counts)
-            self._replayed[variants] = known  # the last to be forgotten
-        ranked = self.library.rank({variants: self._replayed[variants].counts for variants in replayed}, view.context)
-        added = [variants for variants in ranked[:_ADOPTED] if variants not in self.library]
-        for variants in added:
-            self.library.add(variants, self._replayed.pop(variants))
-        for variants in (v for v in self.library if v in replayed and v not in added):
-            self.library.add(variants, replayed[variants])
-        for variants in list(self._replayed)[:-_REPLAYED_PLANS]:
-            del self._replayed[variants]
-        self.library.shrink(view.context)
-        return added
 
 
 def _knows(state: _State) -> bool:

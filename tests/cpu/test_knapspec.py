@@ -338,7 +338,7 @@ def test_what_was_decided_stands_while_rows_are_kept(model: LoadedModel, ids: li
     looked: list[int] = []
 
     def proposed(views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
-        kept = policy._recorder is not None and policy._recorder in views
+        kept = policy._scout.recorder is not None and policy._scout.recorder in views
         plans = propose(views, others)
         if kept:
             keeping.append(looked[-1:] == [policy._round])
@@ -425,7 +425,7 @@ def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
 ) -> None:
     monkeypatch.setattr(model, "clock", TickingClock(1e-4))  # budgets are time, which a busy machine stretches
     core, policy = core_with(model, EngineConfig(knapspec_budget=budget))
-    limits = policy._budget
+    limits = policy.searcher.budget
     limits.busy, limits.searches, limits._barren = 100.0, 9, 5  # seconds in which nothing was found
     limits._busy_then = limits.busy
     small: list[bool] = []

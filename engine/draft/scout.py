@@ -1,0 +1,159 @@
+"""Which request searches for plans, and when: one at a time, by rows of its own that were kept just before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from engine.draft.alike import Variants
+from engine.draft.base import Outcome, Plan, PolicyContext, View
+from engine.draft.library import Library
+from engine.draft.search import Rows, Search, Searcher
+from engine.draft.tpt import AcceptanceCounts
+
+_ADOPTED = 3  # plans a search may add
+_REPLAYED_PLANS = 128  # whose replays are remembered from search to search: early exits come again and again,
+_REPLAYED_MEMORY = 64.0  # so many tested tokens of each
+_LONG_ANSWER = 400  # tokens after which a search is owed
+
+
+@dataclass(slots=True)
+class Trail:
+    """What searches of one request go by."""
+
+    rows: Rows
+    searched: int  # tokens of context then, or when it began to decode
+    search: Search | None = None
+    due: int = 0  # round from which on it may search again
+
+
+class Found(NamedTuple):
+    """What a search has brought."""
+
+    added: list[Variants]
+    seconds: float
+    small: bool
+
+
+class Scout:
+    """Keeps the rows of whoever searches next, searches with them, and has the best of what is found join the library.
+
+    `promised`, where it is an argument, is the plan of the round before.
+    """
+
+    def __init__(
+        self, context: PolicyContext, searcher: Searcher, library: Library, trail: Callable[[View], Trail]
+    ) -> None:
+        self._config, self._clock = context.config, context.clock
+        self._searcher, self._library, self._trail = searcher, library, trail
+        self.recorder: View | None = None  # whose rows are kept
+        self._searching: View | None = None
+        self._replayed: dict[Variants, AcceptanceCounts] = {}  # of plans that are not in the library
+
+    def rests(self, views: Sequence[View], round: int) -> bool:
+        """Whether there is nothing to do in this round: nobody searches, nor could."""
+        view = self.recorder
+        return self._searching is None and (view is None or (view in views and not self._ready(view, round)))
+
+    def record(self, view: View) -> int:
+        """Rows are kept from the rounds before a search, of the request that is next: keeping them takes a tenth of a
+        pass."""
+        return self._config.knapspec_rows if view is self.recorder else 0
+
+    def recorded(self, view: View, outcome: Outcome) -> None:
+        if outcome.references is not None:
+            self._trail(view).rows.add(outcome.references)
+
+    def suspend(self, trail: Trail) -> None:
+        """What the request's rows refer to is gone."""
+        trail.search = None
+        trail.rows = self._searcher.rows()
+
+    def choose(self, views: Sequence[View], round: int, promised: Plan | None) -> None:
+        """Whose rows to keep: while one searches nobody's, and of several the first that may search soon."""
+        self.recorder = None
+        if self._searching is not None or self._config.knapspec_gamma == 0:
+            return
+        soon = round + self._config.knapspec_rows
+        due = [view for view in views if soon >= self._trail(view).due]
+        if due and self._affordable(due[0], promised):
+            self.recorder = due[0]
+        else:
+            self.recorder = next((view for view in due if self._owed(view)), None)
+
+    def search(
+        self, views: Sequence[View], running: Sequence[Variants], round: int, promised: Plan | None
+    ) -> Found | None:
+        """Begin a search or go on with it. `running`: what requests of other policies draft with."""
+        view = self._searching = self._next(views, round)
+        if view is None:
+            return None
+        started = self._clock.now()
+        trail = self._trail(view)
+        search = trail.search
+        if search is None:
+            together = [promised.variants] if len(views) > 1 and promised is not None and promised.gamma else []
+            small = not self._affordable(view, promised)
+            search = trail.search = self._searcher.begin(view, trail.rows, [*running, *together], small=small)
+        self._searcher.charge(search, self._clock.now() - started)
+        if not self._searcher.advance(view, search, alone=len(views) + view.beside == 1):
+            return None
+        started = self._clock.now()
+        trail.search = self._searching = None
+        trail.searched = view.context
+        trail.due = round + self._config.knapspec_interval
+        added = self._adopt(view, search)
+        self._searcher.charge(search, self._clock.now() - started)
+        return Found(added, search.seconds, search.small)
+
+    def done(self, found: Found | None, *, useful: bool) -> None:
+        """Whether what a search brought was chosen, and better than what there was."""
+        if found is not None:
+            self._searcher.budget.done(found.seconds, useful=useful, small=found.small)
+
+    def _owed(self, view: View) -> bool:
+        """A long answer is searched for now and then, even if searches have found nothing lately."""
+        if self._config.knapspec_budget == 0 or view.context - self._trail(view).searched < _LONG_ANSWER:
+            return False
+        return self._searcher.budget.affords_small(self._searcher.dearer(view))
+
+    def _affordable(self, view: View, promised: Plan | None) -> bool:
+        budget, ignorant = self._searcher.budget, not len(self._library)
+        plain = promised is not None and promised.gamma == 0
+        if not budget.affords(ignorant=ignorant, plain=plain):
+            return False  # at the least price
+        return budget.affords(ignorant=ignorant, plain=plain, factor=self._searcher.dearer(view))
+
+    def _next(self, views: Sequence[View], round: int) -> View | None:
+        """The request that searches in this round: one at a time."""
+        view = self._searching
+        if view is not None and view in views and self._trail(view).search is not None:
+            return view
+        view = self.recorder
+        return view if view is not None and view in views and self._ready(view, round) else None
+
+    def _ready(self, view: View, round: int) -> bool:
+        """Whether it has the rows to search, and waited long enough since it did."""
+        trail = self._trail(view)
+        return round >= trail.due and self._searcher.enough(trail.rows)
+
+    def _adopt(self, view: View, search: Search) -> list[Variants]:
+        """The best candidates join the library, and those that are there already are seen a little more of."""
+        library, replayed = self._library, self._searcher.found(view, search)
+        if not replayed:
+            return []
+        for variants, counts in replayed.items():
+            known = self._replayed.pop(variants, None) or AcceptanceCounts(_REPLAYED_MEMORY)
+            known.merge(counts)
+            self._replayed[variants] = known  # the last to be forgotten
+        ranked = library.rank({variants: self._replayed[variants].counts for variants in replayed}, view.context)
+        added = [variants for variants in ranked[:_ADOPTED] if variants not in library]
+        for variants in added:
+            library.add(variants, self._replayed.pop(variants))
+        for variants in (v for v in library if v in replayed and v not in added):
+            library.add(variants, replayed[variants])
+        for variants in list(self._replayed)[:-_REPLAYED_PLANS]:
+            del self._replayed[variants]
+        library.shrink(view.context)
+        return added
