@@ -2,7 +2,7 @@
 
 Preparation for drafting: on half of the batches each sublayer is left out at rates growing with depth (stochastic
 depth, attention and MLP apart), and one batch in four adds the loss of an exit after a layer drawn at random. `--plain`
-trains the twin without either. Two heads are told where copied tokens come from (`pointing`), the twin's too.
+trains the twin without either. A few heads are told where to look (`pointing`), the twin's too.
 
 Matrices are trained with Muon, the rest with AdamW; the learning rate warms up, stays, and falls to nothing over the
 last part of the token budget.
@@ -36,8 +36,8 @@ from engine.embedded.conversation import Tokens, segments, tokenize
 from engine.embedded.corpus.mixture import SKILLS, example, training_examples
 from engine.embedded.export import export
 from engine.embedded.muon import Muon
-from engine.embedded.network import Attention, Network, Shape
-from engine.embedded.pointing import LONGEST, Sources, pointing_loss
+from engine.embedded.network import Network, Shape
+from engine.embedded.pointing import Pointing
 from engine.model.linear_onednn import native_bf16
 from engine.seeds import mix64
 
@@ -48,7 +48,6 @@ THINNED_SHARE = 0.4  # of the batches leave sublayers out
 DROP_AT_LAST = 0.5  # rate at the last sublayer of such a batch; 0 at the first
 EXIT_SHARE = 0.25  # of the batches add an exit's loss
 EXIT_WEIGHT = 0.3
-POINTING = ((7, 3), (9, 1))  # layers and their heads that are told where copied tokens come from
 POINTING_WEIGHT = 0.3
 PROMPT_SAMPLE_WEIGHT = 0.5  # of a prompt's token in the loss, where it is drawn to be in it at all
 
@@ -83,11 +82,10 @@ class Trainer:
         self.settings, self.run, self.device = settings, run, device
         self.progress = Progress()
         self.tokenizer = self._tokenizer()
-        self.sources = Sources(self.tokenizer)
+        self.pointing = Pointing(self.tokenizer)
         torch.manual_seed(settings.seed)
         self.network = Network(settings.shape).to(device)
         self.loss = weighted_loss
-        self.pointing = float("nan")  # the last loss of the heads that point
         hidden = [p for n, p in self.network.named_parameters() if p.dim() == 2 and "embedding" not in n]
         rest = [p for n, p in self.network.named_parameters() if p.dim() != 2 or "embedding" in n]
         self.optimizers: list[torch.optim.Optimizer] = [
@@ -221,31 +219,14 @@ class Trainer:
         inputs, targets, weights = (t.to(self.device) for t in (batch.inputs, batch.targets, batch.weights))
         chosen = sampled(weights, draw)
         targets, weights = targets[chosen], weights[chosen].clamp(min=PROMPT_SAMPLE_WEIGHT)
-        into: dict[int, Tensor] = {}
-        if drop is None and inputs.shape[1] < LONGEST:
-            into = {layer: inputs for layer, _ in POINTING if layer < layers}
+        into = self.pointing.wanted(self.network, inputs) if drop is None else {}
         with self.autocast():
             states = self.network.states(inputs, drop, exit_after, into)
             losses = [self.loss(self.network.logits(x[chosen]), targets, weights) for x in states]
             total = losses[0] if len(losses) == 1 else losses[0] + EXIT_WEIGHT * losses[1]
             if into:
-                total = total + POINTING_WEIGHT * self._pointing(batch, into)
+                total = total + POINTING_WEIGHT * self.pointing.loss(self.network, batch, into)
         return losses[0].detach(), total
-
-    def _pointing(self, batch: Batch, into: dict[int, Tensor]) -> Tensor:
-        """The mean loss of the heads that point, by what goes into their sublayers."""
-        ids = torch.cat((batch.inputs[:, :1], batch.targets), dim=1).numpy()
-        learned = F.pad(batch.weights >= 1.0, (1, 0)).numpy()
-        allowed = torch.from_numpy(self.sources(ids, learned)[:, 1:, :-1]).to(self.device)
-        cos, sin = self.network.rotations(batch.inputs.shape[1], self.device)
-        losses = []
-        for layer, head in POINTING:
-            attention = self.network.attention[layer] if layer in into else None
-            if isinstance(attention, Attention):
-                losses.append(pointing_loss(attention, head, into[layer], allowed, cos, sin))
-        loss = torch.stack(losses).mean()
-        self.pointing = float(loss.detach())
-        return loss
 
     @torch.no_grad()
     def exactness(self, count: int) -> dict[str, float]:
@@ -399,7 +380,7 @@ def train(trainer: Trainer, minutes: float, evaluate_every: int, save_every: flo
             bar.update(batch.tokens)
             bar.set_postfix(loss=f"{smooth:.3f}")
             if p.step % 10 == 0:
-                write(loss=round(smooth, 4), rate=trainer.rate(), pointing=round(trainer.pointing, 3))
+                write(loss=round(smooth, 4), rate=trainer.rate(), pointing=trainer.pointing.last)
             if p.step % evaluate_every == 0:
                 write(exact={k: round(v, 3) for k, v in trainer.exactness(48).items()})
             if time.monotonic() - saved > 60 * save_every:

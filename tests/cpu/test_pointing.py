@@ -9,7 +9,8 @@ from tokenizers import Tokenizer
 
 from engine.build import EMBEDDED
 from engine.embedded.network import Attention, Network, Shape
-from engine.embedded.pointing import Sources, pointing_loss
+from engine.embedded.pointing import pointing_loss
+from engine.embedded.sources import FIRST_TOKENS, Quotes, Sources
 
 SHAPE = Shape(vocabulary=64, layers=2, hidden=32, intermediate=32, heads=4, kv_heads=2, head_dim=16)
 
@@ -63,6 +64,63 @@ def test_what_stands_twice_alike_is_told_twice_and_what_stands_nowhere_not_at_al
     assert not any(places for said, _, places in found if said.strip() in ("zebra", "ze", "bra"))
     found = pointed("<|user|>Is it the red one there?<|end|><|assistant|>red")
     assert [sources for _, sources, _ in found] == [[" red"]]
+
+
+def quoted(text: str) -> tuple[dict[str, str], dict[str, str]]:
+    """What is said, up to the end of each token that is told, and up to where it may look: by values, by beginnings."""
+    encoding = TOKENIZER.encode(text, add_special_tokens=False)
+    begin = text.rindex("<|assistant|>") + len("<|assistant|>")
+    learned = np.array([start >= begin for start, _ in encoding.offsets])[None]
+    ids = np.array(encoding.ids)[None]
+    ends = [end for _, end in encoding.offsets]
+    out = []
+    for told in Quotes(TOKENIZER)(ids, learned, Sources(TOKENIZER)(ids, learned)):
+        assert not np.triu(told[0], 1).any(), "nothing looks at what comes later"
+        places = {t: np.flatnonzero(row) for t, row in enumerate(told[0]) if row.any()}
+        out.append({text[: ends[t]]: text[: ends[s[-1]]] for t, s in places.items()})
+    return out[0], out[1]
+
+
+DESKS = "Desk 12: owner Ina Kosa, room 7; Anna\nDesk 31: owner Ben Rojan, room 9; Olaf\nDesk 57: owner Kim Wabe, room 7"
+
+
+def test_a_line_found_by_a_value_is_looked_for_where_the_value_stands_in_it() -> None:
+    text = f"<|user|>{DESKS}\nWhose room is 9?<|end|><|assistant|>The line with room 9:\n> {DESKS.splitlines()[1]}"
+    values, beginnings = quoted(text + "<|end|>")
+    answer = text.rindex("room 9:")
+    assert [said[answer:] for said in values] == ["room 9", "room 9:", "room 9:\n", "room 9:\n>"]
+    assert set(values.values()) == {text[: text.index("room 9") + len("room 9")]}
+    start, end = text.index("Desk 31"), text.index("Desk 57")
+    assert beginnings
+    for said, seen in beginnings.items():
+        assert start < len(seen) < len(said) < end, "within the line, and before"
+        assert len(TOKENIZER.encode(seen[start:], add_special_tokens=False).ids) <= FIRST_TOKENS
+
+
+def test_a_line_quoted_for_its_key_has_no_value_above() -> None:
+    text = f"<|user|>{DESKS}\nWhose is desk 31?<|end|><|assistant|>> {DESKS.splitlines()[1]}\n\nBen Rojan.<|end|>"
+    values, beginnings = quoted(text)
+    assert not values
+    assert beginnings
+
+
+@pytest.mark.parametrize(
+    "answer", ["Ben Rojan.", ">", "> ", "12 > 7, as a > b", "room 7:\n> Nothing that stands above", ":\n>"]
+)
+def test_where_nothing_is_quoted_nobody_is_told(answer: str) -> None:
+    assert quoted(f"<|user|>{DESKS}\nWhose?<|end|><|assistant|>{answer}<|end|>") == ({}, {})
+
+
+def test_a_head_that_has_to_look_evenly_pays_for_each_place() -> None:
+    torch.manual_seed(0)
+    attention = Attention(SHAPE)
+    x, length = torch.randn(1, 7, SHAPE.hidden), 7
+    cos, sin = Network(SHAPE).rotations(length, x.device)
+    allowed = torch.zeros(1, length, length, dtype=torch.bool)
+    allowed[0, 5, 2] = allowed[0, 5, 3] = allowed[0, 6, 0] = True
+    shares = weights_of(attention, x, 1, cos, sin)
+    wanted = -((torch.log(shares[0, 5, 2]) + torch.log(shares[0, 5, 3])) / 2 + torch.log(shares[0, 6, 0])) / 2
+    torch.testing.assert_close(pointing_loss(attention, 1, x, allowed, cos, sin, evenly=True), wanted)
 
 
 def test_the_loss_is_what_attention_gives() -> None:
