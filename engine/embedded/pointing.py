@@ -6,7 +6,7 @@ told to a head, it is learned at once. The loss is for training alone and leaves
 
 A line that is looked up by a value at its end and quoted from its beginning takes two steps before: where the line
 begins, nothing is known yet of how it goes on. So its tokens are told to look at its beginning, and who quotes it to
-look where the value stands first.
+look where the value stands first; and what it is told of the few tokens that begin such a quote counts once more.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Pointing:
         ids = torch.cat((batch.inputs[:, :1], batch.targets), dim=1).numpy()
         learned = F.pad(batch.weights >= 1.0, (1, 0)).numpy()
         sources = self._sources(ids, learned)
-        value, beginning = self._quotes(ids, learned, sources)
+        value, beginning, first = self._quotes(ids, learned, sources)
         told = [(BEGINNING, beginning[:, :-1, :-1]), (FINDING, value[:, :-1, :-1])]
-        told += [(at, sources[:, 1:, :-1]) for at in COPYING]  # of the next token
+        told += [(at, places[:, 1:, :-1]) for places in (sources, first) for at in COPYING]  # of the next token
         cos, sin = network.rotations(batch.inputs.shape[1], device)
         losses = []
         for at, places in told:

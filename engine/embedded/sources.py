@@ -11,6 +11,7 @@ _SPACE, _NEW_LINE = "Ġ", "Ċ"  # how byte-level BPE writes them
 _ADDED = 1 << 21  # beyond all characters
 FIRST_TOKENS = 8  # of a line, which tell it from others
 _BELOW_VALUE = 3  # tokens from a value, over its colon and the new line, to the mark of the quote
+_UNSURE_TOKENS = 5  # of a quote found by a value: until enough is said for what follows to be copied from where it stands
 
 
 class Sources:
@@ -76,14 +77,17 @@ class Quotes:
         self._ends = np.array([name.startswith(_NEW_LINE) or name == END for name in names])
         self._plain = [name.lstrip(_SPACE) for name in names]
 
-    def __call__(self, ids: np.ndarray, learned: np.ndarray, sources: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """ids, learned [rows, length], what `Sources` found -> two arrays like the last, of t and s, s <= t.
+    def __call__(
+        self, ids: np.ndarray, learned: np.ndarray, sources: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """ids, learned [rows, length], what `Sources` found -> three arrays like the last, of t and s, s <= t.
 
         value      t is the end of the value above a quote, or between it and the quote; s is where the value ends in
                    the line that is quoted.
         beginning  t is in a line that is quoted, and s is one of the line's first tokens.
+        first      t is one of the first tokens of a quote below a value, and s its source.
         """
-        value, beginning = np.zeros_like(sources), np.zeros_like(sources)
+        value, beginning, first_said = (np.zeros_like(sources) for _ in range(3))
         for r, row in enumerate(ids):
             given = sources[r] & ~learned[r]
             new = np.concatenate(([True], ~learned[r, :-1] | self._ends[row[:-1]]))
@@ -96,7 +100,9 @@ class Quotes:
                 if mark >= _BELOW_VALUE and learned[r, mark - 1] and row[mark - 2] == self._colon:
                     said = mark - _BELOW_VALUE
                     value[r, said : mark + 1, self._like(row, said, first, end)] = True
-        return value, beginning
+                    unsure = slice(mark + 1, mark + 1 + _UNSURE_TOKENS)
+                    first_said[r, unsure] = sources[r, unsure]
+        return value, beginning, first_said
 
     def _line(self, row: np.ndarray, mark: int, given: np.ndarray) -> tuple[int, int] | None:
         """The first token of the line that is quoted after `mark`, and the one after its last; None if unknown."""

@@ -66,8 +66,9 @@ def test_what_stands_twice_alike_is_told_twice_and_what_stands_nowhere_not_at_al
     assert [sources for _, sources, _ in found] == [[" red"]]
 
 
-def quoted(text: str) -> tuple[dict[str, str], dict[str, str]]:
-    """What is said, up to the end of each token that is told, and up to where it may look: by values, by beginnings."""
+def quoted(text: str) -> list[dict[str, str]]:
+    """What is said, up to the end of each token that is told, and up to where it may look: by values, by beginnings,
+    and as the first tokens of a quote."""
     encoding = TOKENIZER.encode(text, add_special_tokens=False)
     begin = text.rindex("<|assistant|>") + len("<|assistant|>")
     learned = np.array([start >= begin for start, _ in encoding.offsets])[None]
@@ -78,7 +79,7 @@ def quoted(text: str) -> tuple[dict[str, str], dict[str, str]]:
         assert not np.triu(told[0], 1).any(), "nothing looks at what comes later"
         places = {t: np.flatnonzero(row) for t, row in enumerate(told[0]) if row.any()}
         out.append({text[: ends[t]]: text[: ends[s[-1]]] for t, s in places.items()})
-    return out[0], out[1]
+    return out
 
 
 DESKS = "Desk 12: owner Ina Kosa, room 7; Anna\nDesk 31: owner Ben Rojan, room 9; Olaf\nDesk 57: owner Kim Wabe, room 7"
@@ -86,7 +87,7 @@ DESKS = "Desk 12: owner Ina Kosa, room 7; Anna\nDesk 31: owner Ben Rojan, room 9
 
 def test_a_line_found_by_a_value_is_looked_for_where_the_value_stands_in_it() -> None:
     text = f"<|user|>{DESKS}\nWhose room is 9?<|end|><|assistant|>The line with room 9:\n> {DESKS.splitlines()[1]}"
-    values, beginnings = quoted(text + "<|end|>")
+    values, beginnings, first = quoted(text + "<|end|>")
     answer = text.rindex("room 9:")
     assert [said[answer:] for said in values] == ["room 9", "room 9:", "room 9:\n", "room 9:\n>"]
     assert set(values.values()) == {text[: text.index("room 9") + len("room 9")]}
@@ -95,12 +96,18 @@ def test_a_line_found_by_a_value_is_looked_for_where_the_value_stands_in_it() ->
     for said, seen in beginnings.items():
         assert start < len(seen) < len(said) < end, "within the line, and before"
         assert len(TOKENIZER.encode(seen[start:], add_special_tokens=False).ids) <= FIRST_TOKENS
+    assert first
+    quote = text.rindex("> ") + len("> ")
+    for said, source in first.items():
+        assert DESKS.splitlines()[1].startswith(said[quote:])
+        assert source[start - 1 :].lstrip() == said[quote:]
 
 
 def test_a_line_quoted_for_its_key_has_no_value_above() -> None:
     text = f"<|user|>{DESKS}\nWhose is desk 31?<|end|><|assistant|>> {DESKS.splitlines()[1]}\n\nBen Rojan.<|end|>"
-    values, beginnings = quoted(text)
+    values, beginnings, first = quoted(text)
     assert not values
+    assert not first
     assert beginnings
 
 
@@ -108,7 +115,7 @@ def test_a_line_quoted_for_its_key_has_no_value_above() -> None:
     "answer", ["Ben Rojan.", ">", "> ", "12 > 7, as a > b", "room 7:\n> Nothing that stands above", ":\n>"]
 )
 def test_where_nothing_is_quoted_nobody_is_told(answer: str) -> None:
-    assert quoted(f"<|user|>{DESKS}\nWhose?<|end|><|assistant|>{answer}<|end|>") == ({}, {})
+    assert quoted(f"<|user|>{DESKS}\nWhose?<|end|><|assistant|>{answer}<|end|>") == [{}, {}, {}]
 
 
 def test_a_head_that_has_to_look_evenly_pays_for_each_place() -> None:
