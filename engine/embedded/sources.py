@@ -11,7 +11,7 @@ _SPACE, _NEW_LINE = "Ġ", "Ċ"  # how byte-level BPE writes them
 _ADDED = 1 << 21  # beyond all characters
 FIRST_TOKENS = 8  # of a line, which tell it from others
 _BELOW_VALUE = 3  # tokens from a value, over its colon and the new line, to the mark of the quote
-_UNSURE_TOKENS = 5  # of a quote found by a value: until enough is said for what follows to be copied from where it stands
+_UNSURE_TOKENS = 5  # of a quote found by a value, until enough is said for the rest to be copied from where it stands
 
 
 class Sources:

@@ -24,7 +24,7 @@ ABSENT = (
 PEOPLE = ("person", "first", "doctor")
 MISSING = {"train": 0.25, "held_out": 0.1}
 TWO_MISSING = 0.3  # of those, in training
-COMPOSED = 0.4  # of the training texts; all others are made from a template
+COMPOSED = 0.5  # of the training texts; all others are made from a template
 # What a key, or one whose values are made so, could also mean by a careless reader: in training, such a key is asked
 # for in vain only if the question asks for that other value, too.
 CONFUSABLE = {

@@ -21,16 +21,17 @@ MOST_SLOTS = 6
 WITH_NEUTRAL = 0.1
 # A value of these sorts tells by itself what it is only if this holds; values of other sorts always do.
 TELLING: dict[str, Callable[[str], bool]] = {
-    "city": lambda value: value in CITIES,
-    "company": lambda value: " " in value,
     "code": lambda value: value[0].isalpha(),
     "weight": lambda value: not value.endswith("pounds"),
 }
+# Of these sorts, a single word without a meaning tells what it is only where no other one stands by itself.
+NAMES = ("city", "company", "brand", "carbrand", "model", "team", "first")
 # After values of these sorts, a preposition could be taken for a part of the value.
 OPEN = ("topic", "issue", "complaint", "event", "hobby", "place", "course", "item", "job")
 PREPOSITIONS = ("by ", "for ", "at ", "in ", "on ", "from ", "to ", "with ", "of ", "about ", "until ", "because of ")
 LETTER = ("Dear ", "Hi ", "Hi, ", "Hello ", "Hello, ", "Hey ", "Subject:", "From:", "{")
 JOINTS = (", ", ", ", "; ", " - ", " | ", " / ", "\n")
+MOST_ADDED = 4  # slots
 LABEL_JOINTS = ("\n", "\n", "\n", "; ", ", ", ". ", " | ")
 
 
@@ -38,7 +39,7 @@ def compose(draw: Draw, kind: Kind) -> tuple[str, Made]:
     """A template that is none of the kind's, with at least two slots, and what fills them."""
     while True:
         made = {slot: MAKERS[maker](draw) for slot, (maker, _) in kind.fields.items()}
-        composer = draw.random.choices((listing, labelled, note, templates), (20, 25, 35, 20))[0]
+        composer = draw.random.choices((listing, labelled, note, templates, extended), (18, 17, 27, 16, 22))[0]
         template = composer(draw, kind, made)
         if composer is not templates and draw.chance(WITH_NEUTRAL):
             template = with_neutral(draw, template)
@@ -108,7 +109,7 @@ def listing(draw: Draw, kind: Kind, made: Made) -> str:
     slots, used = some_slots(draw, kind), set[str]()
     named = [slot for slot in slots if draw.chance(mixed)]
     plain = [slot for slot in slots if slot not in named]
-    chosen = covering(draw, parts.values, plain, lambda part: tells(kind, part, made))
+    chosen = telling_values(draw, kind, plain, made)
     chosen += [label_for(draw, parts, slot, used) + ": {" + slot + "}" for slot in named]
     text = joint.join(draw.sample(chosen, len(chosen)))
     if draw.chance(0.35):
@@ -116,13 +117,25 @@ def listing(draw: Draw, kind: Kind, made: Made) -> str:
     return text + "." if joint in (", ", "; ") and draw.chance(0.3) else text
 
 
-def tells(kind: Kind, part: str, made: Made) -> bool:
-    """Whether a form of a value shows what the value is: by other words or by the value itself."""
-    slot = part.strip("{}")
-    if slot not in made or part != "{" + slot + "}":
-        return True
-    telling = TELLING.get(kind.fields[slot][0])
-    return telling is None or telling(made[slot][0])
+def telling_values(draw: Draw, kind: Kind, slots: Sequence[str], made: Made) -> list[str]:
+    """Forms of values that show what each of them is: by other words, by the value itself, or because it is the only
+    name among them."""
+    names = [slot for slot in slots if is_bare_name(kind, slot, made)]
+
+    def tells(part: str) -> bool:
+        slot = part.strip("{}")
+        if slot not in made or part != "{" + slot + "}":
+            return True
+        telling = TELLING.get(kind.fields[slot][0])
+        return (telling is None or telling(made[slot][0])) and (len(names) == 1 or slot not in names)
+
+    return covering(draw, PARTS_OF[kind.name].values, slots, tells)
+
+
+def is_bare_name(kind: Kind, slot: str, made: Made) -> bool:
+    """Whether a value is a single word that could be the name of anything."""
+    value = made[slot][0]
+    return kind.fields[slot][0] in NAMES and value.isalpha() and value not in CITIES
 
 
 def label_for(draw: Draw, parts: Parts, slot: str, used: set[str]) -> str:
@@ -203,6 +216,24 @@ def templates(draw: Draw, kind: Kind, made: Made) -> str:
     if second.startswith(LETTER) and not first.startswith(LETTER):
         first, second = second, first
     return first + joint_after(draw, first) + second
+
+
+def extended(draw: Draw, kind: Kind, made: Made) -> str:
+    """A template of the kind and, behind or before it, values alone, as in short notices that say all in one line."""
+    short = [text for text in kind.texts.train if "\n" not in text and not text.startswith(LETTER[:-1])]
+    first = draw.choice(short)
+    left = [slot for slot in kind.fields if slot not in slots_in(first)]
+    added = telling_values(draw, kind, draw.sample(left, min(len(left), draw.integer(1, MOST_ADDED))), made)
+    if not added:
+        return first
+    joint = draw.choice((", ", ", ", ", ", "; ", " - "))
+    values = joint.join(added)
+    if draw.chance(0.25):
+        return values + draw.choice((": ", ": ", ". ", " - ")) + first
+    whole = first.endswith(("?", "!"))
+    text = capital(values) if whole else values
+    text = first.removesuffix(".") + (" " if whole else joint) + text
+    return stopped(text) if draw.chance(0.7) else text
 
 
 def with_neutral(draw: Draw, text: str) -> str:
