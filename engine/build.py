@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
-import platform
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -25,6 +22,7 @@ from engine.kv.blocks import BlockManager, CacheSize
 from engine.kv.cache import bytes_per_token
 from engine.kv.pages import PageManager
 from engine.loop import EngineThread
+from engine.machine import free_memory, hardware, usable_cores
 from engine.measure import Measurement
 from engine.model import synthetic
 from engine.model.attention import Segment
@@ -105,7 +103,7 @@ class LoadedModel:
             self.length = self.size.length
         self.attention = backend.attention(self.spec, self.size)
         self.key = ProfileKey(
-            hardware=_hardware(device),
+            hardware=hardware(device),
             threads=threads,
             shape=self.spec.shape_key,
             dtype=str(dtype).removeprefix("torch."),
@@ -235,7 +233,7 @@ def _powers(most: int) -> Iterator[int]:
 
 def _check_memory(spec: ModelSpec, dtype: torch.dtype, device: torch.device) -> None:
     """Better an error now than being killed halfway through the weights."""
-    need, free = int(1.1 * spec.parameters * dtype.itemsize), _free_memory(device)
+    need, free = int(1.1 * spec.parameters * dtype.itemsize), free_memory(device)
     if need > free:
         raise ConfigError(
             f"the weights take {need / 2**30:.1f} GiB in {dtype}, but {free / 2**30:.1f} GiB are free on {device}; "
@@ -271,26 +269,8 @@ def _threads(config: EngineConfig, spec: ModelSpec, dtype: torch.dtype) -> tuple
     Those of tiny models are: torch's threads wait for each other at every operation, whoever has their cores.
     """
     layer = spec.layer_parameters * dtype.itemsize
-    useful = max(1, min(_cores(), layer // _THREAD_SHARE))
+    useful = max(1, min(usable_cores(), layer // _THREAD_SHARE))
     return config.threads or useful, not config.threads and layer < _SMALL_LAYER
-
-
-def _cores() -> int:
-    """Those that this process may keep busy."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min([cores, *_container_cores(Path("/sys/fs/cgroup"))]))
-
-
-def _container_cores(group: Path) -> Iterator[int]:
-    """What a cgroup's share of processor time comes to in whole cores, if it is limited at all: more threads than that
-    would be held up in turns, all at the same time."""
-    with contextlib.suppress(OSError, ValueError):  # no such limit, or "max"
-        quota, period = (group / "cpu.max").read_text("utf-8").split()
-        yield int(quota) // int(period)
-    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
-        quota, period = ((group / "cpu" / f"cpu.cfs_{name}_us").read_text("utf-8") for name in ("quota", "period"))
-        if int(quota) > 0:
-            yield int(quota) // int(period)
 
 
 def _context(config: EngineConfig, spec: ModelSpec) -> int:
@@ -309,7 +289,7 @@ def _cache_size(
     blocks_per_slab = -(-length // config.block_size)
     budget = config.kv_cache_memory
     if isinstance(budget, float):
-        budget = int(budget * _free_memory(device))
+        budget = int(budget * free_memory(device))
     capacity = budget // block_bytes
     if capacity < blocks_per_slab and (config.max_model_len is not None or capacity < 2):
         raise ConfigError(
@@ -326,43 +306,6 @@ def _cache_size(
         slabs = 2 * config.max_num_seqs
         capacity = min(capacity, slabs * blocks_per_slab)
     return CacheSize(slabs, blocks_per_slab, config.block_size, capacity, length)
-
-
-def _free_memory(device: torch.device) -> int:
-    """Bytes that can be had on the device; on a CPU, page cache included and no more than the container's."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    try:
-        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
-        free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError, IndexError):
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min([free, *_container_memory(Path("/sys/fs/cgroup"))])
-
-
-def _container_memory(group: Path) -> Iterator[int]:
-    """What a cgroup leaves this process, if it is limited at all."""
-    for limit, used in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-    ):
-        with contextlib.suppress(OSError, ValueError):  # no such limit, or "max"
-            yield max(0, int((group / limit).read_text("utf-8")) - int((group / used).read_text("utf-8")))
-
-
-def _hardware(device: torch.device) -> str:
-    """Name of the device that a profile belongs to."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-        facts = dict(line.split(":", 1) for line in lines if ":" in line)
-        facts = {name.strip(): value.strip() for name, value in facts.items()}
-        named = " ".join(facts[k] for k in ("model name", "cpu family", "model") if k in facts)
-    except (OSError, ValueError):
-        named = ""
-    widening = "" if native_bf16() else " without bf16"  # as a virtual machine may hide it
-    return f"{named or platform.processor() or platform.machine()} {os.cpu_count()} cores{widening}"
 
 
 def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) -> tuple[LatencyProfile, str]:

@@ -21,15 +21,9 @@ from server.auth import AuthMiddleware
 from server.config import ServerConfig
 from server.errors import APIError, any_api_error, from_http_exception
 from server.lifecycle import version
+from server.reply_schemas import ChatCompletionChunk, CompletionChunk
 from server.routes import Services, build_router
-from server.schemas import (
-    ChatCompletionChunk,
-    ChatCompletionRequest,
-    CompletionChunk,
-    CompletionRequest,
-    DetokenizeRequest,
-    TokenizeRequest,
-)
+from server.schemas import ChatCompletionRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
 from server.throughput import ThroughputLog
 
 _BODIES = (ChatCompletionRequest, CompletionRequest, TokenizeRequest, DetokenizeRequest)

@@ -12,7 +12,7 @@ from types import TracebackType
 from server.asgi import SANE_ID
 from server.errors import unavailable
 from server.instruments import CONTENT_TYPE
-from server.schemas import Status
+from server.reply_schemas import Status
 
 _LOOKS = 0.02  # seconds between looks at whether it is over
 _PATIENCE = 5.0  # seconds for a client to send its request

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
 from engine.seam import Engine
 from engine.types import EngineStats, TokenEvent
-from server import schemas
+from server import reply_schemas, schemas
 from server.asgi import cancelled_on_disconnect
 from server.chat import ChatTranslator
 from server.config import ServerConfig
@@ -104,9 +104,9 @@ class Services:
             return unavailable("The engine does not respond.", "engine_stalled")
         return None
 
-    def card(self, name: str) -> schemas.ModelCard:
+    def card(self, name: str) -> reply_schemas.ModelCard:
         info = self.engine.info
-        return schemas.ModelCard(
+        return reply_schemas.ModelCard(
             id=name,
             created=self.started,
             root=info.model,
@@ -213,42 +213,42 @@ async def completions(request: Request) -> Response:
     return await _generate(request, _services(request).completions)
 
 
-async def tokenize(request: Request) -> schemas.Tokenized:
+async def tokenize(request: Request) -> reply_schemas.Tokenized:
     return await _from_body(request, _services(request).tokens.tokenize)
 
 
-async def detokenize(request: Request) -> schemas.Detokenized:
+async def detokenize(request: Request) -> reply_schemas.Detokenized:
     return await _from_body(request, _services(request).tokens.detokenize)
 
 
-async def list_models(request: Request) -> schemas.ModelList:
+async def list_models(request: Request) -> reply_schemas.ModelList:
     services = _services(request)
-    return schemas.ModelList(data=[services.card(name) for name in services.names])
+    return reply_schemas.ModelList(data=[services.card(name) for name in services.names])
 
 
-async def retrieve_model(request: Request, model_id: str) -> schemas.ModelCard:
+async def retrieve_model(request: Request, model_id: str) -> reply_schemas.ModelCard:
     services = _services(request)
     if model_id not in services.names:
         raise APIError(404, f"The model '{model_id}' does not exist.", param="model", code="model_not_found")
     return services.card(model_id)
 
 
-async def health(request: Request) -> schemas.Status:
+async def health(request: Request) -> reply_schemas.Status:
     """Readiness: 200 only while requests can be served."""
     services = _services(request)
     error = services.unhealthy(services.engine.stats())
     if error is not None:
         raise error
-    return schemas.Status()
+    return reply_schemas.Status()
 
 
-async def live() -> schemas.Status:
+async def live() -> reply_schemas.Status:
     """Liveness: the process answers."""
-    return schemas.Status()
+    return reply_schemas.Status()
 
 
-async def show_version() -> schemas.Version:
-    return schemas.Version(version=version())
+async def show_version() -> reply_schemas.Version:
+    return reply_schemas.Version(version=version())
 
 
 async def page() -> Response:
@@ -282,7 +282,7 @@ def _reference(kind: type) -> dict[str, str]:
 
 def _event(chunk: type) -> dict[str, Any]:
     """An event of a stream, as OpenAPI 3.2 describes them: a chunk or an error as JSON, at the end `[DONE]`."""
-    payload = {"anyOf": [_reference(chunk), _reference(schemas.ErrorReply)]}
+    payload = {"anyOf": [_reference(chunk), _reference(reply_schemas.ErrorReply)]}
     data = {"type": "string", "contentMediaType": "application/json", "contentSchema": payload}
     return {
         "type": "object",
@@ -298,7 +298,8 @@ def build_router(config: ServerConfig) -> APIRouter:
 
     def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
         return {
-            status: {"model": schemas.ErrorReply, "description": _DESCRIPTIONS[status]} for status in sorted(statuses)
+            status: {"model": reply_schemas.ErrorReply, "description": _DESCRIPTIONS[status]}
+            for status in sorted(statuses)
         }
 
     def generation(path: str, handler: Callable[..., Any], kind: type, reply: type, chunk: type, name: str) -> None:
@@ -317,8 +318,8 @@ def build_router(config: ServerConfig) -> APIRouter:
             response_model=None,
         )
 
-    chat = (schemas.ChatCompletionRequest, schemas.ChatCompletion, schemas.ChatCompletionChunk)
-    text = (schemas.CompletionRequest, schemas.Completion, schemas.CompletionChunk)
+    chat = (schemas.ChatCompletionRequest, reply_schemas.ChatCompletion, reply_schemas.ChatCompletionChunk)
+    text = (schemas.CompletionRequest, reply_schemas.Completion, reply_schemas.CompletionChunk)
     generation("/v1/chat/completions", chat_completions, *chat, "chat")
     generation("/v1/completions", completions, *text, "complete")
     for path, handler, kind in (

@@ -10,7 +10,8 @@ from server.bodies import read_object, validated
 from server.chat import ChatTranslator
 from server.errors import invalid
 from server.logprobs import TokenNames
-from server.schemas import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest
+from server.reply_schemas import Detokenized, Tokenized
+from server.schemas import DetokenizeRequest, TokenizeRequest
 
 
 class Tokens:

@@ -19,7 +19,7 @@ from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi import checks
 from serving import CONFIG, MODEL, Process
 
-from server import schemas
+from server import reply_schemas, schemas
 
 GET = ["/v1/models", "/v1/models/{model_id}", "/health", "/live", "/version", "/metrics", "/"]
 POST = {
@@ -92,7 +92,7 @@ def document(small: Process) -> dict[str, Any]:
     """What the server says of itself, but that replies have no other keys than those it names."""
     document: dict[str, Any] = small.http.get("/openapi.json").json()
     for name, schema in document["components"]["schemas"].items():
-        kind = getattr(schemas, name)
+        kind = getattr(schemas, name, None) or getattr(reply_schemas, name)
         if not issubclass(kind, schemas.RequestModel):
             schema["additionalProperties"] = False
     return document

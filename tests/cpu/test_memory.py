@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from engine.build import _container_cores
+from engine.machine import container_cores
 from engine.model.spec import parse_spec
 from engine.model.weights import expected_tensors
 
@@ -100,4 +100,4 @@ def test_a_containers_share_of_the_processor_is_known(tmp_path: Path, files: dic
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    assert list(_container_cores(tmp_path)) == cores
+    assert list(container_cores(tmp_path)) == cores

@@ -14,7 +14,7 @@ from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
 from engine.types import TokenLogprobs
 from server.logprobs import TokenNames, prompt_logprobs
-from server.schemas import ChatCompletion, Completion
+from server.reply_schemas import ChatCompletion, Completion
 from server.translate import choice_seed
 
 FIGURES = {

@@ -13,7 +13,7 @@ from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
 from engine.types import RoundTrace, TokenLogprobs
 from server.config import ServerConfig
-from server.schemas import ChatCompletion, Completion
+from server.reply_schemas import ChatCompletion, Completion
 
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
 CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Bern"}}\n</tool_call>'

@@ -1,0 +1,68 @@
+"""What the machine has for us: cores, memory, and the name that latency profiles know it by."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from engine.model.linear_onednn import native_bf16
+
+
+def usable_cores() -> int:
+    """Processor cores that this process may keep busy."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([cores, *container_cores(Path("/sys/fs/cgroup"))]))
+
+
+def container_cores(group: Path) -> Iterator[int]:
+    """What a cgroup's share of processor time comes to in whole cores, if it is limited at all: more threads than that
+    would be held up in turns, all at the same time."""
+    with contextlib.suppress(OSError, ValueError):  # no such limit, or "max"
+        quota, period = (group / "cpu.max").read_text("utf-8").split()
+        yield int(quota) // int(period)
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
+        quota, period = ((group / "cpu" / f"cpu.cfs_{name}_us").read_text("utf-8") for name in ("quota", "period"))
+        if int(quota) > 0:
+            yield int(quota) // int(period)
+
+
+def free_memory(device: torch.device) -> int:
+    """Bytes that can be had on the device; on a CPU, page cache included and no more than the container's."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    try:
+        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
+        free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min([free, *_container_memory(Path("/sys/fs/cgroup"))])
+
+
+def _container_memory(group: Path) -> Iterator[int]:
+    """What a cgroup leaves this process, if it is limited at all."""
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        with contextlib.suppress(OSError, ValueError):  # no such limit, or "max"
+            yield max(0, int((group / limit).read_text("utf-8")) - int((group / used).read_text("utf-8")))
+
+
+def hardware(device: torch.device) -> str:
+    """Name of the device that a profile belongs to."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+        facts = dict(line.split(":", 1) for line in lines if ":" in line)
+        facts = {name.strip(): value.strip() for name, value in facts.items()}
+        named = " ".join(facts[k] for k in ("model name", "cpu family", "model") if k in facts)
+    except (OSError, ValueError):
+        named = ""
+    widening = "" if native_bf16() else " without bf16"  # as a virtual machine may hide it
+    return f"{named or platform.processor() or platform.machine()} {os.cpu_count()} cores{widening}"
