@@ -1,4 +1,4 @@
-"""PromQL and Grafana's JSON in the few shapes that `dashboards` needs."""
+"""PromQL and Grafana's JSON in the few shapes that our dashboards need."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ Json = dict[str, Any]
 WINDOW = "$__rate_interval"
 OF_SERVER = tuple(f"knapserve_{name}" for name in ("round_seconds", "profile_", "heartbeat_", "engine_", "loading"))
 COLUMNS = 24
+# Units that Grafana does not know by name, and colours.
+TOKENS_PER_SECOND = "suffix: tokens/s"
+TOKENS = "suffix: tokens"
+FACTOR = "suffix:×"
+GREEN, YELLOW, RED = "green", "yellow", "red"
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 LINK = {  # from each dashboard to the others, with time and choice kept
     "type": "dashboards",

@@ -8,9 +8,11 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from dashboards import DASHBOARDS, DIRECTORY, SERVICE, SPECULATION, written
+from dashboards import DASHBOARDS, DIRECTORY, written
 from files import ROOT, documents
 from panels import COLUMNS, Dashboard
+from service import SERVICE
+from speculation import SPECULATION
 
 each_dashboard = pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda dashboard: dashboard.name)
 
