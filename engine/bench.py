@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from random import Random
@@ -27,95 +26,13 @@ from engine.contenders import (
     load_hugging_face,
 )
 from engine.draft.base import policy_names
-from engine.draft.tpt import expected_tokens
 from engine.errors import ConfigError
 from engine.figures import draw_curves, draw_predictions, draw_skips, predictions
 from engine.model.source import SyntheticSource
 from engine.model.synthetic import PREFIX
 from engine.profile import require_plots
+from engine.results import aligned, domain_lines, summarise, table
 from engine.types import SamplingParams
-
-
-def summarise(contender: Contender, plain: Tally, layers: int) -> dict[str, Any]:
-    """One row of the table; `plain` is policy none's tally in the same run."""
-    tally = contender.tally
-    row: dict[str, Any] = {
-        "policy": contender.name,
-        "tokens_per_second": tally.tokens / tally.seconds,
-        "speedup": (tally.tokens / tally.seconds) / (plain.tokens / plain.seconds),
-        "speedup_median": statistics.median(p / t for p, t in zip(plain.per_prompt, tally.per_prompt, strict=True)),
-    }
-    if not tally.rounds:
-        return row
-    seconds = tally.decode_seconds
-    row |= {
-        "acceptance_length": tally.decode_tokens / tally.rounds,
-        "search_share": tally.search_seconds / seconds,
-        "other_us_per_token": 1e6 * tally.other_seconds / max(tally.tokens, 1),
-    }
-    if tally.drafted:
-        pass_seconds = plain.verify_seconds / plain.rounds
-        alpha = tally.accepted / tally.tested
-        gamma = tally.draft_passes / tally.rounds
-        f = tally.draft_seconds / tally.draft_passes / pass_seconds
-        v = tally.verify_seconds / tally.rounds / pass_seconds
-        ceiling = expected_tokens(alpha, gamma) / (gamma * f + v)
-        decode = (tally.decode_tokens / seconds) / (plain.decode_tokens / plain.decode_seconds)
-        row |= {
-            "decode_speedup": decode,
-            "alpha": alpha,
-            "draft_acceptance_rate": tally.accepted / tally.drafted,
-            "drafted_per_round": gamma,
-            "f": f,
-            "v": v,
-            "ceiling": ceiling,
-            "share_of_ceiling": decode / ceiling,
-            "skipped_attention": tally.skipped_attention / tally.drafted / layers,
-            "skipped_mlp": tally.skipped_mlp / tally.drafted / layers,
-        }
-    return row
-
-
-_COLUMNS = (
-    ("policy", "policy", "{}"),
-    ("tok/s", "tokens_per_second", "{:.1f}"),
-    ("speed-up", "speedup", "{:.2f}"),
-    ("median", "speedup_median", "{:.2f}"),
-    ("decode", "decode_speedup", "{:.2f}"),
-    ("of ceiling", "share_of_ceiling", "{:.0%}"),
-    ("α", "alpha", "{:.3f}"),
-    ("accepted", "draft_acceptance_rate", "{:.3f}"),
-    ("γ", "drafted_per_round", "{:.2f}"),
-    ("length", "acceptance_length", "{:.2f}"),
-    ("f", "f", "{:.2f}"),
-    ("v", "v", "{:.2f}"),
-    ("skip attn", "skipped_attention", "{:.0%}"),
-    ("skip mlp", "skipped_mlp", "{:.0%}"),
-    ("search", "search_share", "{:.1%}"),
-    ("other µs/tok", "other_us_per_token", "{:.0f}"),
-)
-
-
-def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows as aligned text; what a contender has no figure for stays empty."""
-    cells = [[title for title, _, _ in _COLUMNS]]
-    for row in rows:
-        cells.append([form.format(row[key]) if key in row else "" for _, key, form in _COLUMNS])
-    return aligned(cells)
-
-
-def aligned(cells: Sequence[Sequence[str]]) -> str:
-    """Lines of cells as text, in columns."""
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in cells)
-
-
-def _domain_lines(domains: Mapping[str, Mapping[str, float]]) -> Iterator[list[str]]:
-    """Speed-ups by domain, and below them their mean and the lowest."""
-    for domain, speedups in domains.items():
-        yield [domain or "(none)", *(f"{speedup:.2f}" for speedup in speedups.values())]
-    for name, of in (("mean", statistics.mean), ("lowest", min)):
-        yield [name, *(f"{of(column):.2f}" for column in zip(*(s.values() for s in domains.values()), strict=True))]
 
 
 class Text(NamedTuple):
@@ -259,7 +176,7 @@ class _Bench:
         domains = self._by_domain(contenders)
         if len(domains) > 1:
             print("speed-up by domain:")
-            print(aligned([["", *(c.name for c in contenders[1:])], *_domain_lines(domains)]))
+            print(aligned([["", *(c.name for c in contenders[1:])], *domain_lines(domains)]))
         drafted = next((c.tally for c in ours if c.name == "knapspec"), None)
         figures = self._figures(rows, len(before), reading, differing) | {"domains": domains}
         if drafted and (promises := predictions(drafted.history)).tpt.size:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from engine.bench import encode, read_prompts, summarise, table
+from engine.bench import encode, read_prompts
 from engine.build import EMBEDDED, LoadedModel, progress_bar
 from engine.config import EngineConfig
 from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
@@ -16,6 +16,7 @@ from engine.draft import prior as priors
 from engine.draft.knapspec import KnapSpec
 from engine.draft.prior import Prior
 from engine.errors import ConfigError
+from engine.results import summarise, table
 from engine.types import SamplingParams
 
 _FEWEST_PROMPTS = 4

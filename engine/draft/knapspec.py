@@ -22,10 +22,10 @@ from engine.draft.alike import Alike, Kin, Variants
 from engine.draft.base import Plan, PolicyContext, RoundOutcome, View, register
 from engine.draft.library import Choice, Library, size
 from engine.draft.prior import Prior
+from engine.draft.regime import TRIAL_EVERY, Decision, Regime
 from engine.draft.scout import Scout, Trail
 from engine.draft.search import Searcher
 from engine.draft.tpt import AcceptanceCounts, cells
-from engine.draft.trust import Losses
 from engine.errors import ConfigError
 
 _GAIN_TO_START = 1.05  # drafting must promise this much over plain decoding to begin,
@@ -39,14 +39,11 @@ _FRESH_ROUNDS = 16  # for which a joint decision stands at least
 _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
 _USEFUL_GAIN = 1.03  # over the plan before, for a search to have been of use: less is as likely luck
 _TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
-_PLAIN_EVERY = 128  # drafting rounds between plain ones, which keep the price of plain decoding known;
-_PLAIN_ROUNDS = 3  # so many of them, for the first is slower than those that follow each other
 _ALIKE_ROUNDS = 128  # for which what requests alike saw is not asked anew
 _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays after all
 _JOINT_WEIGHT = 4.0  # requests that a round of many counts for beside one of a single one: it is one time, seen once
 _ALIKE = 0.5  # least share of a round's requests that drafted, for it to tell what drafting brings
 _JOINT_TRIAL_ROUNDS = 2  # the same with others in flight, who see as much in fewer rounds
-_TRIAL_EVERY = (48, 1536)  # rounds of plain decoding between trials: at first, at most
 _LOOK_UP = 32  # rounds of which one looks whether anything but what was decided is due
 _WORTH_A_TRIAL = 0.85  # least promise over plain decoding
 _MOST_ROUNDS = 64  # between two decisions of what to draft with
@@ -56,48 +53,16 @@ _SLOW_DECISION = 1e-3  # seconds; the first one is slow, and says nothing of the
 
 
 @dataclass(slots=True)
-class _Decision:
-    """What to draft with, and until when."""
-
-    choice: Choice
-    until: int  # round of the next decision
-    era: int
-    trial: bool = False  # whether it was made while drafting was tried out
-
-
-@dataclass(slots=True)
 class _State:
     """What one request has seen."""
 
     trail: Trail
     counts: dict[Variants, AcceptanceCounts] = field(default_factory=dict)  # of rounds alone
-    decision: _Decision | None = None  # for rounds alone
+    decision: Decision | None = None  # for rounds alone
     try_at: int | None = None  # round
     kin: Kin | None = None  # once it decides
     alike: Alike | None = None
     alike_until: int = 0  # round
-
-
-class _Regime:
-    """What was decided and seen while so many requests were in flight: numbers within a factor of two are alike, and
-    whether drafting pays for one says nothing of the others."""
-
-    __slots__ = ("decision", "drafting_rounds", "era", "losses", "plain_rounds", "trial_end", "trial_every")
-
-    def __init__(self) -> None:
-        self.decision: _Decision | None = None  # for requests together, or new
-        self.era = 0  # how often all had to decide anew
-        self.losses = Losses()
-        self.plain_rounds = self.drafting_rounds = 0
-        self.trial_end: int | None = None
-        self.trial_every = _TRIAL_EVERY[0]
-
-    def passed(self, plan: Plan) -> None:
-        """Count a round with this plan, in which nothing was due."""
-        if plan.gamma:
-            self.drafting_rounds += 1
-        else:
-            self.plain_rounds += 1
 
 
 class _Company:
@@ -125,7 +90,7 @@ class _Standing(NamedTuple):
     """A plan that needs no asking again."""
 
     plan: Plan
-    regime: _Regime
+    regime: Regime
     until: int  # round
 
 
@@ -150,7 +115,7 @@ class KnapSpec:
         self._scout = Scout(context, self.searcher, self.library, lambda view: self._state(view).trail)
         self._round = 0
         self._decision_seconds = 0.0  # that one takes
-        self._regimes: defaultdict[int, _Regime] = defaultdict(_Regime)  # by `size` of the company
+        self._regimes: defaultdict[int, Regime] = defaultdict(Regime)  # by `size` of the company
         self._promise: _Promise | None = None  # of this round
         self._stands: _Standing | None = None
         self._era = 0  # how often new plans had all decide anew
@@ -182,13 +147,13 @@ class KnapSpec:
             self._scout.choose(views, self._round, None)
             return plans
         choice = self._choice(company)
-        if choice.plan.gamma == 0 and self._trial_due(regime):
+        if choice.plan.gamma == 0 and regime.trial_due() and self._config.knapspec_gamma > 0 and len(self.library):
             choice = self._begin_trial(company, regime) or choice
         plan, trust = choice.plan, choice.trust
         self._scout.done(found, useful=plan.variants in added and self._better(choice))
         if plan.gamma == 0:
             regime.plain_rounds += 1
-        elif self._plain_due(regime):
+        elif regime.plain_due():
             plain = self.library.plain(company.contexts)
             plan, trust = plain.plan, plain.trust
         self._scout.choose(views, self._round, self._promised)
@@ -218,7 +183,7 @@ class KnapSpec:
         standing.regime.passed(standing.plan)
         return True
 
-    def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]], regime: _Regime) -> _Standing | None:
+    def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]], regime: Regime) -> _Standing | None:
         """What was decided and promised already, where nothing else is due, which is most of the time: a decision with
         all that belongs to it takes ten times as long as finding that it stands."""
         now, requests, promise = self._round, len(views), self._promise
@@ -238,12 +203,9 @@ class KnapSpec:
         choice = decision.choice
         if choice.plan.gamma != promise.plan.gamma or (choice.plan.gamma and choice.plan is not promise.plan):
             return None
-        if choice.plan.gamma == 0:
-            until = now + regime.trial_every - regime.plain_rounds
-        else:
-            until = now + _PLAIN_EVERY - 1 - regime.drafting_rounds
-            if requests == 1 and (state is None or choice.hopeful):
-                until = min(until, (state and state.try_at) or 0)
+        until = now + regime.rounds_left(choice.plan)
+        if choice.plan.gamma and requests == 1 and (state is None or choice.hopeful):
+            until = min(until, (state and state.try_at) or 0)
         if now >= until:
             return None
         asked = now if self._scout.recorder else min(until, decision.until, now + _LOOK_UP - now % _LOOK_UP)
@@ -315,7 +277,7 @@ class KnapSpec:
                 until = self._round + self._config.knapspec_redecide
                 if choice.plan.gamma == 0 and regime.decision is not None:
                     until = regime.decision.until  # what it decodes plainly tells nothing
-                state.decision = _Decision(choice, until, self._era + regime.era)
+                state.decision = Decision(choice, until, self._era + regime.era)
             if before is not None:
                 view.reselected = _change(before.choice.plan, state.decision.choice.plan)
             choice = state.decision.choice
@@ -348,12 +310,12 @@ class KnapSpec:
                 view.reselected = _change(before.choice.plan, decision.choice.plan)
         return decision.choice
 
-    def _due(self, decision: _Decision, regime: _Regime) -> bool:
+    def _due(self, decision: Decision, regime: Regime) -> bool:
         return self._round >= decision.until or self._era + regime.era != decision.era
 
     def _decide(
-        self, company: _Company, before: _Decision | None, own: Mapping[Variants, AcceptanceCounts] | None
-    ) -> _Decision:
+        self, company: _Company, before: Decision | None, own: Mapping[Variants, AcceptanceCounts] | None
+    ) -> Decision:
         """argmax of TPT over the library × thresholds × γ (METHODS section 1, stage 2), from what all have seen and,
         with `own`, one request alone; plain decoding if the gain is small."""
         choice, regime = self._best(company, own), self._regimes[size(company.size)]
@@ -363,13 +325,13 @@ class KnapSpec:
             plain = self.library.plain(company.contexts)
             choice = plain._replace(plan=replace(plain.plan, variants=choice.plan.variants))
         elif drafting and before is not None and not before.trial and regime.trial_end is None:
-            regime.trial_every = _TRIAL_EVERY[0]  # it has paid for longer than a trial, of which a few rounds are luck
+            regime.trial_every = TRIAL_EVERY[0]  # it has paid for longer than a trial, of which a few rounds are luck
         patience = 1 if choice.plan.gamma else _PLAIN_PATIENCE
         rounds = patience * (_FRESH_ROUNDS if own is None else self._config.knapspec_redecide)
         least = patience * self._decision_seconds / _DECISION_SHARE  # seconds until the next
         seconds = self._costs.verify_pass(company.size, company.contexts)
         until = self._round + max(rounds, min(int(least / seconds), patience * _MOST_ROUNDS))
-        return _Decision(choice, until, self._era + regime.era, regime.trial_end is not None)
+        return Decision(choice, until, self._era + regime.era, regime.trial_end is not None)
 
     def _best(self, company: _Company, own: Mapping[Variants, AcceptanceCounts] | None = None) -> Choice:
         """The best plan by what all and (with `own`) one request have seen."""
@@ -390,25 +352,17 @@ class KnapSpec:
             state.alike_until = self._round + _ALIKE_ROUNDS
         return state.alike
 
-    def _trial_due(self, regime: _Regime) -> bool:
-        """Whether to draft for a while all the same: whether it pays is only seen by drafting."""
-        if regime.plain_rounds < regime.trial_every:
-            return False
-        regime.plain_rounds = 0
-        regime.trial_every = min(2 * regime.trial_every, _TRIAL_EVERY[1])
-        return self._config.knapspec_gamma > 0 and len(self.library) > 0
-
-    def _begin_trial(self, company: _Company, regime: _Regime) -> Choice | None:
+    def _begin_trial(self, company: _Company, regime: Regime) -> Choice | None:
         """What to try; None where drafting promises far less than plain decoding, but for the rarest of trials."""
         state = self._state(company.views[0]) if company.size == 1 else None
         choice = self._best(company)  # what a request saw of its own was some time ago
-        if choice.gain < _WORTH_A_TRIAL and regime.trial_every < _TRIAL_EVERY[1]:
+        if choice.gain < _WORTH_A_TRIAL and regime.trial_every < TRIAL_EVERY[1]:
             return None
         self.library.renew(choice.plan.variants, company.size)
         self._costs.renew_draft(choice.plan.variants, company.size)
         regime.trial_end = self._round + (_TRIAL_ROUNDS if company.size == 1 else _JOINT_TRIAL_ROUNDS)
         regime.era += 1
-        decision = _Decision(choice, regime.trial_end, self._era + regime.era, trial=True)
+        decision = Decision(choice, regime.trial_end, self._era + regime.era, trial=True)
         if state is not None:
             state.decision = decision
         else:
@@ -416,13 +370,6 @@ class KnapSpec:
         for view in company.views:
             view.reselected = "changed"
         return choice
-
-    def _plain_due(self, regime: _Regime) -> bool:
-        """Now and then plain rounds while drafting: nothing else shows what one row costs now."""
-        regime.drafting_rounds += 1
-        if regime.drafting_rounds >= _PLAIN_EVERY + _PLAIN_ROUNDS:
-            regime.drafting_rounds = 0
-        return regime.drafting_rounds >= _PLAIN_EVERY
 
 
 def _knows(state: _State) -> bool:
