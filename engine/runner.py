@@ -16,8 +16,6 @@ from engine.speculate import propose, verify
 from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
 
-_DRAWN_ROWS = 128  # of a search at once: a row of logits may take a megabyte
-
 
 class Runner:
     """Runs rounds on one device. Used by one thread."""
@@ -64,7 +62,8 @@ class SearchPass:
         edits: Iterable[Edit | None],
     ) -> None:
         self._runner, self._slab, self.positions, self._sampling = runner, slab, positions, sampling
-        self._edits = edits
+        self._edits = iter(edits)
+        self._drawn = 0  # rows
         self._batches: dict[int, AttentionBatch] = {}
 
     @torch.inference_mode()
@@ -81,24 +80,18 @@ class SearchPass:
 
     @torch.inference_mode()
     def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
-        count, edits = states.shape[0], iter(self._edits)
-        tokens: list[list[int]] = [[] for _ in range(count)]
-        confidences: list[list[float]] = [[] for _ in range(count)]
-        step = max(1, _DRAWN_ROWS // count)
-        for first in range(0, len(self.positions), step):
-            positions = [p + 1 for p in self.positions[first : first + step]]
-            rows = len(positions)
-            logits = self._runner.decoder.head(states[:, first : first + rows].flatten(0, 1))
-            for row in range(rows):
-                edit = next(edits, None)
-                if edit is None:
-                    continue
-                if logits.dtype not in (torch.float32, torch.float64):
-                    logits = logits.float()
-                for candidate in range(count):
-                    edit(logits[candidate * rows + row])
-            drawn = draw(logits, [self._sampling] * (count * rows), positions * count, confidence=True)
+        count, rows = states.shape[:2]
+        positions = [p + 1 for p in self.positions[self._drawn : self._drawn + rows]]
+        self._drawn += rows
+        logits = self._runner.decoder.head(states.flatten(0, 1))
+        for row in range(rows):
+            edit = next(self._edits, None)
+            if edit is None:
+                continue
+            if logits.dtype not in (torch.float32, torch.float64):
+                logits = logits.float()
             for candidate in range(count):
-                tokens[candidate] += drawn.tokens[candidate * rows : (candidate + 1) * rows]
-                confidences[candidate] += drawn.confidence[candidate * rows : (candidate + 1) * rows]
-        return tokens, confidences
+                edit(logits[candidate * rows + row])
+        drawn = draw(logits, [self._sampling] * (count * rows), positions * count, confidence=True)
+        firsts = range(0, count * rows, rows)
+        return [drawn.tokens[i : i + rows] for i in firsts], [drawn.confidence[i : i + rows] for i in firsts]

@@ -2,7 +2,8 @@
 
 The model really answers; only the clock is made up. So two policies, or two versions of one, differ by what they decide
 and not by what else the machine does meanwhile: differences of one per cent show, where runs in real time show five.
-What a policy's own arithmetic takes does not count, nor what a cold cache adds: what looks good here is to be measured.
+Searches take what their passes do. What decisions take does not count, nor what a cold cache adds: what looks good here
+is to be measured.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from torch import Tensor
+
 from engine.bench import encode, read_prompts
 from engine.build import EMBEDDED, LoadedModel
 from engine.config import EngineConfig
 from engine.contenders import Prompt
 from engine.core import EngineCore
+from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
 from engine.errors import EngineDeadError
 from engine.step import StepOutput, StepPlan
@@ -31,6 +35,7 @@ _NOISE = 0.03  # standard deviation of what a pass takes, as a share
 _DRAFT_SETUP = 1.5e-5  # seconds of a draft beside its passes
 _OUTSIDE = 5e-5  # seconds of a round outside the passes, and of that for each request more
 _SHARED_OUTSIDE = 0.3
+_SEARCH_OUTSIDE = 1e-4  # seconds of a search beside each of its sublayers
 
 
 class SimulatedClock:
@@ -41,6 +46,23 @@ class SimulatedClock:
 
     def now(self) -> float:
         return self.time
+
+
+class _TimedSearch:
+    """A search whose sublayers take their share of a pass of as many rows."""
+
+    def __init__(self, search: CandidatePass, clock: SimulatedClock, truth: CostModel, context: int) -> None:
+        self._search, self._clock, self._truth, self._context = search, clock, truth, context
+
+    def sublayer(self, index: int, states: Tensor) -> Tensor:
+        rows = states.shape[0] * states.shape[1]
+        share = self._truth.verify_pass(rows, [self._context]) / self._truth.spec.sublayers
+        self._clock.time += share + _SEARCH_OUTSIDE
+        return self._search.sublayer(index, states)
+
+    def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
+        self._clock.time += self._truth.profile.head(states.shape[0] * states.shape[1])
+        return self._search.draws(states)
 
 
 class Result(NamedTuple):
@@ -63,6 +85,12 @@ class Simulation:
         self._random = Random(0)
         self._run = self.core.runner.run
         self.core.runner.run = self._round  # type: ignore[method-assign]
+        self._candidates = self.core.runner.candidates
+        self.core.runner.candidates = self._search  # type: ignore[method-assign, assignment]
+
+    def _search(self, slab: int, positions: Sequence[int], *sampled: Any) -> CandidatePass:
+        found = self._candidates(slab, positions, *sampled)
+        return _TimedSearch(found, self.clock, self._truth, max(positions))
 
     def _round(self, plan: StepPlan) -> StepOutput:
         out = self._run(plan)

@@ -16,7 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+from engine.upload import upload
 
 Transition = Callable[[int, Tensor], Tensor]  # (sublayer, [states, rows, hidden]) -> the same after it has run
 
@@ -39,10 +42,17 @@ class _Choice:
     ran: bool
 
 
-def cosines(states: Tensor, reference: Tensor) -> Tensor:
-    """Mean cosine per state, float32 or wider: states [states, rows, hidden], reference [rows, hidden] -> [states]."""
-    wide = torch.promote_types(states.dtype, torch.float32)
-    return torch.cosine_similarity(states.to(wide), reference.to(wide), dim=-1).mean(-1)
+def directions(references: Tensor) -> Tensor:
+    """References of unit length, float32 or wider: [.., hidden]."""
+    return F.normalize(references.to(torch.promote_types(references.dtype, torch.float32)), dim=-1)
+
+
+def cosines(states: Tensor, direction: Tensor) -> Tensor:
+    """Mean cosine per state: states [.., rows, hidden], direction [rows, hidden] (of unit length) -> [..]."""
+    wide = states.to(direction.dtype)
+    lengths = torch.linalg.vector_norm(wide, dim=-1).clamp_(min=1e-12)
+    agreement: Tensor = torch.linalg.vecdot(wide, direction) / lengths
+    return agreement.mean(-1)
 
 
 def ticks(seconds: Sequence[float], unit: float) -> tuple[int, ...]:
@@ -55,7 +65,9 @@ class Knapsack:
 
     `references` [2L+1, rows, hidden] are the full model's residual streams X^(0) … X^(2L). Entries whose cosine is
     below `tau`, or whose skipped weight exceeds `capacity`, are dropped; `protected` sublayers always run. `beam` > 0
-    keeps at most that many entries a row: the best of each of `beam` equal ranges of skipped weight.
+    keeps at most that many entries a row, one of each of `beam` equal ranges of skipped weight: the one whose cosine is
+    furthest above the row's trend. By cosine alone it would be the one that skips least, everywhere, and plans that
+    skip much would die out.
     """
 
     def __init__(
@@ -69,7 +81,7 @@ class Knapsack:
         beam: int = 0,
     ) -> None:
         assert len(weights) == references.shape[0] - 1
-        self._references = references
+        self._directions = directions(references)
         self._weights = tuple(weights)
         self._capacity = capacity
         self._tau = tau
@@ -82,45 +94,46 @@ class Knapsack:
 
     @property
     def done(self) -> bool:
-        return len(self._choices) == len(self._weights)
+        return len(self._choices) == len(self._weights) or not self._skipped
 
     def advance(self, run: Transition) -> None:
         """Fill the next row: one call of `run` for all live states together."""
         index = len(self._choices)
-        reference = self._references[index + 1]
         weight = self._weights[index]
-        ran = run(index, self._states)
-        scores_run = cosines(ran, reference).tolist()
+        reached = torch.stack((run(index, self._states), self._states))  # [2, live, rows, hidden]: run, skipped
+        scores_run, scores_skip = cosines(reached, self._directions[index + 1]).tolist()
         best: dict[int, tuple[float, bool, int]] = {}  # j -> cosine, ran, index among the live states
         for live, j in enumerate(self._skipped):
             if scores_run[live] >= self._tau or j == 0:  # nothing skipped: the full model itself
                 best[j] = (scores_run[live], True, live)
         if index not in self._protected:
-            scores_skip = cosines(self._states, reference).tolist()
             for live, j in enumerate(self._skipped):
                 score, target = scores_skip[live], j + weight
                 if score >= self._tau and target <= self._capacity and score > best.get(target, (-2.0,))[0]:
                     best[target] = (score, False, live)
         kept = self._prune(best)
         self._choices.append({j: _Choice(self._skipped[best[j][2]], best[j][1]) for j in kept})
-        picked = [(ran if best[j][1] else self._states)[best[j][2]] for j in kept]
+        count = len(self._skipped)
+        picked = [best[j][2] if best[j][1] else count + best[j][2] for j in kept]
         self._skipped = kept
         self._cosines = [best[j][0] for j in kept]
-        self._states = torch.stack(picked) if picked else self._states[:0]
+        self._states = reached.flatten(0, 1).index_select(0, upload(picked, reached.device, torch.int64))
 
     def _prune(self, best: dict[int, tuple[float, bool, int]]) -> list[int]:
         if not self._beam or len(best) <= self._beam:
             return sorted(best)
-        width = (max(best) + 1) / self._beam
-        winners: dict[int, int] = {}
-        for j in sorted(best):
-            cell = int(j / width)
-            if cell not in winners or best[j][0] > best[winners[cell]][0]:
-                winners[cell] = j
-        return sorted(winners.values())
+        skipped = sorted(best)
+        trend = _slope(skipped, [best[j][0] for j in skipped])
+        first, width = skipped[0], (skipped[-1] - skipped[0] + 1) / self._beam
+        winners: dict[int, tuple[float, int]] = {}
+        for j in skipped:
+            cell, above = int((j - first) / width), best[j][0] - trend * j
+            if cell not in winners or above > winners[cell][0]:
+                winners[cell] = above, j
+        return sorted(j for _, j in winners.values())
 
     def candidates(self) -> list[Candidate]:
-        """The last row, least skipped first. Only when `done`."""
+        """The last row, least skipped first; none where no entry was good enough. Only when `done`."""
         assert self.done
         return [
             Candidate(self._backtrack(j), j, cosine, state)
@@ -134,6 +147,13 @@ class Knapsack:
             variants.append(1 if choice.ran else 0)
             j = choice.source
         return tuple(reversed(variants))
+
+
+def _slope(x: Sequence[int], y: Sequence[float]) -> float:
+    """Of the line through these points by least squares."""
+    x_mean, y_mean = sum(x) / len(x), sum(y) / len(y)
+    spread = sum((a - x_mean) ** 2 for a in x)
+    return sum((a - x_mean) * (b - y_mean) for a, b in zip(x, y, strict=True)) / spread
 
 
 def solve(references: Tensor, weights: Sequence[int], run: Transition, **options: object) -> list[Candidate]:

