@@ -360,7 +360,10 @@ def _main(descriptor: int) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the parent drains, then says when to end
     channel = Channel(socket.socket(fileno=descriptor))
-    config, *style = channel.one()
+    try:
+        config, *style = channel.one()
+    except (EOFError, OSError):
+        return 1  # the parent was told to end before it could say what to load
     configure_logging(*style)
     try:
         with _Watch(channel):

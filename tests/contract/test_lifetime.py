@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -160,6 +161,17 @@ def test_sigterm_while_the_model_loads_ends_both_processes(tmp_path: Path) -> No
     assert server.returncode == 128 + signal.SIGTERM
     assert (said, complained) == ("", "")
     assert not Path(f"/proc/{engine}").exists()
+
+
+def test_an_engine_whose_server_ends_first_says_nothing() -> None:
+    """A signal may reach the server between the start of its child and the first word to it."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        child = [sys.executable, "-m", "engine.process", str(theirs.fileno())]
+        with subprocess.Popen(child, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE) as engine:
+            ours.shutdown(socket.SHUT_RDWR)
+            _, complained = engine.communicate(timeout=PATIENCE)
+    assert (engine.returncode, complained) == (1, b"")
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")
