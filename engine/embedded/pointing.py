@@ -11,6 +11,7 @@ look where the value stands first; and what it is told of the few tokens that be
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
@@ -40,25 +41,31 @@ class Pointing:
         return {layer: inputs for layer, _ in (BEGINNING, FINDING, *COPYING) if layer < network.shape.layers}
 
     def loss(self, network: Network, batch: Batch, into: dict[int, Tensor]) -> Tensor:
-        """The mean over the heads, by what went into their sublayers."""
+        """The sum over what is told of the mean over the heads that are told it, by what went into their sublayers.
+
+        What nobody is asked in this batch counts nothing and takes nothing from the rest: where copied tokens come from
+        counts as much in a batch without quotes as in one of quotes alone.
+        """
         device = next(iter(into.values())).device
         ids = torch.cat((batch.inputs[:, :1], batch.targets), dim=1).numpy()
         learned = F.pad(batch.weights >= 1.0, (1, 0)).numpy()
         sources = self._sources(ids, learned)
         value, beginning, first = self._quotes(ids, learned, sources)
-        told = [(BEGINNING, beginning[:, :-1, :-1]), (FINDING, value[:, :-1, :-1])]
-        told += [(at, places[:, 1:, :-1]) for places in (sources, first) for at in COPYING]  # of the next token
+        told: list[tuple[tuple[tuple[int, int], ...], np.ndarray]]
+        told = [((BEGINNING,), beginning[:, :-1, :-1]), ((FINDING,), value[:, :-1, :-1])]
+        told += [(COPYING, places[:, 1:, :-1]) for places in (sources, first)]  # of the next token
         cos, sin = network.rotations(batch.inputs.shape[1], device)
-        losses = []
-        for at, places in told:
-            layer, head = at
-            attention = network.attention[layer] if layer in into else None
-            if isinstance(attention, Attention):
-                allowed = torch.from_numpy(places).to(device)
-                evenly = at == BEGINNING
-                losses.append(pointing_loss(attention, head, into[layer], allowed, cos, sin, evenly=evenly))
-        self.last = [round(float(loss.detach()), 3) for loss in losses]
-        return torch.stack(losses).mean()
+        total, self.last = torch.zeros((), device=device), []
+        for heads, places in told:
+            allowed = torch.from_numpy(places).to(device)
+            for layer, head in heads:
+                attention = network.attention[layer] if layer in into else None
+                if isinstance(attention, Attention):
+                    evenly = heads == (BEGINNING,)
+                    loss = pointing_loss(attention, head, into[layer], allowed, cos, sin, evenly=evenly)
+                    self.last.append(round(float(loss.detach()), 3))
+                    total = total + loss / len(heads)
+        return total
 
 
 def pointing_loss(

@@ -99,7 +99,9 @@ class Quotes:
                 beginning[r, first:end, first : first + before.shape[1]] = before
                 if mark >= _BELOW_VALUE and learned[r, mark - 1] and row[mark - 2] == self._colon:
                     said = mark - _BELOW_VALUE
-                    value[r, said : mark + 1, self._like(row, said, first, end)] = True
+                    if (found := self._like(row, said, first, end)) is None:
+                        continue
+                    value[r, said : mark + 1, found] = True
                     unsure = slice(mark + 1, mark + 1 + _UNSURE_TOKENS)
                     first_said[r, unsure] = sources[r, unsure]
         return value, beginning, first_said
@@ -109,12 +111,15 @@ class Quotes:
         last = mark + 1 + int(np.argmax(self._ends[row[mark + 1 :]]))
         told = given[mark + 1 : last]
         places = told.argmax(axis=1)[told.sum(axis=1) == 1]
-        if 2 * len(places) <= last - mark or np.ptp(places) > 2 * (last - mark):
+        if len(places):  # but those far from the others, which happen to stand once elsewhere
+            places = places[abs(places - np.median(places)) <= last - mark]
+        if 2 * len(places) <= last - mark:
             return None
         return int(places.min()), int(places.max()) + 1
 
-    def _like(self, row: np.ndarray, said: int, first: int, end: int) -> int:
-        """Where from `first` to `end` the longest run of tokens ends that are like those that end at `said`."""
+    def _like(self, row: np.ndarray, said: int, first: int, end: int) -> int | None:
+        """Where from `first` to `end` the longest run of tokens ends that are like those that end at `said`; None if
+        there is none."""
 
         def run(place: int) -> int:
             length = 0
@@ -122,7 +127,8 @@ class Quotes:
                 length += 1
             return length
 
-        return max(range(first, end), key=run)
+        found = max(range(first, end), key=run)
+        return found if run(found) else None
 
 
 def _runs(text: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

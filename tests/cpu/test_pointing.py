@@ -8,8 +8,9 @@ import torch
 from tokenizers import Tokenizer
 
 from engine.build import EMBEDDED
+from engine.embedded.batches import Batch
 from engine.embedded.network import Attention, Network, Shape
-from engine.embedded.pointing import pointing_loss
+from engine.embedded.pointing import BEGINNING, COPYING, FINDING, Pointing, pointing_loss
 from engine.embedded.sources import FIRST_TOKENS, Quotes, Sources
 
 SHAPE = Shape(vocabulary=64, layers=2, hidden=32, intermediate=32, heads=4, kv_heads=2, head_dim=16)
@@ -182,3 +183,56 @@ def test_a_head_learns_to_point() -> None:
         optimizer.step()
         losses.append(float(loss.detach()))
     assert losses[-1] < 0.3 * losses[0]
+
+
+def batch_of(text: str) -> Batch:
+    """A batch of `text` alone, of which the last answer is learned."""
+    encoding = TOKENIZER.encode(text, add_special_tokens=False)
+    begin = text.rindex("<|assistant|>") + len("<|assistant|>")
+    ids = torch.tensor(encoding.ids)[None]
+    weights = torch.tensor([[1.0 if start >= begin else 0.1 for start, _ in encoding.offsets[1:]]])
+    return Batch(ids[:, :-1], ids[:, 1:], weights, len(ids[0]) - 1)
+
+
+@pytest.mark.parametrize("quotes", [True, False])
+def test_what_nobody_is_asked_takes_nothing_from_the_rest(quotes: bool) -> None:
+    """The loss is a sum of kinds: with quotes and without, copying heads count half each."""
+    answer = "The line with room 9:\n> " if quotes else "It is Ben Rojan, in "
+    batch = batch_of(f"<|user|>{DESKS}\nWhose is 9?<|end|><|assistant|>{answer}{DESKS.splitlines()[1]}<|end|>")
+    torch.manual_seed(0)
+    network = Network(Shape(TOKENIZER.get_vocab_size(), 10, 32, 32, heads=4, kv_heads=2, head_dim=16))
+    pointing = Pointing(TOKENIZER)
+    into = pointing.wanted(network, batch.inputs)
+    states = {layer: torch.randn(*batch.inputs.shape, 32) for layer in into}
+    total = pointing.loss(network, batch, states)
+
+    beginning, finding, *copying = pointing.last
+    assert (beginning > 0, finding > 0) == (quotes, quotes)
+    assert len(copying) == 2 * len(COPYING)
+    assert all(loss > 0 for loss in copying[: len(COPYING)])
+    assert any(copying[len(COPYING) :]) == quotes, "the first tokens of a quote count once more"
+    torch.testing.assert_close(
+        float(total.detach()), beginning + finding + sum(copying) / len(COPYING), rtol=0, atol=4e-3
+    )
+    total.backward()
+    told = {layer for layer in range(10) if network.attention[layer].q_proj.weight.grad is not None}
+    assert told == {layer for layer, _ in ((BEGINNING, FINDING, *COPYING) if quotes else COPYING)}
+
+
+def test_a_word_that_stands_once_far_from_the_line_does_not_hide_the_quote() -> None:
+    line = DESKS.splitlines()[1]
+    text = f"<|user|>A word of Olga first. {'And so on. ' * 20}\n{DESKS}\nWhose room is 9?<|end|><|assistant|>"
+    values, beginnings, _ = quoted(f"{text}The line with room 9:\n> {line} Olga<|end|>")
+    assert values
+    assert beginnings
+    start, end = text.index("Desk 31"), text.index("Desk 57")
+    assert all(start < len(seen) < len(said) < end for said, seen in beginnings.items())
+
+
+def test_a_quote_that_does_not_hold_the_value_above_it_says_nothing_of_where_to_look() -> None:
+    values, beginnings, first = quoted(
+        f"<|user|>{DESKS}\n?<|end|><|assistant|>zebra:\n> {DESKS.splitlines()[1]}<|end|>"
+    )
+    assert not values
+    assert not first
+    assert beginnings
