@@ -123,15 +123,24 @@ def _contexts(text: str) -> list[int]:
 def _varied(text: str, config: EngineConfig) -> dict[str, EngineConfig]:
     """Names of contenders and their settings, of `--vary SETTING=V,V…`."""
     name, _, values = text.partition("=")
-    if name not in {f.name for f in fields(EngineConfig)} or not values:
-        raise ConfigError(f"--vary takes a setting of the engine and its values, knapspec_interval=16,64, not {text}")
+    try:
+        return {f"{name}={value}": with_setting(config, f"{name}={value}") for value in values.split(",")}
+    except ConfigError as error:
+        raise ConfigError(f"--vary {text}: {error}") from None
+
+
+def with_setting(config: EngineConfig, text: str) -> EngineConfig:
+    """The settings with one of them as `NAME=VALUE` says. Raises ConfigError."""
+    name, _, value = text.partition("=")
+    if name not in {f.name for f in fields(EngineConfig)} or not value:
+        raise ConfigError(f"{text} is not a setting of the engine and its value, such as knapspec_interval=16")
     kind = type(getattr(config, name))
     if kind not in (int, float, str):
-        raise ConfigError(f"--vary takes settings that are numbers or names, which {name} is not")
+        raise ConfigError(f"only settings that are numbers or names can be varied, which {name} is not")
     try:
-        return {f"{name}={value}": replace(config, **{name: kind(value)}) for value in values.split(",")}
+        return replace(config, **{name: kind(value)})
     except (ValueError, TypeError) as error:
-        raise ConfigError(f"--vary {text}: {error}") from None
+        raise ConfigError(f"{text}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.clock import Clock
+from engine.draft.knapsack import reaching
 from engine.model.attention import AttentionBatch
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder
@@ -64,19 +65,28 @@ class SearchPass:
         self._runner, self._slab, self.positions, self._sampling = runner, slab, positions, sampling
         self._edits = iter(edits)
         self._drawn = 0  # rows
-        self._batches: dict[int, AttentionBatch] = {}
+        self._batches: dict[int, AttentionBatch] = {}  # by the number of candidates
+        self._by_operations = reaching(self._sublayer)
 
     @torch.inference_mode()
-    def sublayer(self, index: int, states: Tensor) -> Tensor:
+    def reach(self, index: int, states: Tensor, direction: Tensor) -> tuple[Tensor, list[list[float]]]:
+        decoder = self._runner.decoder
+        in_one_call = None if decoder.pads else decoder.reach(index, states, self._batch(len(states)), direction)
+        return in_one_call or self._by_operations(index, states, direction)
+
+    def _sublayer(self, index: int, states: Tensor) -> Tensor:
         count = states.shape[0]
         # Where kernels are made once per shape, in milliseconds, counts are padded to powers of two.
         padded = 1 << (count - 1).bit_length() if self._runner.decoder.pads else count
-        batch = self._batches.get(padded)
-        if batch is None:
-            batch = self._batches[padded] = self._runner.attention.candidates(self._slab, self.positions, padded)
         if padded > count:
             states = torch.cat([states, states[:1].expand(padded - count, -1, -1)])
-        return self._runner.decoder.sublayer(index, states.flatten(0, 1), batch).view_as(states)[:count]
+        return self._runner.decoder.sublayer(index, states.flatten(0, 1), self._batch(padded)).view_as(states)[:count]
+
+    def _batch(self, count: int) -> AttentionBatch:
+        batch = self._batches.get(count)
+        if batch is None:
+            batch = self._batches[count] = self._runner.attention.candidates(self._slab, self.positions, count)
+        return batch
 
     @torch.inference_mode()
     def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from engine.bench import encode, read_prompts
+from engine.bench import encode, read_prompts, with_setting
 from engine.build import EMBEDDED, LoadedModel
 from engine.config import EngineConfig
 from engine.contenders import Prompt
@@ -54,11 +54,11 @@ class _TimedSearch:
     def __init__(self, search: CandidatePass, clock: SimulatedClock, truth: CostModel, context: int) -> None:
         self._search, self._clock, self._truth, self._context = search, clock, truth, context
 
-    def sublayer(self, index: int, states: Tensor) -> Tensor:
+    def reach(self, index: int, states: Tensor, direction: Tensor) -> tuple[Tensor, list[list[float]]]:
         rows = states.shape[0] * states.shape[1]
         share = self._truth.verify_pass(rows, [self._context]) / self._truth.spec.sublayers
         self._clock.time += share + _SEARCH_OUTSIDE
-        return self._search.sublayer(index, states)
+        return self._search.reach(index, states, direction)
 
     def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
         self._clock.time += self._truth.profile.head(states.shape[0] * states.shape[1])
@@ -142,6 +142,8 @@ class Simulation:
 def compare(args: argparse.Namespace) -> dict[str, Any]:
     """Policy `args.policy` over `none`."""
     config = EngineConfig(model=args.model) if args.model else EngineConfig()
+    for text in args.set:
+        config = with_setting(config, text)
     model = LoadedModel(config)
     texts = read_prompts(args.prompts, args.limit) * args.repeat
     if args.shuffle is not None:
@@ -170,6 +172,9 @@ def main() -> None:
         "--prompts", type=Path, default=EMBEDDED / "prompts.jsonl", help="JSON lines with a prompt each"
     )
     parser.add_argument("--policy", default="knapspec")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="SETTING=VALUE", help="a setting of the engine; repeatable"
+    )
     parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--shuffle", type=int, metavar="SEED", help="mix the prompts")

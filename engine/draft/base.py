@@ -90,8 +90,8 @@ class RoundOutcome:
 class CandidatePass(Protocol):
     """Sublayers of the model over candidate states of one request's verified rows."""
 
-    def sublayer(self, index: int, states: Tensor) -> Tensor:
-        """[candidates, rows, hidden] -> the same after sublayer `index`."""
+    def reach(self, index: int, states: Tensor, direction: Tensor) -> tuple[Tensor, list[list[float]]]:
+        """`draft.knapsack.Reach`, for states [candidates, rows, hidden]."""
         ...
 
     def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:

@@ -22,6 +22,9 @@ from torch import Tensor
 from engine.upload import upload
 
 Transition = Callable[[int, Tensor], Tensor]  # (sublayer, [states, rows, hidden]) -> the same after it has run
+# (sublayer, [states, rows, hidden], `directions` after it [rows, hidden]) -> [2, states, rows, hidden] with the sublayer
+# run and left out, and the `cosines` of these [2][states]
+Reach = Callable[[int, Tensor, Tensor], tuple[Tensor, list[list[float]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,16 @@ def cosines(states: Tensor, direction: Tensor) -> Tensor:
     lengths = torch.linalg.vector_norm(wide, dim=-1).clamp_(min=1e-12)
     agreement: Tensor = torch.linalg.vecdot(wide, direction) / lengths
     return agreement.mean(-1)
+
+
+def reaching(run: Transition) -> Reach:
+    """What is reached by a transition, in torch's operations: the definition of `Reach`."""
+
+    def reach(index: int, states: Tensor, direction: Tensor) -> tuple[Tensor, list[list[float]]]:
+        reached = torch.stack((run(index, states), states))
+        return reached, cosines(reached, direction).tolist()
+
+    return reach
 
 
 def ticks(seconds: Sequence[float], unit: float) -> tuple[int, ...]:
@@ -96,12 +109,11 @@ class Knapsack:
     def done(self) -> bool:
         return len(self._choices) == len(self._weights) or not self._skipped
 
-    def advance(self, run: Transition) -> None:
-        """Fill the next row: one call of `run` for all live states together."""
+    def advance(self, reach: Reach) -> None:
+        """Fill the next row: one call for all live states together."""
         index = len(self._choices)
         weight = self._weights[index]
-        reached = torch.stack((run(index, self._states), self._states))  # [2, live, rows, hidden]: run, skipped
-        scores_run, scores_skip = cosines(reached, self._directions[index + 1]).tolist()
+        reached, (scores_run, scores_skip) = reach(index, self._states, self._directions[index + 1])
         best: dict[int, tuple[float, bool, int]] = {}  # j -> cosine, ran, index among the live states
         for live, j in enumerate(self._skipped):
             if scores_run[live] >= self._tau or j == 0:  # nothing skipped: the full model itself
@@ -159,6 +171,7 @@ def _slope(x: Sequence[int], y: Sequence[float]) -> float:
 def solve(references: Tensor, weights: Sequence[int], run: Transition, **options: object) -> list[Candidate]:
     """The whole search at once; options as for `Knapsack`."""
     table = Knapsack(references, weights, **options)  # type: ignore[arg-type]
+    reach = reaching(run)
     while not table.done:
-        table.advance(run)
+        table.advance(reach)
     return table.candidates()

@@ -108,10 +108,10 @@ class KnapSpec:
         self.searcher = Searcher(self._config, self._costs, self._clock, layers)
         marginal = self._config.knapspec_stop == "marginal"
         self.library = Library(self._costs, layers, self._config.knapspec_gamma, marginal=marginal)
-        for variants, counts in (context.prior.plans if context.prior else {}).items():
-            if self.searcher.allows(variants, 0):
-                self.library.add(variants, AcceptanceCounts.of(counts))
-                self.library.shrink(1)
+        plans = context.prior.plans if context.prior else {}
+        for variants in self.searcher.allowed(plans, 0):
+            self.library.add(variants, AcceptanceCounts.of(plans[variants]))
+            self.library.shrink(1)
         self._scout = Scout(context, self.searcher, self.library, lambda view: self._state(view).trail)
         self._round = 0
         self._decision_seconds = 0.0  # that one takes
@@ -128,6 +128,13 @@ class KnapSpec:
     # -- the rounds --------------------------------------------------------------------------------------------------
 
     def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
+        budget, started = self.searcher.budget, self._clock.now()
+        searched = budget.spent
+        plans = self._plans(views, others)
+        budget.decided += self._clock.now() - started - (budget.spent - searched)
+        return plans
+
+    def _plans(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
         self._round += 1
         regime = self._regimes[size(len(views) + len(others))]
         self._stands = standing = self._standing(views, others, regime)

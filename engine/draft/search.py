@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -100,9 +100,9 @@ class Search:
 
 
 class Budget:
-    """The share of the time that searching may take.
+    """The share of the time that proposing may take: decisions among known plans, and searches with what these leave.
 
-    Two fifths of it are for searches as they come due. Each is earned by rounds since the one before, so that nothing
+    Two fifths of that are for searches as they come due. Each is earned by rounds since the one before, so that nothing
     is saved up for a burst of them; the first is free where nothing is known without it; those in a row that find
     nothing halve what the next one gets. Long answers are owed a search whatever others found: from all that was ever
     earned and not spent.
@@ -112,10 +112,11 @@ class Budget:
         """`cost`: seconds that the next search may take."""
         self._share, self.cost = share, cost
         self._barren = 0
-        self._busy_then = 0.0  # when the last search that came due ended,
+        self._earned_then = 0.0  # by when the last search that came due ended,
         self._spent_since = 0.0  # and what went to others since, whose requests ended before them
-        self.busy = 0.0  # seconds of rounds so far
-        self.spent = 0.0
+        self.busy = 0.0  # seconds of rounds so far,
+        self.decided = 0.0  # of proposing in them, searches left out,
+        self.spent = 0.0  # and of searches
         self.searches = 0
 
     def earned(self, *, ignorant: bool, plain: bool) -> float:
@@ -124,12 +125,17 @@ class Budget:
         if ignorant and not self.searches and self._spent_since <= _MOST_GIVEN_UP * self.cost:
             return math.inf if self._share else 0.0
         halved = 1 << (self._barren + 2 * plain)
-        return _ORDINARY * self._share * (self.busy - self._busy_then) / halved - self._spent_since
+        return _ORDINARY * (self._all_earned - self._earned_then) / halved - self._spent_since
 
     @property
     def left(self) -> float:
         """Seconds that one may take which is owed."""
-        return self._share * self.busy - self.spent
+        return self._all_earned - self.spent
+
+    @property
+    def _all_earned(self) -> float:
+        """Seconds for searches, ever: fewer than before where decisions take more than their share."""
+        return self._share * self.busy - self.decided
 
     def charge(self, seconds: float, *, owed: bool) -> None:
         """A search took these."""
@@ -144,7 +150,7 @@ class Budget:
         if useful:
             self._barren = 0
         if not owed:
-            self._busy_then, self._spent_since = self.busy, 0.0
+            self._earned_then, self._spent_since = self._all_earned, 0.0
             self._barren = 0 if useful else min(self._barren + 1, _MOST_BARREN)
 
 
@@ -210,7 +216,7 @@ class Searcher:
         slice_ = max(_LONE_SLICE, 4 * plain) if alone else _SLICE * (1 << hurry) * plain
         while not search.done and self._clock.now() - started < slice_:
             if not search.table.done:
-                search.table.advance(search.passes.sublayer)
+                search.table.advance(search.passes.reach)
             elif search.replay is None:
                 search.replay = self._replay(view, search)
             else:
@@ -230,13 +236,15 @@ class Searcher:
         states = {c.variants: c.state for c in search.table.candidates() if 0 < sum(c.variants) < len(c.variants)}
         for depth in range(1, self._layers):
             states.setdefault(exit_variants(self._layers, depth), references[2 * depth])
-        allowed = {variants: state for variants, state in states.items() if self.allows(variants, view.context)}
-        return Replay(allowed, references[-1])
+        allowed = self.allowed(states, view.context)
+        return Replay({variants: states[variants] for variants in allowed}, references[-1])
 
-    def allows(self, variants: Sequence[int], context: int) -> bool:
-        """Whether a plan runs what is protected, and leaves out no more or less of the time than is allowed."""
-        if not all(variants[i] for i in self._protected):
-            return False
+    def allowed(self, plans: Iterable[Variants], context: int) -> list[Variants]:
+        """Those that run what is protected, and leave out no more or less of the time than is allowed."""
         prices = self._costs.sublayers(context, 1, None)
-        skipped = sum(price for price, run in zip(prices, variants, strict=True) if not run) / sum(prices)
-        return self._config.knapspec_min_skip <= skipped <= self._config.knapspec_max_skip
+        whole, least, most = sum(prices), self._config.knapspec_min_skip, self._config.knapspec_max_skip
+
+        def skipped(variants: Variants) -> float:
+            return sum(price for price, run in zip(prices, variants, strict=True) if not run) / whole
+
+        return [v for v in plans if all(v[i] for i in self._protected) and least <= skipped(v) <= most]

@@ -202,6 +202,12 @@ class Decoder:
         likewise."""
         return None
 
+    def reach(
+        self, index: int, states: Tensor, batch: AttentionBatch, direction: Tensor
+    ) -> tuple[Tensor, list[list[float]]] | None:
+        """`draft.knapsack.Reach` for the candidates of `batch`, in one call; None likewise."""
+        return None
+
     def head(self, x: Tensor) -> Tensor:
         """Final norm and output head: [rows, hidden] -> logits [rows, vocab]."""
         return self._head(self.normalise(x))

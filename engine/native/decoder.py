@@ -93,6 +93,19 @@ class NativeDecoder(Decoder):
     def sublayer(self, index: int, x: Tensor, batch: AttentionBatch) -> Tensor:
         return self._pass(x, batch, self._all, first=index, last=index + 1)
 
+    def reach(
+        self, index: int, states: Tensor, batch: AttentionBatch, direction: Tensor
+    ) -> tuple[Tensor, list[list[float]]]:
+        b, (live, rows, hidden) = cast(NativeBatch, batch), states.shape
+        states, direction = states.contiguous(), direction.contiguous()
+        assert b.rows == live * rows
+        assert states.dtype == direction.dtype == torch.float32
+        reached, cosines = torch.empty(2, live, rows, hidden), (ctypes.c_float * (2 * live))()
+        asked = native.Reach(states.data_ptr(), direction.data_ptr(), cosines, live, rows)
+        passed = _described(b, reached, self._all, 0, index, index + 1)
+        self._library.reach(self._team, self._model, b.cache, passed, asked)
+        return reached, [cosines[:live], cosines[live:]]
+
     def head(self, x: Tensor) -> Tensor:
         return cast(NativeLinear, self._head)(x, self._norm, self.spec.norm_eps)
 
@@ -220,21 +233,25 @@ class NativeDecoder(Decoder):
         b = cast(NativeBatch, batch)
         x = x.clone(memory_format=torch.contiguous_format)
         assert x.shape[0] == b.rows
-        self._library.run(
-            self._team,
-            self._model,
-            b.cache,
-            native.Pass(
-                b.rope,
-                x.data_ptr(),
-                ctypes.addressof(b.slabs),
-                ctypes.addressof(b.positions),
-                ctypes.cast(ctypes.c_char_p(plans), ctypes.c_void_p),
-                None if records is None else records.data_ptr(),
-                *(stride, b.rows, first, self.spec.sublayers if last is None else last, b.own),
-            ),
-        )
+        last = self.spec.sublayers if last is None else last
+        passed = _described(b, x, plans, stride, first, last, records)
+        self._library.run(self._team, self._model, b.cache, passed)
         return x
+
+
+def _described(
+    batch: NativeBatch, x: Tensor, plans: bytes, stride: int, first: int, last: int, records: Tensor | None = None
+) -> native.Pass:
+    """What x, plans and records have to outlive."""
+    return native.Pass(
+        batch.rope,
+        x.data_ptr(),
+        ctypes.addressof(batch.slabs),
+        ctypes.addressof(batch.positions),
+        ctypes.cast(ctypes.c_char_p(plans), ctypes.c_void_p),
+        None if records is None else records.data_ptr(),
+        *(stride, batch.rows, first, last, batch.own),
+    )
 
 
 @lru_cache(256)

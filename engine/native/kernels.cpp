@@ -305,6 +305,11 @@ struct Pass {
     int32_t plan_stride, rows, first, last;
     int32_t own;             // rows see the cache before their position, and themselves; nothing is written
 };
+struct Reach {
+    const float *states, *direction;  // [live][rows][hidden], [rows][hidden]
+    float *cosines;          // [2][live]
+    int32_t live, rows;
+};
 struct Sampling {
     float temperature, top_p, min_p;  // a temperature of 0 is greedy
     int32_t top_k;           // 0 or less: all
@@ -585,6 +590,20 @@ void rms_norm(const float *x, const float *weight, int n, float epsilon, bf16 *o
     for (; i < n; i++) out[i] = narrow(x[i] * scale * weight[i]);
 }
 
+// Of x with a direction of unit length.
+float cosine(const float *x, const float *direction, int n) {
+    vf products{}, squares{};
+    int i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const vf v = load<vf>(x + i);
+        products += v * load<vf>(direction + i);
+        squares += v * v;
+    }
+    float along = total(products), length = total(squares);
+    for (; i < n; i++) { along += x[i] * direction[i]; length += x[i] * x[i]; }
+    return along / std::max(std::sqrt(length), 1e-12f);
+}
+
 // ---- a pass
 
 template <class T> struct Buffer {
@@ -682,6 +701,22 @@ public:
             v.drawn[i] = int32_t(draw(logits + size_t(i) * ends.head.out, ends.head.out, v.sampling[i], v.positions[v.picked[i]] + 1, nullptr));
         });
         *v.scores = logits;
+    }
+
+    // A row of the knapsack: states [live][rows][hidden], of which the pass's x are to be copies, run through it and as
+    // they are, and the mean cosines of these 2·live with direction [rows][hidden], which is of unit length.
+    void reach(const Model &m, const Cache &cache, const Pass &p, const Reach &r) {
+        std::lock_guard<std::mutex> one(busy);
+        const int64_t state = int64_t(r.rows) * m.hidden;
+        for (int half = 0; half < 2; half++) std::memcpy(p.x + half * r.live * state, r.states, r.live * state * sizeof(float));
+        run(m, cache, p);
+        team.each(2 * r.live, std::max(1, r.live / (2 * team.size)), [&](int first, int last) {
+            for (int i = first; i < last; i++) {
+                float sum = 0;
+                for (int row = 0; row < r.rows; row++) sum += cosine(p.x + i * state + row * m.hidden, r.direction + row * m.hidden, m.hidden);
+                r.cosines[i] = sum / r.rows;
+            }
+        });
     }
 
     // Reads all of it, to no end but the time it takes.
@@ -1225,6 +1260,11 @@ void ks_pack(const bf16 *w, int64_t out, int64_t in, bf16 *to, int gated) {
 
 void ks_pass(void *team, const Model *model, const Cache *cache, const Pass *pass) {
     static_cast<Runner *>(team)->pass(*model, *cache, *pass);
+}
+
+// `pass` has live·rows rows, one sublayer, and room at x for twice as many rows.
+void ks_reach(void *team, const Model *model, const Cache *cache, const Pass *pass, const Reach *reach) {
+    static_cast<Runner *>(team)->reach(*model, *cache, *pass, *reach);
 }
 
 int ks_draft(void *team, const Model *model, const Cache *cache, const Ends *ends, const Drafts *drafts) {

@@ -84,6 +84,18 @@ class Pass(Structure):
     )
 
 
+class Reach(Structure):
+    """A row of the knapsack; `cosines` is written."""
+
+    _fields_ = (
+        ("states", c_void_p),
+        ("direction", c_void_p),
+        ("cosines", POINTER(c_float)),
+        ("live", c_int32),
+        ("rows", c_int32),
+    )
+
+
 class Sampling(Structure):
     """How a request draws; `seed` is mixed."""
 
@@ -159,6 +171,8 @@ class Library:
         self.pack.argtypes = (c_void_p, c_int64, c_int64, c_void_p, c_int)
         self.run = functions.ks_pass
         self.run.argtypes = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Pass))
+        self.reach = functions.ks_reach
+        self.reach.argtypes = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Pass), POINTER(Reach))
         self.draft = functions.ks_draft
         model = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Ends))
         self.draft.argtypes, self.draft.restype = (*model, POINTER(Drafts)), c_int
@@ -170,7 +184,7 @@ class Library:
         self.read.argtypes = (c_void_p, c_void_p, c_int64)
         self.draw = functions.ks_draw
         self.draw.argtypes = (c_void_p, c_int, c_int32, POINTER(Sampling), *(c_void_p,) * 3)
-        for function in (self.pack, self.run, self.verify, self.product, self.read, self.draw):
+        for function in (self.pack, self.run, self.reach, self.verify, self.product, self.read, self.draw):
             function.restype = None
         self.mask = functions.ks_mask
         self.mask.argtypes, self.mask.restype = (c_void_p, c_void_p, c_int32), None

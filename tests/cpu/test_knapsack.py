@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support import load, tiny_model
 from torch import Tensor
 
-from engine.draft.knapsack import Candidate, Knapsack, cosines, directions, solve, ticks
+from engine.draft.knapsack import Candidate, Knapsack, cosines, directions, reaching, solve, ticks
 from engine.model.attention import Segment
 
 Transition = Callable[[int, Tensor], Tensor]
@@ -149,7 +149,7 @@ def test_a_beam_loses_little_where_much_is_skipped() -> None:
         weights = [9, 8] * 12
         table = kind(references, weights, capacity=int(0.8 * sum(weights)), beam=beam)
         while not table.done:
-            table.advance(run)
+            table.advance(reaching(run))
         return max((c.cosine for c in table.candidates() if c.skipped >= 0.5 * sum(weights)), default=0.0)
 
     whole, ours, naive_beam = (
@@ -165,7 +165,7 @@ def test_a_table_may_end_empty() -> None:
     references, run = toy(12, 5)
     table = Knapsack(references, [2, 3] * 6, capacity=30, tau=0.8, beam=2)
     while not table.done:
-        table.advance(run)
+        table.advance(reaching(run))
     assert table.candidates() == []
 
 
@@ -174,7 +174,7 @@ def test_a_search_may_be_spread_over_time() -> None:
     table = Knapsack(references, [2, 3] * 3, capacity=15)
     steps = 0
     while not table.done:
-        table.advance(run)
+        table.advance(reaching(run))
         steps += 1
     assert steps == 6
     at_once = solve(references, [2, 3] * 3, run, capacity=15)

@@ -429,7 +429,7 @@ def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
     core, policy = core_with(model, EngineConfig(knapspec_budget=budget))
     limits = policy.searcher.budget
     limits.busy, limits.searches, limits._barren = 100.0, 9, 5  # seconds in which nothing was found
-    limits._busy_then = limits.busy
+    limits._earned_then = budget * limits.busy
     owed: list[bool] = []
     begin = policy.searcher.begin
 

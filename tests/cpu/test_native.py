@@ -16,6 +16,7 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.draft.base import Plan
+from engine.draft.knapsack import directions, reaching
 from engine.errors import ConfigError
 from engine.model.attention import Segment
 from engine.native.library import Library, _name, build, compiler, library
@@ -265,6 +266,26 @@ def test_candidates_see_the_cache_before_them_and_themselves(directory: Path) ->
         assert torch.allclose(got[:3], want, atol=0.02 * float(want.std()), rtol=0.01)
         assert torch.equal(got[:3], got[3:])
     assert torch.equal(run(model, [Segment(0, 2099, 1)]), model.decoder.head(states[-1][599:]))
+
+
+@torch.inference_mode()
+def test_a_row_of_the_knapsack_is_one_call(directory: Path) -> None:
+    """The sublayer run to the last bit as alone, the states as they are, and the cosines of both as torch finds them."""
+    model = load(torch.bfloat16, model=directory, kernels="native")
+    run(model, chunks(0, 40))
+    positions, hidden = (12, 25, 39), model.spec.hidden
+    generator = torch.Generator().manual_seed(4)
+    states = torch.randn(5, 3, hidden, generator=generator)
+    states[2] = 0.0
+    for index in (0, 1, 2 * model.spec.layers - 1):
+        direction = directions(torch.randn(3, hidden, generator=generator))
+        batch = model.attention.candidates(0, positions, 5)
+        found = model.decoder.reach(index, states, batch, direction)
+        assert found is not None
+        by_operations = reaching(lambda i, x, b=batch: model.decoder.sublayer(i, x.flatten(0, 1), b).view_as(x))
+        reached, scores = by_operations(index, states, direction)
+        assert torch.equal(found[0], reached)
+        torch.testing.assert_close(torch.tensor(found[1]), torch.tensor(scores), atol=1e-6, rtol=1e-5)
 
 
 def test_answers_are_equal_under_every_policy(tmp_path: Path) -> None:
