@@ -189,10 +189,16 @@ class _Bench:
         drafted = next((c.tally for c in ours if c.name == "knapspec"), None)
         figures = self._figures(rows, len(before), reading, differing) | {"domains": domains}
         if drafted and (promises := predictions(drafted.history)).tpt.size:
-            errors = {"tpt": promises.tpt_error, "acceptance": promises.acceptance_error}
+            errors = {
+                "tpt": promises.tpt_error,
+                "tpt_chance": promises.tpt_chance,
+                "acceptance": promises.acceptance_error,
+                "acceptance_chance": promises.acceptance_chance,
+            }
             print(
-                f"knapspec promised TPT with a median error of {errors['tpt']:.1%}, acceptance of "
-                f"{errors['acceptance']:.3f}, over {len(promises.tpt)} requests"
+                f"knapspec promised TPT with a median error of {errors['tpt']:.1%} (chance alone: "
+                f"{errors['tpt_chance']:.1%}), acceptance of {errors['acceptance']:.3f} (chance alone: "
+                f"{errors['acceptance_chance']:.3f}), over {len(promises.tpt)} requests"
             )
             figures["promises"] = errors
         return _Result(figures, tuple(varied), drafted)

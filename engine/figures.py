@@ -14,6 +14,7 @@ from engine.contenders import DraftRound
 from profiles.plot import figure
 
 _FEWEST_TOKENS = 16  # of a request's drafting rounds, to count as one
+_MEDIAN_OF_NORMAL = 0.6745  # of the size of a normal variable, by its deviation
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,10 @@ class Predictions:
 
     tpt: np.ndarray  # [requests, promised | came]
     acceptance: np.ndarray  # [requests, promised | came]
+    # What chance has to do with the errors: the median that promises of every request's own long-run mean would show,
+    # by how much its rounds differ.
+    tpt_chance: float = 0.0
+    acceptance_chance: float = 0.0
 
     @property
     def tpt_error(self) -> float:
@@ -40,7 +45,7 @@ def predictions(history: Sequence[DraftRound]) -> Predictions:
     for r in history:
         if r.drafted and r.predicted_tpt is not None and r.predicted_acceptance is not None:
             requests[r.request].append(r)
-    tpt, acceptance = [], []
+    tpt, acceptance, chance = [], [], []
     for rounds in requests.values():
         seconds, emitted = sum(r.seconds for r in rounds), sum(r.emitted for r in rounds)
         drafted, accepted = sum(r.drafted for r in rounds), sum(r.accepted for r in rounds)
@@ -50,7 +55,18 @@ def predictions(history: Sequence[DraftRound]) -> Predictions:
         expected = sum((r.predicted_acceptance or 0.0) * r.drafted for r in rounds) / drafted
         tpt.append((promised, emitted / seconds))
         acceptance.append((expected, accepted / drafted))
-    return Predictions(np.array(tpt).reshape(-1, 2), np.array(acceptance).reshape(-1, 2))
+        if len(rounds) > 1:
+            of_tpt = _ratio_error([r.emitted for r in rounds], [r.seconds for r in rounds]) / (emitted / seconds)
+            chance.append((of_tpt, _ratio_error([r.accepted for r in rounds], [r.drafted for r in rounds])))
+    floors = np.median(_MEDIAN_OF_NORMAL * np.array(chance), axis=0) if chance else (0.0, 0.0)
+    return Predictions(np.array(tpt).reshape(-1, 2), np.array(acceptance).reshape(-1, 2), *map(float, floors))
+
+
+def _ratio_error(of: Sequence[float], to: Sequence[float]) -> float:
+    """Standard error of Σ of ÷ Σ to, over pairs that are alike (Cochran, Sampling Techniques, ch. 6)."""
+    a, b = np.array(of, dtype=float), np.array(to, dtype=float)
+    residuals = a - a.sum() / b.sum() * b
+    return float(np.sqrt((residuals**2).sum() * len(a) / (len(a) - 1)) / b.sum())
 
 
 def correlation(pairs: np.ndarray) -> tuple[float, float]:

@@ -22,8 +22,8 @@ from torch import Tensor
 from engine.upload import upload
 
 Transition = Callable[[int, Tensor], Tensor]  # (sublayer, [states, rows, hidden]) -> the same after it has run
-# (sublayer, [states, rows, hidden], `directions` after it [rows, hidden]) -> [2, states, rows, hidden] with the sublayer
-# run and left out, and the `cosines` of these [2][states]
+# (sublayer, [states, rows, hidden], `directions` after it [rows, hidden]) -> [2, states, rows, hidden], with the
+# sublayer run and left out, and the `cosines` of these [2][states]
 Reach = Callable[[int, Tensor, Tensor], tuple[Tensor, list[list[float]]]]
 
 

@@ -81,7 +81,8 @@ class _Promise(NamedTuple):
     """What a round is to bring each of its requests."""
 
     plan: Plan
-    trust: float  # by which the promise was corrected
+    trust: float  # by which the promise was corrected,
+    credit: float  # and that of acceptance
     requests: int  # of all policies
     asked: int  # of this one
 
@@ -156,15 +157,15 @@ class KnapSpec:
         choice = self._choice(company)
         if choice.plan.gamma == 0 and regime.trial_due() and self._config.knapspec_gamma > 0 and len(self.library):
             choice = self._begin_trial(company, regime) or choice
-        plan, trust = choice.plan, choice.trust
+        promising, plan = choice, choice.plan
         self._scout.done(found, useful=plan.variants in added and self._better(choice))
         if plan.gamma == 0:
             regime.plain_rounds += 1
         elif regime.plain_due():
-            plain = self.library.plain(company.contexts)
-            plan, trust = plain.plan, plain.trust
+            promising = self.library.plain(company.contexts)
+            plan = promising.plan
         self._scout.choose(views, self._round, self._promised)
-        self._promise = _Promise(plan, trust, company.size, len(views))
+        self._promise = _Promise(plan, promising.trust, promising.credit, company.size, len(views))
         return [plan] * len(views)
 
     def _better(self, choice: Choice) -> bool:
@@ -265,6 +266,9 @@ class KnapSpec:
             regime.era += 1
             self._stands = None
         self.library.compare(promise.plan.variants, promise.requests, self._round, weight * promised, weight * kept)
+        expected = (promise.plan.predicted_acceptance or 0.0) / promise.credit * sum(o.drafted for o in decoded)
+        accepted = sum(max(o.emitted - 1, 0) for o in decoded)  # what lies beyond the end of an answer is not
+        self.library.credit(promise.requests, self._round, weight * expected, weight * accepted)
 
     # -- choosing among known plans ----------------------------------------------------------------------------------
 

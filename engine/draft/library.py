@@ -33,11 +33,13 @@ class Known:
 
 
 class Choice(NamedTuple):
-    """A plan, its gain over plain decoding, and the factor by which its raw promise was corrected."""
+    """A plan, its gain over plain decoding, and the factors by which its raw promises, of TPT and of acceptance, were
+    corrected."""
 
     plan: Plan
     gain: float
     trust: float
+    credit: float = 1.0
     hopeful: Choice | None = None  # another plan that may be better still, for all that is known of it
 
 
@@ -52,6 +54,8 @@ class Library:
         self._whole = (1,) * (2 * layers)
         self._plans: dict[Variants, Known] = {}
         self._drift = Drift()
+        # What is accepted of what is thought to be: tokens of a draft agree or not together, chosen plans were lucky.
+        self._credit: dict[int, Trust] = defaultdict(Trust)  # by `size` of the company
         native = loaded()
         self._memory = NativeMemory(native) if native else Memory()
         self._choose = NativeChooser(native) if native else choose
@@ -112,6 +116,10 @@ class Library:
         if variants in self._plans:
             self._plans[variants].trust[size(requests)].add(round, promised, kept)
 
+    def credit(self, requests: int, round: int, expected: float, accepted: float) -> None:
+        """The same of draft tokens that were to be accepted: this corrects what is said of acceptance, no choice."""
+        self._credit[size(requests)].add(round, expected, accepted)
+
     def renew(self, variants: Variants, requests: int) -> None:
         """Let what is seen next decide whether drafting with this plan pays for so many requests."""
         if variants in self._plans:
@@ -163,10 +171,11 @@ class Library:
             hope=len(contexts) == 1,
         )
         best, other = self._choose(asked)
-        choice = self._choice(best, asked, unions, contexts, plain)
+        credit = self._credit[size(len(contexts))].factor(round)
+        choice = self._choice(best, asked, unions, contexts, plain, credit)
         if other is None or choice.gain <= 1.0:
             return choice
-        return choice._replace(hopeful=self._choice(other, asked, unions, contexts, plain))
+        return choice._replace(hopeful=self._choice(other, asked, unions, contexts, plain, credit))
 
     def _prices(self, drafting: Sequence[Variants], contexts: Sequence[int]) -> Prices:
         """`drafting[i]` is what a draft pass runs when plan i is chosen."""
@@ -183,7 +192,13 @@ class Library:
         )
 
     def _choice(
-        self, chosen: Chosen, asked: Question, unions: Sequence[Variants], contexts: Sequence[int], plain: Choice
+        self,
+        chosen: Chosen,
+        asked: Question,
+        unions: Sequence[Variants],
+        contexts: Sequence[int],
+        plain: Choice,
+        credit: float,
     ) -> Choice:
         """The plan that was chosen, with what it promises."""
         confidence, gamma, worth = THRESHOLDS[chosen.threshold], chosen.gamma, 0.0
@@ -196,9 +211,10 @@ class Library:
             worth = _PASS_WORTH * requests * chosen.tpt * seconds
         undrafted = plain.plan.predicted_tpt
         assert undrafted is not None
-        variants, acceptance = list(self._plans)[chosen.plan], min(chosen.accepted / chosen.drafted, 1.0)
+        variants, expected = list(self._plans)[chosen.plan], min(chosen.accepted / chosen.drafted, 1.0)
+        acceptance = min(credit * expected, 1.0)
         plan = Plan(variants, gamma, confidence, worth, chosen.tpt, acceptance, undrafted)
-        return Choice(plan, chosen.tpt / undrafted, asked.trust[chosen.plan])
+        return Choice(plan, chosen.tpt / undrafted, asked.trust[chosen.plan], acceptance / expected)
 
     def rank(self, known: Mapping[Variants, np.ndarray], context: int) -> list[Variants]:
         """Plans with their counts [bins, 2], by the TPT that these promise a request alone; best first."""

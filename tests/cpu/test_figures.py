@@ -30,6 +30,20 @@ def test_promises_are_compared_request_by_request() -> None:
     assert found.acceptance_error == pytest.approx(0.375)
 
 
+def test_what_chance_leaves_to_an_error_is_told() -> None:
+    """Promises of the very shares that tokens come by miss by that much, and not by more than a little else."""
+    random = np.random.default_rng(0)
+    history: list[DraftRound] = []
+    for request in range(300):
+        for accepted in random.binomial(4, 0.7, size=20):
+            round = replace(ROUND, request=request, accepted=int(accepted), emitted=int(accepted) + 1)
+            history.append(replace(round, predicted_acceptance=0.7, predicted_tpt=38.0))
+    found = predictions(history)
+    assert found.acceptance_error == pytest.approx(found.acceptance_chance, rel=0.15)
+    assert found.tpt_error == pytest.approx(found.tpt_chance, rel=0.15)
+    assert found.acceptance_chance == pytest.approx(0.6745 * (0.7 * 0.3 / 80) ** 0.5, rel=0.05)
+
+
 def test_nothing_drafted_is_nothing_to_compare() -> None:
     assert predictions([PLAIN] * 9).tpt.shape == (0, 2)
     assert skip_shares([PLAIN])[0].size == 0

@@ -270,7 +270,7 @@ def test_candidates_see_the_cache_before_them_and_themselves(directory: Path) ->
 
 @torch.inference_mode()
 def test_a_row_of_the_knapsack_is_one_call(directory: Path) -> None:
-    """The sublayer run to the last bit as alone, the states as they are, and the cosines of both as torch finds them."""
+    """To the last bit the sublayer alone, the states as they are, and the cosines of both as torch finds them."""
     model = load(torch.bfloat16, model=directory, kernels="native")
     run(model, chunks(0, 40))
     positions, hidden = (12, 25, 39), model.spec.hidden
