@@ -10,14 +10,17 @@ from engine.model.spec import ModelSpec
 from engine.step import StepOutput, StepPlan, Work
 from profiles.schema import LatencyProfile
 
-_MEMORY = 0.05  # weight of a new observation
-_SPEED_MEMORY = 0.15  # the same for what all passes have in common
+_MEMORY = (0.003, 0.05)  # weight of a new observation: by the time that rounds take, between these,
+_MEMORY_SECONDS = 0.3  # so that a moment in which the machine is slow shows in the speed alone
+_SETUP_MEMORY = 0.05  # the same for what drafts take beside their passes, which all of them tell of a little,
+_SPEED_MEMORY = 0.15  # and for what all passes have in common
 _PROFILE_WORTH = 4  # observations
 _BOUNDS = (0.4, 2.5)  # of a correction factor
 _SMALL = 1e-5  # seconds
 _MOST_PLANS = 64  # whose drafts are corrected apart
 _NEAR = 16  # tokens of context, or a sixty-fourth, that are one to a price
 _MOST_PRICES = 4096  # remembered
+SETTLING = (4, 1)  # rounds until those of plain decoding after drafting, and the other way round, take what they will
 _WIDTHS = (1, 4, 8, 16)  # passes are corrected apart, by rows: up to these, and beyond
 
 
@@ -36,16 +39,19 @@ class CostModel:
     def reset(self) -> None:
         """Trust the profile again."""
         # What passes take of what they usually take: the machine, which others use too. It does not last.
-        self._speed = Correction(memory=_SPEED_MEMORY)
+        self._speed = Correction()
         self.draft = [Correction() for _ in range(len(_WIDTHS) + 1)]
         self._draft_by_plan: dict[tuple[tuple[int, ...], int], Correction] = {}  # and by width
         self.verify = [Correction() for _ in range(len(_WIDTHS) + 1)]
         # Seconds outside the passes, in rounds that do not draft and in those that do; and for each token more.
         self._per_request: tuple[list[float | None], ...] = ([None] * (len(_WIDTHS) + 1), [None] * (len(_WIDTHS) + 1))
+        self._rounds = ([0] * (len(_WIDTHS) + 1), [0] * (len(_WIDTHS) + 1))  # that showed it
         self._per_accepted = 0.0
         # Seconds of a draft beside its passes, by the number of requests: its first pass finds caches cold.
         self._setup: list[float | None] = [None] * (len(_WIDTHS) + 1)
-        self._drafts = False  # whether the last round did
+        self._drafts = False  # whether the last round did,
+        self._unsettled = 0  # and how many more of its kind are slower than those that follow
+        self._round_seconds = 0.0  # that passes of a round take, about
 
     def sublayers(self, context: int, rows: int, union: Sequence[int] | None) -> list[float]:
         """Price of each sublayer for one more request: in full, or, where others run it already, at the margin."""
@@ -91,6 +97,11 @@ class CostModel:
     def verify_factor(self, rows: float) -> float:
         """The correction of verify passes of so many rows."""
         return self._corrected(_nearest(self.verify, _width(rows), 1.0))
+
+    @property
+    def _memory(self) -> float:
+        """The weight of a new observation."""
+        return min(max(self._round_seconds / _MEMORY_SECONDS, _MEMORY[0]), _MEMORY[1])
 
     def _nearest_draft(self, width: int) -> float:
         return _nearest(self.draft, width, _nearest(self.verify, width, 1.0))
@@ -166,14 +177,19 @@ class CostModel:
     def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:
         """Correct the prices by one round; `overhead` is its time outside passes and searches, in seconds.
 
-        Not by the first round that drafts, or the first that does not: it finds other things in the processor's caches
-        than those that follow it, of which a decision makes many.
+        Not by the first round that drafts, or the first ones that do not: they find other things in the processor's
+        caches than those that follow them, of which a decision makes many.
         """
         if not plan.work:
             return
-        drafts, self._drafts = self._drafts, any(o.drafted for o in out.outputs)
-        if drafts != self._drafts:
+        before, drafts = self._drafts, any(o.drafted for o in out.outputs)
+        self._drafts = drafts
+        if drafts != before:
+            self._unsettled = SETTLING[drafts]
+        if self._unsettled:
+            self._unsettled -= 1
             return
+        self._round_seconds += 0.1 * (out.draft_seconds + out.verify_seconds - self._round_seconds)
         decodes = all(len(w.tokens) == 1 for w in plan.work)  # reading prompts is work of its own
         if decodes:
             accepted = sum(o.accepted for o in out.outputs) if drafts else None
@@ -200,10 +216,10 @@ class CostModel:
         if not seen:
             return
         usual = sum(corrections[-1].factor * predicted for corrections, _, predicted in seen)
-        self._speed.add(sum(seconds for _, seconds, _ in seen), usual)
+        self._speed.add(sum(seconds for _, seconds, _ in seen), usual, _SPEED_MEMORY)
         for corrections, seconds, predicted in seen:
             for correction in corrections:
-                correction.add(seconds, predicted)
+                correction.add(seconds, predicted, self._memory)
 
     def _draft_corrections(self, variants: tuple[int, ...], requests: int) -> tuple[Correction, Correction]:
         """For plans in general, and for this one: small ones stay in the processor's cache from pass to pass."""
@@ -221,20 +237,23 @@ class CostModel:
         width = _width(requests)
         before = self.draft_setup(requests)
         missing = min(seconds, 2 * (before + predicted)) - before - predicted
-        self._setup[width] = min(max(before + _MEMORY * missing / passes**2, 0.0), predicted)
+        self._setup[width] = min(max(before + _SETUP_MEMORY * missing / passes**2, 0.0), predicted)
         return before
 
     def _observe_overhead(self, requests: int, accepted: int | None, seconds: float) -> None:
         """`accepted`: None where nothing was drafted. A stall, or the end of a request, counts as twice as long as
         usual, at most."""
-        width, known = _width(requests), self._per_request[accepted is not None]
+        width, drafted = _width(requests), accepted is not None
+        known, rounds = self._per_request[drafted], self._rounds[drafted]
+        rounds[width] += 1
+        memory = max(self._memory, 1 / rounds[width])
         before = known[width]
         if before is None:
             known[width] = max(seconds - (accepted or 0) * self._per_accepted, 0.0) / requests
             return
         usual = requests * before + (accepted or 0) * self._per_accepted
         # What is missing is shared out by how much each of the two has to do with it (normalised least mean squares).
-        missing = _MEMORY * (min(seconds, 2 * usual + _SMALL) - usual) / (requests**2 + (accepted or 0) ** 2)
+        missing = memory * (min(seconds, 2 * usual + _SMALL) - usual) / (requests**2 + (accepted or 0) ** 2)
         known[width] = max(before + missing * requests, 0.0)
         self._per_accepted = max(self._per_accepted + missing * (accepted or 0), 0.0)
 
@@ -278,11 +297,10 @@ class Correction:
     stall counts as half as slow again.
     """
 
-    __slots__ = ("factor", "memory", "seen")
+    __slots__ = ("factor", "seen")
 
-    def __init__(self, factor: float = 1.0, memory: float = _MEMORY) -> None:
+    def __init__(self, factor: float = 1.0) -> None:
         self.factor = factor
-        self.memory = memory
         self.seen = 0
 
     def begin(self, factor: float) -> None:
@@ -290,8 +308,9 @@ class Correction:
         if not self.seen:
             self.factor = factor
 
-    def add(self, seconds: float, predicted: float) -> None:
+    def add(self, seconds: float, predicted: float, memory: float) -> None:
+        """`memory`: the weight of an observation once many were seen."""
         ratio = min(max(seconds / predicted, 0.5 * self.factor), 1.5 * self.factor)
         self.seen += 1
-        moved = self.factor + max(self.memory, 1 / (self.seen + _PROFILE_WORTH)) * (ratio - self.factor)
+        moved = self.factor + max(memory, 1 / (self.seen + _PROFILE_WORTH)) * (ratio - self.factor)
         self.factor = min(max(moved, _BOUNDS[0]), _BOUNDS[1])

@@ -44,7 +44,7 @@ _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays afte
 _JOINT_WEIGHT = 4.0  # requests that a round of many counts for beside one of a single one: it is one time, seen once
 _ALIKE = 0.5  # least share of a round's requests that drafted, for it to tell what drafting brings
 _JOINT_TRIAL_ROUNDS = 2  # the same with others in flight, who see as much in fewer rounds
-_LOOK_UP = 32  # rounds of which one looks whether anything but what was decided is due
+_LOOK_UP = (128, 32)  # rounds of plain decoding and of drafting of which one looks whether anything else is due
 _WORTH_A_TRIAL = 0.85  # least promise over plain decoding
 _MOST_ROUNDS = 64  # between two decisions of what to draft with
 _DECISION_SHARE = 0.006  # most of the time spent on decisions
@@ -195,11 +195,12 @@ class KnapSpec:
         """What was decided and promised already, where nothing else is due, which is most of the time: a decision with
         all that belongs to it takes ten times as long as finding that it stands."""
         now, requests, promise = self._round, len(views), self._promise
-        if others or now % _LOOK_UP == 0 or regime.trial_end is not None:
+        if promise is None or promise.requests != requests:
+            return None
+        look_up = _LOOK_UP[promise.plan.gamma > 0]
+        if others or now % look_up == 0 or regime.trial_end is not None:
             return None
         if not self._scout.rests(views, now):
-            return None
-        if promise is None or promise.requests != requests:
             return None
         state: _State | None = views[0].state
         new = requests == 1 and state is None
@@ -216,7 +217,7 @@ class KnapSpec:
             until = min(until, (state and state.try_at) or 0)
         if now >= until:
             return None
-        asked = now if self._scout.recorder else min(until, decision.until, now + _LOOK_UP - now % _LOOK_UP)
+        asked = now if self._scout.recorder else min(until, decision.until, now + look_up - now % look_up)
         return _Standing(choice.plan, regime, asked)
 
     def record(self, view: View, rows_ahead: int) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.draft.base import Plan
+from engine.draft.costs import SETTLING
 from engine.draft.library import Choice
 from engine.draft.trust import Losses
 
-PLAIN_EVERY = 128  # drafting rounds between plain ones, which keep the price of plain decoding known;
-PLAIN_ROUNDS = 3  # so many of them, for the first is slower than those that follow each other
+PLAIN_EVERY = 384  # drafting rounds between plain ones, which keep the price of plain decoding known;
+PLAIN_ROUNDS = 2 * SETTLING[False]  # so many of them, for the first are slower than those that follow
 TRIAL_EVERY = (48, 1536)  # rounds of plain decoding between trials: at first, at most
 
 

@@ -16,7 +16,7 @@ from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.draft.base import Plan, RoundOutcome, View
-from engine.draft.costs import CostModel
+from engine.draft.costs import SETTLING, CostModel
 from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
 from engine.draft.library import MOST_PLANS, Choice, Library
@@ -206,6 +206,37 @@ def test_what_is_not_known_yet_costs_what_is_like_it(model: LoadedModel) -> None
         costs.observe(StepPlan((work,)), StepOutput((WorkOutput((1,)),), 0, 0.0, 2.0 * before[0]), 1e-4)
     assert plain() / wide() == pytest.approx(after[0] / after[1], rel=0.2), "a slow moment slows all"
     assert plain() > 1.1 * after[0]
+
+
+def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> None:
+    """Its price is hardly seen again while drafting goes on, which would go on at a loss."""
+    costs = CostModel(model.spec, made_up_profile())
+    usual, plan = costs.verify_pass(1, [50]), Plan(exit_variants(model.spec.layers, 3), 3)
+    price, verify = costs.draft_pass(plan.variants, [50]), costs.verify_pass(4, [50])
+
+    def plain(seconds: float) -> None:
+        work = Work("a", 0, 50, (1,), True, GREEDY)
+        costs.observe(StepPlan((work,)), StepOutput((WorkOutput((1,)),), 0, 0.0, seconds), 1e-4)
+
+    def drafting() -> None:
+        work = Work("a", 0, 50, (1,), True, GREEDY, plan)
+        out = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
+        costs.observe(StepPlan((work,)), StepOutput((out,), 3, 3 * price, verify), 1e-4)
+
+    for _ in range(600):
+        plain(usual)
+    for _ in range(8):
+        plain(1.5 * usual)
+    assert costs.verify_pass(1, [50]) > 1.2 * usual, "it is slow now"
+    for _ in range(200):
+        drafting()
+    assert costs.verify_pass(1, [50]) == pytest.approx(usual, rel=0.1)
+    for _ in range(SETTLING[False]):  # they find the caches that drafting left
+        plain(2.0 * usual)
+    assert costs.verify_pass(1, [50]) == pytest.approx(usual, rel=0.1)
+    for _ in range(20):
+        plain(2.0 * usual)
+    assert costs.verify_pass(1, [50]) > 1.5 * usual
 
 
 def test_tokens_and_requests_cost_outside_the_passes(model: LoadedModel) -> None:
