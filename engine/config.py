@@ -128,7 +128,7 @@ class EngineConfig:
     knapspec_resolution: int = setting(8, "policy knapspec: ticks that the cheaper kind of sublayer weighs")
     knapspec_beam: int = setting(8, "policy knapspec: most states kept per sublayer; 0: all")
     knapspec_protect: tuple[int, ...] = setting((), "policy knapspec: layers never skipped, e.g. 0,-1", parse=_int_list)
-    knapspec_budget: float = setting(0.02, "policy knapspec: most of the time spent searching")
+    knapspec_budget: float = setting(0.02, "policy knapspec: most of the time spent searching and deciding")
     knapspec_batch: str = setting(
         "joint",
         "policy knapspec: requests in flight together draft with one plan, chosen for what their common passes cost "

@@ -213,8 +213,9 @@ class Library:
         assert undrafted is not None
         variants, expected = list(self._plans)[chosen.plan], min(chosen.accepted / chosen.drafted, 1.0)
         acceptance = min(credit * expected, 1.0)
+        credit = acceptance / expected if expected else 1.0
         plan = Plan(variants, gamma, confidence, worth, chosen.tpt, acceptance, undrafted)
-        return Choice(plan, chosen.tpt / undrafted, asked.trust[chosen.plan], acceptance / expected)
+        return Choice(plan, chosen.tpt / undrafted, asked.trust[chosen.plan], credit)
 
     def rank(self, known: Mapping[Variants, np.ndarray], context: int) -> list[Variants]:
         """Plans with their counts [bins, 2], by the TPT that these promise a request alone; best first."""
