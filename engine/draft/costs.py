@@ -246,7 +246,7 @@ class CostModel:
         width, drafted = _width(requests), accepted is not None
         known, rounds = self._per_request[drafted], self._rounds[drafted]
         rounds[width] += 1
-        memory = max(self._memory, 1 / rounds[width])
+        memory = max(self._memory, 2 / (rounds[width] + 2))
         before = known[width]
         if before is None:
             known[width] = max(seconds - (accepted or 0) * self._per_accepted, 0.0) / requests
@@ -312,5 +312,6 @@ class Correction:
         """`memory`: the weight of an observation once many were seen."""
         ratio = min(max(seconds / predicted, 0.5 * self.factor), 1.5 * self.factor)
         self.seen += 1
-        moved = self.factor + max(memory, 1 / (self.seen + _PROFILE_WORTH)) * (ratio - self.factor)
+        # At first a mean in which what came first, with cold caches, counts least.
+        moved = self.factor + max(memory, 2 / (self.seen + 2 * _PROFILE_WORTH)) * (ratio - self.factor)
         self.factor = min(max(moved, _BOUNDS[0]), _BOUNDS[1])
