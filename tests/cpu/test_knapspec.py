@@ -21,6 +21,7 @@ from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
 from engine.draft.library import MOST_PLANS, Choice, Library
 from engine.draft.prior import Prior
+from engine.draft.search import Budget
 from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
 from engine.errors import ConfigError
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
@@ -206,6 +207,35 @@ def test_what_is_not_known_yet_costs_what_is_like_it(model: LoadedModel) -> None
         costs.observe(StepPlan((work,)), StepOutput((WorkOutput((1,)),), 0, 0.0, 2.0 * before[0]), 1e-4)
     assert plain() / wide() == pytest.approx(after[0] / after[1], rel=0.2), "a slow moment slows all"
     assert plain() > 1.1 * after[0]
+
+
+def test_decisions_leave_less_of_the_budget_to_searches() -> None:
+    budget = Budget(0.02, 0.01)
+    budget.busy, budget.searches = 10.0, 1
+    before = budget.left, budget.earned(ignorant=False, plain=False)
+    assert before[0] == pytest.approx(0.2)
+    budget.decided = 0.15
+    assert budget.left == pytest.approx(0.05)
+    assert budget.earned(ignorant=False, plain=False) == pytest.approx(0.25 * before[1])
+    budget.decided = 0.3
+    assert budget.left < 0.0
+
+
+def test_what_was_accepted_corrects_what_is_said_of_acceptance_alone(model: LoadedModel) -> None:
+    layers = model.spec.layers
+    library = Library(CostModel(model.spec, made_up_profile()), layers, 8)
+    counts = AcceptanceCounts()
+    counts.add([0.95] * 60 + [0.4] * 20, [True] * 60 + [False] * 20)
+    library.add(exit_variants(layers, 2), counts)
+    before = library.best([50], (), 1)
+    assert before.credit == 1.0
+    for round in range(200):
+        library.credit(1, round, expected=4.0, accepted=3.0)
+    after, other = library.best([50], (), 200), library.best([50] * 4, (), 200)
+    assert after.credit == pytest.approx(0.75, rel=0.05)
+    assert after.plan.predicted_acceptance == pytest.approx(after.credit * (before.plan.predicted_acceptance or 0.0))
+    assert replace(after.plan, predicted_acceptance=None) == replace(before.plan, predicted_acceptance=None)
+    assert other.credit == 1.0, "four in flight are another matter"
 
 
 def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> None:

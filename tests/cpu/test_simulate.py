@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine import simulate
+from engine.errors import ConfigError
 
 
 def simulated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *flags: str) -> dict[str, Any]:
@@ -34,3 +35,9 @@ def test_what_drafts_nothing_gains_nothing(capsys: pytest.CaptureFixture[str], m
     found = simulated(capsys, monkeypatch, "--policy", "none")
     assert found["speedup"] == found["mean"] == found["lowest"] == 1.0
     assert found["acceptance_error"] is None
+
+
+def test_a_setting_may_be_another(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert simulated(capsys, monkeypatch, "--set", "knapspec_gamma=0")["acceptance_error"] is None
+    with pytest.raises(ConfigError, match="knapspec_rowz"):
+        simulated(capsys, monkeypatch, "--set", "knapspec_rowz=4")
