@@ -238,6 +238,10 @@ class EngineClient(ABC):
                 stream.put(event)
                 if event.finish_reason is not None:
                     del self._streams[event.request_id]
+        if self._listeners:  # after those that wait for tokens
+            asyncio.get_running_loop().call_soon(self._tell, report)
+
+    def _tell(self, report: RoundReport) -> None:
         for listener in self._listeners:
             listener(report)
 

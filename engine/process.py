@@ -143,6 +143,7 @@ class EngineProcess(EngineClient):
         super().__init__(info, tokenizer, clock, max_live)
         self._child, self._channel = launch.child, launch.channel
         self._outgoing: list[Message | None] = []
+        self._sent = False  # something, in this turn of the event loop
         self._unsent = bytearray()
         self._started = self._ended = False
 
@@ -151,14 +152,22 @@ class EngineProcess(EngineClient):
         asyncio.get_running_loop().add_reader(self._channel.socket.fileno(), self._readable)
 
     def _send(self, message: Message | None) -> None:
-        """With all others of this turn of the event loop: choices share a prompt, which is written once."""
-        if not self._outgoing:
-            asyncio.get_running_loop().call_soon(self._send_all)
-        self._outgoing.append(message)
+        """The first of a turn of the event loop at once, all others of it together: choices share a prompt."""
+        if self._sent:
+            self._outgoing.append(message)
+            return
+        self._sent = True
+        asyncio.get_running_loop().call_soon(self._send_rest)
+        self._write([message])
 
-    def _send_all(self) -> None:
+    def _send_rest(self) -> None:
+        self._sent = False
+        if self._outgoing:
+            outgoing, self._outgoing = self._outgoing, []
+            self._write(outgoing)
+
+    def _write(self, outgoing: list[Message | None]) -> None:
         """What the socket has no room for until the child's round is over follows then."""
-        outgoing, self._outgoing = self._outgoing, []
         if self._ended:
             return
         waiting = bool(self._unsent)

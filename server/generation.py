@@ -46,6 +46,11 @@ class Generation:
             if (close := getattr(stream, "aclose", None)) is not None:
                 await close()
 
+    @property
+    def finished(self) -> bool:
+        """Whether the last event that `events` gave was the last there is."""
+        return not self._open
+
     async def events(self) -> AsyncGenerator[tuple[int, TokenEvent], None]:
         """Index of a choice and its event, as they come. Raises what the engine raises while iterating."""
         try:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi import APIRouter
+from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
@@ -173,13 +174,14 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
         return JSONResponse(reply) if job.form.names is None else await _large(reply)
 
 
-async def _frames(generation: Generation, job: Job) -> AsyncGenerator[bytes, None]:
+async def _frames(generation: Generation, job: Job) -> AsyncGenerator[tuple[bytes, bool], None]:
+    """Frames as `EventStream` takes them."""
     framer = Framer(job.id, job.dialect.chunk_object, job.created, job.model, job.include_usage)
     chunker = Chunker(job.form, job.include_usage)
     async with aclosing(generation.events()) as events:
         async for index, event in events:
-            yield framer.frames(chunker.step(index, event))
-    yield framer.frames(chunker.end())
+            chunks = chunker.step(index, event)
+            yield framer.frames([*chunks, *chunker.end()] if generation.finished else chunks), generation.finished
 
 
 async def _whole(events: AsyncGenerator[tuple[int, TokenEvent], None], job: Job) -> dict[str, Any]:
@@ -291,6 +293,14 @@ def _event(chunk: type) -> dict[str, Any]:
     }
 
 
+class _Direct(APIRoute):
+    """A route whose handler takes the request and returns the response: nothing is injected, which takes a while."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
+        return handler
+
+
 def build_router(config: ServerConfig) -> APIRouter:
     """All routes; where keys are set, 401 is documented on those that ask for one."""
     router = APIRouter()
@@ -316,6 +326,7 @@ def build_router(config: ServerConfig) -> APIRouter:
             },
             openapi_extra={"requestBody": {"required": True, "content": body}},
             response_model=None,
+            route_class_override=_Direct,
         )
 
     chat = (schemas.ChatCompletionRequest, reply_schemas.ChatCompletion, reply_schemas.ChatCompletionChunk)

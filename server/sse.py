@@ -50,7 +50,8 @@ class EventStream(Response):
 
     Nothing is sent before there is something to send, so that a failure before the first frame still gets its status
     code: the exception passes on to the application's handlers. `source`, where the frames come from, is entered first
-    and left last, also when the client leaves before the first frame.
+    and left last, also when the client leaves before the first frame. `frames` come with whether they are the last,
+    which then go out together with `[DONE]`: every write wakes the client, which takes longer than to make a frame.
     """
 
     media_type = "text/event-stream"
@@ -58,7 +59,7 @@ class EventStream(Response):
     def __init__(
         self,
         source: AbstractAsyncContextManager[object],
-        frames: AsyncGenerator[bytes, None],
+        frames: AsyncGenerator[tuple[bytes, bool], None],
         keep_alive: float,
         as_error: Callable[[Exception], APIError],
     ) -> None:
@@ -75,9 +76,13 @@ class EventStream(Response):
             await stack.enter_async_context(self._source)
             frames = await stack.enter_async_context(aclosing(self._frames))
             await stack.enter_async_context(cancelled_on_disconnect(receive))
+            rest = b""
             async with out.kept_alive(self._keep_alive):
                 try:
-                    async for frame in frames:
+                    async for frame, last in frames:
+                        if last:
+                            rest = frame
+                            break
                         if frame:
                             await out.write(frame)
                 except ClientDisconnect:
@@ -85,8 +90,8 @@ class EventStream(Response):
                 except Exception as error:
                     if not out.started:
                         raise
-                    await out.write(error_frame(self._as_error(error)))
-            await out.finish(DONE)
+                    rest = error_frame(self._as_error(error))
+            await out.finish(rest + DONE)
 
 
 class _Output:
@@ -97,6 +102,7 @@ class _Output:
         self._start = {"type": "http.response.start", "status": status, "headers": headers}
         self._lock = asyncio.Lock()
         self._idle = True
+        self._comment: asyncio.Task[None] | None = None
         self.started = False
 
     async def write(self, data: bytes, more: bool = True) -> None:
@@ -113,17 +119,25 @@ class _Output:
     @asynccontextmanager
     async def kept_alive(self, interval: float) -> AsyncIterator[None]:
         """Write a comment whenever nothing was written for `interval` to twice `interval` seconds."""
+        loop = asyncio.get_running_loop()
+        timer: asyncio.TimerHandle
 
-        async def beat() -> None:
-            while True:
-                self._idle = True
-                await asyncio.sleep(interval)
-                if self._idle:
-                    await self.write(KEEP_ALIVE)
+        async def comment() -> None:
+            await self.write(KEEP_ALIVE)
+            self._idle = True
 
-        task = asyncio.create_task(beat())
+        def beat() -> None:
+            nonlocal timer
+            timer = loop.call_later(interval, beat)
+            if self._idle and (self._comment is None or self._comment.done()):
+                self._comment = asyncio.create_task(comment())
+            self._idle = True
+
+        timer = loop.call_later(interval, beat)
         try:
             yield
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            timer.cancel()
+            if self._comment is not None:
+                self._comment.cancel()
+                await asyncio.gather(self._comment, return_exceptions=True)
