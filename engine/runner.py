@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.clock import Clock
-from engine.draft.knapsack import reaching
+from engine.draft.knapsack import Knapsack, reaching
 from engine.model.attention import AttentionBatch
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder
@@ -70,9 +70,12 @@ class SearchPass:
 
     @torch.inference_mode()
     def reach(self, index: int, states: Tensor, direction: Tensor) -> tuple[Tensor, list[list[float]]]:
+        return self._by_operations(index, states, direction)
+
+    @torch.inference_mode()
+    def fill(self, table: Knapsack, most: int) -> bool:
         decoder = self._runner.decoder
-        in_one_call = None if decoder.pads else decoder.reach(index, states, self._batch(len(states)), direction)
-        return in_one_call or self._by_operations(index, states, direction)
+        return table.beam > 0 and not decoder.pads and decoder.fill(table, self._batch(table.beam), most)
 
     def _sublayer(self, index: int, states: Tensor) -> Tensor:
         count = states.shape[0]

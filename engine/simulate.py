@@ -27,6 +27,7 @@ from engine.contenders import Prompt
 from engine.core import EngineCore
 from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
+from engine.draft.knapsack import Knapsack
 from engine.errors import EngineDeadError
 from engine.step import StepOutput, StepPlan
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams
@@ -59,6 +60,9 @@ class _TimedSearch:
         share = self._truth.verify_pass(rows, [self._context]) / self._truth.spec.sublayers
         self._clock.time += share + _SEARCH_OUTSIDE
         return self._search.reach(index, states, direction)
+
+    def fill(self, table: Knapsack, most: int) -> bool:
+        return False  # row by row, so that each takes its time
 
     def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
         self._clock.time += self._truth.profile.head(states.shape[0] * states.shape[1])

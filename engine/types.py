@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import ContextLengthError, RequestError, UnknownPolicyError
@@ -92,7 +93,14 @@ class _Positional:
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, name) for name in self.__match_args__)  # type: ignore[attr-defined]
+        kind = type(self)
+        values = _VALUES.get(kind)
+        if values is None:
+            values = _VALUES[kind] = attrgetter(*kind.__match_args__)  # type: ignore[attr-defined]
+        return kind, values(self)
+
+
+_VALUES: dict[type, attrgetter[tuple[Any, ...]]] = {}  # what gets the values, two at least, of a class's objects
 
 
 @dataclass(frozen=True, slots=True)

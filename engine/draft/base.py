@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from engine.draft.costs import CostModel
+    from engine.draft.knapsack import Knapsack
     from engine.draft.prior import Prior
 
 
@@ -92,6 +93,11 @@ class CandidatePass(Protocol):
 
     def reach(self, index: int, states: Tensor, direction: Tensor) -> tuple[Tensor, list[list[float]]]:
         """`draft.knapsack.Reach`, for states [candidates, rows, hidden]."""
+        ...
+
+    def fill(self, table: Knapsack, most: int) -> bool:
+        """Fill up to so many rows of a knapsack over its rows, at once. False where the backend cannot: then `reach`
+        is for one row of it."""
         ...
 
     def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -37,12 +38,12 @@ class Candidate:
     state: Tensor  # [rows, hidden], its residual stream there
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """Back-pointer of one entry."""
+class Row(NamedTuple):
+    """A filled row: each entry's skipped weight j, which entry of the row before it comes from, and whether it ran."""
 
-    source: int  # j in the row before
-    ran: bool
+    skipped: list[int]
+    source: list[int]
+    ran: list[bool]
 
 
 def directions(references: Tensor) -> Tensor:
@@ -94,49 +95,53 @@ class Knapsack:
         beam: int = 0,
     ) -> None:
         assert len(weights) == references.shape[0] - 1
-        self._directions = directions(references)
-        self._weights = tuple(weights)
-        self._capacity = capacity
-        self._tau = tau
-        self._protected = protected
-        self._beam = beam
-        self._skipped: list[int] = [0]  # j of each live state
-        self._states = references[:1]  # [live, rows, hidden]
-        self._cosines: list[float] = [1.0]
-        self._choices: list[dict[int, _Choice]] = []
+        self.directions = directions(references)
+        self.weights = tuple(weights)
+        self.capacity = capacity
+        self.tau = tau
+        self.protected = protected
+        self.beam = beam
+        self.rows: list[Row] = []  # filled
+        # The live entries, by their skipped weight.
+        self.skipped: list[int] = [0]
+        self.states = references[:1]  # [live, rows, hidden]
+        self.cosines: list[float] = [1.0]
 
     @property
     def done(self) -> bool:
-        return len(self._choices) == len(self._weights) or not self._skipped
+        return len(self.rows) == len(self.weights) or not self.skipped
 
     def advance(self, reach: Reach) -> None:
         """Fill the next row: one call for all live states together."""
-        index = len(self._choices)
-        weight = self._weights[index]
-        reached, (scores_run, scores_skip) = reach(index, self._states, self._directions[index + 1])
+        index = len(self.rows)
+        weight = self.weights[index]
+        reached, (scores_run, scores_skip) = reach(index, self.states, self.directions[index + 1])
         best: dict[int, tuple[float, bool, int]] = {}  # j -> cosine, ran, index among the live states
-        for live, j in enumerate(self._skipped):
-            if scores_run[live] >= self._tau or j == 0:  # nothing skipped: the full model itself
+        for live, j in enumerate(self.skipped):
+            if scores_run[live] >= self.tau or j == 0:  # nothing skipped: the full model itself
                 best[j] = (scores_run[live], True, live)
-        if index not in self._protected:
-            for live, j in enumerate(self._skipped):
+        if index not in self.protected:
+            for live, j in enumerate(self.skipped):
                 score, target = scores_skip[live], j + weight
-                if score >= self._tau and target <= self._capacity and score > best.get(target, (-2.0,))[0]:
+                if score >= self.tau and target <= self.capacity and score > best.get(target, (-2.0,))[0]:
                     best[target] = (score, False, live)
-        kept = self._prune(best)
-        self._choices.append({j: _Choice(self._skipped[best[j][2]], best[j][1]) for j in kept})
-        count = len(self._skipped)
-        picked = [best[j][2] if best[j][1] else count + best[j][2] for j in kept]
-        self._skipped = kept
-        self._cosines = [best[j][0] for j in kept]
-        self._states = reached.flatten(0, 1).index_select(0, upload(picked, reached.device, torch.int64))
+        count, kept = len(self.skipped), self._prune(best)
+        row = Row(kept, [best[j][2] for j in kept], [best[j][1] for j in kept])
+        picked = [source if ran else count + source for source, ran in zip(row.source, row.ran, strict=True)]
+        states = reached.flatten(0, 1).index_select(0, upload(picked, reached.device, torch.int64))
+        self.take([row], states, [best[j][0] for j in kept])
+
+    def take(self, rows: Sequence[Row], states: Tensor, cosines: list[float]) -> None:
+        """Rows that were filled; states and cosines of the last one's entries."""
+        self.rows += rows
+        self.skipped, self.states, self.cosines = rows[-1].skipped, states, cosines
 
     def _prune(self, best: dict[int, tuple[float, bool, int]]) -> list[int]:
-        if not self._beam or len(best) <= self._beam:
+        if not self.beam or len(best) <= self.beam:
             return sorted(best)
         skipped = sorted(best)
         trend = _slope(skipped, [best[j][0] for j in skipped])
-        first, width = skipped[0], (skipped[-1] - skipped[0] + 1) / self._beam
+        first, width = skipped[0], (skipped[-1] - skipped[0] + 1) / self.beam
         winners: dict[int, tuple[float, int]] = {}
         for j in skipped:
             cell, above = int((j - first) / width), best[j][0] - trend * j
@@ -148,16 +153,15 @@ class Knapsack:
         """The last row, least skipped first; none where no entry was good enough. Only when `done`."""
         assert self.done
         return [
-            Candidate(self._backtrack(j), j, cosine, state)
-            for j, cosine, state in zip(self._skipped, self._cosines, self._states, strict=True)
+            Candidate(self._backtrack(i), j, cosine, state)
+            for i, (j, cosine, state) in enumerate(zip(self.skipped, self.cosines, self.states, strict=True))
         ]
 
-    def _backtrack(self, j: int) -> tuple[int, ...]:
+    def _backtrack(self, entry: int) -> tuple[int, ...]:
         variants: list[int] = []
-        for choices in reversed(self._choices):
-            choice = choices[j]
-            variants.append(1 if choice.ran else 0)
-            j = choice.source
+        for row in reversed(self.rows):
+            variants.append(1 if row.ran[entry] else 0)
+            entry = row.source[entry]
         return tuple(reversed(variants))
 
 

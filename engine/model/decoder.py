@@ -20,6 +20,7 @@ from engine.model.spec import ModelSpec
 from engine.upload import upload
 
 if TYPE_CHECKING:
+    from engine.draft.knapsack import Knapsack
     from engine.model.backend import Attention
     from engine.types import SamplingParams
 
@@ -202,11 +203,10 @@ class Decoder:
         likewise."""
         return None
 
-    def reach(
-        self, index: int, states: Tensor, batch: AttentionBatch, direction: Tensor
-    ) -> tuple[Tensor, list[list[float]]] | None:
-        """`draft.knapsack.Reach` for the candidates of `batch`, in one call; None likewise."""
-        return None
+    def fill(self, table: Knapsack, batch: AttentionBatch, most: int) -> bool:
+        """Fill up to so many rows of the knapsack in one call, over a `batch` of as many candidates as its beam has
+        entries; False likewise."""
+        return False
 
     def head(self, x: Tensor) -> Tensor:
         """Final norm and output head: [rows, hidden] -> logits [rows, vocab]."""

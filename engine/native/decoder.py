@@ -11,6 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from engine.draft.knapsack import Knapsack, Row
 from engine.logits import SURE
 from engine.model.attention import AttentionBatch, Segment
 from engine.model.backend import Attention
@@ -93,18 +94,44 @@ class NativeDecoder(Decoder):
     def sublayer(self, index: int, x: Tensor, batch: AttentionBatch) -> Tensor:
         return self._pass(x, batch, self._all, first=index, last=index + 1)
 
-    def reach(
-        self, index: int, states: Tensor, batch: AttentionBatch, direction: Tensor
-    ) -> tuple[Tensor, list[list[float]]]:
-        b, (live, rows, hidden) = cast(NativeBatch, batch), states.shape
-        states, direction = states.contiguous(), direction.contiguous()
-        assert b.rows == live * rows
-        assert states.dtype == direction.dtype == torch.float32
-        reached, cosines = torch.empty(2, live, rows, hidden), (ctypes.c_float * (2 * live))()
-        asked = native.Reach(states.data_ptr(), direction.data_ptr(), cosines, live, rows)
-        passed = _described(b, reached, self._all, 0, index, index + 1)
-        self._library.reach(self._team, self._model, b.cache, passed, asked)
-        return reached, [cosines[:live], cosines[live:]]
+    def fill(self, table: Knapsack, batch: AttentionBatch, most: int) -> bool:
+        b, beam, (live, rows, hidden) = cast(NativeBatch, batch), table.beam, table.states.shape
+        assert b.rows == beam * rows
+        assert b.own
+        assert table.states.dtype == table.directions.dtype == torch.float32
+        first = len(table.rows)
+        count = min(most, len(table.weights) - first)
+        states, directions = torch.empty(3 * beam, rows, hidden), table.directions.contiguous()
+        states[:live] = table.states
+        skipped = (ctypes.c_int64 * ((count + 1) * beam))(*table.skipped)
+        lives = (ctypes.c_int32 * (count + 1))(live)
+        source, ran = (ctypes.c_int32 * len(skipped))(), (ctypes.c_uint8 * len(skipped))()
+        asked = native.Table(
+            directions=directions.data_ptr(),
+            weights=(ctypes.c_int64 * len(table.weights))(*table.weights),
+            kept=bytes([index in table.protected for index in range(len(table.weights))]),
+            states=states.data_ptr(),
+            cosines=(cosines := (ctypes.c_float * beam)()),
+            skipped=skipped,
+            live=lives,
+            source=source,
+            ran=ran,
+            tau=table.tau,
+            capacity=table.capacity,
+            beam=beam,
+            rows=rows,
+        )
+        passed = _described(b, states, self._all, 0, first, first + count)
+        self._library.fill(self._team, self._model, b.cache, passed, asked)
+        filled: list[Row] = []
+        for at, n in enumerate(lives[1:], 1):
+            part = slice(at * beam, at * beam + n)
+            filled.append(Row(skipped[part], source[part], [bool(each) for each in ran[part]]))
+            if not n:
+                break
+        last = len(filled[-1].skipped)
+        table.take(filled, states[:last], cosines[:last])
+        return True
 
     def head(self, x: Tensor) -> Tensor:
         return cast(NativeLinear, self._head)(x, self._norm, self.spec.norm_eps)

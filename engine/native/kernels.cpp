@@ -305,10 +305,19 @@ struct Pass {
     int32_t plan_stride, rows, first, last;
     int32_t own;             // rows see the cache before their position, and themselves; nothing is written
 };
-struct Reach {
-    const float *states, *direction;  // [live][rows][hidden], [rows][hidden]
-    float *cosines;          // [2][live]
-    int32_t live, rows;
+struct Table {               // the knapsack of engine/draft/knapsack.py; row r holds what is reached before sublayer first + r
+    const float *directions; // [2·layers + 1][rows][hidden], of unit length
+    const int64_t *weights;  // [2·layers]
+    const uint8_t *kept;     // [2·layers]: which sublayers always run
+    float *states;           // [3·beam][rows][hidden]: those of row 0, then those of the last, and room
+    float *cosines;          // [beam], of the last row
+    int64_t *skipped;        // [last - first + 1][beam]
+    int32_t *live;           // [last - first + 1]: entries
+    int32_t *source;         // [last - first + 1][beam]: which entry of the row before,
+    uint8_t *ran;            // and whether the sublayer ran
+    double tau;
+    int64_t capacity;
+    int32_t beam, rows;
 };
 struct Sampling {
     float temperature, top_p, min_p;  // a temperature of 0 is greedy
@@ -703,20 +712,35 @@ public:
         *v.scores = logits;
     }
 
-    // A row of the knapsack: states [live][rows][hidden], of which the pass's x are to be copies, run through it and as
-    // they are, and the mean cosines of these 2·live with direction [rows][hidden], which is of unit length.
-    void reach(const Model &m, const Cache &cache, const Pass &p, const Reach &r) {
+    // Fills rows of the knapsack, one for each sublayer of the pass, until one is empty: every live state runs through it
+    // and is left as it is, and by the mean cosines of these with the full model's the entries that go on are chosen.
+    void fill(const Model &m, const Cache &cache, const Pass &p, const Table &t) {
         std::lock_guard<std::mutex> one(busy);
-        const int64_t state = int64_t(r.rows) * m.hidden;
-        for (int half = 0; half < 2; half++) std::memcpy(p.x + half * r.live * state, r.states, r.live * state * sizeof(float));
-        run(m, cache, p);
-        team.each(2 * r.live, std::max(1, r.live / (2 * team.size)), [&](int first, int last) {
-            for (int i = first; i < last; i++) {
-                float sum = 0;
-                for (int row = 0; row < r.rows; row++) sum += cosine(p.x + i * state + row * m.hidden, r.direction + row * m.hidden, m.hidden);
-                r.cosines[i] = sum / r.rows;
+        const int64_t state = int64_t(t.rows) * m.hidden;
+        float *reached = t.states + t.beam * state;
+        scores.resize(2 * t.beam);
+        for (int index = p.first; index < p.last; index++) {
+            const int row = index - p.first, live = t.live[row];
+            if (!live) { std::fill(t.live + row, t.live + p.last - p.first + 1, 0); return; }
+            for (int half = 0; half < 2; half++) std::memcpy(reached + half * live * state, t.states, live * state * sizeof(float));
+            run(m, cache, {p.rope, reached, p.slabs, p.positions, p.plans, nullptr, 0, live * t.rows, index, index + 1, 1});
+            const float *direction = t.directions + (index + 1) * state;
+            team.each(2 * live, std::max(1, live / (2 * team.size)), [&](int first, int last) {
+                for (int i = first; i < last; i++) {
+                    float sum = 0;
+                    for (int r = 0; r < t.rows; r++) sum += cosine(reached + i * state + r * m.hidden, direction + r * m.hidden, m.hidden);
+                    scores[i] = sum / t.rows;
+                }
+            });
+            enter(t, t.weights[index], t.kept[index], row);
+            for (int i = 0; i < int(entries.size()); i++) {
+                const Entry &e = entries[i];
+                const int64_t to = int64_t(row + 1) * t.beam + i;
+                t.skipped[to] = e.skipped; t.source[to] = e.source; t.ran[to] = e.ran; t.cosines[i] = e.score;
+                std::memcpy(t.states + i * state, reached + (e.ran ? e.source : live + e.source) * state, state * sizeof(float));
             }
-        });
+            t.live[row + 1] = int32_t(entries.size());
+        }
     }
 
     // Reads all of it, to no end but the time it takes.
@@ -734,6 +758,39 @@ public:
     }
 
 private:
+    struct Entry { int64_t skipped; float score; bool ran; int32_t source; };
+
+    // The entries of the row behind `row`, by their skipped weight: Knapsack.advance and Knapsack._prune.
+    void enter(const Table &t, int64_t weight, bool kept, int row) {
+        const int live = t.live[row];
+        const int64_t *skipped = t.skipped + int64_t(row) * t.beam;
+        entries.clear();
+        for (int i = 0; i < live; i++) if (scores[i] >= t.tau || !skipped[i]) entries.push_back({skipped[i], scores[i], true, i});
+        for (int i = 0; i < live && !kept; i++) {
+            const Entry e{skipped[i] + weight, scores[live + i], false, i};
+            if (e.score < t.tau || e.skipped > t.capacity) continue;
+            auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry &other) { return other.skipped == e.skipped; });
+            if (same == entries.end()) entries.push_back(e);
+            else if (e.score > same->score) *same = e;
+        }
+        std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.skipped < b.skipped; });
+        const int n = int(entries.size());
+        if (n <= t.beam) return;
+        double x = 0, y = 0, along = 0, spread = 0;
+        for (const Entry &e : entries) { x += e.skipped; y += e.score; }
+        for (const Entry &e : entries) { along += (e.skipped - x / n) * (e.score - y / n); spread += (e.skipped - x / n) * (e.skipped - x / n); }
+        const double trend = along / spread, width = double(entries[n - 1].skipped - entries[0].skipped + 1) / t.beam;
+        const int64_t least = entries[0].skipped;
+        int last = -1, count = 0;
+        for (const Entry e : entries) {  // each of equal ranges keeps what is furthest above the trend
+            const int cell = int((e.skipped - least) / width);
+            if (cell != last) entries[count++] = e;
+            else if (e.score - trend * e.skipped > entries[count - 1].score - trend * entries[count - 1].skipped) entries[count - 1] = e;
+            last = cell;
+        }
+        entries.resize(count);
+    }
+
     void run(const Model &m, const Cache &cache, const Pass &p) {
         this->m = &m; this->cache = &cache; this->p = &p;
         const size_t rows = p.rows;
@@ -1225,6 +1282,8 @@ private:
     const Cache *cache = nullptr;
     const Pass *p = nullptr;
     std::vector<int> active;
+    std::vector<float> scores;   // of the knapsack's states, run and left as they are,
+    std::vector<Entry> entries;  // and what goes on
     std::vector<Unit> units;
     int count = 0, split = 0;
     bool alone = false;  // each active row is of another request
@@ -1263,8 +1322,8 @@ void ks_pass(void *team, const Model *model, const Cache *cache, const Pass *pas
 }
 
 // `pass` has live·rows rows, one sublayer, and room at x for twice as many rows.
-void ks_reach(void *team, const Model *model, const Cache *cache, const Pass *pass, const Reach *reach) {
-    static_cast<Runner *>(team)->reach(*model, *cache, *pass, *reach);
+void ks_fill(void *team, const Model *model, const Cache *cache, const Pass *pass, const Table *table) {
+    static_cast<Runner *>(team)->fill(*model, *cache, *pass, *table);
 }
 
 int ks_draft(void *team, const Model *model, const Cache *cache, const Ends *ends, const Drafts *drafts) {

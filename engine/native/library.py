@@ -19,7 +19,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint64,
+    c_void_p,
+)
 from functools import cache
 from pathlib import Path
 
@@ -84,14 +96,22 @@ class Pass(Structure):
     )
 
 
-class Reach(Structure):
-    """A row of the knapsack; `cosines` is written."""
+class Table(Structure):
+    """Rows of the knapsack: beyond the first, `skipped`, `live`, `source` and `ran` are written, and `cosines`."""
 
     _fields_ = (
+        ("directions", c_void_p),
+        ("weights", POINTER(c_int64)),
+        ("kept", c_char_p),
         ("states", c_void_p),
-        ("direction", c_void_p),
         ("cosines", POINTER(c_float)),
-        ("live", c_int32),
+        ("skipped", POINTER(c_int64)),
+        ("live", POINTER(c_int32)),
+        ("source", POINTER(c_int32)),
+        ("ran", POINTER(c_uint8)),
+        ("tau", c_double),
+        ("capacity", c_int64),
+        ("beam", c_int32),
         ("rows", c_int32),
     )
 
@@ -171,8 +191,8 @@ class Library:
         self.pack.argtypes = (c_void_p, c_int64, c_int64, c_void_p, c_int)
         self.run = functions.ks_pass
         self.run.argtypes = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Pass))
-        self.reach = functions.ks_reach
-        self.reach.argtypes = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Pass), POINTER(Reach))
+        self.fill = functions.ks_fill
+        self.fill.argtypes = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Pass), POINTER(Table))
         self.draft = functions.ks_draft
         model = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Ends))
         self.draft.argtypes, self.draft.restype = (*model, POINTER(Drafts)), c_int
@@ -184,7 +204,7 @@ class Library:
         self.read.argtypes = (c_void_p, c_void_p, c_int64)
         self.draw = functions.ks_draw
         self.draw.argtypes = (c_void_p, c_int, c_int32, POINTER(Sampling), *(c_void_p,) * 3)
-        for function in (self.pack, self.run, self.reach, self.verify, self.product, self.read, self.draw):
+        for function in (self.pack, self.run, self.fill, self.verify, self.product, self.read, self.draw):
             function.restype = None
         self.mask = functions.ks_mask
         self.mask.argtypes, self.mask.restype = (c_void_p, c_void_p, c_int32), None

@@ -230,7 +230,7 @@ def test_messages_wait_their_turn_while_the_child_is_busy() -> None:
             await asyncio.sleep(0)
             assert size > 1 << 20, "more than a socket has room for"
             end, got = Channel(theirs), []
-            while len(got) < 2:
+            while len(got) < 3:
                 got += await asyncio.to_thread(end.receive)
             engine._close()
             engine._send("nobody is there")
@@ -241,7 +241,8 @@ def test_messages_wait_their_turn_while_the_child_is_busy() -> None:
         return got
 
     assert asyncio.run(asyncio.wait_for(test(), PATIENCE)) == [
-        ["first", long, replace(long, id="as long"), "last"],
+        ["first"],
+        [long, replace(long, id="as long"), "last"],
         ["later"],
     ]
 

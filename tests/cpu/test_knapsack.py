@@ -136,7 +136,7 @@ def test_a_beam_loses_little_where_much_is_skipped() -> None:
 
     class ByCosine(Knapsack):
         def _prune(self, best: dict[int, tuple[float, bool, int]]) -> list[int]:
-            width = (max(best) + 1) / self._beam
+            width = (max(best) + 1) / self.beam
             winners: dict[int, int] = {}
             for j in best:
                 cell = int(j / width)

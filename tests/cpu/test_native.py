@@ -16,7 +16,7 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.draft.base import Plan
-from engine.draft.knapsack import directions, reaching
+from engine.draft.knapsack import Knapsack, reaching
 from engine.errors import ConfigError
 from engine.model.attention import Segment
 from engine.native.library import Library, _name, build, compiler, library
@@ -269,23 +269,36 @@ def test_candidates_see_the_cache_before_them_and_themselves(directory: Path) ->
 
 
 @torch.inference_mode()
-def test_a_row_of_the_knapsack_is_one_call(directory: Path) -> None:
-    """To the last bit the sublayer alone, the states as they are, and the cosines of both as torch finds them."""
+@pytest.mark.parametrize("tau", [-1.0, 0.9, 2.0])
+@pytest.mark.parametrize("protected", [frozenset(), frozenset({0, 1, 4})])
+def test_rows_of_the_knapsack_are_filled_in_one_call(directory: Path, tau: float, protected: frozenset[int]) -> None:
+    """As the definition fills them from the sublayers, one by one or together; with a τ that no entry reaches, none."""
     model = load(torch.bfloat16, model=directory, kernels="native")
-    run(model, chunks(0, 40))
-    positions, hidden = (12, 25, 39), model.spec.hidden
-    generator = torch.Generator().manual_seed(4)
-    states = torch.randn(5, 3, hidden, generator=generator)
-    states[2] = 0.0
-    for index in (0, 1, 2 * model.spec.layers - 1):
-        direction = directions(torch.randn(3, hidden, generator=generator))
-        batch = model.attention.candidates(0, positions, 5)
-        found = model.decoder.reach(index, states, batch, direction)
-        assert found is not None
-        by_operations = reaching(lambda i, x, b=batch: model.decoder.sublayer(i, x.flatten(0, 1), b).view_as(x))
-        reached, scores = by_operations(index, states, direction)
-        assert torch.equal(found[0], reached)
-        torch.testing.assert_close(torch.tensor(found[1]), torch.tensor(scores), atol=1e-6, rtol=1e-5)
+    states: list[Tensor] = []
+    run(model, [Segment(0, 0, 40)], states)
+    positions, beam = (12, 25, 39), 5
+    references = torch.stack(states)[:, list(positions)]
+    weights = [5 if i % 2 else 3 for i in range(model.spec.sublayers)]
+    options: dict[str, Any] = {"capacity": sum(weights) * 3 // 4, "tau": tau, "protected": protected, "beam": beam}
+    by_rows = Knapsack(references, weights, **options)
+
+    def sublayer(index: int, x: Tensor) -> Tensor:
+        batch = model.attention.candidates(0, positions, len(x))
+        return model.decoder.sublayer(index, x.flatten(0, 1), batch).view_as(x)
+
+    while not by_rows.done:
+        by_rows.advance(reaching(sublayer))
+    for most in (1, 3, model.spec.sublayers):
+        table = Knapsack(references, weights, **options)
+        while not table.done:
+            assert model.decoder.fill(table, model.attention.candidates(0, positions, beam), most)
+        assert table.rows == by_rows.rows
+        assert table.cosines == pytest.approx(by_rows.cosines, abs=1e-6)
+        assert torch.equal(table.states, by_rows.states)
+        assert [c.variants for c in table.candidates()] == [c.variants for c in by_rows.candidates()]
+    widest = max(len(row.skipped) for row in by_rows.rows)
+    assert widest == (beam if tau < 0 else widest) <= beam
+    assert all(0 not in row.ran for i, row in enumerate(by_rows.rows) if i in protected)
 
 
 def test_answers_are_equal_under_every_policy(tmp_path: Path) -> None:
