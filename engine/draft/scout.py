@@ -15,8 +15,7 @@ from engine.draft.tpt import AcceptanceCounts
 _ADOPTED = 3  # plans a search may add
 _REPLAYED_PLANS = 128  # whose replays are remembered from search to search: early exits come again and again,
 _REPLAYED_MEMORY = 64.0  # so many tested tokens of each
-_LONG_ANSWER = 400  # tokens after which a search is owed,
-_LONGER_ANSWER = 700  # and after which it is made over few rows if time does not allow for all of them
+_LONG_ANSWER = 400  # tokens after which a search is owed
 
 
 @dataclass(slots=True)
@@ -61,7 +60,7 @@ class Scout:
     def record(self, view: View) -> int:
         """Rows are kept from the rounds before a search, of the request that is next: keeping them takes a tenth of a
         pass."""
-        return self._trail(view).rows.most if view is self.recorder else 0
+        return self._config.knapspec_rows if view is self.recorder else 0
 
     def recorded(self, view: View, outcome: Outcome) -> None:
         if outcome.references is not None:
@@ -83,23 +82,18 @@ class Scout:
         due = sorted((view for view in views if soon >= self._trail(view).due), key=lambda view: self._trail(view).due)
         budget = self._searcher.budget
         plain = promised is not None and promised.gamma == 0
-        most, fewest = self._searcher.most, self._searcher.fewest
         self._owed = False
-        self.recorder = self._affordable(due, budget.earned(ignorant=not len(self._library), plain=plain), most)
-        for tokens, rows in ((_LONG_ANSWER, most), (_LONGER_ANSWER, fewest)):
-            if self.recorder is None:
-                self._owed = True
-                long = [view for view in due if view.context - self._trail(view).searched >= tokens]
-                self.recorder = self._affordable(long, budget.left, rows)
+        self.recorder = self._affordable(due, budget.earned(ignorant=not len(self._library), plain=plain))
+        if self.recorder is None:
+            self._owed = True
+            long = (view for view in due if view.context - self._trail(view).searched >= _LONG_ANSWER)
+            self.recorder = self._affordable(long, budget.left)
 
-    def _affordable(self, due: Iterable[View], seconds: float, rows: int) -> View | None:
-        """The first whose search over so many rows takes no longer; these are kept for it."""
+    def _affordable(self, due: Iterable[View], seconds: float) -> View | None:
+        """The first whose search takes no longer."""
         if seconds < self._searcher.least_cost:
             return None
-        view = next((view for view in due if self._searcher.cost(view, rows) <= seconds), None)
-        if view is not None:
-            self._trail(view).rows.most = rows
-        return view
+        return next((view for view in due if self._searcher.cost(view) <= seconds), None)
 
     def _gave_up(self) -> None:
         self._hurry = min(self._hurry + 1, MOST_HURRY)
@@ -132,7 +126,7 @@ class Scout:
     def done(self, found: Found | None, *, useful: bool) -> None:
         """Whether what a search brought was chosen, and better than what there was."""
         if found is not None:
-            self._searcher.done(found.search, useful=useful)
+            self._searcher.budget.done(found.search.seconds, useful=useful, owed=found.search.owed)
 
     def _next(self, views: Sequence[View], round: int) -> View | None:
         """The request that searches in this round: one at a time."""

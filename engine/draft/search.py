@@ -29,7 +29,6 @@ _LONE_SLICE = 0.25  # seconds, or four plain passes: the longest that an answer 
 _MOST_BARREN = 5
 _MOST_GIVEN_UP = 3.0  # searches' time, beyond which the first is not free
 _ORDINARY = 0.4  # of the budget is for searches as they come due, the rest for those that long answers are owed
-_PER_ROW = 0.75  # of a search's time, what its rows share: 4 instead of 8 take 0.62 (9 M parameters)
 _LEAST_PRICE = 0.25  # of the last search's, for one that reads a shorter context
 _DEARER = 2.0  # most that the next search is thought to take of the last: a slow one may have been bad luck
 
@@ -38,7 +37,7 @@ _DEARER = 2.0  # most that the next search is thought to take of the last: a slo
 class Rows:
     """The last verified rows of a request."""
 
-    most: int  # that are kept, and a search is over
+    most: int
     kept: deque[References] = field(default_factory=deque)
 
     def __len__(self) -> int:
@@ -50,10 +49,10 @@ class Rows:
         while len(self) - len(self.kept[0].positions) >= self.most:
             self.kept.popleft()
 
-    def take(self) -> References:
-        """The last rows, one at least; none are left."""
+    def take(self, count: int) -> References:
+        """The last `count` rows, one at least; none are left."""
         kept, self.kept = self.kept, deque()
-        count = max(self.most, 1)
+        count = max(count, 1)
         states = torch.cat([r.states for r in kept], dim=1)[:, -count:]
         return References(states, tuple(p for r in kept for p in r.positions)[-count:])
 
@@ -145,7 +144,7 @@ class Budget:
             self._spent_since += seconds
 
     def done(self, seconds: float, *, useful: bool, owed: bool) -> None:
-        """A search ended which took so long in all, or would have over all rows."""
+        """A search ended which took so long in all."""
         self.cost = min(seconds, _DEARER * self.cost)
         self.searches += 1
         if useful:
@@ -172,14 +171,9 @@ class Searcher:
         """Seconds that a search reads for, about."""
         return self._costs.verify_pass(self._width, [context])
 
-    def cost(self, view: View, rows: int | None = None) -> float:
-        """Seconds of a search of this request over so many rows (all that are asked for): of the last one, by the
-        contexts that both read."""
-        return self.budget.cost * max(self._price(view.context) / self._priced, _LEAST_PRICE) * self._share(rows)
-
-    def _share(self, rows: int | None) -> float:
-        """Of a search's time, what one over so many rows takes."""
-        return 1.0 if rows is None else 1.0 - _PER_ROW * (1.0 - rows / max(self.most, 1))
+    def cost(self, view: View) -> float:
+        """Seconds of a search of this request: of the last one, by the contexts that both read."""
+        return self.budget.cost * max(self._price(view.context) / self._priced, _LEAST_PRICE)
 
     @property
     def least_cost(self) -> float:
@@ -188,27 +182,18 @@ class Searcher:
 
     def rows(self) -> Rows:
         """Room for the rows that a search looks at."""
-        return Rows(self.most)
-
-    @property
-    def most(self) -> int:
-        """Rows that a search looks at,"""
-        return self._config.knapspec_rows
-
-    @property
-    def fewest(self) -> int:
-        """and at least."""
-        return min(self.most, _FEWEST_ROWS)
+        return Rows(self._config.knapspec_rows)
 
     def enough(self, rows: Rows, hurry: int = 0) -> bool:
         """Whether to search with these rows: half of those that are asked for, for each time that a request ended
         before its search did."""
-        return len(rows) >= max(rows.most >> hurry, self.fewest)
+        most = self._config.knapspec_rows
+        return len(rows) >= max(most >> hurry, min(most, _FEWEST_ROWS))
 
     def begin(self, view: View, rows: Rows, running: Sequence[Variants], *, owed: bool = False) -> Search:
         """A search over these rows, which are taken, beside requests that draft with the plans `running`."""
         config = self._config
-        references = rows.take()
+        references = rows.take(config.knapspec_rows)
         prices = self._costs.sublayers(view.context, 1 + len(running), union(running) if running else None)
         unit = min(self._costs.sublayers(view.context, 1, None)[:2]) / config.knapspec_resolution
         weights = ticks(prices, unit) if unit > 0 else (1,) * len(prices)
@@ -241,15 +226,9 @@ class Searcher:
         self.charge(search, self._clock.now() - started)
         return search.done
 
-    def done(self, search: Search, *, useful: bool) -> None:
-        """A search ended; whether what it brought was chosen, and better than what there was."""
-        whole = search.seconds / self._share(len(search.references.positions))
-        self.budget.done(whole, useful=useful, owed=search.owed)
-
     def _row_cost(self, search: Search) -> float:
         """Seconds of a row of the knapsack, at most."""
-        whole = self.budget.cost * self._share(len(search.references.positions))
-        return max(whole / len(search.table.weights), 1e-6)
+        return max(self.budget.cost / len(search.table.weights), 1e-6)
 
     def charge(self, search: Search, seconds: float) -> None:
         search.seconds += seconds
