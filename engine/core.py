@@ -203,7 +203,7 @@ class EngineCore:
             prefix_hits=scheduler.prefix_hits - counters[1],
             preemptions=scheduler.preemptions - counters[2],
             draft_correction=self.costs.draft_factor(len(plan.work)),
-            verify_correction=self.costs.verify_factor(rows),
+            verify_correction=self.costs.verify_factor(rows, len(plan.work)),
         )
 
     def idle_report(self) -> RoundReport:

@@ -42,7 +42,8 @@ class CostModel:
         self._speed = Correction()
         self.draft = [Correction() for _ in range(len(_WIDTHS) + 1)]
         self._draft_by_plan: dict[tuple[tuple[int, ...], int], Correction] = {}  # and by width
-        self.verify = [Correction() for _ in range(len(_WIDTHS) + 1)]
+        # Apart where nothing was drafted: a pass behind drafts finds other things in the processor's caches.
+        self.verify = tuple([Correction() for _ in range(len(_WIDTHS) + 1)] for _ in range(2))
         # Seconds outside the passes, in rounds that do not draft and in those that do; and for each token more.
         self._per_request: tuple[list[float | None], ...] = ([None] * (len(_WIDTHS) + 1), [None] * (len(_WIDTHS) + 1))
         self._rounds = ([0] * (len(_WIDTHS) + 1), [0] * (len(_WIDTHS) + 1))  # that showed it
@@ -91,12 +92,16 @@ class CostModel:
 
     def verify_pass(self, rows: float, contexts: Sequence[int]) -> float:
         """One full pass of `rows` rows in all over requests with these contexts."""
-        width = rows / max(len(contexts), 1)
-        return self.verify_factor(rows) * self._price(self._all, rows, contexts, width)
+        requests = max(len(contexts), 1)
+        return self.verify_factor(rows, requests) * self._price(self._all, rows, contexts, rows / requests)
 
-    def verify_factor(self, rows: float) -> float:
-        """The correction of verify passes of so many rows."""
-        return self._corrected(_nearest(self.verify, _width(rows), 1.0))
+    def verify_factor(self, rows: float, requests: int) -> float:
+        """The correction of verify passes of so many rows: one each where nothing was drafted."""
+        return self._corrected(self._nearest_verify(_width(rows), rows > requests))
+
+    def _nearest_verify(self, width: int, drafted: bool) -> float:
+        other = _nearest(self.verify[not drafted], width, 1.0)
+        return _nearest(self.verify[drafted], width, other)
 
     @property
     def _memory(self) -> float:
@@ -104,7 +109,7 @@ class CostModel:
         return min(max(self._round_seconds / _MEMORY_SECONDS, _MEMORY[0]), _MEMORY[1])
 
     def _nearest_draft(self, width: int) -> float:
-        return _nearest(self.draft, width, _nearest(self.verify, width, 1.0))
+        return _nearest(self.draft, width, self._nearest_verify(width, True))
 
     def _corrected(self, factor: float) -> float:
         return min(max(self._speed.factor * factor, _BOUNDS[0]), _BOUNDS[1])
@@ -129,9 +134,9 @@ class CostModel:
         return rows
 
     def verify_curve(self, most: int, contexts: Sequence[int]) -> tuple[Sequence[int], list[float]]:
-        """Numbers of rows, ascending up to `most`, and `verify_pass` of each; it is linear in between."""
+        """Numbers of rows, ascending up to `most`, and `verify_pass` of each behind a draft; it is linear in between."""
         knots = self._knots(most)
-        factors = [self._corrected(_nearest(self.verify, width, 1.0)) for width in range(_width(most) + 1)]
+        factors = [self._corrected(self._nearest_verify(width, True)) for width in range(_width(most) + 1)]
         context, requests = _about(contexts), len(contexts)
         key = most, requests, context
         found = self._curves.get(key)
@@ -198,10 +203,10 @@ class CostModel:
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         seen: list[tuple[Sequence[Correction], float, float]] = []
         if rows and decodes and not plan.copies:
-            width = _width(rows)
-            self.verify[width].begin(_nearest(self.verify, width, 1.0))
+            width, correction = _width(rows), self.verify[drafts][_width(rows)]
+            correction.begin(self._nearest_verify(width, drafts))
             predicted = self._price(self._all, rows, contexts, rows / len(contexts))
-            seen.append(([self.verify[width]], out.verify_seconds, predicted))
+            seen.append(([correction], out.verify_seconds, predicted))
         drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.copied]
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
