@@ -28,11 +28,11 @@ from engine.draft.search import Searcher
 from engine.draft.tpt import AcceptanceCounts, cells
 from engine.errors import ConfigError
 
-_GAIN_TO_START = 1.05  # drafting must promise this much over plain decoding to begin,
-_GAIN_TO_STAY = 1.02  # and this much to go on,
+# What drafting must promise over plain decoding: to begin, to go on, and where it was slower than plain decoding when it
+# promised less. Of requests together there are many in each round, so that promises are surer.
+_GAINS = {False: (1.05, 1.02, 1.1), True: (1.03, 1.0, 1.05)}
 _SURE_GAIN = 1.08  # from which on a new request decides for itself by what those like it saw
 _CHEAP_DECISION = 0.1  # of a plain pass: most that such a decision may take
-_GAIN_AFTER_LOSS = 1.1  # and this much where it was slower than plain decoding when it promised less
 _OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
 _OWN_MEMORY = 64.0  # tested tokens of its own that a request remembers
 _FRESH_ROUNDS = 16  # for which a joint decision stands at least
@@ -43,7 +43,6 @@ _ALIKE_ROUNDS = 128  # for which what requests alike saw is not asked anew
 _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays after all
 _JOINT_WEIGHT = 4.0  # requests that a round of many counts for beside one of a single one: it is one time, seen once
 _ALIKE = 0.5  # least share of a round's requests that drafted, for it to tell what drafting brings
-_JOINT_TRIAL_ROUNDS = 2  # the same with others in flight, who see as much in fewer rounds
 _LOOK_UP = (128, 32)  # rounds of plain decoding and of drafting of which one looks whether anything else is due
 _WORTH_A_TRIAL = 0.85  # least promise over plain decoding
 _MOST_ROUNDS = 64  # between two decisions of what to draft with
@@ -332,7 +331,8 @@ class KnapSpec:
         with `own`, one request alone; plain decoding if the gain is small."""
         choice, regime = self._best(company, own), self._regimes[size(company.size)]
         drafting = before is not None and before.choice.plan.gamma > 0 and not regime.losses.known
-        needed = _GAIN_AFTER_LOSS if regime.losses.known else _GAIN_TO_STAY if drafting else _GAIN_TO_START
+        to_start, to_stay, after_loss = _GAINS[company.size > 1]
+        needed = after_loss if regime.losses.known else to_stay if drafting else to_start
         if choice.gain < needed and regime.trial_end is None and self._config.knapspec_min_skip == 0:
             plain = self.library.plain(company.contexts)
             choice = plain._replace(plan=replace(plain.plan, variants=choice.plan.variants))
@@ -372,7 +372,7 @@ class KnapSpec:
             return None
         self.library.renew(choice.plan.variants, company.size)
         self._costs.renew_draft(choice.plan.variants, company.size)
-        regime.trial_end = self._round + (_TRIAL_ROUNDS if company.size == 1 else _JOINT_TRIAL_ROUNDS)
+        regime.trial_end = self._round + _TRIAL_ROUNDS
         regime.era += 1
         decision = Decision(choice, regime.trial_end, self._era + regime.era, trial=True)
         if state is not None:
