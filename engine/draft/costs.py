@@ -100,8 +100,8 @@ class CostModel:
         return self._corrected(self._nearest_verify(_width(rows), rows > requests))
 
     def _nearest_verify(self, width: int, drafted: bool) -> float:
-        other = _nearest(self.verify[not drafted], width, 1.0)
-        return _nearest(self.verify[drafted], width, other)
+        found = _nearest(self.verify[drafted], width) or _nearest(self.verify[not drafted], width)
+        return found.factor if found else 1.0
 
     @property
     def _memory(self) -> float:
@@ -109,7 +109,8 @@ class CostModel:
         return min(max(self._round_seconds / _MEMORY_SECONDS, _MEMORY[0]), _MEMORY[1])
 
     def _nearest_draft(self, width: int) -> float:
-        return _nearest(self.draft, width, self._nearest_verify(width, True))
+        found = _nearest(self.draft, width)
+        return found.factor if found else self._nearest_verify(width, True)
 
     def _corrected(self, factor: float) -> float:
         return min(max(self._speed.factor * factor, _BOUNDS[0]), _BOUNDS[1])
@@ -203,8 +204,10 @@ class CostModel:
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         seen: list[tuple[Sequence[Correction], float, float]] = []
         if rows and decodes and not plan.copies:
-            width, correction = _width(rows), self.verify[drafts][_width(rows)]
-            correction.begin(self._nearest_verify(width, drafts))
+            width = _width(rows)
+            correction = self.verify[drafts][width]
+            if not correction.seen:
+                correction.factor = self._nearest_verify(width, drafts)
             predicted = self._price(self._all, rows, contexts, rows / len(contexts))
             seen.append(([correction], out.verify_seconds, predicted))
         drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.copied]
@@ -229,7 +232,8 @@ class CostModel:
     def _draft_corrections(self, variants: tuple[int, ...], requests: int) -> tuple[Correction, Correction]:
         """For plans in general, and for this one: small ones stay in the processor's cache from pass to pass."""
         width = _width(requests)
-        self.draft[width].begin(self._nearest_draft(width))
+        if not self.draft[width].seen:
+            self.draft[width].factor = self._nearest_draft(width)
         key = variants, width
         if key not in self._draft_by_plan:
             if len(self._draft_by_plan) == _MOST_PLANS:
@@ -289,10 +293,11 @@ def _by_nearness(width: int) -> tuple[int, ...]:
     return tuple(sorted(range(len(_WIDTHS) + 1), key=lambda i: abs(i - width)))
 
 
-def _nearest(corrections: Sequence[Correction], width: int, otherwise: float) -> float:
-    """The factor for passes of a width, or of the nearest that have been seen."""
-    seen = [(abs(i - width), correction.factor) for i, correction in enumerate(corrections) if correction.seen]
-    return min(seen)[1] if seen else otherwise
+def _nearest(corrections: Sequence[Correction], width: int) -> Correction | None:
+    """The one for passes of a width, or of the nearest that have been seen."""
+    if corrections[width].seen:
+        return corrections[width]
+    return next((corrections[i] for i in _by_nearness(width) if corrections[i].seen), None)
 
 
 class Correction:
@@ -307,11 +312,6 @@ class Correction:
     def __init__(self, factor: float = 1.0) -> None:
         self.factor = factor
         self.seen = 0
-
-    def begin(self, factor: float) -> None:
-        """With the factor of something like it, if nothing has been seen yet."""
-        if not self.seen:
-            self.factor = factor
 
     def add(self, seconds: float, predicted: float, memory: float) -> None:
         """`memory`: the weight of an observation once many were seen."""
