@@ -28,8 +28,8 @@ from engine.draft.search import Searcher
 from engine.draft.tpt import AcceptanceCounts, cells
 from engine.errors import ConfigError
 
-# What drafting must promise over plain decoding: to begin, to go on, and where it was slower than plain decoding when it
-# promised less. Of requests together there are many in each round, so that promises are surer.
+# What drafting must promise over plain decoding: to begin, to go on, and where it was slower when it promised less.
+# Of requests together there are many in each round, so that promises are surer.
 _GAINS = {False: (1.05, 1.02, 1.1), True: (1.03, 1.0, 1.05)}
 _SURE_GAIN = 1.08  # from which on a new request decides for itself by what those like it saw
 _CHEAP_DECISION = 0.1  # of a plain pass: most that such a decision may take

@@ -209,6 +209,29 @@ def test_what_is_not_known_yet_costs_what_is_like_it(model: LoadedModel) -> None
     assert plain() > 1.1 * after[0]
 
 
+def test_passes_behind_drafts_and_plain_ones_are_priced_apart(model: LoadedModel) -> None:
+    """Four rows of one request that drafted three, and of four that drafted nothing: what is seen of the one says
+    nothing of the other once that was seen."""
+    costs = CostModel(model.spec, made_up_profile())
+    together, alone = (lambda: costs.verify_pass(4, [50] * 4)), (lambda: costs.verify_pass(4, [50]))
+    before = together(), alone()
+    plan = Plan(exit_variants(model.spec.layers, 3), 3)
+    drafting = StepPlan((Work("a", 0, 50, (1,), True, GREEDY, plan),))
+    drafted = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
+    price = costs.draft_pass(plan.variants, [50])
+    plain = StepPlan(tuple(Work(str(i), i, 50, (1,), True, GREEDY) for i in range(4)))
+    for _ in range(300):
+        costs.observe(drafting, StepOutput((drafted,), 3, 3 * price, 0.7 * before[1]), 1e-4)
+    assert together() / before[0] == pytest.approx(alone() / before[1]), "nothing else is known of it yet"
+    for turn in range(600):
+        if turn % 20 < 10:
+            costs.observe(drafting, StepOutput((drafted,), 3, 3 * price, 0.7 * before[1]), 1e-4)
+        else:
+            costs.observe(plain, StepOutput((WorkOutput((1,)),) * 4, 0, 0.0, 1.3 * before[0]), 1e-4)
+    ratio = (together() / before[0]) / (alone() / before[1])
+    assert ratio == pytest.approx(1.3 / 0.7, rel=0.1)
+
+
 def test_decisions_leave_less_of_the_budget_to_searches() -> None:
     budget = Budget(0.02, 0.01)
     budget.busy, budget.searches = 10.0, 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from fake import INFO, SPECULATION, ByteTokenizer, FakeEngine
 from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
 from engine.types import TokenLogprobs
+from server.app import create_app
+from server.config import ServerConfig
 from server.logprobs import TokenNames, prompt_logprobs
 from server.reply_schemas import ChatCompletion, Completion
 from server.translate import choice_seed
@@ -343,3 +346,34 @@ def test_offsets_of_an_echo_are_those_of_the_text() -> None:
     found = [TokenLogprobs(token, -1.0) for token in b"Hi"]
     assert prompt_logprobs(1, found, names, "Hi")["text_offset"] == [0, 0, 1]
     assert prompt_logprobs(ord("H"), found[1:], names, "Hi")["text_offset"] == [0, 1]
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_the_end_of_a_stream_is_one_message(n: int) -> None:
+    """Each message is a write, and each write wakes the client: the last chunk, usage and [DONE] go out together."""
+    bodies: list[bytes] = []
+    body = json.dumps(CHAT | {"stream": True, "n": n, "stream_options": {"include_usage": True}}).encode()
+    given = iter([{"type": "http.request", "body": body}])
+
+    async def receive() -> Any:
+        if (message := next(given, None)) is not None:
+            return message
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            bodies.append(message["body"])
+            assert message["more_body"] == (b"[DONE]" not in message["body"])
+
+    async def run() -> None:
+        engine = FakeEngine()
+        await engine.start()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        scope = {"type": "http", "method": "POST", "path": CHAT_PATH, "headers": headers, "query_string": b""}
+        await create_app(engine, ServerConfig())(scope, receive, send)
+
+    asyncio.run(run())
+    finish, usage, done = bodies[-1].decode().split("\n\n")[:-1][-3:]
+    assert json.loads(finish.removeprefix("data: "))["choices"][0]["finish_reason"] == "stop"
+    assert json.loads(usage.removeprefix("data: "))["usage"]["completion_tokens"] == 2 * n
+    assert done == "data: [DONE]"
