@@ -135,7 +135,7 @@ class CostModel:
         return rows
 
     def verify_curve(self, most: int, contexts: Sequence[int]) -> tuple[Sequence[int], list[float]]:
-        """Numbers of rows, ascending up to `most`, and `verify_pass` of each behind a draft, which is linear between."""
+        """Rows, ascending up to `most`, and `verify_pass` of so many behind a draft, which is linear between."""
         knots = self._knots(most)
         factors = [self._corrected(self._nearest_verify(width, True)) for width in range(_width(most) + 1)]
         context, requests = _about(contexts), len(contexts)
