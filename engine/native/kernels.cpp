@@ -530,19 +530,24 @@ void narrow_panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahe
 template <int R, int P, bool AHEAD>
 void panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int64_t apart, int pairs, float (*out)[2 * PANEL]) {
     vf sums[R][2 * P] = {};
-    const bf16 *const next = AHEAD ? ahead : w + NEAR;
-    for (int k = 0; k < pairs; k++) {
-        vu part[2 * P];
-        for (int j = 0; j < 2 * P; j++) {
-            const int64_t at = (j / 2) * apart + k * 2 * PANEL + (j % 2) * PANEL;
-            part[j] = load<vu>(w + at);
-            if (AHEAD || P == 1 || R > 2) __builtin_prefetch(next + at, 0, 2);
+    const auto some = [&](int first, int last, const bf16 *next) {
+        for (int k = first; k < last; k++) {
+            vu part[2 * P];
+            for (int j = 0; j < 2 * P; j++) {
+                const int64_t at = (j / 2) * apart + k * 2 * PANEL + (j % 2) * PANEL;
+                part[j] = load<vu>(w + at);
+                if (AHEAD || P == 1 || R > 2) __builtin_prefetch(next + at, 0, 2);
+            }
+            for (int r = 0; r < R; r++) {
+                const uint32_t pair = load<uint32_t>(x + r * stride + 2 * k);
+                for (int j = 0; j < 2 * P; j++) sums[r][j] = dot(sums[r][j], part[j], pair);
+            }
         }
-        for (int r = 0; r < R; r++) {
-            const uint32_t pair = load<uint32_t>(x + r * stride + 2 * k);
-            for (int j = 0; j < 2 * P; j++) sums[r][j] = dot(sums[r][j], part[j], pair);
-        }
-    }
+    };
+    // What comes soon after the end of a panel is in the next but one where two are read together.
+    const int here = AHEAD || P == 1 ? pairs : std::max(0, pairs - NEAR / (2 * PANEL));
+    some(0, here, AHEAD ? ahead : w + NEAR);
+    if (here < pairs) some(here, pairs, w + NEAR + apart);
     for (int r = 0; r < R; r++) for (int j = 0; j < 2 * P; j++) store(out[r] + j * LANES, sums[r][j]);
 }
 
