@@ -18,6 +18,8 @@ pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip in
 from playwright.sync_api import Page, expect
 from visitor import Visitor
 
+from engine.draft.regime import PLAIN_ROUNDS
+
 Visit = Callable[..., Visitor]
 
 STORY = "Tell me a story about a small bear and a hill."
@@ -223,16 +225,18 @@ def test_every_plan_is_a_strip_of_cells(visitor: Visitor, policy: str) -> None:
 
 
 def test_a_plan_lasts_until_another_drafts(visitor: Visitor) -> None:
-    """Three rounds without a draft, as they come to time plain decoding, do not end a plan's line; four do."""
+    """Rounds without a draft, as many as come to time plain decoding, do not end a plan's line; one more does."""
     lines = visitor.page.evaluate(
         """(plans) => {
           const answer = new Answer(true), round = { tokens: [["x", true]], drafted: 0, accepted: 0 };
           plans.forEach((plan, i) => answer.add({ ...round, plan, context: 10 + i }, i));
           return answer.stretches.map(({ plan, from, to, rounds }) => [plan, from, to, rounds]);
         }""",
-        [None, "1100", "1100", None, "1100", "1001", *[None] * 5, "1100"],
+        [None, "1100", "1100", None, "1100", "1001", *[None] * (PLAIN_ROUNDS + 2), "1100"],
     )
-    expected = [["1100", 11, 15, 4], ["1001", 15, 19, 4], [None, 19, 21, 2], ["1100", 21, 22, 1]]
+    plain = 15 + 1 + PLAIN_ROUNDS
+    expected = [["1100", 11, 15, 4], ["1001", 15, plain, 1 + PLAIN_ROUNDS], [None, plain, plain + 2, 2]]
+    expected += [["1100", plain + 2, plain + 3, 1]]
     assert lines == expected
 
 

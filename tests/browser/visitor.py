@@ -10,6 +10,8 @@ from typing import Any
 from playwright.sync_api import Browser, Locator, expect
 from serving import PATIENCE
 
+from engine.draft.regime import PLAIN_ROUNDS
+
 _WATCH = (
     "window.violations = []; addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective))"
 )
@@ -45,9 +47,17 @@ class Stream:
 
     @property
     def plans(self) -> list[str]:
-        """The plans in the order of their use, each once for as long as no other drafts."""
-        plans = [round["plan"] for round in self.rounds if round["plan"]]
-        return [plan for i, plan in enumerate(plans) if i == 0 or plans[i - 1] != plan]
+        """The plans in the order of their use, each once for as long as no other drafts, nor more rounds decode plainly
+        than it takes to time that."""
+        found: list[str | None] = []
+        alone = 0
+        for plan in [round["plan"] for round in self.rounds[1:]]:  # the first waited for the prompt
+            alone = 0 if plan else alone + 1
+            timed = alone <= PLAIN_ROUNDS and found
+            now = plan or (found[-1] if timed else None)
+            if not found or found[-1] != now:
+                found.append(now)
+        return [plan for plan in found if plan]
 
 
 # Figures are painted with the next frame.
