@@ -31,7 +31,7 @@ def _refuse(transport: asyncio.Transport, error: APIError, reason: str) -> None:
 class _Joining(asyncio.Transport):
     """A transport that sends the head of a reply together with what its body begins with, if that comes at once.
 
-    Each write wakes the client: on a machine that serves itself that takes longer than it does to make a reply.
+    Each write wakes the client, for which a machine that serves itself has better things to do.
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:

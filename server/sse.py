@@ -51,7 +51,7 @@ class EventStream(Response):
     Nothing is sent before there is something to send, so that a failure before the first frame still gets its status
     code: the exception passes on to the application's handlers. `source`, where the frames come from, is entered first
     and left last, also when the client leaves before the first frame. `frames` come with whether they are the last,
-    which then go out together with `[DONE]`: every write wakes the client, which takes longer than to make a frame.
+    which then go out together with `[DONE]`: every write wakes the client.
     """
 
     media_type = "text/event-stream"

@@ -216,7 +216,7 @@ class Searcher:
         slice_ = max(_LONE_SLICE, 4 * plain) if alone else _SLICE * (1 << hurry) * plain
         while not search.done and (left := slice_ - (self._clock.now() - started)) > 0:
             if not search.table.done:
-                if not search.passes.fill(search.table, max(1, int(left / self._row_cost(search)))):
+                if not search.passes.fill(search.table, max(1, int(left / self._row_cost(view, search)))):
                     search.table.advance(search.passes.reach)
             elif search.replay is None:
                 search.replay = self._replay(view, search)
@@ -226,9 +226,9 @@ class Searcher:
         self.charge(search, self._clock.now() - started)
         return search.done
 
-    def _row_cost(self, search: Search) -> float:
+    def _row_cost(self, view: View, search: Search) -> float:
         """Seconds of a row of the knapsack, at most."""
-        return max(self.budget.cost / len(search.table.weights), 1e-6)
+        return max(self.cost(view) / len(search.table.weights), 1e-6)
 
     def charge(self, search: Search, seconds: float) -> None:
         search.seconds += seconds

@@ -176,6 +176,28 @@ def test_a_search_is_priced_at_the_context_that_it_reads(model: LoadedModel) -> 
     assert searcher.least_cost <= searcher.cost(near) < 0.5 * searcher.cost(far)
 
 
+def test_a_search_stands_still_no_longer_for_a_long_context(model: LoadedModel) -> None:
+    """Rows of the knapsack are asked for by what they cost at the context that they read."""
+    _, policy = core_with(model, EngineConfig())
+    searcher, asked = policy.searcher, []
+    searcher.budget.cost = 1.0  # seconds, many times what one call may take
+
+    def begin(context: int) -> int:
+        table = SimpleNamespace(done=False, weights=(1,) * 400)
+
+        def fill(_: object, most: int) -> bool:
+            asked.append(most)
+            table.done = search.done = True
+            return True
+
+        search = SimpleNamespace(table=table, passes=SimpleNamespace(fill=fill), done=False, owed=False, seconds=0.0)
+        assert searcher.advance(SimpleNamespace(context=context), search, alone=True)
+        return asked[-1]
+
+    near, far = begin(50), begin(20_000)
+    assert 1 <= far < 0.5 * near < near < 400
+
+
 def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel) -> None:
     """Others are corrected by what drafts take in general."""
     costs = CostModel(model.spec, made_up_profile())
