@@ -79,9 +79,12 @@ def test_it_drafts_with_part_of_the_model_where_that_pays(model: LoadedModel, id
     assert 0 < len(policy.library) <= 8
 
 
-def test_it_decodes_plainly_where_drafting_cannot_pay(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+def test_it_decodes_plainly_where_drafting_cannot_pay(
+    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Wide verification at many times the price of a single row: γ = 0. Where it is nearly worth it, now and then a
     trial keeps acceptance known."""
+    monkeypatch.setattr(model, "clock", TickingClock(1e-4))  # a busy machine's decisions stand longer, trials' as well
     hopeless, _ = core_with(model, EngineConfig(), verify_slope=3.0)
     assert not any(r.drafted for r in rounds(hopeless, ids[:6]))
     core, _ = core_with(model, EngineConfig(), verify_slope=0.5)
