@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from engine.errors import KnapServeError
 from engine.seam import Engine
-from server.asgi import BodyLimitMiddleware, BrowserMiddleware, EdgeMiddleware
+from server.asgi import BodyLimitMiddleware, BrowserMiddleware, EdgeMiddleware, FailureMiddleware
 from server.auth import AuthMiddleware
 from server.config import ServerConfig
 from server.errors import APIError, any_api_error, from_http_exception
@@ -91,6 +91,7 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
     app.add_middleware(BodyLimitMiddleware, limit=config.max_body_size)
     if config.api_key:
         app.add_middleware(AuthMiddleware, keys=config.api_key, metrics=config.metrics_auth)
+    app.add_middleware(FailureMiddleware)
     if config.cors_origins:
         app.add_middleware(
             BrowserMiddleware,

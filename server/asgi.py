@@ -62,9 +62,33 @@ class BrowserMiddleware(CORSMiddleware):
         return APIError(response.status_code, f"{bytes(response.body).decode()}.", headers=allowed).response()
 
 
+class FailureMiddleware:
+    """Answers with a 500 where nothing else caught an exception, and logs it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = False
+
+        async def watched(message: Message) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except ClientDisconnect:
+            raise
+        except Exception:
+            log.exception("unexpected error", extra={"facts": {"request_id": REQUEST_ID.get()}})
+            if began:
+                raise  # the server closes the connection: the reply cannot be completed
+            await internal_error().response(scope)(scope, receive, send)
+
+
 class EdgeMiddleware:
-    """Outermost: gives every response an `x-request-id`, counts and logs requests, and what nothing else caught, as a
-    500."""
+    """Outermost: gives every response an `x-request-id`, counts and logs requests."""
 
     def __init__(self, app: ASGIApp, log_requests: bool, count: Callable[[str, str, int], None]) -> None:
         """`count` is told method, path and status of every response that began."""
@@ -100,11 +124,6 @@ class EdgeMiddleware:
             await self._app(scope, receive, send_with_id)
         except ClientDisconnect:
             log.debug("request %s: the client left", request_id)
-        except Exception:
-            log.exception("unexpected error", extra={"facts": {"request_id": request_id}})
-            if status:
-                raise  # the server closes the connection: the reply cannot be completed
-            await internal_error().response(scope)(scope, receive, send_with_id)
         finally:
             if status:
                 self._count(method, scope["path"], status)

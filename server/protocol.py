@@ -80,7 +80,7 @@ class _Joining(asyncio.Transport):
 
 
 class _PlainProtocol(H11Protocol):
-    """For connections whose client offered an upgrade."""
+    """For connections whose client offered an upgrade, or speaks HTTP/1.0, which knows no chunks."""
 
     def send_400_response(self, msg: str) -> None:
         _refuse(self.transport, invalid(msg), "Bad Request")
@@ -91,53 +91,89 @@ class Protocol(HttpToolsProtocol):
 
     Its parser takes what follows an offer to upgrade for another protocol, and a body with it. Nothing is upgraded
     here, so such a connection (curl --http2, clients of the JDK) goes to the implementation that reads on.
+
+    Requests are not queued behind one that is not answered (pipelining, which no client of ours does): reading has to
+    go on, for it tells when the client leaves. What comes is dropped, and the connection closed after the answer; its
+    client asks again (RFC 9112, 9.3.2).
     """
 
-    _head: int | None = None  # bytes read of a head that is not complete
+    _head: int | None = None  # bytes read of a head, or of what follows a body in chunks, that is not complete
+    _deaf = False
+    _successor: _PlainProtocol | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(_Joining(transport))
 
     def send_400_response(self, msg: str) -> None:
-        _refuse(self.transport, invalid(msg), "Bad Request")
+        self._give_up(invalid(msg), "Bad Request")
+
+    def _give_up(self, error: APIError, reason: str) -> None:
+        if self._answering:
+            self.transport.close()  # nothing fits into what was begun
+        else:
+            _refuse(self.transport, error, reason)
+
+    @property
+    def _answering(self) -> bool:
+        return self.cycle is not None and self.cycle.response_started
 
     def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            return
         continued = self._head is not None
         self._unset_keepalive_if_required()
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError:
-            self.logger.warning("Invalid HTTP request received.")
-            self.send_400_response("Invalid HTTP request received.")
+            if not self._deaf:
+                self.logger.warning("Invalid HTTP request received.")
+                self.send_400_response("Invalid HTTP request received.")
             return
         except httptools.HttpParserUpgrade as upgrade:
-            self._go_on_without_upgrade(data[upgrade.args[0] :])
+            if not self._deaf:
+                self._hand_over().data_received(data[upgrade.args[0] :])
             return
         if continued and self._head is not None:
             self._head += len(data)
             if self._head > LARGEST_HEAD:
                 error = APIError(431, f"The headers are larger than {LARGEST_HEAD} bytes.")
-                _refuse(self.transport, error, "Request Header Fields Too Large")
+                self._give_up(error, "Request Header Fields Too Large")
 
     def on_message_begin(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._deaf, self.cycle.keep_alive = True, False
         self._head = 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         self._head = None
-        if not self.parser.should_upgrade():
+        if self._deaf or self.parser.should_upgrade():
+            return
+        if self.parser.get_http_version() == "1.0":
+            self._successor = self._hand_over()
+        else:
             super().on_headers_complete()
 
+    def on_chunk_header(self) -> None:
+        """Of every chunk: behind the last, which is empty, there may be headers again."""
+        self._head = 0
+
+    def on_body(self, body: bytes) -> None:
+        self._head = None
+        if self._successor is not None:
+            self._successor.data_received(body)
+        elif not self._deaf:
+            super().on_body(body)
+
     def on_message_complete(self) -> None:
-        if not self.parser.should_upgrade():
+        self._head = None
+        if not (self._deaf or self._successor or self.parser.should_upgrade()):
             super().on_message_complete()
 
-    def _go_on_without_upgrade(self, rest: bytes) -> None:
-        """Hand the connection over: the head again, without the offer, and what came after it."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.send_400_response("A request that offers an upgrade cannot follow one that is not answered.")
-            return
-        head = [self.parser.get_method(), b" ", self.url, b" HTTP/1.1\r\n"]
+    def _hand_over(self) -> _PlainProtocol:
+        """The connection's protocol from here on, which has got the head again, without the offer to upgrade."""
+        version = self.parser.get_http_version().encode("ascii")
+        head = [self.parser.get_method(), b" ", self.url, b" HTTP/", version, b"\r\n"]
         for name, value in self.headers:
             if name not in _OFFER:
                 head += [name, b": ", value, b"\r\n"]
@@ -145,4 +181,5 @@ class Protocol(HttpToolsProtocol):
         protocol = _PlainProtocol(config=self.config, server_state=self.server_state, app_state=self.app_state)
         protocol.connection_made(self.transport)
         self.transport.set_protocol(protocol)
-        protocol.data_received(b"".join([*head, b"\r\n", rest]))
+        protocol.data_received(b"".join([*head, b"\r\n"]))
+        return protocol

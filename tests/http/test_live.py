@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import socket
+import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
@@ -157,3 +159,77 @@ def test_death_of_the_engine_reaches_all_and_ends_the_process(live: Start) -> No
     server.thread.join(20)
     assert not server.thread.is_alive()
     assert server.server.exit_code == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("after", [b"GET /live HTTP/1.1\r\nHost: x\r\n\r\n", b"\0nonsense", b"GET / HTTP/1.1\r\na: " + b"b" * 90_000])
+@pytest.mark.parametrize("together", [True, False])
+def test_what_comes_behind_a_request_in_flight_is_dropped_and_hides_no_disconnect(
+    live: Start, stream: bool, after: bytes, together: bool
+) -> None:
+    engine = FakeEngine(("a", "b"), gated=True)
+    server = live(engine)
+    for leaves in (False, True):
+        engine.arrived.clear()
+        engine.left.clear()
+        with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
+            connection.sendall(posted(TEXT | {"stream": stream}) + (after if together else b""))
+            assert engine.arrived.wait(10)
+            if not together:
+                connection.sendall(after)
+            if leaves:
+                continue
+            engine.release(2)
+            reply = read_all(connection)  # the server closes: what was dropped has to be asked again
+        assert reply.startswith(b"HTTP/1.1 200 ")
+        assert reply.count(b"HTTP/1.1") == 1
+        assert reply.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n") if stream else b'"finish_reason":"stop"' in reply
+    assert engine.left.wait(10)
+    assert server.client.get("/live").status_code == 200
+    assert len(engine.cancelled) == 1
+
+
+@pytest.mark.parametrize("row", [b"a: " + b"b" * 8000 + b"\r\n", b"b" * 8000])
+def test_what_follows_a_body_in_chunks_is_bounded(live: Start, row: bytes) -> None:
+    server = live(FakeEngine(), api_key=("k",))
+    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
+        head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\na: b"
+        connection.sendall(head.encode())
+        with pytest.raises(OSError, match="reset|pipe"):
+            for _ in range(10_000):  # 80 MB
+                connection.sendall(row)
+
+
+def test_a_body_in_chunks_may_be_followed_by_headers(live: Start) -> None:
+    server = live(FakeEngine(("a",)))
+    content = json.dumps(TEXT).encode()
+    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
+        head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(head.encode() + b"%x\r\n" % len(content) + content + b"\r\n0\r\nx-checksum: 1\r\n\r\n")
+        assert read_all(connection).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("offer", [b"", b"Connection: upgrade\r\nUpgrade: h2c\r\n"])
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_a_client_of_http_1_0_gets_no_chunks(live: Start, offer: bytes, pieces: int) -> None:
+    server = live(FakeEngine(("a", "b")))
+    request = posted(TEXT | {"stream": True}).replace(b"HTTP/1.1\r\n", b"HTTP/1.0\r\n" + offer)
+    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
+        step = -(-len(request) // pieces)
+        for first in range(0, len(request), step):
+            connection.sendall(request[first : first + step])
+            time.sleep(0.02)
+        head, body = read_all(connection).split(b"\r\n\r\n", 1)
+    assert head.split(b" ")[1] == b"200"
+    assert b"chunked" not in head.lower()
+    assert [event for event in sse(body) if event == "[DONE]"]
+
+
+def posted(body: dict[str, Any]) -> bytes:
+    content = json.dumps(body).encode()
+    head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
+    return head.encode() + b"\r\n\r\n" + content
+
+
+def read_all(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(65_536), b""))
