@@ -35,9 +35,15 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# torch first and pinned: another package's range would bring a build with gigabytes of CUDA libraries.
+# torch first and pinned. PyPI's build for Linux brings gigabytes of CUDA libraries: without an NVIDIA GPU the build for
+# CPUs is taken, from an index of its own, if that can be reached.
+CPU_TORCH := https://download.pytorch.org/whl/cpu
+FOR_CPU = $(BIN)/python -c "import urllib.request as r; r.urlopen('$(CPU_TORCH)/torch/', timeout=5)" 2>/dev/null && \
+	echo --extra-index-url $(CPU_TORCH)
+
 $(VENV)/.serve: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet torch==2.13.0
+	@echo "Installing PyTorch (200 MB; with CUDA 3 GB), then KnapServe and building its kernels."
+	$(BIN)/python -m pip install torch==2.13.0 $$(command -v nvidia-smi >/dev/null || { $(FOR_CPU); })
 	$(BIN)/python -m pip install --quiet --editable .
 	$(BIN)/python -m engine.native.library
 	touch $@

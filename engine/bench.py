@@ -59,11 +59,13 @@ def read_prompts(path: Path, limit: int = 0) -> list[Text]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `bench decode` besides the engine's own."""
     parser.add_argument(
-        "--prompts", type=Path, default=EMBEDDED / "prompts.jsonl", help="JSON lines with a prompt each"
-    )
+        "--prompts", type=Path, default=EMBEDDED / "prompts.jsonl",
+        help='JSON lines like {"prompt": "…", "domain": "…"}, the domain if you like (prompts for the embedded model)',
+    )  # fmt: skip
     parser.add_argument(
-        "--policies", default="none,fixed,layerskip,knapspec", help="comma-separated; none is always run"
-    )
+        "--policies", default="none,fixed,layerskip,knapspec",
+        help="comma-separated; none is always run (none,fixed,layerskip,knapspec: all)",
+    )  # fmt: skip
     parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
     parser.add_argument("--repeat", type=int, default=1, help="go through the prompts this many times")
     parser.add_argument("--concurrency", type=int, default=1, help="prompts answered at a time")

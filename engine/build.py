@@ -84,6 +84,7 @@ class LoadedModel:
         self.clock = clock or SystemClock()
         device = _device(config.device)
         _check_policy(config.draft_policy)
+        log.info("loading %s", config.model or "the embedded model")
         self.source = open_source(config.model, EMBEDDED, defaults=config.generation_config == "auto")
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
         dtype = dtype or _dtype(config, self.spec, device)
@@ -325,6 +326,7 @@ def _profile(config: EngineConfig, key: ProfileKey, measurement: Measurement) ->
             return found[0], str(found[1])
     except ProfileError as error:
         raise ProfileMismatchError(str(error)) from None
+    log.info("no latency profile of this machine and model: measuring for some seconds")
     profile = measurement.run(key, progress=progress_bar("measuring this machine"))
     if profile.residual > 0.15:
         log.warning("the latency profile fits badly: median error %.0f %%", 100 * profile.residual)

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.errors import ConfigError
 
+MOST_THREADS = 1024
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
@@ -103,7 +104,7 @@ class EngineConfig:
     )
     fixed_skip_ratio: float = setting(0.5, "policy fixed: share of the sublayers skipped")
     fixed_plan: str = setting(
-        "", "policy fixed: the sub-network instead, a 0 or 1 for every sublayer (attention, MLP, …)"
+        "", "policy fixed: the sub-network instead, for every sublayer (attention, MLP, …) 1 to run or 0 to skip it"
     )
     fixed_gamma: int = setting(4, "policy fixed: most tokens drafted per round")
     layerskip_exit: int = setting(0, "policy layerskip: layers run before the exit; 0: a quarter of them")
@@ -160,6 +161,8 @@ class EngineConfig:
                      "knapspec_budget"):  # fmt: skip
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} lies in [0, 1], not {getattr(self, name)}")
+        if self.threads > MOST_THREADS:
+            raise ConfigError(f"threads must be at most {MOST_THREADS}, not {self.threads}")
         if set(self.fixed_plan) - {"0", "1"}:
             raise ConfigError(f"fixed_plan is made of 0 and 1, not {self.fixed_plan}")
         if self.knapspec_min_skip > self.knapspec_max_skip:

@@ -25,7 +25,8 @@ _FEWEST_PROMPTS = 4
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prompts", type=Path, default=EMBEDDED / "tuning.jsonl",
-        help="JSON lines with a prompt each, like those to be served; every other one is kept to check the result",
+        help='JSON lines like {"prompt": "…"}, as they are to be served (prompts for the embedded model); every other '
+        "one is kept to check the result",
     )  # fmt: skip
     parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
     parser.add_argument(

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -55,7 +56,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 async def _http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return from_http_exception(request, error).response()
+    return from_http_exception(request, error, request.app.state.paths).response()
 
 
 def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
@@ -86,7 +87,9 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
         exception_handlers={APIError: _failed, KnapServeError: _failed, HTTPException: _http_exception},
     )
     app.state.services = services
-    app.include_router(build_router(config))
+    router = build_router(config)
+    app.state.paths = [route.path for route in router.routes if isinstance(route, APIRoute) and "{" not in route.path]
+    app.include_router(router)
     # The last one added sees a request first.
     app.add_middleware(BodyLimitMiddleware, limit=config.max_body_size)
     if config.api_key:

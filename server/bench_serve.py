@@ -44,7 +44,9 @@ class Served:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `bench serve` besides the engine's own."""
     parser.add_argument("--url", default="http://127.0.0.1:8000", help="base URL of the server")
-    parser.add_argument("--prompts", type=Path, default=None, help="JSON lines with a prompt each")
+    parser.add_argument(
+        "--prompts", type=Path, default=None, help='JSON lines like {"prompt": "…"} (prompts for the embedded model)'
+    )
     parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
     parser.add_argument("--concurrency", type=int, default=1, help="streams at a time")
     parser.add_argument("--max-tokens", type=int, default=128, help="of an answer (128)")

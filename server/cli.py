@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from engine.config import EngineConfig
 from engine.errors import EngineUnavailableError, KnapServeError
@@ -38,42 +39,50 @@ def _parser(command: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="knapserve", description="Serve a language model that drafts for itself.")
     parser.add_argument("--version", action="version", version=f"knapserve {version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="serve a model over HTTP, with OpenAI's API", allow_abbrev=False)
-    bench = commands.add_parser("bench", help="measure")
+    serve = _command(commands, "serve", "serve a model over HTTP, with OpenAI's API")
+    bench = _command(commands, "bench", "measure")
     if command[:1] == ["serve"]:
         _add_settings(serve, ServerConfig, EngineConfig)
-    profile = commands.add_parser("profile", help="measure what passes cost on this machine", allow_abbrev=False)
+    profile = _command(commands, "profile", "measure what passes cost on this machine")
     if command[:1] == ["profile"]:
         from engine.profile import add_arguments as add_profile_arguments
 
         add_profile_arguments(profile)
         _add_settings(profile, EngineConfig)
-    tune = commands.add_parser("tune", help="search offline for the plans to begin with", allow_abbrev=False)
+    tune = _command(commands, "tune", "search offline for the plans to begin with")
     if command[:1] == ["tune"]:
         from engine.tune import add_arguments as add_tune_arguments
 
         add_tune_arguments(tune)
         _add_settings(tune, EngineConfig)
     measures = bench.add_subparsers(dest="measure", required=True, metavar="WHAT")
-    decode = measures.add_parser("decode", help="decoding speed, draft policies side by side", allow_abbrev=False)
+    decode = _command(measures, "decode", "decoding speed, draft policies side by side")
     if command == ["bench", "decode"]:
         from engine.bench import add_arguments as add_bench_arguments
 
         add_bench_arguments(decode)
         _add_settings(decode, EngineConfig)
-    sweep = measures.add_parser("sweep", help="knapspec against the best of many fixed plans", allow_abbrev=False)
+    sweep = _command(measures, "sweep", "knapspec against the best of many fixed plans")
     if command == ["bench", "sweep"]:
         from engine.sweep import add_arguments as add_sweep_arguments
 
         add_sweep_arguments(sweep)
         _add_settings(sweep, EngineConfig)
-    load = measures.add_parser("serve", help="load against a running server", allow_abbrev=False)
+    load = _command(measures, "serve", "load against a running server")
     if command == ["bench", "serve"]:
         from server.bench_serve import add_arguments as add_load_arguments
 
         add_load_arguments(load)
         _add_settings(load, EngineConfig)
     return parser
+
+
+def _command(commands: Any, name: str, does: str) -> argparse.ArgumentParser:
+    """A subcommand's parser. `commands`: what `add_subparsers` made."""
+    made: argparse.ArgumentParser = commands.add_parser(
+        name, help=does, description=f"{does[0].upper()}{does[1:]}.", allow_abbrev=False
+    )
+    return made
 
 
 def _add_settings(parser: argparse.ArgumentParser, *kinds: type) -> None:

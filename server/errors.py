@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
+from difflib import get_close_matches
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -141,13 +142,14 @@ def _whose() -> dict[str, Any]:
     return {"facts": {"request_id": REQUEST_ID.get()}}
 
 
-def from_http_exception(request: Request, error: HTTPException) -> APIError:
-    """404 and 405 of the router, in our shape."""
+def from_http_exception(request: Request, error: HTTPException, known: Iterable[str]) -> APIError:
+    """404 and 405 of the router, in our shape. `known`: paths that may have been meant."""
     where = f"{request.method} {request.url.path}"
     if error.status_code == 405:
         message = f"Method not allowed: {where}. Perhaps you meant to use a different HTTP method?"
     elif error.status_code == 404:
-        message = f"Unknown path: {where}."
+        close = get_close_matches(request.url.path, known, 1, 0.7)
+        message = f"Unknown path: {where}." + (f" Did you mean {close[0]}?" if close else "")
     else:
         message = str(error.detail)
     return APIError(error.status_code, message, headers=error.headers)

@@ -29,11 +29,18 @@ _REFUSED: dict[str, Neutral] = {
     "length_penalty": (1,),
     "prompt_logprobs": _NEVER,
     "use_beam_search": (False,),
-    "structured_outputs": _NEVER,
-    "guided_json": _NEVER,
-    "guided_regex": _NEVER,
-    "guided_choice": _NEVER,
-    "guided_grammar": _NEVER,
+    **dict.fromkeys(("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar"), _NEVER),
+    # Those of llama.cpp:
+    "typical_p": (1,),
+    "tfs_z": (1,),
+    "repeat_penalty": (1,),
+    "mirostat": (0,),
+    "grammar": ("",),
+    "json_schema": _NEVER,
+    "xtc_probability": (0,),
+    "dry_multiplier": (0,),
+    "dynatemp_range": (0,),
+    # and of vLLM again:
     "bad_words": ([],),
     "allowed_token_ids": _NEVER,
     "logits_processors": ([],),
@@ -44,6 +51,8 @@ _REFUSED: dict[str, Neutral] = {
 }
 _REFUSED_CHAT: dict[str, Neutral] = {
     "echo": (False,),
+    "suffix": ("",),
+    "best_of": _best_of_n,
     "functions": ([],),
     "function_call": ("none", "auto"),
     "chat_template": _NEVER,
@@ -80,6 +89,16 @@ _IGNORED = frozenset(
 )
 
 
+_ADVICE = {
+    **dict.fromkeys(("structured_outputs", "guided_json", "json_schema"), ": use 'response_format'"),
+    "repeat_penalty": ": use 'repetition_penalty'",
+}
+
+
+def _advice(neutral: Neutral) -> str:
+    return ": leave it out" if neutral == _NEVER else ", except where it asks for the default"
+
+
 def _same(value: Any, neutral: Any) -> bool:
     """Equality that tells true from 1."""
     return isinstance(value, bool) == isinstance(neutral, bool) and bool(value == neutral)
@@ -103,7 +122,7 @@ class ParameterCheck:
             if neutral is None:
                 self._warn(name)
             elif not (neutral(body) if callable(neutral) else any(_same(value, item) for item in neutral)):
-                raise invalid(f"'{name}' is not supported yet, except where it asks for the default.", name)
+                raise invalid(f"'{name}' is not supported{_ADVICE.get(name) or _advice(neutral)}.", name)
         options = body.get("stream_options")
         if isinstance(options, dict) and options.get("continuous_usage_stats"):
             raise invalid("'continuous_usage_stats' is not supported.", "stream_options.continuous_usage_stats")

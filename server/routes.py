@@ -231,7 +231,9 @@ async def list_models(request: Request) -> reply_schemas.ModelList:
 async def retrieve_model(request: Request, model_id: str) -> reply_schemas.ModelCard:
     services = _services(request)
     if model_id not in services.names:
-        raise APIError(404, f"The model '{model_id}' does not exist.", param="model", code="model_not_found")
+        served = ", ".join(services.names)
+        message = f"The model '{model_id}' does not exist; here is {served}."
+        raise APIError(404, message, param="model", code="model_not_found")
     return services.card(model_id)
 
 

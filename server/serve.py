@@ -66,7 +66,9 @@ class GracefulServer(uvicorn.Server):
 
     def _stop(self) -> None:
         if self._stopping is None:
-            log.info("draining for up to %g s", self._services.config.shutdown_timeout)
+            running = self._services.engine.stats().running
+            again = "; Ctrl-C ends it now" if sys.stderr.isatty() else ""
+            log.info("draining: %d running, up to %g s%s", running, self._services.config.shutdown_timeout, again)
             self._stopping = asyncio.create_task(self._drain())
 
     async def _drain(self) -> None:

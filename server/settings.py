@@ -68,7 +68,7 @@ def _help(spec: Field[Any]) -> str:
     if spec.default_factory is not MISSING:
         default = spec.default_factory()
     text = spec.metadata.get("help", "")
-    shown = "" if default is None or default == () or default == [] else f"default {default}, "
+    shown = "" if default in (None, (), [], "") else f"default {default}, "
     return f"{text} ({shown}{ENV_PREFIX}{spec.name.upper()})".replace("%", "%%")
 
 

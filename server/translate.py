@@ -176,7 +176,12 @@ class Translator(ABC, Generic[Kind]):
     def check_model(self, name: str) -> None:
         """Raises APIError."""
         if name and name not in self._names:
-            raise APIError(404, f"The model '{name}' does not exist.", param="model", code="model_not_found")
+            raise APIError(
+                404,
+                f"The model '{name}' does not exist; here is {', '.join(self._names)}.",
+                param="model",
+                code="model_not_found",
+            )
 
     def _sampling(self, request: Kind, max_tokens: int | None, longest: int) -> SamplingParams:
         """How the answers to prompts of at most `longest` tokens are drawn."""

@@ -20,6 +20,7 @@
 #include <cstring>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,7 @@ constexpr int UNIT_ROWS = 16;    // rows of a request that read a tile together
 constexpr int SPLIT_ROWS = 32;   // most rows of a pass whose contexts are shared out in parts
 constexpr int SPINS = 20000;     // of a helper before it sleeps
 constexpr int PATIENCE = 4096;   // spins of the caller before it sleeps, waiting for a helper
+constexpr int EAGER = 200;
 constexpr int LIGHT = 4096;      // numbers to touch that are not worth sharing out
 constexpr int NEAR = 4096;       // weights, 8 KB, that many rows ask for before they need them
 constexpr float NEVER = -INFINITY;
@@ -86,6 +88,9 @@ inline bf16 narrow(float x) {
     return (u + 0x7fff + (u >> 16 & 1)) >> 16;
 }
 inline vh narrow(vf x) {
+#ifdef __AVX512BF16__
+    return (vh)_mm512_cvtneps_pbh((__m512)x);
+#endif
     vu u = (vu)x;
     return __builtin_convertvector((u + 0x7fff + (u >> 16 & 1)) >> 16, vh);
 }
@@ -206,6 +211,11 @@ inline void pause() {
 
 // ---- threads: one team; whoever of it is running takes shares of what is to be done
 
+// Units of work first … last - 1 for one thread, and the first of those that it is likely to take next, -1 if none are
+// left. The caller goes forward from the first, helpers back from the last: what each reads lies side by side, and it is
+// known where the next product's will.
+struct Share { int first, last, after; bool back; };
+
 // The caller never waits for a helper to begin, only for shares that a helper has begun: where something else has its
 // core, the caller does all the work itself.
 class Team {
@@ -218,34 +228,47 @@ public:
         wake.notify_all();
         for (auto &t : threads) t.join();
     }
-    // Calls of `each` follow.
+    // Wakes who sleeps: calls of `each` follow, or their shares take so long that one fell asleep meanwhile.
     void begin() {
-        if (asleep.load()) wake.notify_all();  // one that is just falling asleep wakes the next time
+        if (asleep.load(std::memory_order_relaxed)) wake.notify_all();  // one that is just falling asleep wakes the next time
     }
-    // work(first, last) for all of [0, n), in shares of `share`; returns when all of it is done.
+    // work(first, last), or work(share), for all of [0, n), in shares of `share`; returns when all of it is done.
     template <class Work> void each(int n, int share, Work &&work) {
+        const auto hand = [&](const Share &s) {
+            if constexpr (std::is_invocable_v<Work, int, int>) work(s.first, s.last); else work(s);
+        };
         const int shares = (n + share - 1) / share;
-        if (size == 1 || shares < 2) { if (n > 0) work(0, n); return; }
-        auto one = [&](int i) { work(i * share, std::min(n, (i + 1) * share)); };
-        call.store([](void *w, int i) { (*static_cast<decltype(one) *>(w))(i); }, std::memory_order_relaxed);
+        if (size == 1 || shares < 2) { if (n > 0) hand({0, n, -1, false}); return; }
+        auto one = [&](const Taken &t) {
+            hand({t.index * share, std::min(n, (t.index + 1) * share), t.after < 0 ? -1 : t.after * share, t.back});
+        };
+        call.store([](void *w, const Taken &t) { (*static_cast<decltype(one) *>(w))(t); }, std::memory_order_relaxed);
         argument.store(&one, std::memory_order_relaxed);
         helped.store(0, std::memory_order_relaxed);
-        open.store(uint64_t(shares) << 32, std::memory_order_release);
+        open.store(uint64_t(NONE + shares) << 32 | NONE, std::memory_order_release);
+        begin();
         int own = 0;
-        for (int i; (i = take()) >= 0; own++) one(i);
+        for (Taken t; (t = take(false)).index >= 0; own++) one(t);
         for (int i = 0; helped.load(std::memory_order_acquire) != shares - own; i++) {
             // A helper that lost its core gets one that sleeps.
+            if (i < EAGER) continue;
             if (i < PATIENCE) pause(); else std::this_thread::sleep_for(std::chrono::microseconds(20));
         }
     }
     const int size;
 
 private:
-    // A share that is nobody's yet, or -1. How many there are and how many are taken are one word: what is taken belongs
-    // to the work that is open then, and `each` does not return before it is done.
-    int take() {
-        const uint64_t found = open.fetch_add(1, std::memory_order_acq_rel);
-        return uint32_t(found) < found >> 32 ? int(uint32_t(found)) : -1;
+    struct Taken { int index, after; bool back; };
+    static constexpr uint32_t NONE = 1 << 20;  // taken of either end, at first: those who find nothing left count on
+
+    // A share that is nobody's yet, or -1. The first that is left and the one behind the last are one word: what is
+    // taken belongs to the work that is open then, and `each` does not return before it is done.
+    Taken take(bool back) {
+        const uint64_t found = back ? open.fetch_sub(1ull << 32, std::memory_order_acq_rel) : open.fetch_add(1, std::memory_order_acq_rel);
+        const int first = int(uint32_t(found) - NONE), end = int(uint32_t(found >> 32) - NONE), step = back ? size - 1 : 1;
+        if (first >= end) return {-1, -1, back};
+        if (back) return {end - 1, end - 1 - step >= first ? end - 1 - step : -1, true};
+        return {first, first + step < end ? first + step : -1, false};
     }
     bool work_left() const {
         const uint64_t found = open.load(std::memory_order_relaxed);
@@ -254,6 +277,7 @@ private:
     void help() {
         for (;;) {
             for (int i = 0; !work_left() && i < SPINS; i++) {
+                if (i < EAGER) continue;
                 pause();
                 if (i % 256 == 255) std::this_thread::yield();
             }
@@ -265,8 +289,8 @@ private:
                 asleep--;
                 if (leaving) return;
             }
-            for (int i; work_left() && (i = take()) >= 0;) {
-                call.load(std::memory_order_relaxed)(argument.load(std::memory_order_relaxed), i);
+            for (Taken t; work_left() && (t = take(true)).index >= 0;) {
+                call.load(std::memory_order_relaxed)(argument.load(std::memory_order_relaxed), t);
                 helped.fetch_add(1, std::memory_order_release);
             }
         }
@@ -276,9 +300,9 @@ private:
     std::condition_variable wake;
     std::atomic<int> asleep{0};
     bool leaving = false;
-    alignas(64) std::atomic<uint64_t> open{0};  // shares of the work in hand, and how many were taken
+    alignas(64) std::atomic<uint64_t> open{0};  // of the work in hand: the end of the shares that are left, and the first
     alignas(64) std::atomic<int> helped{0};     // shares that others than the caller have done
-    std::atomic<void (*)(void *, int)> call{nullptr};
+    std::atomic<void (*)(void *, const Taken &)> call{nullptr};
     std::atomic<void *> argument{nullptr};
 };
 
@@ -417,18 +441,22 @@ void candidates(const float *row, int32_t n, const Sampling &s, std::vector<Cand
     best = row[top(row, n, &probability)];
     const bool limited = s.top_k > 0 && s.top_k < n;
     // Few are near the highest: those within a distance that grows until it holds all that can count.
-    for (float depth : {4.f, 12.f, INFINITY}) {
+    for (float depth : {4.f, 12.f, 24.f, 48.f, INFINITY}) {
         kept.clear();
         float mass = 0;
-        for (int32_t i = 0; i < n; i++) if (row[i] >= best - depth) kept.push_back({row[i], i});
+        for (int32_t i = 0; i < n; i++) if (row[i] >= best - depth && row[i] != NEVER) kept.push_back({row[i], i});
         if (limited ? int(kept.size()) >= s.top_k : s.top_p >= 1 && std::exp(-depth) <= s.min_p) break;
         for (const Candidate &c : kept) mass += std::exp(c.score - best);
         if (!limited && s.top_p < 1 && mass * probability >= s.top_p) break;
     }
-    std::sort(kept.begin(), kept.end(), [](const Candidate &a, const Candidate &b) {
+    const auto better = [](const Candidate &a, const Candidate &b) {
         return a.score > b.score || (a.score == b.score && a.token < b.token);
-    });
-    if (limited) kept.resize(s.top_k);
+    };
+    if (limited && int(kept.size()) > s.top_k) {
+        std::nth_element(kept.begin(), kept.begin() + s.top_k, kept.end(), better);
+        kept.resize(s.top_k);
+    }
+    std::sort(kept.begin(), kept.end(), better);
     if (s.top_p < 1) {
         float whole = 1 / probability, before = 0;
         if (limited) { whole = 0; for (const Candidate &c : kept) whole += std::exp(c.score - best); }
@@ -507,13 +535,16 @@ inline void strip(const float (&x)[R][2 * NEARBY], const bf16 *w, const bf16 *ne
     for (int r = 0; r < R; r++) for (int j = 0; j < N; j++) store(out[r] + (first + j) * LANES, sums[r][j]);
 }
 
+// What is read after some panels, and how far its panels are apart.
+struct Next { const bf16 *w; int64_t apart; };
+
 // `panels` for sixteen registers: up to two rows with whole panels at a time, more with half of one.
 template <int R, int P, bool AHEAD>
-void narrow_panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int64_t apart, int pairs,
+void narrow_panels(const bf16 *x, int64_t stride, const bf16 *w, Next ahead, int64_t apart, int pairs,
                    float (*out)[2 * PANEL]) {
     constexpr int N = R <= 2 ? 4 * P : 2;
     static_assert(P == 1 || N == 4 * P, "a strip of two panels begins at the first");
-    const bf16 *const next = AHEAD ? ahead : w + NEAR;
+    const bf16 *const next = AHEAD ? ahead.w : w + NEAR;
     for (int k = 0; k < pairs; k += NEARBY) {
         const int some = std::min(NEARBY, pairs - k);
         float wide[R][2 * NEARBY];
@@ -528,15 +559,14 @@ void narrow_panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahe
 // three rows and more, and with one panel, the processor looks too few lines ahead by itself: it is asked for those
 // that come soon.
 template <int R, int P, bool AHEAD>
-void panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int64_t apart, int pairs, float (*out)[2 * PANEL]) {
+void panels(const bf16 *x, int64_t stride, const bf16 *w, Next ahead, int64_t apart, int pairs, float (*out)[2 * PANEL]) {
     vf sums[R][2 * P] = {};
-    const auto some = [&](int first, int last, const bf16 *next) {
+    const auto some = [&](int first, int last, const bf16 *next, int64_t next_apart, auto fetch) {
         for (int k = first; k < last; k++) {
             vu part[2 * P];
             for (int j = 0; j < 2 * P; j++) {
-                const int64_t at = (j / 2) * apart + k * 2 * PANEL + (j % 2) * PANEL;
-                part[j] = load<vu>(w + at);
-                if (AHEAD || P == 1 || R > 2) __builtin_prefetch(next + at, 0, 2);
+                part[j] = load<vu>(w + (j / 2) * apart + k * 2 * PANEL + (j % 2) * PANEL);
+                if (decltype(fetch)::value) __builtin_prefetch(next + (j / 2) * next_apart + (k * 2 + j % 2) * PANEL, 0, 2);
             }
             for (int r = 0; r < R; r++) {
                 const uint32_t pair = load<uint32_t>(x + r * stride + 2 * k);
@@ -544,16 +574,15 @@ void panels(const bf16 *x, int64_t stride, const bf16 *w, const bf16 *ahead, int
             }
         }
     };
-    // What comes soon after the end of a panel is in the next but one where two are read together.
-    const int here = AHEAD || P == 1 ? pairs : std::max(0, pairs - NEAR / (2 * PANEL));
-    some(0, here, AHEAD ? ahead : w + NEAR);
-    if (here < pairs) some(here, pairs, w + NEAR + apart);
+    const int here = AHEAD ? pairs : std::max(0, pairs - NEAR / (2 * PANEL));
+    some(0, here, AHEAD ? ahead.w : w + NEAR, apart, std::bool_constant<(AHEAD || P == 1 || R > 2)>{});
+    if (here < pairs) some(here, pairs, ahead.w - here * 2 * PANEL, ahead.apart, std::true_type{});
     for (int r = 0; r < R; r++) for (int j = 0; j < 2 * P; j++) store(out[r] + j * LANES, sums[r][j]);
 }
 
 // What 32 registers hold, or 16: 24 sums or 12, the weights they are made from, and a pair of inputs.
 constexpr int FEW = NARROW ? 1 : 6, MOST = NARROW ? 6 : 12;
-using Kernel = void (*)(const bf16 *, int64_t, const bf16 *, const bf16 *, int64_t, int, float (*)[2 * PANEL]);
+using Kernel = void (*)(const bf16 *, int64_t, const bf16 *, Next, int64_t, int, float (*)[2 * PANEL]);
 template <int R, int P, bool AHEAD> constexpr Kernel kernel_of() {
     if constexpr (NARROW) return narrow_panels<R, P, AHEAD>; else return panels<R, P, AHEAD>;
 }
@@ -565,25 +594,40 @@ template <int P, bool AHEAD> Kernel kernel(int rows) {
     return kernel<P, AHEAD>(rows, std::make_integer_sequence<int, P == 2 ? FEW : MOST>());
 }
 
-// `write(row, column, sums, columns)` gets the products of x [rows][in] with each panel, or two of them.
-template <class Write> void products(Team &team, const Linear &l, const bf16 *x, int rows, Write write) {
-    const int64_t size = int64_t(l.in) * PANEL;
-    const int all = (l.out + PANEL - 1) / PANEL;
-    const int width = rows <= FEW && all >= 4 * team.size ? 2 : 1, units = (all + width - 1) / width;
-    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * team.size))));
+// How the panels of a linear layer are shared out for so many rows: units of one or two, `chunk` of them a share.
+struct Tiling {
+    Tiling(const Linear &l, int rows, int threads) : size(int64_t(l.in) * PANEL), all((l.out + PANEL - 1) / PANEL) {
+        width = rows <= FEW && all >= 4 * threads ? 2 : 1;
+        units = (all + width - 1) / width;
+        chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * threads))));
+    }
+    // What a thread reads first that goes forward from the first share, or back from the last.
+    int begin(bool back) const { return back ? (units - 1) / chunk * chunk : 0; }
+    int64_t size;  // of a panel
+    int all, width, units, chunk;
+};
+
+// `write(row, column, sums, columns)` gets the products of x [rows][in] with each panel, or two of them. `later` is
+// multiplied with next, as far as is known.
+template <class Write> void products(Team &team, const Linear &l, const bf16 *x, int rows, const Linear *later, Write write) {
+    const Tiling t(l, rows, team.size), then(later ? *later : l, rows, team.size);
     const int blocks = (rows + MOST - 1) / MOST;
-    team.each(units, chunk, [&](int first, int last) {
+    const auto panel_of = [&](int unit) { return l.w + unit * t.width * t.size; };
+    team.each(t.units, t.chunk, [&](const Share &share) {
         float sums[MOST][2 * PANEL];
-        for (int unit = first; unit < last; unit++) {
-            const int panel = unit * width;
-            const bool two = width == 2 && panel + 1 < all;
-            const bf16 *w = l.w + panel * size;
+        const int from = then.begin(share.back);
+        const Next last = share.after >= 0 ? Next{panel_of(share.after), t.size}
+                                           : Next{(later ? later->w : l.w) + from * then.width * then.size, then.size};
+        for (int unit = share.first; unit < share.last; unit++) {
+            const int panel = unit * t.width;
+            const bool two = t.width == 2 && panel + 1 < t.all;
+            const Next next = unit + 1 < share.last ? Next{panel_of(unit + 1), t.size} : last;
             for (int b = 0, row = 0; b < blocks; b++) {
                 const int count = (rows - row) / (blocks - b);
                 // Several blocks of rows read a panel from cache after the first: time to fetch the next from memory.
-                const bool ahead = blocks > 1 && b == blocks - 1 && panel + 1 < all;
+                const bool ahead = blocks > 1 && b == blocks - 1;
                 const Kernel run = two ? kernel<2, false>(count) : ahead ? kernel<1, true>(count) : kernel<1, false>(count);
-                run(x + int64_t(row) * l.in, l.in, w, w + size, size, l.in / 2, sums);
+                run(x + int64_t(row) * l.in, l.in, panel_of(unit), next, t.size, l.in / 2, sums);
                 for (int r = 0; r < count; r++) write(row + r, panel * PANEL, sums[r], two ? 2 * PANEL : PANEL);
                 row += count;
             }
@@ -673,6 +717,7 @@ public:
                 std::memcpy(&plans[i * width], d.plans + r * width, width);
                 embed(ends, m.hidden, d.tokens[r * (d.longest + 1) + n], x + size_t(i) * m.hidden);
             }
+            behind = &ends.head;
             run(m, cache, {ends.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows, 0, int32_t(width), 0});
             multiply(ends.head, x, rows, logits, ends.norm, m.epsilon);
             double hope = 0;
@@ -704,6 +749,7 @@ public:
         std::lock_guard<std::mutex> one(busy);
         float *x = x_.get(size_t(v.rows) * m.hidden);
         for (int i = 0; i < v.rows; i++) embed(ends, m.hidden, v.tokens[i], x + size_t(i) * m.hidden);
+        behind = &ends.head;
         run(m, cache, {ends.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0});
         if (!v.draws) return;
         for (int i = 0; i < v.draws; i++)
@@ -773,7 +819,7 @@ private:
         for (int i = 0; i < live; i++) if (scores[i] >= t.tau || !skipped[i]) entries.push_back({skipped[i], scores[i], true, i});
         for (int i = 0; i < live && !kept; i++) {
             const Entry e{skipped[i] + weight, scores[live + i], false, i};
-            if (e.score < t.tau || e.skipped > t.capacity) continue;
+            if (!(e.score >= t.tau) || e.skipped > t.capacity) continue;
             auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry &other) { return other.skipped == e.skipped; });
             if (same == entries.end()) entries.push_back(e);
             else if (e.score > same->score) *same = e;
@@ -806,6 +852,7 @@ private:
         inner = inner_.get(rows * m.intermediate);
         team.begin();
         sublayers();
+        behind = nullptr;
     }
 
     void multiply(const Linear &l, const float *x, int rows, float *out, const float *norm, float epsilon) {
@@ -817,7 +864,7 @@ private:
             if (norm) rms_norm(from, norm, l.in, epsilon, to);
             else for (int i = 0; i < l.in; i++) to[i] = narrow(from[i]);
         });
-        products(team, l, normed, rows, [&](int r, int column, const float *sums, int columns) {
+        products(team, l, normed, rows, nullptr, [&](int r, int column, const float *sums, int columns) {
             const int n = std::min(columns, l.out - column);
             float *to = out + int64_t(r) * l.out + column;
             for (int i = 0; i < n; i++) to[i] = sums[i] + (l.bias ? l.bias[column + i] : 0.f);
@@ -837,11 +884,22 @@ private:
         return confidence;
     }
 
+    // The first linear layer of the next sublayer that the first row runs, or what lies behind the last.
+    const Linear *after(int index) const {
+        while (++index < p->last) {
+            if (!p->plans[index]) continue;
+            const Layer &layer = m->layer[index / 2];
+            return index % 2 ? &layer.gate_up : &layer.qkv;
+        }
+        return behind;
+    }
+
     void sublayers() {
         for (int index = p->first; index < p->last; index++) {
             if (p->records) record(index);
             choose(index);
             if (!count) continue;
+            later = after(index);
             if (index % 2) mlp(m->layer[index / 2]); else attention(index / 2);
         }
         if (p->records) record(p->last);
@@ -849,7 +907,7 @@ private:
 
     // work(r) for every row, shared out if there is enough to do, `least` neighbours together.
     template <class Work> void each_row(int rows, int width, Work &&work, int least = 1) {
-        const int share = int64_t(rows) * width <= LIGHT ? rows : std::max(least, rows / (8 * team.size));
+        const int share = int64_t(rows) * width <= LIGHT ? std::max(1, rows) : std::max(least, rows / (8 * team.size));
         team.each(rows, share, [&](int first, int last) { for (int r = first; r < last; r++) work(r); });
     }
 
@@ -877,8 +935,9 @@ private:
             for (int r = 0; r < n; r++) parts = std::max(parts, p->positions[active[i + r]] / PART + 1);
             i += n;
         }
-        alone = int(units.size()) == count;
         split = parts > 1 && count <= SPLIT_ROWS && int(units.size()) * m->kv_heads < 4 * team.size ? parts : 0;
+        apart = !split;
+        for (size_t u = 1; u < units.size(); u++) apart &= slab_of(units[u]) != slab_of(units[u - 1]);
         if (!split) return;
         std::vector<Unit> whole;
         whole.swap(units);
@@ -888,6 +947,8 @@ private:
         }
         partial = partial_.get(size_t(count) * m->heads * split * state_size());
     }
+
+    int slab_of(const Unit &unit) const { return p->slabs[active[unit.first]]; }
 
     // First and last part of the context that any row of the unit sees.
     std::pair<int, int> parts_of(const Unit &unit, int window) const {
@@ -909,8 +970,8 @@ private:
         });
     }
 
-    void add_products(const Linear &l, const bf16 *x) {
-        products(team, l, x, count, [&](int i, int column, const float *sums, int columns) {
+    void add_products(const Linear &l, const bf16 *x, const Linear *later) {
+        products(team, l, x, count, later, [&](int i, int column, const float *sums, int columns) {
             const int n = std::min(columns, l.out - column);
             float *to = p->x + int64_t(active[i]) * m->hidden + column;
             if (l.bias) for (int j = 0; j < n; j++) to[j] += sums[j] + l.bias[column + j];
@@ -921,7 +982,7 @@ private:
     void mlp(const Layer &layer) {
         norm_rows(layer.mlp_norm);
         const Linear &l = layer.gate_up;  // each panel: 16 outputs of the gate, the same 16 of the other half
-        products(team, l, normed, count, [&](int i, int column, const float *sums, int columns) {
+        products(team, l, normed, count, &layer.down, [&](int i, int column, const float *sums, int columns) {
             for (int j = 0; j < columns; j += PANEL)
                 for (int k = j; k < j + PANEL / 2; k += LANES) {
                     vf gate = load<vf>(sums + k), up = load<vf>(sums + k + PANEL / 2);
@@ -931,33 +992,35 @@ private:
                     store(to, narrow(gate / (1.f + exponential(-kept)) * up));
                 }
         });
-        add_products(layer.down, inner);
+        add_products(layer.down, inner, later);
     }
 
     void attention(int index) {
         const Layer &layer = m->layer[index];
         norm_rows(layer.attention_norm);
         const Linear &l = layer.qkv;
-        products(team, l, normed, count, [&](int i, int column, const float *sums, int columns) {
+        products(team, l, normed, count, &layer.output, [&](int i, int column, const float *sums, int columns) {
             const int n = std::min(columns, l.out - column);
             float *to = qkv + int64_t(i) * l.out + column;
             for (int j = 0; j < n; j++) to[j] = sums[j] + (l.bias ? l.bias[column + j] : 0.f);
         });
         // Rows of a request write to the same lines of the cache, which threads would take from each other.
-        each_row(count, l.out, [&](int i) { turn_and_keep(index, layer, i); }, alone ? 1 : BLOCK);
-        attend(index, layer.window);
-        add_products(layer.output, heads);
+        if (!apart) each_row(count, l.out, [&](int i) {
+            for (int kv = 0; kv < m->kv_heads; kv++) turn_and_keep(index, layer, i, kv);
+        }, BLOCK);
+        attend(index, layer);
+        add_products(layer.output, heads, later);
     }
 
     bf16 *slab(int layer, int row) const { return cache->data + layer * cache->layer + p->slabs[row] * cache->slab; }
 
-    // RoPE (and the heads' norms) of row i of the active ones; q to bf16, k and v to the cache.
-    void turn_and_keep(int index, const Layer &layer, int i) {
-        const int width = m->head_dim, row = active[i], position = p->positions[row];
-        const int turned = m->heads + m->kv_heads;
-        float *from = qkv + int64_t(i) * (turned + m->kv_heads) * width;
+    // RoPE (and the heads' norms) of row i of the active ones, for one kv head and those that attend to it; q to bf16, k
+    // and v to the cache.
+    void turn_and_keep(int index, const Layer &layer, int i, int kv) {
+        const int width = m->head_dim, row = active[i], position = p->positions[row], group = m->heads / m->kv_heads;
+        float *from = qkv + int64_t(i) * (m->heads + 2 * m->kv_heads) * width;
         const float *rope = p->rope + int64_t(position) * width;
-        for (int h = 0; h < turned; h++) {
+        const auto turned = [&](int h) {
             float *head = from + h * width;
             if (layer.qk_norm) {
                 vf squares{};
@@ -965,24 +1028,27 @@ private:
                 const float scale = 1.f / std::sqrt(total(squares) / width + m->epsilon);
                 for (int d = 0; d < width; d += LANES) store(head + d, load<vf>(head + d) * scale * load<vf>(layer.qk_norm + h * width + d));
             }
-            for (int d = 0; d < width; d += LANES) store(head + d, turn(load<vf>(head + d), load<vf>(rope + d)));
+            return head;
+        };
+        for (int h = kv * group; h < (kv + 1) * group; h++) {
+            const float *head = turned(h);
+            bf16 *q = heads + (int64_t(i) * m->heads + h) * width;
+            for (int d = 0; d < width; d += LANES) store(q + d, narrow(turn(load<vf>(head + d), load<vf>(rope + d))));
         }
-        bf16 *q = heads + int64_t(i) * m->heads * width;
-        for (int d = 0; d < m->heads * width; d += LANES) store(q + d, narrow(load<vf>(from + d)));
+        float *k = turned(m->heads + kv);
+        const float *v = k + m->kv_heads * width;
+        for (int d = 0; d < width; d += LANES) store(k + d, turn(load<vf>(k + d), load<vf>(rope + d)));
         if (p->own) return;
-        bf16 *base = slab(index, row) + int64_t(position / BLOCK) * 2 * BLOCK * width;
         const int lane = position % BLOCK;
-        for (int h = 0; h < m->kv_heads; h++) {
-            const float *k = from + (m->heads + h) * width, *v = k + m->kv_heads * width;
-            bf16 *to_k = base + h * cache->head + 2 * lane;
-            bf16 *to_v = base + h * cache->head + BLOCK * width + lane / 2 * 2 * width + lane % 2;
-            for (int d = 0; d < width; d += LANES) {
-                bf16 kept[LANES];
-                store(kept, narrow(load<vf>(k + d)));
-                for (int j = 0; j < LANES; j += 2) std::memcpy(to_k + (d + j) * BLOCK, kept + j, 2 * sizeof(bf16));
-                store(kept, narrow(load<vf>(v + d)));
-                for (int j = 0; j < LANES; j++) to_v[2 * (d + j)] = kept[j];
-            }
+        bf16 *to_k = slab(index, row) + int64_t(position / BLOCK) * 2 * BLOCK * width + kv * cache->head;
+        bf16 *to_v = to_k + BLOCK * width + lane / 2 * 2 * width + lane % 2;
+        to_k += 2 * lane;
+        for (int d = 0; d < width; d += LANES) {
+            bf16 kept[LANES];
+            store(kept, narrow(load<vf>(k + d)));
+            for (int j = 0; j < LANES; j += 2) std::memcpy(to_k + (d + j) * BLOCK, kept + j, 2 * sizeof(bf16));
+            store(kept, narrow(load<vf>(v + d)));
+            for (int j = 0; j < LANES; j++) to_v[2 * (d + j)] = kept[j];
         }
     }
 
@@ -1002,13 +1068,13 @@ private:
     }
 
     // Softmax over the context, a part of it at a time; parts are merged in their order.
-    void attend(int index, int window) {
-        const int n = int(units.size()) * m->kv_heads;
+    void attend(int index, const Layer &layer) {
+        const int n = int(units.size()) * m->kv_heads, window = layer.window;
         team.each(n, std::max(1, n / (4 * team.size)), [&](int from, int to) {
             for (int u = from; u < to; u++) {
                 const bf16 *next = u + 1 < n ? beginning(index, window, u + 1) : nullptr;
                 if (split) part(index, window, units[u / m->kv_heads], u % m->kv_heads, next);
-                else whole(index, window, units[u / m->kv_heads], u % m->kv_heads, next);
+                else whole(index, layer, units[u / m->kv_heads], u % m->kv_heads, next);
             }
         });
         if (!split) return;
@@ -1034,13 +1100,14 @@ private:
                 std::memcpy(part_of(unit.first + r, kv * group + g, unit.part), states + (r * group + g) * size, size * sizeof(float));
     }
 
-    // All parts of it.
-    void whole(int index, int window, const Unit &unit, int kv, const bf16 *next) {
-        const int group = m->heads / m->kv_heads, size = state_size(), n = unit.count * group;
+    // All parts of it; first what nobody else needs, which the thread that reads it has at hand then.
+    void whole(int index, const Layer &layer, const Unit &unit, int kv, const bf16 *next) {
+        if (apart) for (int r = 0; r < unit.count; r++) turn_and_keep(index, layer, unit.first + r, kv);
+        const int window = layer.window, group = m->heads / m->kv_heads, size = state_size(), n = unit.count * group;
         float *states = scratch(2 * n), *merged = states + n * size;
-        for (int s = 0; s < n; s++) clear(merged + s * size);
         const auto [first, last] = parts_of(unit, window);
-        for (int part = first; part <= last; part++) {
+        scan(index, window, {unit.first, unit.count, first}, kv, merged, first == last ? next : nullptr);
+        for (int part = first + 1; part <= last; part++) {
             scan(index, window, {unit.first, unit.count, part}, kv, states, part == last ? next : nullptr);
             for (int s = 0; s < n; s++) merge(merged + s * size, states + s * size);
         }
@@ -1291,7 +1358,8 @@ private:
     std::vector<Entry> entries;  // and what goes on
     std::vector<Unit> units;
     int count = 0, split = 0;
-    bool alone = false;  // each active row is of another request
+    bool apart = false;  // no unit reads what another one writes
+    const Linear *later = nullptr, *behind = nullptr;  // what comes after the sublayer, and after the last
     bf16 *normed = nullptr, *heads = nullptr, *inner = nullptr;
     float *qkv = nullptr, *partial = nullptr;
     Buffer<bf16> normed_, heads_, inner_;

@@ -238,7 +238,8 @@ def library() -> Library | None:
         log.info("no C++ compiler: torch's own operations do the work, slower")
         return None
     try:
-        path = directory() / f"{_name(command)}.so"
+        name = f"{_name(command)}.so"
+        path = directory(name) / name
         if path.exists():
             with contextlib.suppress(OSError, AttributeError):
                 return Library(path)
@@ -261,16 +262,19 @@ def compiler() -> list[str] | None:
     return None
 
 
-def directory() -> Path:
-    """Where compiled libraries are kept: the user's cache, or a private place if others may write to that."""
+def directory(name: str = "") -> Path:
+    """Where compiled libraries are kept: the user's cache; a private place if others may write to that, or we may not
+    and `name` is not there yet."""
     base = os.environ.get("XDG_CACHE_HOME")
     try:
         path = (Path(base) if base else Path.home() / ".cache") / "knapserve" / "native"
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.stat()
-        if found.st_uid == os.getuid() and not found.st_mode & 0o022 and os.access(path, os.W_OK):
+        ours = found.st_uid == os.getuid() and not found.st_mode & 0o022
+        if ours and (os.access(path, os.W_OK) or (name and (path / name).exists())):
             return path
-        log.warning("%s is not ours alone: the native kernels are compiled anew at every start", path)
+        reason = "may not be written to" if ours else "is not ours alone"
+        log.warning("%s %s: the native kernels are compiled anew at every start", path, reason)
     except (OSError, RuntimeError) as error:  # no home, or not to be written to
         log.info("no cache for the native kernels (%s): they are compiled at every start", error)
     private = tempfile.mkdtemp(prefix="knapserve-")

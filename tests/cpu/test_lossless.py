@@ -65,7 +65,7 @@ def test_every_policy_equals_plain_decoding_in_float64(
 ) -> None:
     ids = prompt_ids(double, some(prompts, full))
     plain = answer(double.core(CONFIG), ids, sampling, ["none"])
-    assert len(set(plain)) > 0.9 * len(plain), "the prompts have different answers"
+    assert len(set(plain)) >= 0.9 * len(plain), "the prompts have different answers"
     drafted = {}
     for policy in POLICIES[1:]:
         core = double.core(CONFIG)

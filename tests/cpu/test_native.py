@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -377,7 +378,7 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.5, 4.0])
+@pytest.mark.parametrize("spread", [0.0, 0.5, 4.0, 40.0])
 @pytest.mark.parametrize("vocabulary", [7, 1001])
 def test_draws_are_torchs(vocabulary: int, spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Seeds, positions, truncation, masked tokens, shares; and a row's draw does not depend on the others."""
@@ -428,3 +429,12 @@ def test_others_may_not_put_a_library_there(tmp_path: Path, monkeypatch: pytest.
     assert directory_of_libraries() == ours
     ours.chmod(0o777)
     assert directory_of_libraries() != ours
+
+
+def test_a_library_is_found_where_nothing_may_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    ours = directory_of_libraries()
+    (ours / "made.so").touch()
+    monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK)
+    assert directory_of_libraries("made.so") == ours
+    assert directory_of_libraries("other.so") != ours

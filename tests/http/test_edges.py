@@ -178,6 +178,24 @@ def test_browsers_may_call_only_by_setting() -> None:
     assert "Origin" in refused.headers["vary"]
 
 
+def test_a_browser_may_read_of_a_failure_that_nobody_expected() -> None:
+    engine = FakeEngine()
+    engine.refuse = ZeroDivisionError("secret")
+    config = ServerConfig(cors_origins=("https://a.example",))
+    reply = ask(engine, "POST", CHAT_PATH, json=CHAT, headers={"origin": "https://a.example"}, config=config)
+    assert (reply.status_code, reply.headers["access-control-allow-origin"]) == (500, "https://a.example")
+    assert reply.json()["error"]["code"] == "internal"
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [("/chat/completions", CHAT_PATH), (CHAT_PATH + "/", CHAT_PATH), ("/v1/v1/models", "/v1/models"), ("/xyz", None)],
+)
+def test_an_unknown_path_is_told_what_may_have_been_meant(path: str, meant: str | None) -> None:
+    message = ask(FakeEngine(), "POST", path).json()["error"]["message"]
+    assert message == f"Unknown path: POST {path}." + (f" Did you mean {meant}?" if meant else "")
+
+
 def test_openapi_documents_what_is_answered() -> None:
     document = ask(FakeEngine(), "GET", "/openapi.json").json()
     paths = document["paths"]

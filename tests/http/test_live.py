@@ -162,7 +162,9 @@ def test_death_of_the_engine_reaches_all_and_ends_the_process(live: Start) -> No
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("after", [b"GET /live HTTP/1.1\r\nHost: x\r\n\r\n", b"\0nonsense", b"GET / HTTP/1.1\r\na: " + b"b" * 90_000])
+@pytest.mark.parametrize(
+    "after", [b"GET /live HTTP/1.1\r\nHost: x\r\n\r\n", b"\0nonsense", b"GET / HTTP/1.1\r\na: " + b"b" * 90_000]
+)
 @pytest.mark.parametrize("together", [True, False])
 def test_what_comes_behind_a_request_in_flight_is_dropped_and_hides_no_disconnect(
     live: Start, stream: bool, after: bytes, together: bool
@@ -195,9 +197,8 @@ def test_what_follows_a_body_in_chunks_is_bounded(live: Start, row: bytes) -> No
     with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
         head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\na: b"
         connection.sendall(head.encode())
-        with pytest.raises(OSError, match="reset|pipe"):
-            for _ in range(10_000):  # 80 MB
-                connection.sendall(row)
+        with pytest.raises(ConnectionError):
+            connection.sendall(10_000 * row)  # 80 MB
 
 
 def test_a_body_in_chunks_may_be_followed_by_headers(live: Start) -> None:

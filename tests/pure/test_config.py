@@ -44,6 +44,7 @@ def config(**settings: Any) -> EngineConfig:
         *((name, -1) for name in AMOUNTS),
         *((name, value) for name in SHARES for value in (-0.01, 1.01, math.nan)),
         *(("knapspec_tau", value) for value in (-1.01, 1.01, math.nan)),
+        ("threads", 1025),
         *(("max_model_len", value) for value in (1, 0, -5)),
         *(("max_num_batched_tokens", value) for value in (0, -1)),
         *(("prefill_stall", value) for value in (0, -0.1, math.nan)),
