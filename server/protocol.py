@@ -131,7 +131,9 @@ class Protocol(HttpToolsProtocol):
             return
         except httptools.HttpParserUpgrade as upgrade:
             if not self._deaf:
-                self._hand_over().data_received(data[upgrade.args[0] :])
+                protocol, rest = self._hand_over(), data[upgrade.args[0] :]
+                if rest:  # no bytes would say that none follow
+                    protocol.data_received(rest)
             return
         if continued and self._head is not None:
             self._head += len(data)

@@ -13,10 +13,11 @@ from profiles import store
 
 
 def refusal(*flags: str, code: int = 2, **environ: str) -> str:
-    """The one line that `serve` with these flags leaves on stderr."""
+    """The one line that `serve` with these flags leaves on stderr, behind what it logged of its start."""
     process = knapserve("serve", *flags, **environ)
     assert (process.returncode, process.stdout) == (code, ""), process.stderr
-    (line,) = process.stderr.splitlines()
+    *log, line = process.stderr.splitlines()
+    assert all(" INFO knapserve." in logged for logged in log)
     assert line.startswith("knapserve: error: ")
     return line
 
