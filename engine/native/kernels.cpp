@@ -27,6 +27,11 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
+#if defined(__AMX_BF16__) && defined(__AVX512F__) && defined(__linux__)
+#define WITH_TILES
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 // A function whose every call rounds the same way: the compiler fits none of them to its place.
 #ifdef __clang__
@@ -209,6 +214,34 @@ inline void pause() {
 #endif
 }
 
+// ---- tiles (AMX): sixteen rows of 64 bytes each, and their products
+
+constexpr int TILE_ROWS = 16, TILE_PAIRS = 16;  // rows of inputs, and pairs of inputs in a tile of weights
+#ifdef WITH_TILES
+// Their state is large: a process has to ask for it.
+const bool TILES = syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* XTILEDATA */) == 0;
+thread_local int tiles_for = 0;  // rows for which this thread has its tiles set up
+
+// From here on tiles 0 to 3 are for sums and 4 for inputs, all of so many rows; 5 to 7 for weights.
+inline void tiles(int rows) {
+    if (tiles_for == rows) return;
+    struct alignas(64) { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape{};
+    shape.palette = 1;
+    for (int t = 0; t < 8; t++) { shape.bytes[t] = 64; shape.rows[t] = uint8_t(t < 5 ? rows : TILE_PAIRS); }
+    _tile_loadconfig(&shape);
+    tiles_for = rows;
+}
+// Before others use this thread, who may have plans of their own with them.
+inline void leave_tiles() {
+    if (!tiles_for) return;
+    _tile_release();
+    tiles_for = 0;
+}
+#else
+inline void tiles(int) {}
+inline void leave_tiles() {}
+#endif
+
 // ---- threads: one team; whoever of it is running takes shares of what is to be done
 
 // Units of work first … last - 1 for one thread, and the first of those that it is likely to take next, -1 if none are
@@ -282,6 +315,7 @@ private:
                 if (i % 256 == 255) std::this_thread::yield();
             }
             if (!work_left()) {
+                leave_tiles();
                 std::unique_lock<std::mutex> hold(lock);
                 if (leaving) return;
                 asleep++;
@@ -594,10 +628,66 @@ template <int P, bool AHEAD> Kernel kernel(int rows) {
     return kernel<P, AHEAD>(rows, std::make_integer_sequence<int, P == 2 ? FEW : MOST>());
 }
 
+// ---- the same in tiles: up to sixteen rows take little more than one. Sums run in another order than above, so that a
+// linear layer uses them for any number of rows, or never.
+
+enum Fetch { NOTHING, SOON, AHEAD };  // what is asked for meanwhile: nothing, what comes in a moment, all that comes next
+#ifdef WITH_TILES
+// `panels` for as many rows as `tiles` says.
+template <int P, Fetch fetch>
+void tiled_panels(const bf16 *x, int64_t stride, const bf16 *w, Next ahead, int64_t apart, int pairs, float (*out)[2 * PANEL]) {
+    _tile_zero(0); _tile_zero(1);
+    if constexpr (P == 2) { _tile_zero(2); _tile_zero(3); }
+    asm volatile("" ::: "memory");
+    for (int k = 0; k < pairs; k += TILE_PAIRS) {
+        const int beyond = fetch == AHEAD ? k : k + TILE_PAIRS - pairs;
+        const bf16 *at = w + int64_t(k) * 2 * PANEL;
+        const Next next = beyond < 0 ? Next{at + TILE_PAIRS * 2 * PANEL, apart} : Next{ahead.w + int64_t(beyond) * 2 * PANEL, ahead.apart};
+        const auto ask = [&](int quarter) {
+            if (fetch == NOTHING) return;
+            for (int i = 0; i < TILE_PAIRS / 2; i++)
+                for (int j = 0; j < P; j++)
+                    __builtin_prefetch(next.w + j * next.apart + (quarter * TILE_PAIRS / 2 + i) * PANEL, 0, fetch == SOON ? 3 : 2);
+        };
+        _tile_loadd(4, x + 2 * k, stride * 2);
+        ask(0);
+        _tile_loadd(5, at, 4 * PANEL);
+        _tile_dpbf16ps(0, 4, 5);
+        ask(1);
+        _tile_loadd(6, at + PANEL, 4 * PANEL);
+        _tile_dpbf16ps(1, 4, 6);
+        ask(2);
+        if constexpr (P == 2) {
+            _tile_loadd(7, at + apart, 4 * PANEL);
+            _tile_dpbf16ps(2, 4, 7);
+        }
+        ask(3);
+        if constexpr (P == 2) {
+            _tile_loadd(5, at + apart + PANEL, 4 * PANEL);
+            _tile_dpbf16ps(3, 4, 5);
+        }
+    }
+    _tile_stored(0, out[0], sizeof out[0]);
+    _tile_stored(1, out[0] + PANEL / 2, sizeof out[0]);
+    if constexpr (P == 2) {
+        _tile_stored(2, out[0] + PANEL, sizeof out[0]);
+        _tile_stored(3, out[0] + PANEL + PANEL / 2, sizeof out[0]);
+    }
+    asm volatile("" ::: "memory");
+}
+inline bool tiled(const Linear &l) { return TILES && l.in % (2 * TILE_PAIRS) == 0; }
+template <int P> Kernel tiled_kernel(Fetch fetch) {
+    return fetch == SOON ? tiled_panels<P, SOON> : fetch == AHEAD ? tiled_panels<P, AHEAD> : tiled_panels<P, NOTHING>;
+}
+#else
+inline bool tiled(const Linear &) { return false; }
+template <int P> Kernel tiled_kernel(Fetch) { return nullptr; }
+#endif
+
 // How the panels of a linear layer are shared out for so many rows: units of one or two, `chunk` of them a share.
 struct Tiling {
     Tiling(const Linear &l, int rows, int threads) : size(int64_t(l.in) * PANEL), all((l.out + PANEL - 1) / PANEL) {
-        width = rows <= FEW && all >= 4 * threads ? 2 : 1;
+        width = (rows <= FEW || tiled(l)) && all >= 4 * threads ? 2 : 1;
         units = (all + width - 1) / width;
         chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * threads))));
     }
@@ -611,10 +701,12 @@ struct Tiling {
 // multiplied with next, as far as is known.
 template <class Write> void products(Team &team, const Linear &l, const bf16 *x, int rows, const Linear *later, Write write) {
     const Tiling t(l, rows, team.size), then(later ? *later : l, rows, team.size);
-    const int blocks = (rows + MOST - 1) / MOST;
+    const bool in_tiles = tiled(l);
+    const int most = in_tiles ? TILE_ROWS : MOST, blocks = (rows + most - 1) / most;
     const auto panel_of = [&](int unit) { return l.w + unit * t.width * t.size; };
     team.each(t.units, t.chunk, [&](const Share &share) {
-        float sums[MOST][2 * PANEL];
+        float sums[TILE_ROWS][2 * PANEL];
+        if (in_tiles) tiles(std::min(rows, TILE_ROWS));
         const int from = then.begin(share.back);
         const Next last = share.after >= 0 ? Next{panel_of(share.after), t.size}
                                            : Next{(later ? later->w : l.w) + from * then.width * then.size, then.size};
@@ -623,12 +715,20 @@ template <class Write> void products(Team &team, const Linear &l, const bf16 *x,
             const bool two = t.width == 2 && panel + 1 < t.all;
             const Next next = unit + 1 < share.last ? Next{panel_of(unit + 1), t.size} : last;
             for (int b = 0, row = 0; b < blocks; b++) {
-                const int count = (rows - row) / (blocks - b);
                 // Several blocks of rows read a panel from cache after the first: time to fetch the next from memory.
                 const bool ahead = blocks > 1 && b == blocks - 1;
-                const Kernel run = two ? kernel<2, false>(count) : ahead ? kernel<1, true>(count) : kernel<1, false>(count);
-                run(x + int64_t(row) * l.in, l.in, panel_of(unit), next, t.size, l.in / 2, sums);
-                for (int r = 0; r < count; r++) write(row + r, panel * PANEL, sums[r], two ? 2 * PANEL : PANEL);
+                int count = (rows - row) / (blocks - b), again = 0;  // of its rows, those that another block has too
+                Kernel run;
+                if (in_tiles) {
+                    count = std::min(rows - row, TILE_ROWS);
+                    if (blocks > 1) again = TILE_ROWS - count;
+                    const Fetch fetch = blocks == 1 ? SOON : ahead ? AHEAD : NOTHING;
+                    run = two ? tiled_kernel<2>(fetch) : tiled_kernel<1>(fetch);
+                } else {
+                    run = two ? kernel<2, false>(count) : ahead ? kernel<1, true>(count) : kernel<1, false>(count);
+                }
+                run(x + int64_t(row - again) * l.in, l.in, panel_of(unit), next, t.size, l.in / 2, sums);
+                for (int r = 0; r < count; r++) write(row + r, panel * PANEL, sums[again + r], two ? 2 * PANEL : PANEL);
                 row += count;
             }
         }
@@ -688,18 +788,18 @@ public:
     explicit Runner(int threads) : team(threads) {}
 
     void pass(const Model &m, const Cache &cache, const Pass &p) {
-        std::lock_guard<std::mutex> one(busy);
+        const Turn turn(busy);
         run(m, cache, p);
     }
 
     void product(const Linear &l, const float *x, int rows, float *out, const float *norm, float epsilon) {
-        std::lock_guard<std::mutex> one(busy);
+        const Turn turn(busy);
         multiply(l, x, rows, out, norm, epsilon);
     }
 
     // Draft passes in lock-step, which requests leave as they stop; how many there were.
     int draft(const Model &m, const Cache &cache, const Ends &ends, const Drafts &d) {
-        std::lock_guard<std::mutex> one(busy);
+        const Turn turn(busy);
         const size_t width = 2 * m.layers;
         std::vector<int> live(d.requests);
         std::vector<int32_t> slabs(d.requests), positions(d.requests);
@@ -726,9 +826,9 @@ public:
             for (int i = 0; i < rows; i++) {
                 const int r = live[i];
                 float *row = logits + size_t(i) * ends.head.out;
-                if (d.edited[r] == BEFORE) d.edit(r, d.lengths[r], row);
+                if (d.edited[r] == BEFORE) edit(d.edit, r, d.lengths[r], row);
                 float sure = add_token(d, r, row, ends.head.out);
-                if (d.edited[r] == AFTER && sure < d.sure && d.edit(r, d.lengths[r], row)) {
+                if (d.edited[r] == AFTER && sure < d.sure && edit(d.edit, r, d.lengths[r], row)) {
                     d.lengths[r]--;
                     sure = add_token(d, r, row, ends.head.out);
                 }
@@ -746,7 +846,7 @@ public:
 
     // A pass over rows of tokens, and what is drawn behind the picked ones.
     void verify(const Model &m, const Cache &cache, const Ends &ends, const Verify &v) {
-        std::lock_guard<std::mutex> one(busy);
+        const Turn turn(busy);
         float *x = x_.get(size_t(v.rows) * m.hidden);
         for (int i = 0; i < v.rows; i++) embed(ends, m.hidden, v.tokens[i], x + size_t(i) * m.hidden);
         behind = &ends.head;
@@ -756,7 +856,7 @@ public:
             if (v.picked[i] != i) std::memcpy(x + size_t(i) * m.hidden, x + size_t(v.picked[i]) * m.hidden, m.hidden * sizeof(float));
         float *logits = logits_.get(size_t(v.draws) * ends.head.out);
         multiply(ends.head, x, v.draws, logits, ends.norm, m.epsilon);
-        for (int i = 0; i < v.draws; i++) if (v.edited[i]) v.edit(i, 0, logits + size_t(i) * ends.head.out);
+        for (int i = 0; i < v.draws; i++) if (v.edited[i]) edit(v.edit, i, 0, logits + size_t(i) * ends.head.out);
         each_row(v.draws, ends.head.out, [&](int i) {
             v.drawn[i] = int32_t(draw(logits + size_t(i) * ends.head.out, ends.head.out, v.sampling[i], v.positions[v.picked[i]] + 1, nullptr));
         });
@@ -766,7 +866,7 @@ public:
     // Fills rows of the knapsack, one for each sublayer of the pass, until one is empty: every live state runs through it
     // and is left as it is, and by the mean cosines of these with the full model's the entries that go on are chosen.
     void fill(const Model &m, const Cache &cache, const Pass &p, const Table &t) {
-        std::lock_guard<std::mutex> one(busy);
+        const Turn turn(busy);
         const int64_t state = int64_t(t.rows) * m.hidden;
         float *reached = t.states + t.beam * state;
         scores.resize(2 * t.beam);
@@ -796,7 +896,7 @@ public:
 
     // Reads all of it, to no end but the time it takes.
     uint64_t read(const uint64_t *data, int64_t n) {
-        std::lock_guard<std::mutex> one(busy);
+        const Turn turn(busy);
         std::atomic<uint64_t> sum{0};
         const int64_t share = 1 << 17;
         team.begin();
@@ -869,6 +969,11 @@ private:
             float *to = out + int64_t(r) * l.out + column;
             for (int i = 0; i < n; i++) to[i] = sums[i] + (l.bias ? l.bias[column + i] : 0.f);
         });
+    }
+
+    static bool edit(Edit changes, int i, int drafted, float *row) {
+        leave_tiles();
+        return changes(i, drafted, row);
     }
 
     static void embed(const Ends &ends, int64_t hidden, int64_t token, float *to) {
@@ -1349,6 +1454,11 @@ private:
     }
 
     Team team;
+    struct Turn {  // of one call
+        explicit Turn(std::mutex &busy) : one(busy) {}
+        ~Turn() { leave_tiles(); }
+        std::lock_guard<std::mutex> one;
+    };
     std::mutex busy;
     const Model *m = nullptr;
     const Cache *cache = nullptr;

@@ -60,9 +60,9 @@ def kernels() -> Library:
     return found
 
 
-@pytest.fixture(scope="module", params=["-mno-avx512bf16", "-mno-avx512f", "-mno-avx2"])
+@pytest.fixture(scope="module", params=["-mno-amx-bf16", "-mno-avx512bf16", "-mno-avx512f", "-mno-avx2"])
 def portable(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """The kernels as a CPU without bf16 instructions gets them, one without AVX-512, one without AVX2."""
+    """The kernels as a CPU without tiles gets them, one without bf16 instructions, without AVX-512, without AVX2."""
     path = tmp_path_factory.mktemp("native") / "kernels.so"
     build(compiler() or [], path, [request.param] if platform.machine() == "x86_64" else [])
     return Library(path)
