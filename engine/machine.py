@@ -62,7 +62,8 @@ def hardware(device: torch.device) -> str:
         facts = dict(line.split(":", 1) for line in lines if ":" in line)
         facts = {name.strip(): value.strip() for name, value in facts.items()}
         named = " ".join(facts[k] for k in ("model name", "cpu family", "model") if k in facts)
+        tiles = " with AMX" if "amx_bf16" in facts.get("flags", "").split() else ""
     except (OSError, ValueError):
-        named = ""
+        named = tiles = ""
     widening = "" if native_bf16() else " without bf16"  # as a virtual machine may hide it
-    return f"{named or platform.processor() or platform.machine()} {os.cpu_count()} cores{widening}"
+    return f"{named or platform.processor() or platform.machine()} {os.cpu_count()} cores{tiles}{widening}"

@@ -220,16 +220,23 @@ constexpr int TILE_ROWS = 16, TILE_PAIRS = 16;  // rows of inputs, and pairs of 
 #ifdef WITH_TILES
 // Their state is large: a process has to ask for it.
 const bool TILES = syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* XTILEDATA */) == 0;
-thread_local int tiles_for = 0;  // rows for which this thread has its tiles set up
+thread_local int tiles_for = 0;  // what this thread has its tiles set up for
 
-// From here on tiles 0 to 3 are for sums and 4 for inputs, all of so many rows; 5 to 7 for weights.
-inline void tiles(int rows) {
-    if (tiles_for == rows) return;
+// From here on tiles 0 to 3 are for sums and 4 for inputs, all of so many rows; 5 to 7 for weights. Or, where rows attend,
+// 0 and 1 are for sums, 2 and 3 for keys, 4 for queries, 5 for how values are weighed, 6 and 7 for a block's values.
+inline void tiles(int rows, bool attending = false) {
+    const int wanted = rows + attending * 2 * TILE_ROWS;
+    if (tiles_for == wanted) return;
     struct alignas(64) { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape{};
     shape.palette = 1;
     for (int t = 0; t < 8; t++) { shape.bytes[t] = 64; shape.rows[t] = uint8_t(t < 5 ? rows : TILE_PAIRS); }
+    if (attending) {
+        shape.rows[2] = shape.rows[3] = TILE_PAIRS;
+        shape.rows[5] = uint8_t(rows); shape.bytes[5] = 2 * BLOCK;
+        shape.rows[6] = shape.rows[7] = BLOCK / 2;
+    }
     _tile_loadconfig(&shape);
-    tiles_for = rows;
+    tiles_for = wanted;
 }
 // Before others use this thread, who may have plans of their own with them.
 inline void leave_tiles() {
@@ -238,6 +245,7 @@ inline void leave_tiles() {
     tiles_for = 0;
 }
 #else
+constexpr bool TILES = false;
 inline void tiles(int) {}
 inline void leave_tiles() {}
 #endif
@@ -1288,6 +1296,7 @@ private:
             for (int g = 0; g < group; g++)
                 queries.push_back({q + g * width, states + (size_t(r) * group + g) * size, begin(position, window), position + !p->own});
         }
+        if (TILES) together(queries);
         const bf16 *data = slab(index, active[unit.first]) + kv * cache->head;
         for (int tile = low / TILE * TILE; tile < high; tile += TILE) {
             // Asked for with the first queries: a tile is over before the processor has found out what is read.
@@ -1298,9 +1307,10 @@ private:
                 const int used = queries[i].blocks_of(tile);
                 int alike = 1;
                 while (i + alike < n && queries[i + alike].blocks_of(tile) == used) alike++;
-                for (int parts = used ? (alike + TOGETHER - 1) / TOGETHER : 0, done = 0; parts; parts--) {
+                for (int parts = used ? (alike + together_most() - 1) / together_most() : 0, done = 0; parts; parts--) {
                     const int some = (alike - done) / parts;
-                    look(some, &queries[i + done], blocks, ahead, used, tile);
+                    if (TILES) look_in_tiles(some, &queries[i + done], blocks, ahead, used, tile);
+                    else look(some, &queries[i + done], blocks, ahead, used, tile);
                     done += some;
                     ahead = nullptr;
                 }
@@ -1323,6 +1333,75 @@ private:
 
     // Queries that read a tile together: as many as have room in the registers.
     static constexpr int TOGETHER = NARROW ? 4 : 6;
+    static int together_most() { return TILES ? TILE_ROWS : TOGETHER; }
+
+#ifdef WITH_TILES
+    // Has the vectors of all queries lie one behind the other.
+    void together(std::vector<Query> &queries) const {
+        thread_local std::vector<bf16> room;
+        const size_t width = m->head_dim;
+        room.resize(std::max(room.size(), queries.size() * width));
+        for (size_t i = 0; i < queries.size(); i++) {
+            std::memcpy(&room[i * width], queries[i].q, width * sizeof(bf16));
+            queries[i].q = &room[i * width];
+        }
+    }
+
+    // `look` with tiles of hardware: sums run in another order, for any number of queries.
+    void look_in_tiles(int some, const Query *queries, const bf16 *blocks, const bf16 *ahead, int used, int tile) const {
+        alignas(64) float scores[TILE_ROWS][TILE];
+        alignas(64) bf16 weights[TILE_ROWS][TILE];
+        const int width = m->head_dim;
+        const int64_t block = 2 * BLOCK * width;
+        tiles(some, true);
+        asm volatile("" ::: "memory");
+        for (int half = 0; half < 2; half++) {
+            const bf16 *keys = blocks + half * 2 * block, *soon = ahead ? ahead + half * 2 * block : nullptr;
+            _tile_zero(0); _tile_zero(1);
+            for (int d = 0; d < width; d += 2 * TILE_PAIRS) {
+                const auto ask = [&](int b) {
+                    if (soon) for (int i = 0; i < TILE_PAIRS; i++) __builtin_prefetch(soon + b * block + (d / 2 + i) * 2 * BLOCK, 0, 2);
+                };
+                _tile_loadd(4, queries->q + d, width * 2);
+                ask(0); _tile_loadd(2, keys + d * BLOCK, 4 * BLOCK); _tile_dpbf16ps(0, 4, 2);
+                ask(1); _tile_loadd(3, keys + block + d * BLOCK, 4 * BLOCK); _tile_dpbf16ps(1, 4, 3);
+            }
+            _tile_stored(0, scores[0] + half * 2 * BLOCK, sizeof scores[0]);
+            _tile_stored(1, scores[0] + half * 2 * BLOCK + BLOCK, sizeof scores[0]);
+        }
+        asm volatile("" ::: "memory");
+        for (int i = 0; i < some; i++) {
+            vf found[VECTORS];
+            for (int v = 0; v < VECTORS; v++) found[v] = load<vf>(scores[i] + v * LANES);
+            weigh(queries[i], found, used, tile, weights[i]);
+        }
+        asm volatile("" ::: "memory");
+        const int64_t apart = state_size() * sizeof(float);
+        for (int d = 0; d < width; d += 2 * BLOCK) {
+            float *state = queries->state + d;
+            _tile_loadd(0, state, apart);
+            _tile_loadd(1, state + BLOCK, apart);
+            for (int b = 0; b < used; b++) {
+                const bf16 *values = blocks + b * block + BLOCK * width + 2 * d;
+                if (ahead) for (int i = 0; i < BLOCK / 2; i++) {
+                    __builtin_prefetch(ahead + (values - blocks) + i * 2 * width, 0, 2);
+                    __builtin_prefetch(ahead + (values - blocks) + i * 2 * width + 2 * BLOCK, 0, 2);
+                }
+                _tile_loadd(5, weights[0] + b * BLOCK, sizeof weights[0]);
+                _tile_loadd(6, values, 4 * width);
+                _tile_dpbf16ps(0, 5, 6);
+                _tile_loadd(7, values + 2 * BLOCK, 4 * width);
+                _tile_dpbf16ps(1, 5, 7);
+            }
+            _tile_stored(0, state, apart);
+            _tile_stored(1, state + BLOCK, apart);
+        }
+        asm volatile("" ::: "memory");
+    }
+#else
+    void together(std::vector<Query> &) const {}
+    void look_in_tiles(int, const Query *, const bf16 *, const bf16 *, int, int) const {}
+#endif
 
     void look(int some, const Query *queries, const bf16 *blocks, const bf16 *ahead, int used, int tile) const {
         switch (some) {
