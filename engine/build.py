@@ -228,8 +228,8 @@ class LoadedModel:
 
 
 def _powers(most: int) -> Iterator[int]:
-    """1, 2, 4 … up to `most`."""
-    return (1 << i for i in range(most.bit_length()))
+    """1, 2, 4 … below `most`, and `most`, which others are filled up to."""
+    return (min(1 << i, most) for i in range((most - 1).bit_length() + 1))
 
 
 def _check_memory(spec: ModelSpec, dtype: torch.dtype, device: torch.device) -> None:

@@ -102,14 +102,18 @@ class LogitsProcessor:
         return self._grammar.allows(token, drafted)
 
     def _see(self, tokens: Iterable[int]) -> None:
-        for token in tokens:
-            if token not in self._where:
-                index = len(self._where)
-                if index == len(self._ids):
-                    self._ids = torch.cat([self._ids, torch.zeros_like(self._ids)])
-                    self._counts = torch.cat([self._counts, torch.zeros_like(self._counts)])
-                self._where[token] = index
-                self._ids[index], self._counts[index] = token, 0.0
+        new = [token for token in dict.fromkeys(tokens) if token not in self._where]
+        if not new:
+            return
+        known = len(self._where)
+        end = known + len(new)
+        if end > len(self._ids):
+            more = max(end, 2 * len(self._ids)) - len(self._ids)
+            self._ids = torch.cat([self._ids, self._ids.new_zeros(more)])
+            self._counts = torch.cat([self._counts, self._counts.new_zeros(more)])
+        self._where.update(zip(new, range(known, end), strict=True))
+        self._ids[known:end] = torch.tensor(new)
+        self._counts[known:end] = 0.0
 
     def _add(self, tokens: Iterable[int], amount: float) -> None:
         for token in tokens:

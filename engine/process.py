@@ -146,6 +146,7 @@ class EngineProcess(EngineClient):
         self._sent = False  # something, in this turn of the event loop
         self._unsent = bytearray()
         self._started = self._ended = False
+        self._burial: asyncio.Task[None] | None = None  # kept, for the event loop does not
 
     async def start(self) -> None:
         self._started = True
@@ -204,6 +205,8 @@ class EngineProcess(EngineClient):
         except subprocess.TimeoutExpired:
             self._child.kill()
             await asyncio.to_thread(self._child.wait)
+        if self._burial is not None:
+            await self._burial
         self._close()
 
     def _readable(self) -> None:
@@ -220,7 +223,14 @@ class EngineProcess(EngineClient):
                 self._failed(item)
             elif item is None:
                 self._close()
-                self._failed(f"its process has ended ({how_it_ended(self._last_breath())})")
+                self._burial = asyncio.get_running_loop().create_task(self._bury())
+
+    async def _bury(self) -> None:
+        """The child takes a moment to end, in which other things go on."""
+        code = self._child.poll()
+        if code is None:
+            code = await asyncio.to_thread(self._last_breath)
+        self._failed(f"its process has ended ({how_it_ended(code)})")
 
     def _last_breath(self) -> int:
         """The return code of a child that has closed its socket, by force if it takes its time."""

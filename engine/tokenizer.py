@@ -78,7 +78,8 @@ class Tokenizer:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of tokens, special ones included."""
-        return str(self.backend.decode(list(tokens), skip_special_tokens=False))
+        # As a batch of one, other threads run meanwhile.
+        return str(self.backend.decode_batch([list(tokens)], skip_special_tokens=False)[0])
 
     def token_bytes(self, token: int) -> bytes:
         """What one token stands for: byte-level and SentencePiece vocabularies; an added token stands for its name."""

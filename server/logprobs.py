@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
 from engine.seam import PromptTokenizer
@@ -29,6 +29,14 @@ class TokenNames:
         """Bytes that are no whole character show as U+FFFD; `bytes` has them."""
         return self.bytes(token).decode("utf-8", errors="replace")
 
+    def told_apart(self, token: int) -> str:
+        """The text, or the bytes as OpenAI's completions write those of no whole character."""
+        data = self.bytes(token)
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
+
 
 def chat_logprobs(found: Sequence[TokenLogprobs], names: TokenNames) -> dict[str, Any]:
     """`choices[].logprobs` of chat completions."""
@@ -42,26 +50,43 @@ def chat_logprobs(found: Sequence[TokenLogprobs], names: TokenNames) -> dict[str
     return {"content": content, "refusal": None}
 
 
-def completion_logprobs(found: Sequence[TokenLogprobs], names: TokenNames, offset: int) -> dict[str, Any]:
-    """`choices[].logprobs` of completions; the first token begins at character `offset`."""
-    tokens = [names.text(one.token_id) for one in found]
-    *offsets, _ = accumulate(map(len, tokens), initial=offset)
+class Offsets:
+    """Where tokens begin in a text, in characters. One that goes on with a character begins where that does."""
+
+    def __init__(self, first: int = 0) -> None:
+        self._next = first
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def of(self, data: bytes) -> int:
+        """Of the next token, whose bytes these are."""
+        begin = self._next
+        self._next += len(self._decoder.decode(data))
+        return begin
+
+
+def completion_logprobs(found: Sequence[TokenLogprobs], names: TokenNames, offsets: Offsets) -> dict[str, Any]:
+    """`choices[].logprobs` of completions."""
+    tokens = [names.told_apart(one.token_id) for one in found]
     likely: list[dict[str, float]] = []
     for one, token in zip(found, tokens, strict=True):
-        top = {names.text(i): max(logprob, _NEVER) for i, logprob in reversed(one.top)}
-        likely.append({token: max(one.logprob, _NEVER)} | top if one.top else {})
+        row = {token: max(one.logprob, _NEVER)} if one.top else {}
+        for other, logprob in one.top:
+            row.setdefault(names.told_apart(other), max(logprob, _NEVER))
+        likely.append(row)
     return {
         "tokens": tokens,
         "token_logprobs": [max(one.logprob, _NEVER) for one in found],
         "top_logprobs": likely,
-        "text_offset": offsets,
+        "text_offset": [offsets.of(names.bytes(one.token_id)) for one in found],
     }
 
 
 def prompt_logprobs(first: int, found: Sequence[TokenLogprobs], names: TokenNames, echo: str) -> dict[str, Any]:
     """`choices[].logprobs` of an echoed prompt. Of its first token there are none: nothing comes before it. The text
     may be without it, where a tokenizer has put it there."""
-    name = names.text(first)
-    rest = completion_logprobs(found, names, len(name) if echo.startswith(name) else 0)
-    head = {"tokens": name, "token_logprobs": None, "top_logprobs": None, "text_offset": 0}
+    offsets = Offsets()
+    if echo.startswith(names.text(first).rstrip("\ufffd")):
+        offsets.of(names.bytes(first))
+    rest = completion_logprobs(found, names, offsets)
+    head = {"tokens": names.told_apart(first), "token_logprobs": None, "top_logprobs": None, "text_offset": 0}
     return {key: [value, *rest[key]] for key, value in head.items()}

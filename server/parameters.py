@@ -35,6 +35,11 @@ _REFUSED: dict[str, Neutral] = {
     "tfs_z": (1,),
     "repeat_penalty": (1,),
     "mirostat": (0,),
+    "n_predict": (-1,),
+    "top_n_sigma": (-1,),
+    "samplers": _NEVER,
+    "lora": ([],),
+    "t_max_predict_ms": (0, -1),
     "grammar": ("",),
     "json_schema": _NEVER,
     "xtc_probability": (0,),
@@ -92,6 +97,7 @@ _IGNORED = frozenset(
 _ADVICE = {
     **dict.fromkeys(("structured_outputs", "guided_json", "json_schema"), ": use 'response_format'"),
     "repeat_penalty": ": use 'repetition_penalty'",
+    "n_predict": ": use 'max_tokens'",
 }
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
+import contextlib
+import sys
 import uuid
 from typing import Any, cast
 
@@ -12,6 +15,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from server.errors import APIError, invalid
 
+if sys.platform != "win32":
+    import fcntl
+    import termios
+
+STALLED = 60.0  # seconds in which a client has to take something of what waits for it
 LARGEST_HEAD = 65_536  # bytes of a request line and headers, the piece that they begin in apart
 _HEAD = b"HTTP/1.1 "  # how replies begin
 _OFFER = (b"upgrade", b"http2-settings")  # headers
@@ -78,15 +86,61 @@ class _Joining(asyncio.Transport):
     def resume_reading(self) -> None:
         self._transport.resume_reading()
 
+    def get_write_buffer_size(self) -> int:
+        return self._transport.get_write_buffer_size()
 
-class _PlainProtocol(H11Protocol):
+
+class _Impatient(asyncio.Protocol):
+    """Aborts the connection of a client that takes nothing of what waits for it, which would be kept for as long as it
+    likes. A slow one is waited for."""
+
+    transport: asyncio.Transport
+    _stalled: asyncio.TimerHandle | None = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._look_again()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._forget()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _look_again(self) -> None:
+        self._stalled = asyncio.get_running_loop().call_later(STALLED, self._look, self._untaken())
+
+    def _untaken(self) -> int:
+        """Bytes that the client has not taken. The system asks for more only when much of what it holds is gone, so
+        that counts too, where it tells how much that is."""
+        held = array.array("i", [0])
+        if sys.platform != "win32":
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, held)
+        return self.transport.get_write_buffer_size() + held[0]
+
+    def _look(self, before: int) -> None:
+        if self._untaken() < before:
+            self._look_again()
+        else:
+            self.transport.abort()
+
+    def _forget(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+
+class _PlainProtocol(_Impatient, H11Protocol):
     """For connections whose client offered an upgrade, or speaks HTTP/1.0, which knows no chunks."""
 
     def send_400_response(self, msg: str) -> None:
         _refuse(self.transport, invalid(msg), "Bad Request")
 
 
-class Protocol(HttpToolsProtocol):
+class Protocol(_Impatient, HttpToolsProtocol):
     """uvicorn's faster implementation.
 
     Its parser takes what follows an offer to upgrade for another protocol, and a body with it. Nothing is upgraded

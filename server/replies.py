@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from engine.types import FinishReason, RoundTrace, SpeculationStats, TokenEvent, TokenLogprobs
-from server.logprobs import TokenNames, chat_logprobs, completion_logprobs, prompt_logprobs
+from server.logprobs import Offsets, TokenNames, chat_logprobs, completion_logprobs, prompt_logprobs
 from server.parsers import Delta, Parser, ReasoningParser
 
 
@@ -37,7 +37,7 @@ class Dialect(Protocol):
 
     def piece(self, index: int, delta: Delta) -> dict[str, Any]: ...
 
-    def logprobs(self, found: Sequence[TokenLogprobs], names: TokenNames, offset: int) -> dict[str, Any]: ...
+    def logprobs(self, found: Sequence[TokenLogprobs], names: TokenNames, offsets: Offsets) -> dict[str, Any]: ...
 
     def finish(self, index: int, reason: str) -> dict[str, Any]: ...
 
@@ -70,7 +70,7 @@ class _Chat:
             call["function"] = {"arguments": delta.arguments}
         return _chat_chunk(index, {"tool_calls": [call]})
 
-    def logprobs(self, found: Sequence[TokenLogprobs], names: TokenNames, offset: int) -> dict[str, Any]:
+    def logprobs(self, found: Sequence[TokenLogprobs], names: TokenNames, offsets: Offsets) -> dict[str, Any]:
         return chat_logprobs(found, names)
 
     def finish(self, index: int, reason: str) -> dict[str, Any]:
@@ -126,8 +126,8 @@ class _Completion:
     def piece(self, index: int, delta: Delta) -> dict[str, Any]:
         return _text_choice(index, delta.content)
 
-    def logprobs(self, found: Sequence[TokenLogprobs], names: TokenNames, offset: int) -> dict[str, Any]:
-        return completion_logprobs(found, names, offset)
+    def logprobs(self, found: Sequence[TokenLogprobs], names: TokenNames, offsets: Offsets) -> dict[str, Any]:
+        return completion_logprobs(found, names, offsets)
 
     def finish(self, index: int, reason: str) -> dict[str, Any]:
         return _text_choice(index, "", reason)
@@ -198,7 +198,7 @@ class _Choice:
         self.form, self.index = form, index
         self.echo = form.echoes[index // form.n] if form.echoes else ""
         self.parser = form.parser()
-        self.offset = len(self.echo)  # in characters, of the next token
+        self.offsets = Offsets(len(self.echo))
         self.calls = 0
         self.reasoning_tokens = 0
         self.last: TokenEvent | None = None
@@ -210,8 +210,7 @@ class _Choice:
         if form.names is not None and event.logprobs and not form.mute:
             if not pieces:
                 pieces.append(dialect.piece(index, Delta()))
-            pieces[0]["logprobs"] = dialect.logprobs(event.logprobs, form.names, self.offset)
-            self.offset += sum(len(form.names.text(found.token_id)) for found in event.logprobs)
+            pieces[0]["logprobs"] = dialect.logprobs(event.logprobs, form.names, self.offsets)
         if event.trace is not None:
             if not pieces:
                 pieces.append(dialect.piece(index, Delta()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -140,8 +140,15 @@ async def _from_body(request: Request, make: Callable[[bytes], Made]) -> Made:
         raise invalid("The Content-Type must be application/json.")
     if len(raw) <= INLINE_BYTES and not any(name in raw for name in _SLOW):
         return make(raw)
-    async with _services(request).large_bodies if len(raw) > _LARGE_BYTES else nullcontext():
+    if len(raw) <= _LARGE_BYTES:
         return await asyncio.to_thread(make, raw)
+    turns = _services(request).large_bodies
+    async with cancelled_on_disconnect(request.receive):  # nobody waits for what nobody reads
+        await turns.acquire()
+    try:
+        return await asyncio.to_thread(make, raw)
+    finally:
+        turns.release()
 
 
 async def _generate(request: Request, translator: Translator[Any]) -> Response:

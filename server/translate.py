@@ -282,6 +282,8 @@ class CompletionTranslator(Translator[CompletionRequest]):
         else:
             values, names = [value], ["prompt"]
         prompts = tuple(self._prompt(item, name) for item, name in zip(values, names, strict=True))
+        for prompt in prompts:
+            self._check_length(len(prompt), self._max_tokens(request))  # before ids become text
         echoes = [
             item if isinstance(item, str) else self._tokenizer.decode(item) for item in (values if request.echo else ())
         ]

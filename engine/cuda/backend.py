@@ -15,6 +15,8 @@ from engine.model.spec import ModelSpec
 
 def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
     """Pages, graphs and, where there is a Triton, its kernels. `device` is a CPU in tests."""
+    if device.type == "cuda":
+        _settle()
     kernels = _kernels(device, dtype)
     name = "paged-triton" if not isinstance(kernels, TorchKernels) else "paged"
 
@@ -22,6 +24,14 @@ def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
         return PagedAttention(spec, PagedCache(spec, size, dtype, device), kernels)
 
     return Backend(name, PlainLinear, GraphedDecoder, dtype, attention, paged=True)
+
+
+def _settle() -> None:
+    """Process-wide choices of torch's. cuDNN's attention plans anew for every length, which takes longer than any
+    pass; products that add parts in half precision depend on how many rows there are more than they have to."""
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
 
 def _kernels(device: torch.device, dtype: torch.dtype) -> Kernels:

@@ -108,8 +108,8 @@ class GraphedDecoder(Decoder):
         if len(self._asked) > _COUNTED:
             self._asked.clear()
         self._asked[key] += 1
-        if self._asked[key] <= _EAGER:
-            made.launch = once
+        if self._asked[key] <= _EAGER or not any(key.variants):  # an empty graph is a warning
+            once()  # here, so that what it made goes with it: `made` does not refer to itself
             return made
         del self._asked[key]
         made.launch = self._record(once)

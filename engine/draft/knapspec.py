@@ -340,10 +340,17 @@ class KnapSpec:
             regime.trial_every = TRIAL_EVERY[0]  # it has paid for longer than a trial, of which a few rounds are luck
         patience = 1 if choice.plan.gamma else _PLAIN_PATIENCE
         rounds = patience * (_FRESH_ROUNDS if own is None else self._config.knapspec_redecide)
+        if own is not None and before is not None and self._kept(before, choice, regime):
+            rounds = max(rounds, min(2 * before.rounds, _MOST_ROUNDS))
         least = patience * self._decision_seconds / _DECISION_SHARE  # seconds until the next
         seconds = self._costs.verify_pass(company.size, company.contexts)
         until = self._round + max(rounds, min(int(least / seconds), patience * _MOST_ROUNDS))
-        return Decision(choice, until, self._era + regime.era, regime.trial_end is not None)
+        return Decision(choice, until, self._era + regime.era, regime.trial_end is not None, rounds)
+
+    def _kept(self, before: Decision, choice: Choice, regime: Regime) -> bool:
+        """Whether a decision to draft is made again, unasked: the next may then come later."""
+        same = choice.plan.gamma > 0 and before.choice.plan.variants == choice.plan.variants
+        return same and not before.trial and before.era == self._era + regime.era
 
     def _best(self, company: _Company, own: Mapping[Variants, AcceptanceCounts] | None = None) -> Choice:
         """The best plan by what all and (with `own`) one request have seen."""

@@ -22,6 +22,7 @@ class Decision:
     until: int  # round of the next decision
     era: int
     trial: bool = False  # whether it was made while drafting was tried out
+    rounds: int = 0  # for which it was to stand
 
 
 class Regime:

@@ -15,7 +15,7 @@ from engine.embedded.corpus.mixture import training_examples
 from engine.seeds import mix64
 
 POOL = 4096  # examples sorted by length together
-LENGTH_STEP = 4  # lengths are padded to a multiple of this
+LENGTH_STEPS = ((512, 16), (2048, 64), (1 << 30, 256))  # lengths up to the first are padded to multiples of the second
 PROMPT_WEIGHT = 0.1  # the most a token of the prompt counts in the loss, beside 1 for one of the assistant's
 PROMPT_SHARE = 0.5  # the most a whole prompt counts beside its answers
 
@@ -30,8 +30,15 @@ class Batch:
     tokens: int
 
 
+def padded_length(tokens: int) -> int:
+    """The length that rows of up to so many tokens are padded to. Few lengths: what multiplies matrices makes itself
+    ready for each shape once, which takes ten times as long as to multiply."""
+    step = next(step for most, step in LENGTH_STEPS if tokens <= most)
+    return -(-tokens // step) * step
+
+
 def collate(rows: list[Tokens]) -> Batch:
-    length = -(-(max(len(r.ids) for r in rows) - 1) // LENGTH_STEP) * LENGTH_STEP
+    length = padded_length(max(len(r.ids) for r in rows) - 1)
     inputs = torch.zeros(len(rows), length, dtype=torch.long)
     targets = torch.zeros(len(rows), length, dtype=torch.long)
     weights = torch.zeros(len(rows), length)
@@ -46,12 +53,13 @@ def collate(rows: list[Tokens]) -> Batch:
 
 
 def grouped(rows: list[Tokens], batch_tokens: int) -> list[list[Tokens]]:
-    """Rows sorted by length and cut where a batch, padded to its longest row, would exceed `batch_tokens`."""
-    groups: list[list[Tokens]] = [[]]
-    for row in sorted(rows, key=lambda r: len(r.ids)):
-        if groups[-1] and (len(groups[-1]) + 1) * len(row.ids) > batch_tokens:
-            groups.append([])
-        groups[-1].append(row)
+    """Rows sorted by length, from the longest, each group as many as fit `batch_tokens` when padded to its longest."""
+    left = sorted(rows, key=lambda r: -len(r.ids))
+    groups = []
+    while left:
+        count = max(1, batch_tokens // padded_length(len(left[0].ids) - 1))
+        groups.append(left[:count])
+        left = left[count:]
     return groups
 
 

@@ -64,7 +64,7 @@ class Shape:
 
 
 class Attention(nn.Module):
-    """Causal attention with rotary positions over grouped keys and values, its norm included, without the residual."""
+    """Causal attention with rotary positions over grouped keys and values, with its norm and residual."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -80,16 +80,17 @@ class Attention(nn.Module):
         s = self.shape
         rows, length, _ = x.shape
         y = rms_norm(x, self.norm, s.epsilon)
-        q = rotate(self.q_proj(y).view(rows, length, s.heads, s.head_dim), cos, sin)
-        k = rotate(self.k_proj(y).view(rows, length, s.kv_heads, s.head_dim), cos, sin)
-        v = self.v_proj(y).view(rows, length, s.kv_heads, s.head_dim)
+        made = F.linear(y, torch.cat((self.q_proj.weight, self.k_proj.weight, self.v_proj.weight)))
+        made = made.view(rows, length, s.heads + 2 * s.kv_heads, s.head_dim)
+        turned, v = rotate(made[:, :, : -s.kv_heads], cos, sin), made[:, :, -s.kv_heads :]
+        q, k = turned[:, :, : s.heads], turned[:, :, s.heads :]
         attend = short_attention if x.device.type == "cpu" and length <= _SHORT else long_attention
         out: Tensor = self.o_proj(attend(q, k, v).reshape(rows, length, s.heads * s.head_dim))
-        return out
+        return x + out
 
 
 class MLP(nn.Module):
-    """Gated MLP, its norm included, without the residual."""
+    """Gated MLP, with its norm and residual."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -101,8 +102,9 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = rms_norm(x, self.norm, self.epsilon)
-        out: Tensor = self.down_proj(F.silu(self.gate_proj(y)) * self.up_proj(y))
-        return out
+        gate, up = F.linear(y, torch.cat((self.gate_proj.weight, self.up_proj.weight))).chunk(2, dim=-1)
+        out: Tensor = self.down_proj(F.silu(gate) * up)
+        return x + out
 
 
 class Network(nn.Module):
@@ -174,10 +176,10 @@ class Network(nn.Module):
             if into is not None and i % 2 == 0 and i // 2 in into:
                 into[i // 2] = x
             if drop is None or not bool(drop[i].any()):
-                x = x + run(sublayer, x, *extra)
+                x = run(sublayer, x, *extra)
             elif not bool(drop[i].all()):
                 kept = (~drop[i]).nonzero().squeeze(1)
-                x = x.index_add(0, kept, run(sublayer, x[kept], *extra).to(x.dtype))
+                x = x.index_copy(0, kept, run(sublayer, x.index_select(0, kept), *extra))
             if exit_after is not None and i == 2 * exit_after - 1:
                 early.append(x)
         return (x, *early)
@@ -228,7 +230,7 @@ def short_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """
     rows, length, heads, width = q.shape
     kv_heads, group = k.shape[2], heads // k.shape[2]
-    folded = q.view(rows, length, kv_heads, group, width).permute(0, 2, 3, 1, 4).reshape(-1, group * length, width)
+    folded = q.reshape(rows, length, kv_heads, group, width).permute(0, 2, 3, 1, 4).reshape(-1, group * length, width)
     keys = k.permute(0, 2, 3, 1).reshape(-1, width, length)
     values = v.transpose(1, 2).reshape(-1, length, width)
     hidden = torch.full((length, length), float("-inf"), dtype=q.dtype, device=q.device).triu_(1)

@@ -14,8 +14,10 @@ import argparse
 import contextlib
 import ctypes
 import json
+import os
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -49,6 +51,8 @@ DROP_AT_LAST = 0.5  # rate at the last sublayer of such a batch; 0 at the first
 EXIT_SHARE = 0.25  # of the batches add an exit's loss
 EXIT_WEIGHT = 0.3
 POINTING_WEIGHT = 0.3
+KEPT_PARTS = 4  # a sublayer left out for some rows is computed for about so many quarters of them
+CHOSEN_STEP = 256  # the number of places where a loss is computed is a multiple of this
 PROMPT_SAMPLE_WEIGHT = 0.5  # of a prompt's token in the loss, where it is drawn to be in it at all
 
 
@@ -106,6 +110,7 @@ class Trainer:
         return Tokenizer.from_file(str(path))
 
     def compile(self) -> None:
+        torch._dynamo.config.recompile_limit = 64  # lengths that equal another size are compiled apart
         self.network.compile_sublayers()
         self.loss = torch.compile(weighted_loss, dynamic=True)
 
@@ -211,18 +216,16 @@ class Trainer:
         drop = exit_after = None
         if not self.settings.plain:
             if thinned < THINNED_SHARE:
-                rates = torch.linspace(0, DROP_AT_LAST, 2 * layers)[:, None]
-                drop = torch.rand(2 * layers, rows, generator=draw) < rates
-                drop = drop.to(self.device)
+                drop = left_out(torch.linspace(0, DROP_AT_LAST, 2 * layers), rows, draw).to(self.device)
             if exits < EXIT_SHARE:
                 exit_after = layers // 4 + int(layer * (layers - layers // 4))
         inputs, targets, weights = (t.to(self.device) for t in (batch.inputs, batch.targets, batch.weights))
-        chosen = sampled(weights, draw)
-        targets, weights = targets[chosen], weights[chosen].clamp(min=PROMPT_SAMPLE_WEIGHT)
+        chosen, weights = sampled(weights, draw)
+        targets = targets.flatten()[chosen]
         into = self.pointing.wanted(self.network, inputs) if drop is None else {}
         with self.autocast():
             states = self.network.states(inputs, drop, exit_after, into)
-            losses = [self.loss(self.network.logits(x[chosen]), targets, weights) for x in states]
+            losses = [self.loss(self.network.logits(x.flatten(0, 1)[chosen]), targets, weights) for x in states]
             total = losses[0] if len(losses) == 1 else losses[0] + EXIT_WEIGHT * losses[1]
             if into:
                 total = total + POINTING_WEIGHT * self.pointing.loss(self.network, batch, into)
@@ -259,12 +262,31 @@ def last_answer(row: Tokens) -> int:
     return i
 
 
-def sampled(weights: Tensor, draw: torch.Generator) -> Tensor:
-    """Which positions [rows, length] to compute the loss at: all that are learned, and of the prompts' that many that
-    each may weigh PROMPT_SAMPLE_WEIGHT: the same loss on average, with a fraction of the logits.
+def left_out(rates: Tensor, rows: int, draw: torch.Generator) -> Tensor:
+    """[sublayers, rows] of bool: which rows leave out which sublayer, by the sublayers' rates.
+
+    How many a sublayer is left with is one of few numbers, so that shapes of products recur; on average it is what its
+    rate says.
     """
+    step = -(-rows // KEPT_PARTS)
+    wanted = (1 - rates) * rows
+    fewer = (wanted / step).floor() * step
+    more = (fewer + step).clamp(max=rows)
+    kept = torch.where(torch.rand(len(rates), generator=draw) * (more - fewer) < wanted - fewer, more, fewer)
+    order = torch.rand(len(rates), rows, generator=draw).argsort(1)
+    return order >= kept[:, None]
+
+
+def sampled(weights: Tensor, draw: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Where of [rows × length] to compute the loss, and how much each place weighs there: all places that are learned,
+    and of the prompts' so many that each may weigh PROMPT_SAMPLE_WEIGHT: the same loss on average, with a fraction of
+    the logits. Their number is filled up to a multiple of CHOSEN_STEP with places of no weight.
+    """
+    weights = weights.flatten()
     chance = (weights / PROMPT_SAMPLE_WEIGHT).cpu()
-    return (torch.rand(chance.shape, generator=draw) < chance).to(weights.device)
+    chosen = (torch.rand(chance.shape, generator=draw) < chance).nonzero().squeeze(1).to(weights.device)
+    filling = (0, -len(chosen) % CHOSEN_STEP)
+    return F.pad(chosen, filling), F.pad(weights[chosen].clamp(min=PROMPT_SAMPLE_WEIGHT), filling)
 
 
 def weighted_loss(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
@@ -388,5 +410,14 @@ def train(trainer: Trainer, minutes: float, evaluate_every: int, save_every: flo
                 saved = time.monotonic()
 
 
+def begin_anew() -> None:
+    """Start this process again with what only its beginning can set, unless that is set: malloc in huge pages (a step
+    takes a tenth less), and room for more ready products of oneDNN than the 1,024 that a run's shapes exceed."""
+    wanted = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "8192"}
+    if wanted.keys() - os.environ.keys():
+        os.execve(sys.executable, sys.orig_argv, {**wanted, **os.environ})
+
+
 if __name__ == "__main__":
+    begin_anew()
     main()

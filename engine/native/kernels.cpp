@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -235,7 +236,7 @@ inline void tiles(int rows, bool attending = false) {
         shape.rows[5] = uint8_t(rows); shape.bytes[5] = 2 * BLOCK;
         shape.rows[6] = shape.rows[7] = BLOCK / 2;
     }
-    _tile_loadconfig(&shape);
+    asm volatile("ldtilecfg %0" ::"m"(shape));  // the header's function names eight bytes of it as read, GCC 12's does
     tiles_for = wanted;
 }
 // Before others use this thread, who may have plans of their own with them.
@@ -262,7 +263,10 @@ struct Share { int first, last, after; bool back; };
 class Team {
 public:
     explicit Team(int size) : size(size) {
-        for (int i = 1; i < size; i++) threads.emplace_back([this] { help(); });
+        try {
+            for (int i = 1; i < size; i++) threads.emplace_back([this] { help(); });
+        } catch (const std::system_error &) {
+        }  // no more are to be had: nobody waits for them
     }
     ~Team() {
         { std::lock_guard<std::mutex> hold(lock); leaving = true; }
@@ -443,7 +447,7 @@ int64_t top(const float *row, int64_t n, float *probability) {
         for (i = 0; i + LANES <= n; i += LANES) sum += exponential(load<vf>(row + i) - high);
         float rest = total(sum);
         for (; i < n; i++) rest += exponential(row[i] - high);
-        *probability = 1.f / rest;
+        *probability = high == NEVER ? 0.f : 1.f / rest;
     }
     return first < n ? first : 0;
 }
@@ -551,7 +555,7 @@ int64_t draw(float *row, int32_t n, const Sampling &s, int64_t position, float *
             if (score > best || (score == best && tokens[j] < token)) { best = score; token = tokens[j]; }
         }
     }
-    if (share) *share = 1 / sum;
+    if (share) *share = sum > 0 ? 1 / sum : 0;
     return token;
 }
 
@@ -708,6 +712,7 @@ struct Tiling {
 // `write(row, column, sums, columns)` gets the products of x [rows][in] with each panel, or two of them. `later` is
 // multiplied with next, as far as is known.
 template <class Write> void products(Team &team, const Linear &l, const bf16 *x, int rows, const Linear *later, Write write) {
+    if (!rows) return;
     const Tiling t(l, rows, team.size), then(later ? *later : l, rows, team.size);
     const bool in_tiles = tiled(l);
     const int most = in_tiles ? TILE_ROWS : MOST, blocks = (rows + most - 1) / most;
@@ -1129,7 +1134,7 @@ private:
 
     // RoPE (and the heads' norms) of row i of the active ones, for one kv head and those that attend to it; q to bf16, k
     // and v to the cache.
-    void turn_and_keep(int index, const Layer &layer, int i, int kv) {
+    ONE_COPY void turn_and_keep(int index, const Layer &layer, int i, int kv) {
         const int width = m->head_dim, row = active[i], position = p->positions[row], group = m->heads / m->kv_heads;
         float *from = qkv + int64_t(i) * (m->heads + 2 * m->kv_heads) * width;
         const float *rope = p->rope + int64_t(position) * width;

@@ -243,7 +243,8 @@ def library() -> Library | None:
         if path.exists():
             with contextlib.suppress(OSError, AttributeError):
                 return Library(path)
-            path.unlink()  # damaged
+            if not os.access(path.parent, os.W_OK):  # damaged, or another machine's
+                path = private() / name
         log.info("compiling the native kernels, once")
         build(command, path)
         return Library(path)
@@ -277,9 +278,14 @@ def directory(name: str = "") -> Path:
         log.warning("%s %s: the native kernels are compiled anew at every start", path, reason)
     except (OSError, RuntimeError) as error:  # no home, or not to be written to
         log.info("no cache for the native kernels (%s): they are compiled at every start", error)
-    private = tempfile.mkdtemp(prefix="knapserve-")
-    atexit.register(shutil.rmtree, private, ignore_errors=True)
-    return Path(private)
+    return private()
+
+
+def private() -> Path:
+    """A directory for as long as this process lives."""
+    path = tempfile.mkdtemp(prefix="knapserve-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return Path(path)
 
 
 def build(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> None:
@@ -290,6 +296,8 @@ def build(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> No
             line = [*command, *FLAGS, tuning, *options, *map(str, SOURCES), "-o", str(made)]
             result = subprocess.run(line, capture_output=True, text=True, timeout=TIMEOUT, check=False)
             if result.returncode == 0:
+                with made.open("rb+") as file:
+                    os.fsync(file.fileno())  # after a power cut, a name without its contents would be loaded
                 made.replace(path)
                 return
         raise subprocess.CalledProcessError(result.returncode, line, result.stdout, result.stderr)
@@ -300,6 +308,8 @@ def _name(command: Sequence[str]) -> str:
     facts = hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES))
     facts.update(" ".join((*FLAGS, *command)).encode())
     facts.update(subprocess.run([*command, "--version"], capture_output=True, timeout=TIMEOUT, check=True).stdout)
+    targets = [*command, "-march=native", "-dM", "-E", "-x", "c++", os.devnull]  # old kernels do not list all flags
+    facts.update(subprocess.run(targets, capture_output=True, timeout=TIMEOUT, check=False).stdout)
     facts.update(f"{platform.machine()} {platform.processor()}".encode())
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from engine.embedded import train as training
-from engine.embedded.batches import PROMPT_SHARE, PROMPT_WEIGHT, collate, grouped, pool_batches
+from engine.embedded.batches import PROMPT_SHARE, PROMPT_WEIGHT, collate, grouped, padded_length, pool_batches
 from engine.embedded.bpe import train_tokenizer
 from engine.embedded.conversation import SPECIAL_TOKENS, segments, tokenize
 from engine.embedded.corpus.base import Example
@@ -86,7 +86,7 @@ def test_batches_hold_every_token_once(tokenizer: Tokenizer) -> None:
     assert sorted(len(r.ids) for g in groups for r in g) == sorted(len(r.ids) for r in rows)
     for group in groups:
         batch = collate(group)
-        assert len(group) == 1 or batch.inputs.numel() <= 2000 + 16 * len(group)
+        assert len(group) == 1 or batch.inputs.numel() <= 2000
         assert batch.tokens == sum(len(r.ids) - 1 for r in group)
         for i, row in enumerate(group):
             n = len(row.ids) - 1
@@ -104,9 +104,26 @@ def test_batches_hold_every_token_once(tokenizer: Tokenizer) -> None:
 
 def test_the_loss_is_sampled_without_bias() -> None:
     batch_weights = torch.tensor([[1.0, 0.1, 0.05, 0.0]]).expand(20000, 4)
-    chosen = training.sampled(batch_weights, torch.Generator().manual_seed(0))
-    weighed = chosen * batch_weights.clamp(min=training.PROMPT_SAMPLE_WEIGHT)
-    torch.testing.assert_close(weighed.mean(0), batch_weights[0], atol=0.01, rtol=0)
+    chosen, weighed = training.sampled(batch_weights, torch.Generator().manual_seed(0))
+    assert len(chosen) % training.CHOSEN_STEP == 0
+    assert weighed[weighed > 0].min() >= training.PROMPT_SAMPLE_WEIGHT
+    total = torch.zeros(80000).index_add(0, chosen, weighed).view(20000, 4)
+    torch.testing.assert_close(total.mean(0), batch_weights[0], atol=0.01, rtol=0)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 10, 64])
+def test_sublayers_are_left_out_at_their_rates_for_few_numbers_of_rows(rows: int) -> None:
+    rates, draw = torch.tensor([0.0, 0.2, 0.5, 1.0]), torch.Generator().manual_seed(0)
+    drawn = torch.stack([training.left_out(rates, rows, draw) for _ in range(4000)])
+    torch.testing.assert_close(drawn.float().mean((0, 2)), rates, atol=0.03, rtol=0)
+    torch.testing.assert_close(drawn.float().mean(0), rates[:, None].expand(-1, rows), atol=0.05, rtol=0)
+    assert len(drawn.sum(-1).unique()) <= training.KEPT_PARTS + 1
+
+
+def test_rows_are_padded_to_few_lengths() -> None:
+    lengths = {padded_length(n) for n in range(1, 8193)}
+    assert all(n <= padded_length(n) <= 1.25 * n for n in range(64, 8193))
+    assert len(lengths) < 90
 
 
 @torch.no_grad()

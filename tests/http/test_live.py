@@ -14,6 +14,8 @@ import pytest
 from fake import FakeEngine
 from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, Live, sse
 
+from server import protocol
+
 Start = Callable[..., Live]
 
 
@@ -46,6 +48,28 @@ def test_a_client_that_leaves_before_the_first_token(live: Start, body: dict[str
     assert engine.left.wait(10)
     assert server.client.get("/live").status_code == 200
     assert sorted(engine.cancelled) == sorted(request.id for request in engine.submitted)
+
+
+@pytest.mark.parametrize("reads", [0, 1 << 16])
+def test_a_client_that_takes_nothing_is_left_and_one_that_is_slow_is_not(
+    live: Start, monkeypatch: pytest.MonkeyPatch, reads: int
+) -> None:
+    monkeypatch.setattr(protocol, "STALLED", 0.3)
+    engine = FakeEngine(("x" * 1_000_000,) * 16)
+    server = live(engine)
+    with closing(socket.socket()) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)
+        connection.connect(("127.0.0.1", server.port))
+        content = httpx.Request("POST", server.url, json=TEXT | {"stream": True}).content
+        head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        connection.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(content) + content)
+        for _ in range(20):
+            if engine.left.wait(0.1):
+                break
+            taken = 0
+            while taken < 8 * reads:
+                taken += len(connection.recv(reads))
+        assert engine.left.is_set() == (reads == 0)
 
 
 def test_a_stream_comes_token_by_token(live: Start) -> None:

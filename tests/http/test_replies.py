@@ -16,7 +16,7 @@ from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 from engine.types import TokenLogprobs
 from server.app import create_app
 from server.config import ServerConfig
-from server.logprobs import TokenNames, prompt_logprobs
+from server.logprobs import Offsets, TokenNames, completion_logprobs, prompt_logprobs
 from server.reply_schemas import ChatCompletion, Completion
 from server.translate import choice_seed
 
@@ -338,6 +338,15 @@ def test_long_bodies_are_answered_alike() -> None:
 
 def test_figures_cover_the_contract() -> None:
     assert set(FIGURES) == set(SPECULATION.__dataclass_fields__)
+
+
+def test_parts_of_a_character_are_told_apart_and_begin_where_it_does() -> None:
+    names = TokenNames(ByteTokenizer())
+    found = [TokenLogprobs(token, -1.0, ((token ^ 1, -0.5), (token, -1.0))) for token in "a\U0001f600b".encode()]
+    shown = completion_logprobs(found, names, Offsets(3))
+    assert shown["text_offset"] == [3, 4, 4, 4, 4, 5]
+    assert shown["tokens"] == ["a", "bytes:\\xf0", "bytes:\\x9f", "bytes:\\x98", "bytes:\\x80", "b"]
+    assert shown["top_logprobs"][1] == {"bytes:\\xf0": -1.0, "bytes:\\xf1": -0.5}
 
 
 def test_offsets_of_an_echo_are_those_of_the_text() -> None:

@@ -108,17 +108,17 @@ def test_an_echo_has_logprobs_too() -> None:
     Completion.model_validate(reply)
     first, second = (choice["logprobs"] for choice in reply["choices"])
     assert first == {
-        "tokens": ["a", "b", "\ufffd", "\ufffd", "x", "y"],
+        "tokens": ["a", "b", "bytes:\\xc3", "bytes:\\xa9", "x", "y"],
         "token_logprobs": [None, -0.75, -0.75, -0.75, -0.25, -0.25],
         "top_logprobs": [
             None,
             {"b": -0.75, "a": -0.5},
-            {"\ufffd": -0.75, "a": -0.5},
-            {"\ufffd": -0.75, "a": -0.5},
+            {"bytes:\\xc3": -0.75, "a": -0.5},
+            {"bytes:\\xa9": -0.75, "a": -0.5},
             {"x": -0.25, "a": -0.5},
             {"y": -0.25, "a": -0.5},
         ],
-        "text_offset": [0, 1, 2, 3, 3, 4],  # the answer begins where the echo's three characters end
+        "text_offset": [0, 1, 2, 2, 3, 4],  # two bytes are one character
     }
     assert second["tokens"] == ["c", "x", "y"]
     assert second["token_logprobs"] == [None, -0.25, -0.25]

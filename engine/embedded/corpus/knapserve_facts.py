@@ -310,7 +310,13 @@ RUNNING = (
             What are the requirements? / What are the requirements of KnapServe? / Which Python version is needed? /
             What does make serve do? / How is KnapServe installed? / How is KnapServe started? /
             Which Python version do I need? / What command starts the server? / Which version of Python does it need? /
-            How is the server started? / Which command starts KnapServe? / What must be installed for KnapServe?"""
+            How is the server started? / Which command starts KnapServe? / What must be installed for KnapServe?""",
+            more="""How do I start the server? / How do I start KnapServe? / how do i start the server /
+            How can I start the server? / How to start the server / How do I get the server running? /
+            Start the server. / Start KnapServe. /
+            What starts the server? / What do I type to start the server? / How do I launch the server? /
+            How do I launch KnapServe? / How do I run the server? / What starts KnapServe? / Launch the server. /
+            How do I bring the server up? / Which command starts the server? / Run the server. / How do I begin?""",
         ),
         terms=items("make serve"),
         deeds=items(
