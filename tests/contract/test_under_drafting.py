@@ -25,7 +25,7 @@ TOOLS: dict[str, Any] = {"tools": [WEATHER, TIME]}
 
 # prompt, parameters; each changes what is said
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "presence": (STORY, {"presence_penalty": 2.0}),
+    "presence": ("Tell me a story.", {"presence_penalty": 2.0}),
     "frequency": (STORY, {"frequency_penalty": 2.0}),
     "repetition": (STORY, {"repetition_penalty": 2.0}),
     "bias": (STORY, {"logit_bias": dict.fromkeys(map(str, ids_of(" a the was to")), -100)}),

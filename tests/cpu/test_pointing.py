@@ -8,6 +8,7 @@ import torch
 from tokenizers import Tokenizer
 
 from engine.build import EMBEDDED
+from engine.embedded import network as network_module
 from engine.embedded.batches import Batch
 from engine.embedded.network import Attention, Network, Shape
 from engine.embedded.pointing import BEGINNING, COPYING, FINDING, Pointing, pointing_loss
@@ -146,23 +147,20 @@ def test_the_loss_is_what_attention_gives() -> None:
 
 
 def weights_of(attention: Attention, x: torch.Tensor, head: int, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Attention's shares of one head, [rows, length, length], found by asking the sublayer with telling values."""
-    s, length = SHAPE, x.shape[1]
-    probe = Attention(s)
-    probe.load_state_dict(attention.state_dict())
-    columns = []
-    for position in range(length):
-        with torch.no_grad():
-            # v of every kv head is 1 at `position` and 0 elsewhere: the output of a head is its share.
-            probe.v_proj = torch.nn.Linear(s.hidden, s.kv_heads * s.head_dim, bias=False)
-            probe.v_proj.forward = (
-                lambda y, at=position: (  # type: ignore[method-assign]
-                    torch.zeros(*y.shape[:2], s.kv_heads * s.head_dim).index_fill(1, torch.tensor([at]), 1.0)
-                )
-            )
-            probe.o_proj = torch.nn.Identity()  # type: ignore[assignment]
-            columns.append(probe(x, cos, sin)[:, :, head * s.head_dim])
-    return torch.stack(columns, dim=2)
+    """Attention's shares of one head, [rows, length, length], found by giving the sublayer telling values."""
+    length = x.shape[1]
+    assert length <= SHAPE.head_dim
+    attend, shares = network_module.short_attention, []
+
+    def tell(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        telling = torch.eye(length, v.shape[-1])[None, :, None].expand_as(v)  # each position's own dimension is 1
+        shares.append(attend(q, k, telling))
+        return shares[0]
+
+    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
+        patch.setattr(network_module, "short_attention", tell)
+        attention(x, cos, sin)
+    return shares[0][:, :, head, :length]
 
 
 def test_a_head_learns_to_point() -> None:
