@@ -112,7 +112,7 @@ class EngineConfig:
     draft_confidence: float = setting(0.7, "policies fixed and layerskip: stop drafting below this top-1 probability")
 
     knapspec_interval: int = setting(64, "policy knapspec: rounds between searches of one request (T)")
-    knapspec_redecide: int = setting(12, "policy knapspec: rounds between cheap re-decisions among known plans")
+    knapspec_redecide: int = setting(12, "policy knapspec: rounds between cheap decisions among known plans, at first")
     knapspec_rows: int = setting(8, "policy knapspec: rows of verified context a search looks at (r)")
     knapspec_gamma: int = setting(10, "policy knapspec: most tokens drafted per round (D)")
     knapspec_stop: str = setting(

@@ -2,7 +2,8 @@
 
 Three clocks run at different speeds:
   - every round, what was drafted and accepted is counted, per request and per plan;
-  - every `redecide` rounds, TPT chooses again among the known plans × thresholds × γ, γ = 0 included (cheap);
+  - every `redecide` rounds, more rarely while nothing changes, TPT chooses again among the known plans × thresholds
+    × γ, γ = 0 included (cheap);
   - every T rounds, if the search budget allows, the knapsack proposes new plans from the request's own references.
 
 Known plans form a small library shared by all requests, so a new request starts from what earlier ones learnt.

@@ -248,6 +248,9 @@ UNSUPPORTED: list[tuple[str, Any]] = [
     ("truncate_prompt_tokens", 5),
     ("bad_words", ["x"]),
     ("guided_json", {}),
+    ("n_predict", 200),
+    ("samplers", ["top_k"]),
+    ("lora", [{"id": 0, "scale": 1.0}]),
 ]
 UNSUPPORTED_CHAT: list[tuple[str, Any]] = [
     ("chat_template", "{{ messages }}"),
