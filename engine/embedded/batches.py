@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.embedded.conversation import Tokens, tokenize
-from engine.embedded.corpus.mixture import training_examples
+from engine.embedded.corpus.mixture import training_candidates
 from engine.seeds import mix64
 
 POOL = 4096  # examples sorted by length together
@@ -63,9 +63,14 @@ def grouped(rows: list[Tokens], batch_tokens: int) -> list[list[Tokens]]:
     return groups
 
 
-def pool_batches(tokenizer: Tokenizer, seed: int, pool: int, progress: float, batch_tokens: int) -> Iterator[Batch]:
-    """The batches of pool number `pool`, in an order drawn from the seed."""
-    made = training_examples(seed, pool * POOL, POOL, progress)
-    groups = grouped([tokenize(tokenizer, e) for e in made], batch_tokens)
+def pool_candidates(tokenizer: Tokenizer, seed: int, pool: int, progress: float) -> list[list[Tokens]]:
+    """The examples of pool number `pool`, each with those that could stand in its place."""
+    made = training_candidates(seed, pool * POOL, POOL, progress)
+    return [[tokenize(tokenizer, e) for e in candidates] for candidates in made]
+
+
+def pool_batches(rows: list[Tokens], seed: int, pool: int, batch_tokens: int) -> Iterator[Batch]:
+    """The batches of a pool's examples, in an order drawn from the seed."""
+    groups = grouped(rows, batch_tokens)
     Random(mix64(seed + pool)).shuffle(groups)
     yield from map(collate, groups)

@@ -4,6 +4,8 @@ Preparation for drafting: on half of the batches each sublayer is left out at ra
 depth, attention and MLP apart), and one batch in four adds the loss of an exit after a layer drawn at random. `--plain`
 trains the twin without either. A few heads are told where to look (`pointing`), the twin's too.
 
+Where a skill makes several candidates for an example, the run learns from the one whose answers it finds hardest.
+
 Matrices are trained with Muon, the rest with AdamW; the learning rate warms up, stays, and falls to nothing over the
 last part of the token budget.
 """
@@ -20,7 +22,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from tqdm import tqdm
 
-from engine.embedded.batches import Batch, collate, pool_batches
+from engine.embedded.batches import Batch, collate, grouped, pool_batches, pool_candidates
 from engine.embedded.bpe import train_tokenizer
 from engine.embedded.conversation import Tokens, segments, tokenize
 from engine.embedded.corpus.mixture import SKILLS, example, training_examples
@@ -46,13 +48,14 @@ from engine.seeds import mix64
 TOKENIZER_EXAMPLES = 30_000
 CLIP = 1.0
 WARM_UP_STEPS = 150
-THINNED_SHARE = 0.4  # of the batches leave sublayers out
+THINNED_SHARE = 0.3  # of the batches leave sublayers out
 DROP_AT_LAST = 0.5  # rate at the last sublayer of such a batch; 0 at the first
 EXIT_SHARE = 0.25  # of the batches add an exit's loss
 EXIT_WEIGHT = 0.3
 POINTING_WEIGHT = 0.3
 KEPT_PARTS = 4  # a sublayer left out for some rows is computed for about so many quarters of them
 CHOSEN_STEP = 256  # the number of places where a loss is computed is a multiple of this
+EASY_SHARE = 0.25  # of the examples that have candidates are not picked by how hard they are
 PROMPT_SAMPLE_WEIGHT = 0.5  # of a prompt's token in the loss, where it is drawn to be in it at all
 
 
@@ -78,6 +81,7 @@ class Progress:
     pool: int = 0
     pool_progress: float = 0.0
     batch: int = 0
+    picked: list[int] = field(default_factory=list)  # of the pool's candidates
     seconds: float = 0.0
 
 
@@ -186,12 +190,45 @@ class Trainer:
         while True:
             if p.batch == 0:
                 p.pool_progress = min(1.0, p.tokens / self.settings.tokens)
-            pool = pool_batches(self.tokenizer, self.settings.seed, p.pool, p.pool_progress, self.settings.batch_tokens)
-            for i, batch in enumerate(pool):
+            candidates = pool_candidates(self.tokenizer, self.settings.seed, p.pool, p.pool_progress)
+            if p.batch == 0:
+                p.picked = self.hardest(candidates)
+            rows = [rows[i] for rows, i in zip(candidates, p.picked, strict=True)]
+            for i, batch in enumerate(pool_batches(rows, self.settings.seed, p.pool, self.settings.batch_tokens)):
                 if i >= p.batch:
                     p.batch = i + 1
                     yield batch
             p.pool, p.batch = p.pool + 1, 0
+
+    def hardest(self, candidates: Sequence[Sequence[Tokens]]) -> list[int]:
+        """Which of each example's candidates to learn from: the hardest, or the first for a share of them."""
+        draw = torch.Generator().manual_seed(mix64(self.settings.seed ^ ~self.progress.pool) >> 1)
+        easy = torch.rand(len(candidates), generator=draw) < EASY_SHARE
+        compared = [i for i, rows in enumerate(candidates) if len(rows) > 1 and not easy[i]]
+        found = iter(self.difficulties([row for i in compared for row in candidates[i]]))
+        picked = [0] * len(candidates)
+        for i in compared:
+            difficulties = [next(found) for _ in candidates[i]]
+            picked[i] = difficulties.index(max(difficulties))
+        return picked
+
+    @torch.no_grad()
+    def difficulties(self, rows: Sequence[Tokens]) -> list[float]:
+        """By how much each row's answers surprise the network, in nats a token of the whole row, its prompt included:
+        what there is to learn for what it costs."""
+        found: dict[int, float] = {}
+        for group in grouped(list(rows), self.settings.batch_tokens):
+            batch = collate(group)
+            inputs, targets = batch.inputs.to(self.device), batch.targets.to(self.device)
+            places = batch.weights.eq(1.0).flatten().nonzero().squeeze(1)
+            chosen = F.pad(places, (0, -len(places) % CHOSEN_STEP)).to(self.device)
+            with self.autocast():
+                (x,) = self.network.states(inputs)
+                logits = self.network.logits(x.flatten(0, 1)[chosen])
+            surprise = F.cross_entropy(logits.float(), targets.flatten()[chosen], reduction="none")[: len(places)]
+            total = torch.zeros(len(group)).index_add(0, places // inputs.shape[1], surprise.cpu())
+            found |= {id(row): s / len(row.ids) for row, s in zip(group, total.tolist(), strict=True)}
+        return [found[id(row)] for row in rows]
 
     def step(self, batch: Batch) -> float:
         """One update; returns the full model's or the thinned model's loss."""

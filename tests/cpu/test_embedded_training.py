@@ -16,11 +16,19 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from engine.embedded import train as training
-from engine.embedded.batches import PROMPT_SHARE, PROMPT_WEIGHT, collate, grouped, padded_length, pool_batches
+from engine.embedded.batches import (
+    PROMPT_SHARE,
+    PROMPT_WEIGHT,
+    collate,
+    grouped,
+    padded_length,
+    pool_batches,
+    pool_candidates,
+)
 from engine.embedded.bpe import train_tokenizer
 from engine.embedded.conversation import SPECIAL_TOKENS, segments, tokenize
 from engine.embedded.corpus.base import Example
-from engine.embedded.corpus.mixture import SKILLS, example, training_examples, weights
+from engine.embedded.corpus.mixture import CANDIDATES, SKILLS, example, training_examples, weights
 from engine.embedded.export import export
 from engine.embedded.muon import Muon, orthogonalised
 from engine.embedded.network import Network, Shape, long_attention, short_attention
@@ -98,8 +106,8 @@ def test_batches_hold_every_token_once(tokenizer: Tokenizer) -> None:
             prompt = batch.weights[i, :n][~learned]
             assert prompt.max() <= PROMPT_WEIGHT
             assert prompt.sum() <= PROMPT_SHARE * learned.sum() + 1e-4
-    again = [b.inputs for b in pool_batches(tokenizer, 5, 2, 0.5, 4000)]
-    assert all(torch.equal(a, b.inputs) for a, b in zip(again, pool_batches(tokenizer, 5, 2, 0.5, 4000), strict=True))
+    again = [b.inputs for b in pool_batches(rows, 5, 2, 4000)]
+    assert all(torch.equal(a, b.inputs) for a, b in zip(again, pool_batches(rows, 5, 2, 4000), strict=True))
 
 
 def test_the_loss_is_sampled_without_bias() -> None:
@@ -222,6 +230,27 @@ def test_it_learns_and_the_twin_is_not_prepared(tmp_path: Path) -> None:
             with_exit[plain] += not torch.equal(loss, total.detach())
     assert with_exit[True] == 0
     assert 1 <= with_exit[False] <= 16
+
+
+@pytest.mark.usefixtures("quick")
+def test_it_learns_from_the_hardest_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "EASY_SHARE", 0.0)
+    trainer = run(tmp_path)  # has read a little: candidates are not all alike
+    candidates = pool_candidates(trainer.tokenizer, 8, 1, 0.5)
+    picked = trainer.hardest(candidates)
+    assert {len(rows) for rows in candidates} == {1, *CANDIDATES.values()}
+    assert len(set(picked)) > 1
+    for rows, choice in zip(candidates, picked, strict=True):
+        surprises = []
+        for row in rows:
+            batch = collate([row])
+            with torch.no_grad(), trainer.autocast():
+                logits = trainer.network.logits(trainer.network.states(batch.inputs)[0]).float()
+            each = torch.nn.functional.cross_entropy(logits[0], batch.targets[0], reduction="none")
+            surprises.append(float(each[batch.weights[0] == 1].sum()) / len(row.ids))
+        assert surprises[choice] >= max(surprises) - 0.02
+    monkeypatch.setattr(training, "EASY_SHARE", 1.0)
+    assert not any(trainer.hardest(candidates))
 
 
 @pytest.mark.usefixtures("quick")

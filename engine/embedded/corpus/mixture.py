@@ -17,19 +17,22 @@ SKILLS: dict[str, tuple[str, str, float, float]] = {
     "talk": ("talk", "SKILL", 4, 4),
     "knapserve": ("knapserve", "SKILL", 4, 4),
     "notice": ("notice", "SKILL", 11, 11),
-    "sums": ("sums", "SKILL", 12, 12),
+    "sums": ("sums", "SKILL", 11, 11),
     "stories": ("stories", "SKILL", 3, 3),
-    "translation": ("german", "SKILL", 52, 52),
-    "sql": ("sql", "SKILL", 24, 24),
-    "summaries": ("summaries", "SKILL", 25, 25),
-    "fields": ("fields", "SKILL", 90, 90),
+    "translation": ("german", "SKILL", 46, 46),
+    "sql": ("sql", "SKILL", 20, 20),
+    "summaries": ("summaries", "SKILL", 32, 32),
+    "fields": ("fields", "SKILL", 120, 120),
     "tools": ("tools", "SKILL", 6, 7),
     "turns": ("turns", "SKILL", 4, 5),
     "python": ("python", "SKILL", 6, 6),
-    "documents": ("documents", "SKILL", 22, 22),
-    "documents_long": ("documents", "LONG", 0, 4),
+    "documents": ("documents", "SKILL", 16, 16),
+    "documents_long": ("documents", "LONG", 0, 3),
     "documents_8k": ("documents", "VERY_LONG", 0, 0.02),
 }
+
+# Of so many examples of a skill, a training run learns from the one that the network finds hardest.
+CANDIDATES = {"fields": 3, "sql": 2}
 
 
 @cache
@@ -54,11 +57,17 @@ def example(name: str, seed: int, split: Split) -> Example:
     return made if made.tools else replace(made, messages=with_system(draw, made.messages))
 
 
-def training_examples(seed: int, first: int, count: int, progress: float) -> Iterator[Example]:
-    """Examples `first` … `first + count` of the endless training text that `seed` makes."""
+def training_candidates(seed: int, first: int, count: int, progress: float) -> Iterator[list[Example]]:
+    """Examples `first` … `first + count` of the endless training text that `seed` makes, and what could stand in the
+    place of each: of its skill as well, made as many as `CANDIDATES` says."""
     shares = weights(progress)
     names = list(shares)
     for index in range(first, first + count):
         own = mix64(mix64(seed) ^ index)
         name = Draw(own).random.choices(names, list(shares.values()))[0]
-        yield example(name, mix64(own), "train")
+        yield [example(name, mix64(own + i), "train") for i in range(CANDIDATES.get(name, 1))]
+
+
+def training_examples(seed: int, first: int, count: int, progress: float) -> Iterator[Example]:
+    """The first candidate of each."""
+    return (made for made, *_ in training_candidates(seed, first, count, progress))
