@@ -113,7 +113,7 @@ class EngineConfig:
 
     knapspec_interval: int = setting(64, "policy knapspec: rounds between searches of one request (T)")
     knapspec_redecide: int = setting(12, "policy knapspec: rounds between cheap decisions among known plans, at first")
-    knapspec_rows: int = setting(8, "policy knapspec: rows of verified context a search looks at (r)")
+    knapspec_rows: int = setting(4, "policy knapspec: rows of verified context a search looks at (r)")
     knapspec_gamma: int = setting(10, "policy knapspec: most tokens drafted per round (D)")
     knapspec_stop: str = setting(
         "threshold",
@@ -127,9 +127,9 @@ class EngineConfig:
         0.0, "policy knapspec: least of the time that plans skip, and drafting is never given up (for comparisons)"
     )
     knapspec_resolution: int = setting(8, "policy knapspec: ticks that the cheaper kind of sublayer weighs")
-    knapspec_beam: int = setting(8, "policy knapspec: most states kept per sublayer; 0: all")
+    knapspec_beam: int = setting(6, "policy knapspec: most states kept per sublayer; 0: all")
     knapspec_protect: tuple[int, ...] = setting((), "policy knapspec: layers never skipped, e.g. 0,-1", parse=_int_list)
-    knapspec_budget: float = setting(0.02, "policy knapspec: most of the time spent searching and deciding")
+    knapspec_budget: float = setting(0.02, "policy knapspec: most of the time spent searching")
     knapspec_batch: str = setting(
         "joint",
         "policy knapspec: requests in flight together draft with one plan, chosen for what their common passes cost "

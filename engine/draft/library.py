@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
 from engine.draft.alike import Alike, Kin, Memory, Variants
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
-from engine.draft.objective import Chosen, Prices, Question, choose, objective, smoothed
+from engine.draft.objective import Chosen, Prices, Question, choose, promises
 from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
 from engine.draft.trust import Drift, Trust
 from engine.native.choice import NativeChooser, NativeMemory
@@ -53,12 +51,14 @@ class Library:
         self._marginal = marginal
         self._whole = (1,) * (2 * layers)
         self._plans: dict[Variants, Known] = {}
+        self._variants: tuple[Variants, ...] = ()  # of the plans
         self._drift = Drift()
         # What is accepted of what is thought to be: tokens of a draft agree or not together, chosen plans were lucky.
         self._credit: dict[int, Trust] = defaultdict(Trust)  # by `size` of the company
         native = loaded()
         self._memory = NativeMemory(native) if native else Memory()
-        self._choose = NativeChooser(native) if native else choose
+        chooser = NativeChooser(native) if native else None
+        self._choose, self._promises = (chooser, chooser.promises) if chooser else (choose, promises)
 
     def __len__(self) -> int:
         return len(self._plans)
@@ -79,16 +79,19 @@ class Library:
         """A plan that may be new."""
         if variants not in self._plans:
             self._plans[variants] = Known(AcceptanceCounts())
-            self._memory.keep(self._plans)
+            self._changed()
         self._plans[variants].counts.merge(counts)
 
     def shrink(self, context: int) -> None:
         """The plans that promise most, by what is known of them, stay."""
         if len(self._plans) > MOST_PLANS:
-            known = {variants: known.counts.counts for variants, known in self._plans.items()}
-            for variants in self.rank(known, context)[MOST_PLANS:]:
+            for variants in self.rank(self.counts(), context)[MOST_PLANS:]:
                 del self._plans[variants]
-            self._memory.keep(self._plans)
+            self._changed()
+
+    def _changed(self) -> None:
+        self._variants = tuple(self._plans)
+        self._memory.keep(self._plans)
 
     def begin(self, prompt: Sequence[int], sampling: SamplingParams) -> Kin:
         """A request whose drafts are to be remembered."""
@@ -159,8 +162,8 @@ class Library:
         plain = self.plain(contexts)
         if not self._plans or self._gamma == 0:
             return plain
-        plans = list(self._plans)
-        unions = [union([variants, *running]) for variants in plans] if running else plans
+        plans = self._variants
+        unions: Sequence[Variants] = [union([variants, *running]) for variants in plans] if running else plans
         asked = Question(
             known=[known.counts.cells for known in self._plans.values()],
             own=[own[variants].cells if own and variants in own else None for variants in plans],
@@ -184,7 +187,7 @@ class Library:
         return Prices(
             requests,
             self._gamma,
-            [costs.draft_pass(variants, contexts) for variants in drafting],
+            costs.draft_passes(drafting, contexts),
             rows,
             verify,
             costs.overhead(requests, 0) + costs.draft_setup(requests),
@@ -211,17 +214,17 @@ class Library:
             worth = _PASS_WORTH * requests * chosen.tpt * seconds
         undrafted = plain.plan.predicted_tpt
         assert undrafted is not None
-        variants, expected = list(self._plans)[chosen.plan], min(chosen.accepted / chosen.drafted, 1.0)
+        variants, expected = self._variants[chosen.plan], min(chosen.accepted / chosen.drafted, 1.0)
         acceptance = min(credit * expected, 1.0)
         credit = acceptance / expected if expected else 1.0
         plan = Plan(variants, gamma, confidence, worth, chosen.tpt, acceptance, undrafted)
         return Choice(plan, chosen.tpt / undrafted, asked.trust[chosen.plan], credit)
 
-    def rank(self, known: Mapping[Variants, np.ndarray], context: int) -> list[Variants]:
-        """Plans with their counts [bins, 2], by the TPT that these promise a request alone; best first."""
+    def rank(self, known: Mapping[Variants, AcceptanceCounts], context: int) -> list[Variants]:
+        """Plans with their counts, by the TPT that these promise a request alone; best first."""
         plans = list(known)
-        tpt = objective(smoothed(np.stack(list(known.values()))), self._prices(plans, [context])).best
-        return [plans[i] for i in np.argsort(-tpt, kind="stable")]
+        tpt = self._promises([counts.cells for counts in known.values()], self._prices(plans, [context]))
+        return sorted(plans, key=dict(zip(plans, tpt, strict=True)).__getitem__, reverse=True)
 
     def _trust(self, requests: int, round: int) -> list[float]:
         """A factor for each plan: of one that has promised nothing yet, what is usual among those that have."""

@@ -76,6 +76,13 @@ def choose(question: Question) -> tuple[Chosen, Chosen | None]:
     return best, _chosen(known, (index, *hoped.part(index, index + 1).argmax()[1:]))
 
 
+def promises(known: Sequence[Sequence[float]], prices: Prices) -> list[float]:
+    """The highest TPT of each plan while it drafts, by such `cells` of each alone."""
+    counts = smoothed(np.array(known).reshape(len(known), -1, 2))
+    highest: list[float] = objective(counts, prices).best.tolist()
+    return highest
+
+
 def evidence(question: Question) -> np.ndarray:
     """What is believed of each plan's drafts [plans, bins, rejected | agreed]."""
     known = smoothed(np.array(question.known).reshape(len(question.known), -1, 2))

@@ -15,7 +15,7 @@ from engine.draft.tpt import AcceptanceCounts
 _ADOPTED = 3  # plans a search may add
 _REPLAYED_PLANS = 128  # whose replays are remembered from search to search: early exits come again and again,
 _REPLAYED_MEMORY = 64.0  # so many tested tokens of each
-_LONG_ANSWER = 400  # tokens after which a search is owed
+_LONG_ANSWER = (400, 1000)  # tokens after which a search is owed: the first one, and each further one
 
 
 @dataclass(slots=True)
@@ -26,6 +26,11 @@ class Trail:
     searched: int  # tokens of context then, or when it began to decode
     search: Search | None = None
     due: int = 0  # round from which on it may search again
+    again: bool = False  # whether it has searched
+
+    def owed(self, context: int) -> bool:
+        """Whether it has waited long for a search."""
+        return context - self.searched >= _LONG_ANSWER[self.again]
 
 
 class Found(NamedTuple):
@@ -78,16 +83,18 @@ class Scout:
         self.recorder = None
         if self._searching is not None or self._config.knapspec_gamma == 0:
             return
-        soon = round + self._config.knapspec_rows
-        due = sorted((view for view in views if soon >= self._trail(view).due), key=lambda view: self._trail(view).due)
         budget = self._searcher.budget
         plain = promised is not None and promised.gamma == 0
+        earned, left = budget.earned(ignorant=not len(self._library), plain=plain), budget.left
+        if max(earned, left) < self._searcher.least_cost:
+            return
+        soon = round + self._config.knapspec_rows
+        due = sorted((view for view in views if soon >= self._trail(view).due), key=lambda view: self._trail(view).due)
         self._owed = False
-        self.recorder = self._affordable(due, budget.earned(ignorant=not len(self._library), plain=plain))
+        self.recorder = self._affordable(due, earned)
         if self.recorder is None:
             self._owed = True
-            long = (view for view in due if view.context - self._trail(view).searched >= _LONG_ANSWER)
-            self.recorder = self._affordable(long, budget.left)
+            self.recorder = self._affordable((view for view in due if self._trail(view).owed(view.context)), left)
 
     def _affordable(self, due: Iterable[View], seconds: float) -> View | None:
         """The first whose search takes no longer."""
@@ -117,7 +124,7 @@ class Scout:
         started = self._clock.now()
         trail.search = self._searching = None
         self._hurry = 0
-        trail.searched = view.context
+        trail.searched, trail.again = view.context, True
         trail.due = round + self._config.knapspec_interval
         added = self._adopt(view, search)
         self._searcher.charge(search, self._clock.now() - started)
@@ -152,7 +159,7 @@ class Scout:
             known = self._replayed.pop(variants, None) or AcceptanceCounts(_REPLAYED_MEMORY)
             known.merge(counts)
             self._replayed[variants] = known  # the last to be forgotten
-        ranked = library.rank({variants: self._replayed[variants].counts for variants in replayed}, view.context)
+        ranked = library.rank({variants: self._replayed[variants] for variants in replayed}, view.context)
         added = [variants for variants in ranked[:_ADOPTED] if variants not in library]
         for variants in added:
             library.add(variants, self._replayed.pop(variants))

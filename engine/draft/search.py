@@ -21,7 +21,8 @@ from engine.draft.library import union
 from engine.draft.tpt import AcceptanceCounts
 
 _REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows replay with the target's own K/V
-_DRAWN_ROWS = 128  # of a replay at once: a row of logits may take a megabyte
+_DRAWN_ROWS = 128  # of a replay at once: a row of logits may take a megabyte,
+_DRAWN_LOGITS = 1 << 20  # or more, of so many logits
 _FEWEST_ROWS = 4  # to search with, where requests end too soon for more
 MOST_HURRY = 3
 _SLICE = 0.25  # of a plain pass that a search may take in a round beside others
@@ -63,7 +64,8 @@ class Replay:
     Candidates' final states [rows, hidden] are compared with the full model's `final` [rows, hidden].
     """
 
-    def __init__(self, states: Mapping[Variants, Tensor], final: Tensor) -> None:
+    def __init__(self, states: Mapping[Variants, Tensor], final: Tensor, vocab: int) -> None:
+        self._step = max(1, max(_DRAWN_ROWS, _DRAWN_LOGITS // vocab) // (len(states) + 1))
         self.counts = {variants: AcceptanceCounts() for variants in states}
         self._states = torch.stack([*states.values(), final])
         self._next = 0 if states else len(final)  # row
@@ -74,8 +76,7 @@ class Replay:
 
     def advance(self, passes: CandidatePass) -> None:
         """Rows that follow those of the last call."""
-        step = max(1, _DRAWN_ROWS // self._states.shape[0])
-        rows = self._states[:, self._next : self._next + step]
+        rows = self._states[:, self._next : self._next + self._step]
         tokens, confidences = passes.draws(rows)
         for counts, drawn, confidence in zip(self.counts.values(), tokens, confidences, strict=False):
             agreed = [a == b for a, b in zip(drawn, tokens[-1], strict=True)]
@@ -100,12 +101,12 @@ class Search:
 
 
 class Budget:
-    """The share of the time that proposing may take: decisions among known plans, and searches with what these leave.
+    """The share of the time that searches may take.
 
-    Two fifths of that are for searches as they come due. Each is earned by rounds since the one before, so that nothing
-    is saved up for a burst of them; the first is free where nothing is known without it; those in a row that find
-    nothing halve what the next one gets. Long answers are owed a search whatever others found: from all that was ever
-    earned and not spent.
+    Of what decisions among known plans leave of it, two fifths are for searches as they come due. Each is earned by
+    rounds since the one before, so that nothing is saved up for a burst of them; the first is free where nothing is
+    known without it; those in a row that find nothing halve what the next one gets. Long answers are owed a search
+    whatever others found and decisions took: from all that was ever earned and not spent.
     """
 
     def __init__(self, share: float, cost: float) -> None:
@@ -130,11 +131,11 @@ class Budget:
     @property
     def left(self) -> float:
         """Seconds that one may take which is owed."""
-        return self._all_earned - self.spent
+        return self._share * self.busy - self.spent
 
     @property
     def _all_earned(self) -> float:
-        """Seconds for searches, ever: fewer than before where decisions take more than their share."""
+        """Seconds for searches as they come due, ever: fewer than before where decisions take more than their share."""
         return self._share * self.busy - self.decided
 
     def charge(self, seconds: float, *, owed: bool) -> None:
@@ -155,7 +156,11 @@ class Budget:
 
 
 class Searcher:
-    """Fills knapsacks and judges what they found."""
+    """Fills knapsacks and judges what they found.
+
+    Early exits come again and again, and what was seen of them is remembered: after the first search, each looks at
+    every other one.
+    """
 
     def __init__(self, config: EngineConfig, costs: CostModel, clock: Clock, layers: int) -> None:
         self._config, self._costs, self._clock, self._layers = config, costs, clock, layers
@@ -239,10 +244,11 @@ class Searcher:
         self._priced = self._price(view.context)
         references = search.references.states
         states = {c.variants: c.state for c in search.table.candidates() if 0 < sum(c.variants) < len(c.variants)}
-        for depth in range(1, self._layers):
+        searches = self.budget.searches
+        for depth in range(1 + searches % 2, self._layers, 2 if searches else 1):
             states.setdefault(exit_variants(self._layers, depth), references[2 * depth])
         allowed = self.allowed(states, view.context)
-        return Replay({variants: states[variants] for variants in allowed}, references[-1])
+        return Replay({variants: states[variants] for variants in allowed}, references[-1], self._costs.spec.vocab)
 
     def allowed(self, plans: Iterable[Variants], context: int) -> list[Variants]:
         """Those that run what is protected, and leave out no more or less of the time than is allowed."""

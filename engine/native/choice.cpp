@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace {
 
@@ -240,5 +241,13 @@ void ks_choose(const Choosing *c, Chosen *chosen) {
         cells[p][CELLS - 1] -= c->hope;
     }
     if (hoped.plan != best.plan) chosen[1] = best_of(*c, hoped.plan, cells[hoped.plan], verify, &hoped);
+}
+
+// The highest TPT of each plan [plans], any number of them, by what all have seen alone.
+void ks_promises(const Choosing *c, double *tpt) {
+    std::vector<double> cells(int64_t(c->plans) * CELLS);
+    smooth(*c, reinterpret_cast<double(*)[CELLS]>(cells.data()));
+    Curve verify(*c);
+    for (int p = 0; p < c->plans; p++) tpt[p] = best_of(*c, p, &cells[int64_t(p) * CELLS], verify).tpt;
 }
 }

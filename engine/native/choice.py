@@ -5,10 +5,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from ctypes import POINTER, Structure, byref, c_double, c_int32, c_void_p
+from itertools import chain
+from sys import float_info
 from typing import Any
 
 from engine.draft.alike import BANDWIDTH, MOST_ROWS, MOST_TESTED, PLANS, REQUESTS, STRANGE, USUAL, Memory, Variants
-from engine.draft.objective import HOPE, POOLED_FROM, POOLED_ROWS, PRIOR, SHARED_ROWS, Chosen, Question
+from engine.draft.objective import HOPE, POOLED_FROM, POOLED_ROWS, PRIOR, SHARED_ROWS, Chosen, Prices, Question
 from engine.draft.tpt import CELLS, AcceptanceCounts
 from engine.native.library import Library
 
@@ -106,7 +108,7 @@ class NativeMemory(Memory):
 
 
 class NativeChooser:
-    """`objective.choose` in C++."""
+    """`objective.choose` and `objective.promises` in C++."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -139,6 +141,29 @@ class NativeChooser:
         self._library.choose(byref(asked), self._chosen)
         best, other = self._chosen
         return _made(best), _made(other) if other.plan >= 0 else None
+
+    def promises(self, known: Sequence[Sequence[float]], prices: Prices) -> list[float]:
+        plans, points = len(known), len(prices.rows)
+        asked = _Choosing(
+            known=(c_double * (plans * CELLS))(*chain.from_iterable(known)),
+            prior=_PRIOR,
+            draft=(c_double * plans)(*prices.draft),
+            trust=(c_double * plans)(*[1.0] * plans),
+            knots=(c_double * points)(*prices.rows),
+            verify=(c_double * points)(*prices.verify),
+            overhead=prices.overhead,
+            accepted=prices.accepted,
+            shared=float_info.max,
+            pooled=POOLED_ROWS,
+            pooled_from=POOLED_FROM,
+            plans=plans,
+            gamma=prices.gamma,
+            requests=prices.requests,
+            points=points,
+        )
+        tpt = (c_double * plans)()
+        self._library.promises(byref(asked), tpt)
+        return tpt[:]
 
 
 def _made(chosen: _Chosen) -> Chosen:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from engine.draft.alike import Alike, Memory
-from engine.draft.objective import Prices, Question, choose
+from engine.draft.objective import Prices, Question, choose, promises
 from engine.draft.tpt import CELLS, AcceptanceCounts
 from engine.native.choice import NativeChooser, NativeMemory
 from engine.native.library import Library, library
@@ -77,6 +77,15 @@ def test_decisions_are_the_same(native: Library, seed: int) -> None:
         if ours is not None and theirs is not None:
             assert ours[:3] == theirs[:3]
             assert ours[3:] == pytest.approx(theirs[3:], rel=1e-5)
+
+
+@pytest.mark.parametrize("plans", [1, 8, 40])
+def test_promises_are_the_same(native: Library, plans: int) -> None:
+    random = Random(plans)
+    known = [some_counts(random, random.choice([0, 3, 40, 200])).cells for _ in range(plans)]
+    draft = [random.uniform(1e-4, 3e-4) for _ in known]
+    prices = Prices(1, 9, draft, [1, 2, 4, 10], [4e-4, 4.1e-4, 4.2e-4, 6e-4], 5e-5, 3e-6)
+    assert NativeChooser(native).promises(known, prices) == pytest.approx(promises(known, prices), rel=1e-9)
 
 
 def test_some_of_these_find_a_plan_that_may_be_better(native: Library) -> None:

@@ -22,7 +22,8 @@ from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
 from engine.draft.library import MOST_PLANS, Choice, Library
 from engine.draft.prior import Prior
-from engine.draft.search import Budget
+from engine.draft.scout import Trail
+from engine.draft.search import Budget, Rows
 from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
 from engine.errors import ConfigError
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
@@ -265,13 +266,14 @@ def test_passes_behind_drafts_and_plain_ones_are_priced_apart(model: LoadedModel
 def test_decisions_leave_less_of_the_budget_to_searches() -> None:
     budget = Budget(0.02, 0.01)
     budget.busy, budget.searches = 10.0, 1
-    before = budget.left, budget.earned(ignorant=False, plain=False)
-    assert before[0] == pytest.approx(0.2)
+    before = budget.earned(ignorant=False, plain=False)
     budget.decided = 0.15
-    assert budget.left == pytest.approx(0.05)
-    assert budget.earned(ignorant=False, plain=False) == pytest.approx(0.25 * before[1])
+    assert budget.earned(ignorant=False, plain=False) == pytest.approx(0.25 * before)
     budget.decided = 0.3
-    assert budget.left < 0.0
+    assert budget.earned(ignorant=False, plain=False) < 0.0
+    assert budget.left == pytest.approx(0.2), "but to long answers one is owed"
+    budget.charge(0.15, owed=False)
+    assert budget.left == pytest.approx(0.05)
 
 
 def test_what_was_accepted_corrects_what_is_said_of_acceptance_alone(model: LoadedModel) -> None:
@@ -558,6 +560,12 @@ def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
     assert owed == ([True, True] if budget else []), "one for each answer"
     answer(core, ids[:4], replace(GREEDY, max_tokens=100, ignore_eos=True), ["knapspec"])
     assert len(owed) == (2 if budget else 0), "and none for short ones"
+
+
+def test_long_answers_are_owed_their_first_search_sooner_than_further_ones() -> None:
+    first, later = (Trail(Rows(8), 100, again=again) for again in (False, True))
+    assert [first.owed(n) for n in (499, 500, 1100)] == [False, True, True]
+    assert [later.owed(n) for n in (499, 500, 1100)] == [False, False, True]
 
 
 def test_all_candidates_of_a_search_may_be_many(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
