@@ -1,4 +1,4 @@
-"""Settings of the engine. Loaded from file < environment `KNAPSERVE_*` < flags by `server.config`; imports no torch."""
+"""Settings of the engine. Loaded from file < environment `KNAPSERVE_*` < flags by `server.settings`; no torch here."""
 
 from __future__ import annotations
 

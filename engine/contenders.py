@@ -15,10 +15,10 @@ import torch
 from engine.build import DTYPES
 from engine.clock import SystemClock
 from engine.core import EngineCore
-from engine.errors import ConfigError, EngineDeadError
+from engine.errors import ConfigError, EngineDeadError, RequestError
 from engine.model.source import Source, SyntheticSource
 from engine.model.spec import ModelSpec
-from engine.types import ErrorEvent, GenerateRequest, RequestRound, RoundReport, SamplingParams
+from engine.types import ErrorEvent, GenerateRequest, RequestRound, RoundReport, SamplingParams, check_request
 
 _TURN = 0.03  # seconds that a policy decodes before the next one's turn: machines change speed within a second
 
@@ -148,9 +148,10 @@ class PolicyContender:
     def rounds(self, prompts: Sequence[Prompt], streams: int) -> Generator[float, None, list[tuple[int, ...]]]:
         """Answer these prompts round by round, in as many steps: each yields its seconds, the last returns the answers.
 
-        Only time within steps counts.
+        Only time within steps counts. Raises ConfigError for a prompt that has no room.
         """
         core, tally = self.core, self.tally
+        self._check(prompts)
         spec, whole = core.costs.spec, (1,) * core.costs.spec.sublayers
         core.scheduler.blocks.clear()  # every contender reads the prompt itself
         if self._context:
@@ -188,6 +189,13 @@ class PolicyContender:
         tally.per_prompt.append(seconds)
         tally.tokens += sum(len(tokens) for tokens in said.values())
         return [tuple(said[str(index)]) for index in range(len(prompts))]
+
+    def _check(self, prompts: Sequence[Prompt]) -> None:
+        longest = max(prompts, key=lambda prompt: len(prompt.tokens))
+        try:
+            check_request(self.core.info, GenerateRequest("", self._context + longest.tokens, self._sampling))
+        except RequestError as error:
+            raise ConfigError(f"a prompt cannot be answered: {error}") from None
 
 
 def answer_in_turns(

@@ -24,6 +24,11 @@ def _best_of_n(body: Mapping[str, Any]) -> bool:
     return _same(body["best_of"], body.get("n") or 1)
 
 
+def _without_penalties(body: Mapping[str, Any]) -> bool:
+    penalties = {"presence_penalty": 0, "frequency_penalty": 0, "repetition_penalty": 1}
+    return body["repeat_last_n"] == -1 or all(body.get(name, neutral) == neutral for name, neutral in penalties.items())
+
+
 # Field → the values that ask for nothing special; null always does.
 _REFUSED: dict[str, Neutral] = {
     "length_penalty": (1,),
@@ -34,6 +39,8 @@ _REFUSED: dict[str, Neutral] = {
     "typical_p": (1,),
     "tfs_z": (1,),
     "repeat_penalty": (1,),
+    "repeat_last_n": _without_penalties,
+    "reasoning_format": ("auto", "deepseek"),
     "mirostat": (0,),
     "n_predict": (-1,),
     "top_n_sigma": (-1,),
@@ -51,6 +58,7 @@ _REFUSED: dict[str, Neutral] = {
     "logits_processors": ([],),
     "spaces_between_special_tokens": (True,),
     "truncate_prompt_tokens": _NEVER,
+    "prompt_embeds": _NEVER,
     "return_token_ids": (False,),
     "return_tokens_as_token_ids": (False,),
 }
@@ -98,6 +106,7 @@ _ADVICE = {
     **dict.fromkeys(("structured_outputs", "guided_json", "json_schema"), ": use 'response_format'"),
     "repeat_penalty": ": use 'repetition_penalty'",
     "n_predict": ": use 'max_tokens'",
+    "repeat_last_n": ": penalties count the whole text, which is -1",
 }
 
 

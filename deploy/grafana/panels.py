@@ -322,6 +322,7 @@ def _variables(policies: bool) -> list[Json]:
     return [
         {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"},
         of_label("model_name", "Model", "vllm:num_requests_running"),
-        of_label("instance", "Server", 'vllm:num_requests_running{model_name=~"$model_name"}'),
+        # All: also a server that is loading its first model, which says nothing else yet.
+        of_label("instance", "Server", 'vllm:num_requests_running{model_name=~"$model_name"}') | {"allValue": ".+"},
         *([by_policy] if policies else []),
     ]

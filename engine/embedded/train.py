@@ -1,6 +1,6 @@
 """Trains the embedded model: `python -m engine.embedded.train --run DIR`; started again, it resumes.
 
-Preparation for drafting: on half of the batches each sublayer is left out at rates growing with depth (stochastic
+Preparation for drafting: on some of the batches each sublayer is left out at rates growing with depth (stochastic
 depth, attention and MLP apart), and one batch in four adds the loss of an exit after a layer drawn at random. `--plain`
 trains the twin without either. A few heads are told where to look (`pointing`), the twin's too.
 
@@ -61,7 +61,7 @@ PROMPT_SAMPLE_WEIGHT = 0.5  # of a prompt's token in the loss, where it is drawn
 
 @dataclass(frozen=True)
 class Settings:
-    """What defines a run; kept in its checkpoint, so that a resumed run cannot differ by accident."""
+    """What defines a run; kept in its checkpoint."""
 
     seed: int
     tokens: int
@@ -149,7 +149,12 @@ class Trainer:
         partial.replace(path)
 
     def resume(self) -> None:
+        """Raises SystemExit where the run is of another kind: its length and rates may change."""
         state = torch.load(self.checkpoint, map_location=self.device, weights_only=True)
+        ours = asdict(self.settings)
+        for name in ("seed", "batch_tokens", "plain", "shape"):
+            if state["settings"][name] != ours[name]:
+                raise SystemExit(f"{self.run} holds a run with {name} {state['settings'][name]}, not {ours[name]}")
         self.progress = Progress(**state["progress"])
         self.network.load_state_dict(state["network"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):

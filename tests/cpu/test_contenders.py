@@ -12,7 +12,7 @@ from support import load
 from engine import contenders
 from engine.bench import Text, encode, read_prompts
 from engine.config import EngineConfig
-from engine.contenders import PolicyContender, answer_in_turns
+from engine.contenders import PolicyContender, Prompt, answer_in_turns
 from engine.errors import ConfigError
 from engine.types import SamplingParams
 
@@ -75,3 +75,16 @@ def test_a_line_that_is_no_prompt_is_named(tmp_path: Path, line: str) -> None:
     path.write_text('{"prompt": "a"}\n' + line, "utf-8")
     with pytest.raises(ConfigError, match=r"prompts\.jsonl"):
         read_prompts(path)
+
+
+def test_a_prompt_without_room_is_an_error_and_not_an_endless_run() -> None:
+    model = load(max_model_len=256)
+    room = model.length - (SAMPLING.max_tokens or 0)
+    for context, prompt, fits in ((0, room, True), (0, room + 1, False), (room, 1, False)):
+        contender = PolicyContender("none", model.core(EngineConfig()), SAMPLING, context=(1,) * context)
+        asked = [Prompt("", (1,)), Prompt("", (1,) * prompt)]
+        if fits:
+            assert len(contender.run(asked, 1)) == 2
+        else:
+            with pytest.raises(ConfigError, match="context"):
+                contender.run(asked, 1)

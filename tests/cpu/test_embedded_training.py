@@ -307,6 +307,15 @@ def test_a_run_can_go_on_from_an_exported_checkpoint(tokenizer: Tokenizer, tmp_p
         Network(replace(SHAPE, layers=2)).read(load_file(tmp_path / "model.safetensors"))
 
 
+@pytest.mark.usefixtures("quick")
+def test_a_run_is_not_resumed_as_one_of_another_kind(tmp_path: Path) -> None:
+    run(tmp_path, plain=True)
+    longer = Trainer(replace(TINY, plain=True, tokens=9000, rate=1e-3), tmp_path, torch.device("cpu"))
+    longer.resume()
+    with pytest.raises(SystemExit, match="plain True, not False"):
+        Trainer(TINY, tmp_path, torch.device("cpu")).resume()
+
+
 def test_what_is_exported_may_be_the_mean_of_before_and_after(tokenizer: Tokenizer, tmp_path: Path) -> None:
     torch.manual_seed(1)
     export(Network(SHAPE), tokenizer, tmp_path / "before")

@@ -249,6 +249,8 @@ UNSUPPORTED: list[tuple[str, Any]] = [
     ("bad_words", ["x"]),
     ("guided_json", {}),
     ("n_predict", 200),
+    ("reasoning_format", "none"),
+    ("prompt_embeds", "AAAA"),
     ("samplers", ["top_k"]),
     ("lora", [{"id": 0, "scale": 1.0}]),
 ]
@@ -301,6 +303,8 @@ NEUTRAL: dict[str, Any] = {
     "prediction": None,
     "skip_special_tokens": True,
     "bad_words": [],
+    "repeat_last_n": 64,
+    "reasoning_format": "auto",
     "stop": [],
     "store": True,
     "service_tier": "auto",
@@ -322,6 +326,13 @@ def test_neutral_values_pass() -> None:
     assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | NEUTRAL | NEUTRAL_CHAT).status_code == 200
     body = TEXT | NEUTRAL | {"suffix": "", "best_of": 2, "n": 2, "logprobs": None}
     assert ask(FakeEngine(), "POST", TEXT_PATH, json=body).status_code == 200
+
+
+def test_penalties_of_the_last_tokens_alone_are_refused() -> None:
+    error = refused(CHAT_PATH, json=CHAT | {"repeat_last_n": 64, "presence_penalty": 0.5})
+    assert error["param"] == "repeat_last_n"
+    for body in ({"repeat_last_n": -1, "presence_penalty": 0.5}, {"repeat_last_n": 64, "repetition_penalty": 1}):
+        assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | body).status_code == 200
 
 
 def test_unknown_fields_are_ignored_with_one_warning_each(caplog: pytest.LogCaptureFixture) -> None:
