@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -42,8 +43,9 @@ class LogitsProcessor:
         ends = (() if sampling.ignore_eos else tuple(end_ids)) + sampling.stop_token_ids
         self._ends = sorted(set(ends)) if sampling.min_tokens else []
         self._where: dict[int, int] = {}  # token -> index below
-        self._ids = torch.zeros(_ROOM, dtype=torch.int64)
-        self._counts = torch.zeros(_ROOM)  # in the answer
+        # Not tensors: those made within inference mode, where drafts are edited, may not be changed outside it.
+        self._ids: np.ndarray = np.zeros(_ROOM, np.int64)
+        self._counts: np.ndarray = np.zeros(_ROOM, np.float32)  # in the answer
         if sampling.repetition_penalty != 1.0:
             self._see(prompt)
         self._late = grammar is not None and not (
@@ -109,10 +111,9 @@ class LogitsProcessor:
         end = known + len(new)
         if end > len(self._ids):
             more = max(end, 2 * len(self._ids)) - len(self._ids)
-            self._ids = torch.cat([self._ids, self._ids.new_zeros(more)])
-            self._counts = torch.cat([self._counts, self._counts.new_zeros(more)])
+            self._ids, self._counts = (np.pad(array, (0, more)) for array in (self._ids, self._counts))
         self._where.update(zip(new, range(known, end), strict=True))
-        self._ids[known:end] = torch.tensor(new)
+        self._ids[known:end] = new
         self._counts[known:end] = 0.0
 
     def _add(self, tokens: Iterable[int], amount: float) -> None:
@@ -124,8 +125,8 @@ class LogitsProcessor:
         if not known:
             return
         sampling = self._sampling
-        ids = self._ids[:known].to(scores.device, non_blocking=True)
-        counts = self._counts[:known].to(scores.device, scores.dtype, non_blocking=True)
+        ids = torch.from_numpy(self._ids[:known]).to(scores.device, non_blocking=True)
+        counts = torch.from_numpy(self._counts[:known]).to(scores.device, scores.dtype, non_blocking=True)
         picked = scores[ids]
         if sampling.repetition_penalty != 1.0:
             penalty = sampling.repetition_penalty

@@ -68,8 +68,8 @@ class Scheduler:
     def admit(self) -> None:
         """Give slabs to waiting requests, oldest first, as long as there is room.
 
-        A request whose prompt begins like one that is being read now waits for it (and is passed by others): a round or
-        two later the common part comes from the cache.
+        A request whose prompt begins like one that is being read now waits for it (and is passed by others): once that
+        has read the common part, it comes from the cache.
         """
         held: list[Request] = []
         while self.waiting and len(self.running) < self._max_num_seqs:
@@ -104,11 +104,17 @@ class Scheduler:
         return allocation
 
     def _prefix_in_progress(self, request: Request) -> bool:
-        size = self.blocks.block_size
-        if request.scoring or len(request.tokens) <= size or self.blocks.match(request.tokens) > 0:
+        """Whether the next block that it lacks is being read for another one."""
+        size, tokens = self.blocks.block_size, request.tokens
+        if request.scoring or len(tokens) <= size:
             return False
-        head = request.tokens[:size]
-        return any(r.computed < size and not r.decoding and r.tokens[:size] == head for r in self.running)
+        head = tokens[:size]
+        readers = [r for r in self.running if not r.decoding and r.tokens[:size] == head]
+        if not readers:
+            return False
+        end = self.blocks.match(tokens) + size
+        wanted = tokens[:end]
+        return end < len(tokens) and any(r.computed < end and r.tokens[:end] == wanted for r in readers)
 
     def plan(self) -> StepPlan:
         """The next round: every request that decodes gets its rows, prompts share what is left of the row budget.

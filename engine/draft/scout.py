@@ -86,10 +86,11 @@ class Scout:
         budget = self._searcher.budget
         plain = promised is not None and promised.gamma == 0
         earned, left = budget.earned(ignorant=not len(self._library), plain=plain), budget.left
+        soon = round + self._config.knapspec_rows
+        due = [view for view in views if soon >= self._trail(view).due]
         if max(earned, left) < self._searcher.least_cost:
             return
-        soon = round + self._config.knapspec_rows
-        due = sorted((view for view in views if soon >= self._trail(view).due), key=lambda view: self._trail(view).due)
+        due.sort(key=lambda view: self._trail(view).due)
         self._owed = False
         self.recorder = self._affordable(due, earned)
         if self.recorder is None:

@@ -229,6 +229,8 @@ class Searcher:
                 search.replay.advance(search.passes)
         self.slices += 1
         self.charge(search, self._clock.now() - started)
+        if search.done:
+            self._priced = self._price(view.context)
         return search.done
 
     def _row_cost(self, view: View, search: Search) -> float:
@@ -241,7 +243,6 @@ class Searcher:
 
     def _replay(self, view: View, search: Search) -> Replay:
         """Of the table's candidates and of the early exits, whose final states the full model's own references are."""
-        self._priced = self._price(view.context)
         references = search.references.states
         states = {c.variants: c.state for c in search.table.candidates() if 0 < sum(c.variants) < len(c.variants)}
         searches = self.budget.searches

@@ -196,12 +196,11 @@ class Trainer:
             if p.batch == 0:
                 p.pool_progress = min(1.0, p.tokens / self.settings.tokens)
             candidates = pool_candidates(self.tokenizer, self.settings.seed, p.pool, p.pool_progress)
-            if p.batch == 0:
+            if len(p.picked) != len(candidates) or p.batch == 0:
                 p.picked = self.hardest(candidates)
             rows = [rows[i] for rows, i in zip(candidates, p.picked, strict=True)]
             for i, batch in enumerate(pool_batches(rows, self.settings.seed, p.pool, self.settings.batch_tokens)):
                 if i >= p.batch:
-                    p.batch = i + 1
                     yield batch
             p.pool, p.batch = p.pool + 1, 0
 
@@ -247,6 +246,7 @@ class Trainer:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         self.progress.step += 1
+        self.progress.batch += 1
         self.progress.tokens += batch.tokens
         return float(loss)
 

@@ -1,4 +1,4 @@
-// Decisions of draft policies: the arithmetic of engine/draft/tpt.py, library.py and alike.py, whose definitions hold
+// Decisions of draft policies: the arithmetic of engine/draft/tpt.py, objective.py and alike.py, whose definitions hold
 // (the tests compare). A decision is made every few milliseconds, where array operations of Python, whose code and
 // data the passes have pushed out of the caches, take as long as a pass of a small model.
 

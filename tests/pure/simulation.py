@@ -311,8 +311,9 @@ class World:
         for position, request in enumerate(queue):
             passed = any(later not in left for later in queue[position + 1 :])
             if request in left and passed:
-                readers = [r for r in scheduler.running if r.tokens[:size] == request.tokens[:size]]
-                assert any(r.computed < size for r in readers), "passed by a younger one for no reason"
+                end = self.blocks.match(request.tokens) + size
+                readers = [r for r in scheduler.running if r.tokens[:end] == request.tokens[:end]]
+                assert any(r.computed < end for r in readers), "passed by a younger one for no reason"
 
     def _check_plan(self, plan: StepPlan) -> None:
         setting = self.setting

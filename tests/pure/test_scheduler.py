@@ -182,6 +182,22 @@ def test_a_common_prefix_is_read_once() -> None:
     assert (world.scheduler.prefix_queries, world.scheduler.prefix_hits) == (15, 8)
 
 
+def test_a_common_prefix_of_several_chunks_is_read_once() -> None:
+    """Those that begin alike wait for all that they have in common, and no longer."""
+    world = World(Setting(block_size=2, blocks_per_slab=6, slabs=4, spare=18, max_num_seqs=4, max_rows=4))
+    prompt = [1, 2, 2, 1, 1, 2, 1, 1, 2]
+    prompts = [prompt, prompt, [*prompt[:4], 2, 2, 2]]
+    for tokens in prompts:
+        world.add(tokens, SamplingParams(max_tokens=1))
+    running = []
+    while not world.scheduler.idle:
+        world.step()
+        running.append([r.id for r in world.scheduler.running])
+    assert [e.request.cached_tokens for e in world.requests.values()] == [0, 8, 4]
+    first = {name: next(i for i, ids in enumerate(running) if name in ids) for name in ("r0", "r2")}
+    assert first == {"r0": 0, "r2": 1}, "the third one's common part is read in the first round"
+
+
 def test_a_held_request_does_not_hold_up_others() -> None:
     world = World(Setting(block_size=3, blocks_per_slab=4, spare=12, max_rows=2, max_num_seqs=2))
     for prompt in ([1, 1, 1, 1, 1], [1, 1, 1, 2], [2, 1]):
