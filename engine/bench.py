@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from engine.bandwidth import ReadBandwidth, bytes_to_read
 from engine.build import DTYPES, EMBEDDED, LoadedModel
@@ -34,6 +35,11 @@ from engine.profile import require_plots
 from engine.results import aligned, domain_lines, summarise, table
 from engine.types import SamplingParams
 
+T = TypeVar("T")
+
+# What a run can vary, or how it begins: the rest is read while the model loads, or by other policies.
+_VARIED = ("knapspec_", "prior", "prefill_stall", "max_num_batched_tokens")
+
 
 class Text(NamedTuple):
     """What a user says, and what kind of thing that is."""
@@ -53,7 +59,20 @@ def read_prompts(path: Path, limit: int = 0) -> list[Text]:
         raise ConfigError(f'{path}: every line must be a JSON object with a "prompt" ({error!r})') from None
     if not prompts:
         raise ConfigError(f"{path} holds no prompts")
-    return prompts[:: max(len(prompts) // limit, 1)][:limit] if limit else prompts
+    return evenly(prompts, limit) if limit else prompts
+
+
+def evenly(items: Sequence[T], count: int) -> list[T]:
+    """So many of them, or all, the first included, at equal distances."""
+    count = min(count, len(items))
+    return [items[i * len(items) // count] for i in range(count)]
+
+
+def positive(text: str) -> int:
+    """An argument of argparse."""
+    if (number := int(text)) < 1:
+        raise ValueError(text)
+    return number
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,8 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="comma-separated; none is always run (none,fixed,layerskip,knapspec: all)",
     )  # fmt: skip
     parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
-    parser.add_argument("--repeat", type=int, default=1, help="go through the prompts this many times")
-    parser.add_argument("--concurrency", type=int, default=1, help="prompts answered at a time")
+    parser.add_argument("--repeat", type=positive, default=1, help="go through the prompts this many times")
+    parser.add_argument("--concurrency", type=positive, default=1, help="prompts answered at a time")
     parser.add_argument("--shuffle", action="store_true", help="mix the prompts, the same way each time")
     parser.add_argument("--max-tokens", type=int, default=128, help="of an answer (128)")
     parser.add_argument(
@@ -104,7 +123,9 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     texts = read_prompts(args.prompts, args.limit)
     if args.shuffle:
         Random(0).shuffle(texts)
-    bench = _Bench(args, config, LoadedModel(config), texts)
+    model = LoadedModel(config)
+    model.warm_up()
+    bench = _Bench(args, config, model, texts)
     results = [bench.compare(names, varied, context) for context in contexts]
     if args.plot:
         _draw(results, args.plot)
@@ -125,6 +146,8 @@ def _contexts(text: str) -> list[int]:
 def _varied(text: str, config: EngineConfig) -> dict[str, EngineConfig]:
     """Names of contenders and their settings, of `--vary SETTING=V,V…`."""
     name, _, values = text.partition("=")
+    if not name.startswith(_VARIED):
+        raise ConfigError(f"--vary {name}: what a run can vary is {', '.join(_VARIED)}")
     try:
         return {f"{name}={value}": with_setting(config, f"{name}={value}") for value in values.split(",")}
     except ConfigError as error:
@@ -175,6 +198,7 @@ class _Bench:
             PolicyContender("knapspec", model.core(config, own_cache=True), self.sampling, before, name)
             for name, config in varied.items()
         ]
+        ours[0].check(self.prompts)
         contenders: list[Contender] = [*ours, *_others(args, self.config, model, self.sampling, context)]
         for contender in [ours[0], *contenders[len(ours) :]]:  # warm up without teaching a policy anything
             contender.run(self.prompts[:1], 1)
@@ -226,16 +250,18 @@ class _Bench:
 
     def _by_domain(self, contenders: Sequence[Contender]) -> dict[str, dict[str, float]]:
         """Speed-up over the first contender by domain and name, over batches whose prompts are all of one domain."""
-        seconds: dict[str, list[float]] = {}
+        spent: dict[str, list[tuple[int, float]]] = {}  # tokens and seconds
         for number, start in enumerate(range(0, len(self.prompts), self._batch)):
             domains = {prompt.domain for prompt in self.prompts[start : start + self._batch]}
             if len(domains) == 1:
-                sums = seconds.setdefault(domains.pop(), [0.0] * len(contenders))
+                sums = spent.setdefault(domains.pop(), [(0, 0.0)] * len(contenders))
                 for i, contender in enumerate(contenders):
-                    sums[i] += contender.tally.per_prompt[number]
+                    tokens, seconds = contender.tally.batches[number]
+                    sums[i] = sums[i][0] + tokens, sums[i][1] + seconds
+        speeds = {domain: [tokens / seconds for tokens, seconds in sums] for domain, sums in spent.items()}
         return {
-            domain: {c.name: sums[0] / spent for c, spent in zip(contenders[1:], sums[1:], strict=True)}
-            for domain, sums in seconds.items()
+            domain: {c.name: speed / plain for c, speed in zip(contenders[1:], others, strict=True)}
+            for domain, (plain, *others) in speeds.items()
         }
 
     def _print(self, rows: Sequence[dict[str, Any]], context: int, reading: Mapping[str, float]) -> None:
@@ -293,9 +319,10 @@ def _draw(results: Sequence[_Result], directory: Path) -> None:
     if first.varied:
         setting = first.varied[0].partition("=")[0]
         rows = [row for row in first.figures["rows"] if row["policy"] in first.varied]
-        rows = [row | {setting: float(row["policy"].partition("=")[2])} for row in rows]
-        speeds = (("tokens_per_second", "tokens/s"), ("search_share", "share of the time searched"))
-        draw_curves(rows, setting, speeds, to(f"{setting}.png"))
+        with contextlib.suppress(ValueError):  # names have no curve
+            rows = [row | {setting: float(row["policy"].partition("=")[2])} for row in rows]
+            speeds = (("tokens_per_second", "tokens/s"), ("search_share", "share of the time searched"))
+            draw_curves(rows, setting, speeds, to(f"{setting}.png"))
     if len(results) > 1:
         rows = [
             row | {"context": result.figures["context"]}
@@ -321,9 +348,11 @@ def _others(
     if isinstance(model.source, SyntheticSource) and kinds not in ([], ["plain"]):
         raise ConfigError("a synthetic model's acceptance says nothing about transformers': use --hf plain")
     if kinds:
-        theirs = load_hugging_face(model.source, model.key.dtype, sampling)
+        theirs = load_hugging_face(model.source, model.key.dtype, model.decoder.device, sampling)
         exit_layer = config.layerskip_exit or max(model.spec.layers // 4, 1)
-        others += [HuggingFaceContender(kind, theirs, sampling, exit_layer) for kind in dict.fromkeys(kinds)]
+        others += [
+            HuggingFaceContender(kind, theirs, sampling, exit_layer, model.key.threads) for kind in dict.fromkeys(kinds)
+        ]
     return others
 
 

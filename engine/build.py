@@ -163,7 +163,7 @@ class LoadedModel:
         if not named and not isinstance(self.source, SyntheticSource):
             paths.append(self.source.directory / _SHIPPED_PRIOR)
         for path in paths:
-            if not named and not path.exists():
+            if not named and not _there(path):
                 continue
             found = prior.load(path)
             if found.model == self.source.fingerprint and len(next(iter(found.plans))) == self.spec.sublayers:
@@ -225,6 +225,13 @@ class LoadedModel:
         attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
         runner = Runner(self.decoder, attention, self.clock)
         return EngineCore(info, self.tokenizer, scheduler, runner, policies, self.clock)
+
+
+def _there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # somebody else's home
+        return False
 
 
 def _powers(most: int) -> Iterator[int]:

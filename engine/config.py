@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +149,9 @@ class EngineConfig:
     profile: Path | None = setting(None, "use this latency profile; it must match this machine and model", parse=_path)
 
     def __post_init__(self) -> None:
+        for f in fields(self):
+            if (known := f.metadata.get("choices")) and getattr(self, f.name) not in known:
+                raise ConfigError(f"{f.name} is one of {', '.join(known)}, not {getattr(self, f.name)}")
         for name in ("max_num_seqs", "block_size", "knapspec_interval", "knapspec_redecide",
                      "knapspec_rows", "knapspec_resolution"):  # fmt: skip
             if getattr(self, name) < 1:

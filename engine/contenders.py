@@ -52,7 +52,8 @@ class Tally:
 
     tokens: int = 0
     seconds: float = 0.0
-    per_prompt: list[float] = field(default_factory=list)  # seconds, in the order of the prompts
+    # Tokens and seconds of each batch of prompts, in their order.
+    batches: list[tuple[int, float]] = field(default_factory=list)
     decode_seconds: float = 0.0  # rounds without prompt rows
     decode_tokens: int = 0
     draft_seconds: float = 0.0
@@ -72,19 +73,19 @@ class Tally:
 
     def round(self, report: RoundReport, context: float, plans: Mapping[str, tuple[int, ...]]) -> None:
         """Count one round over requests with `context` positions to read in all, and what they draft with."""
-        self.search_seconds += report.search_seconds
         self.other_seconds += report.other_seconds
-        emitted = sum(r.emitted for r in report.rounds)
-        if report.prompt_tokens == 0 and report.rounds:
-            spent = report.draft_seconds + report.verify_seconds + report.search_seconds + report.other_seconds
-            self.decode_seconds += spent
-            self.decode_tokens += emitted
-            self.draft_seconds += report.draft_seconds
-            self.verify_seconds += report.verify_seconds
-            self.draft_passes += max(r.draft_passes for r in report.rounds)
-            self.rounds += 1
-            self.context += context
-            self._note(report.rounds, spent, plans)
+        if report.prompt_tokens or not report.rounds:
+            return
+        spent = report.draft_seconds + report.verify_seconds + report.search_seconds + report.other_seconds
+        self.decode_seconds += spent
+        self.decode_tokens += sum(r.emitted for r in report.rounds)
+        self.draft_seconds += report.draft_seconds
+        self.verify_seconds += report.verify_seconds
+        self.search_seconds += report.search_seconds
+        self.draft_passes += max(r.draft_passes for r in report.rounds)
+        self.rounds += 1
+        self.context += context
+        self._note(report.rounds, spent, plans)
         for r in report.rounds:
             self.drafted += r.drafted
             self.accepted += r.accepted
@@ -92,8 +93,14 @@ class Tally:
             self.skipped_attention += r.skipped_attention * r.draft_passes
             self.skipped_mlp += r.skipped_mlp * r.draft_passes
 
+    def answered(self, tokens: int, seconds: float) -> None:
+        """Count a batch of prompts."""
+        self.tokens += tokens
+        self.seconds += seconds
+        self.batches.append((tokens, seconds))
+
     def _note(self, rounds: Sequence[RequestRound], seconds: float, plans: Mapping[str, tuple[int, ...]]) -> None:
-        answered = len(self.per_prompt)
+        answered = len(self.batches)
         self.history += [
             DraftRound(
                 request=(answered << 32) + int(r.request_id),
@@ -139,7 +146,8 @@ class PolicyContender:
         self.tally = Tally()
         self._sampling = sampling
         self._clock = SystemClock()
-        gc.freeze()  # as in `engine.process`
+        if not gc.get_freeze_count():  # as in `engine.process`; once, for what is frozen stays
+            gc.freeze()
 
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:
         (answers,) = answer_in_turns([self], prompts, streams)
@@ -151,7 +159,7 @@ class PolicyContender:
         Only time within steps counts. Raises ConfigError for a prompt that has no room.
         """
         core, tally = self.core, self.tally
-        self._check(prompts)
+        self.check(prompts)
         spec, whole = core.costs.spec, (1,) * core.costs.spec.sublayers
         core.scheduler.blocks.clear()  # every contender reads the prompt itself
         if self._context:
@@ -185,15 +193,16 @@ class PolicyContender:
             seconds += spent
             tally.first_token += [seconds - arrived.pop(e.request_id) for e in report.events if e.request_id in arrived]
             yield spent
-        tally.seconds += seconds
-        tally.per_prompt.append(seconds)
-        tally.tokens += sum(len(tokens) for tokens in said.values())
+        tally.answered(sum(len(tokens) for tokens in said.values()), seconds)
         return [tuple(said[str(index)]) for index in range(len(prompts))]
 
-    def _check(self, prompts: Sequence[Prompt]) -> None:
-        longest = max(prompts, key=lambda prompt: len(prompt.tokens))
+    def check(self, prompts: Sequence[Prompt]) -> None:
+        """Raises ConfigError for a prompt that has no room, or is empty."""
+        lengths = [len(prompt.tokens) for prompt in prompts]
         try:
-            check_request(self.core.info, GenerateRequest("", self._context + longest.tokens, self._sampling))
+            for extreme in (min(lengths), max(lengths)):
+                tokens = self._context + prompts[lengths.index(extreme)].tokens
+                check_request(self.core.info, GenerateRequest("", tokens, self._sampling))
         except RequestError as error:
             raise ConfigError(f"a prompt cannot be answered: {error}") from None
 
@@ -230,11 +239,12 @@ _LOOKUP_TOKENS = 10
 class HuggingFaceContender:
     """transformers' `generate` with its default settings and cache, same dtype and threads; greedy, one at a time."""
 
-    def __init__(self, kind: str, model: Any, sampling: SamplingParams, exit_layer: int) -> None:
+    def __init__(self, kind: str, model: Any, sampling: SamplingParams, exit_layer: int, threads: int) -> None:
         """`kind` is one of HUGGING_FACE; `exit_layer`: where early-exit drafts stop."""
         self.name = "hf-generate" if kind == "plain" else f"hf-{kind}"
         self.tally = Tally()
         self._model = model
+        self._threads = threads
         self._clock = SystemClock()
         self._options: dict[str, Any] = {"max_new_tokens": sampling.max_tokens, "do_sample": False}
         self._options["repetition_penalty"] = 1.0  # whatever the checkpoint asks for: nobody else applies it here
@@ -248,19 +258,19 @@ class HuggingFaceContender:
     @torch.inference_mode()
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:
         out: list[tuple[int, ...]] = []
+        ours = torch.get_num_threads()  # one for small models, whose passes have threads of their own
+        torch.set_num_threads(self._threads)
         started = self._clock.now()
         for prompt in prompts:
-            ids = torch.tensor([prompt.tokens])
+            ids = torch.tensor([prompt.tokens], device=self._model.device)
             tokens = self._model.generate(ids, attention_mask=torch.ones_like(ids), **self._options)
             out.append(tuple(tokens[0, len(prompt.tokens) :].tolist()))
-        seconds = self._clock.now() - started
-        self.tally.seconds += seconds
-        self.tally.per_prompt.append(seconds)
-        self.tally.tokens += sum(len(tokens) for tokens in out)
+        self.tally.answered(sum(len(tokens) for tokens in out), self._clock.now() - started)
+        torch.set_num_threads(ours)
         return out
 
 
-def load_hugging_face(source: Source, dtype: str, sampling: SamplingParams) -> Any:
+def load_hugging_face(source: Source, dtype: str, device: torch.device, sampling: SamplingParams) -> Any:
     """The model as transformers runs it. Raises ConfigError where the comparison would not be fair.
 
     Of a synthetic model only the shape is the same: its text means nothing anyway, and costs what it costs.
@@ -271,8 +281,8 @@ def load_hugging_face(source: Source, dtype: str, sampling: SamplingParams) -> A
         raise ConfigError("--hf compares greedy decoding only: use --temperature 0")
     models: Any = AutoModelForCausalLM
     if isinstance(source, SyntheticSource):
-        return models.from_config(_hugging_face_config(source.spec), dtype=DTYPES[dtype]).eval()
-    return models.from_pretrained(source.directory, dtype=DTYPES[dtype])
+        return models.from_config(_hugging_face_config(source.spec), dtype=DTYPES[dtype]).eval().to(device)
+    return models.from_pretrained(source.directory, dtype=DTYPES[dtype]).to(device)
 
 
 def _hugging_face_config(spec: ModelSpec) -> Any:
@@ -308,9 +318,9 @@ class UrlContender:
         key = os.environ.get("OPENAI_API_KEY")
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self._client = httpx.Client(base_url=url.rstrip("/").removesuffix("/v1"), headers=headers, timeout=600)
-        self._failures = (httpx.HTTPError, KeyError, IndexError, ValueError)
+        self._failures = (httpx.HTTPError, ValueError)
         self._body = {
-            "model": self._get("/v1/models")["data"][0]["id"],
+            "model": self._get("/v1/models", "data", 0, "id"),
             "max_tokens": sampling.max_tokens,
             "temperature": sampling.temperature,
             "seed": 0,
@@ -322,20 +332,25 @@ class UrlContender:
         started = self._clock.now()
         with ThreadPoolExecutor(streams) as pool:
             tokens = sum(pool.map(self._answer, prompts))
-        seconds = self._clock.now() - started
-        self.tally.seconds += seconds
-        self.tally.per_prompt.append(seconds)
-        self.tally.tokens += tokens
+        self.tally.answered(tokens, self._clock.now() - started)
 
     def _answer(self, prompt: Prompt) -> int:
         """Number of tokens of the answer."""
         body = {**self._body, "messages": [{"role": "user", "content": prompt.text}]}
-        return int(self._get("/v1/chat/completions", body)["usage"]["completion_tokens"])
+        return int(self._get("/v1/chat/completions", "usage", "completion_tokens", body=body))
 
-    def _get(self, path: str, body: Any = None) -> Any:
+    def _get(self, path: str, *keys: str | int, body: Any = None) -> Any:
+        """What the reply has behind these keys, one in the other."""
+        where = f"{self._client.base_url}{path.lstrip('/')}"
         try:
             response = self._client.get(path) if body is None else self._client.post(path, json=body)
             response.raise_for_status()
-            return response.json()
+            found = response.json()
         except self._failures as error:
-            raise ConfigError(f"{self._client.base_url}{path.lstrip('/')}: {error or type(error).__name__}") from None
+            raise ConfigError(f"{where}: {str(error) or type(error).__name__}") from None
+        try:
+            for key in keys:
+                found = found[key]
+        except (KeyError, IndexError, TypeError):
+            raise ConfigError(f"{where}: the reply has no {'.'.join(map(str, keys))}") from None
+        return found

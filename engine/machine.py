@@ -40,17 +40,22 @@ def free_memory(device: torch.device) -> int:
         free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration, ValueError, IndexError):
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min([free, *_container_memory(Path("/sys/fs/cgroup"))])
+    return min([free, *container_memory(Path("/sys/fs/cgroup"))])
 
 
-def _container_memory(group: Path) -> Iterator[int]:
-    """What a cgroup leaves this process, if it is limited at all."""
-    for limit, used in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+def container_memory(group: Path) -> Iterator[int]:
+    """What a cgroup leaves this process, if it is limited at all; what it holds of files can be had as well."""
+    for limit, used, held, prefix in (
+        ("memory.max", "memory.current", "memory.stat", ""),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_"),
     ):
         with contextlib.suppress(OSError, ValueError):  # no such limit, or "max"
-            yield max(0, int((group / limit).read_text("utf-8")) - int((group / used).read_text("utf-8")))
+            most = int((group / limit).read_text("utf-8"))
+            taken = int((group / used).read_text("utf-8"))
+            with contextlib.suppress(OSError, ValueError):
+                facts = dict(line.split() for line in (group / held).read_text("utf-8").splitlines())
+                taken -= sum(int(facts.get(f"{prefix}{kind}_file", 0)) for kind in ("active", "inactive"))
+            yield min(most, max(0, most - taken))
 
 
 def hardware(device: torch.device) -> str:

@@ -56,7 +56,7 @@ class Grid:
         contexts = tuple(n for n in self.contexts if n <= most)
         if len(contexts) < 2:
             contexts = tuple(sorted({min(self.contexts[0], most // 2), *contexts, most} - {0}))
-        return Grid(rows, contexts, wide)
+        return Grid(rows, contexts, tuple(r for r in wide if contexts[:2][-1] + r <= length))
 
 
 QUICK = Grid((1, 2, 4, 8, 16, 32), (_SHORT, 1536))

@@ -17,7 +17,10 @@ def summarise(contender: Contender, plain: Tally, layers: int) -> dict[str, Any]
         "policy": contender.name,
         "tokens_per_second": tally.tokens / tally.seconds,
         "speedup": (tally.tokens / tally.seconds) / (plain.tokens / plain.seconds),
-        "speedup_median": statistics.median(p / t for p, t in zip(plain.per_prompt, tally.per_prompt, strict=True)),
+        "speedup_median": statistics.median(
+            (tokens / seconds) / (of_plain / by_plain)
+            for (tokens, seconds), (of_plain, by_plain) in zip(tally.batches, plain.batches, strict=True)
+        ),
     }
     if not tally.rounds:
         return row

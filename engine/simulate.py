@@ -117,7 +117,7 @@ class Simulation:
         live: dict[str, str] = {}  # domains
         seconds: defaultdict[str, float] = defaultdict(float)
         tokens: defaultdict[str, int] = defaultdict(int)
-        promises: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])  # promised, kept, tested
+        promises: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])  # promised, kept, drafted
         while todo or live:
             while todo and len(live) < streams:
                 index, prompt = todo.pop()
@@ -130,15 +130,14 @@ class Simulation:
                 seconds[domain] += (self.clock.time - before) / len(report.rounds)
                 tokens[domain] += round.emitted
                 if round.drafted and round.predicted_acceptance is not None:
-                    tested = round.accepted + (round.accepted < round.drafted)
-                    found = round.predicted_acceptance * tested, round.accepted, tested
+                    found = round.predicted_acceptance * round.drafted, round.accepted, round.drafted
                     promises[round.request_id] = [a + b for a, b in zip(promises[round.request_id], found, strict=True)]
             for event in report.events:
                 if isinstance(event, ErrorEvent):
                     raise EngineDeadError(event.message)
                 if event.finish_reason is not None:
                     del live[event.request_id]
-        errors = [abs(promised - kept) / tested for promised, kept, tested in promises.values() if tested]
+        errors = [abs(promised - kept) / drafted for promised, kept, drafted in promises.values()]
         speeds = {domain: tokens[domain] / seconds[domain] for domain in seconds}
         return Result(speeds, sum(tokens.values()) / sum(seconds.values()), errors)
 

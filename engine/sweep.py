@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from engine.bench import encode, read_prompts
+from engine.bench import encode, evenly, read_prompts
 from engine.build import EMBEDDED, LoadedModel, progress_bar
 from engine.config import EngineConfig
 from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
@@ -66,9 +66,10 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """A first round on few prompts, a final on all; a table, and JSON as the last line. Raises ConfigError."""
     texts = read_prompts(args.prompts, args.limit)
     model = LoadedModel(config)
+    model.warm_up()
     prompts = [encode(model, text) for text in texts]
     sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
-    first = prompts[:: max(len(prompts) // _FIRST_PROMPTS, 1)][:_FIRST_PROMPTS]
+    first = evenly(prompts, _FIRST_PROMPTS)
     found = search(model, unhurried(replace(config, prior="none")), sampling, first)
     plans = list(fixed_plans(model.spec.layers, list(found.plans) if found else [], args.plans, Random(args.seed)))
     finalists = _first_round(model, config, sampling, plans, first)

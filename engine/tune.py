@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from engine.bench import encode, read_prompts
+from engine.bench import encode, evenly, read_prompts
 from engine.build import EMBEDDED, LoadedModel, progress_bar
 from engine.config import EngineConfig
 from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Search, save, compare with and without; a table, and JSON as the last line. Raises ConfigError."""
     texts = read_prompts(args.prompts)
     if args.limit:
-        texts = texts[:: max(len(texts) // args.limit, 1)][: args.limit]
+        texts = evenly(texts, args.limit)
     if len(texts) < _FEWEST_PROMPTS:
         raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning takes at least {_FEWEST_PROMPTS}")
     tuned, others = texts[0::2], texts[1::2]
@@ -50,6 +50,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         raise ConfigError(f"--searches {args.searches} is not between 1 and {len(tuned)}, half of the prompts")
     bare = replace(config, prior="none")
     model = LoadedModel(bare)
+    model.warm_up()
     sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
     prompts = [encode(model, text) for text in tuned]
     path = args.output or model.prior_path(config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from uuid import uuid4
 
 from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 
@@ -33,7 +34,13 @@ def find(key: ProfileKey, directory: Path | None) -> tuple[LatencyProfile, Path]
     """
     for folder in (default_directory(), SHIPPED) if directory is None else (directory,):
         path = folder / f"{key.slug}.json"
-        if path.exists():
+        try:
+            there = path.exists()
+        except OSError as error:  # somebody else's home
+            if directory is not None:
+                raise ProfileError(f"cannot read profile {path}: {error.strerror or error}") from None
+            continue
+        if there:
             profile = load(path)
             if profile.key == key:
                 return profile, path
@@ -44,7 +51,7 @@ def save(profile: LatencyProfile, directory: Path) -> Path:
     """Write under the profile's key, whole or not at all. Returns the path."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{profile.key.slug}.json"
-    temporary = path.with_suffix(".tmp")
+    temporary = path.with_suffix(f".{uuid4().hex}.tmp")  # others may write at the same time
     temporary.write_text(profile.to_json(), "utf-8")
     temporary.replace(path)
     return path

@@ -22,7 +22,7 @@ class _Call:
         self.before = before
         self.text = ""  # all of it
         self.named = False
-        self.closed = False
+        self.closed = False  # or broken off
         self._depth = 0
         self._string = self._escaped = False
         self._token = ""  # the string being read
@@ -36,6 +36,10 @@ class _Call:
         deltas: list[Delta] = []
         arguments: list[str] = []
         for position, character in enumerate(text):
+            if character == "<" and not self._string:  # of a tag: no JSON has one there
+                self.closed = True
+                deltas += self._arguments(arguments)
+                return deltas, text[position:]
             self.text += character
             name = self._step(character, arguments)
             if name is not None and not self.named and (self._names is None or name in self._names):
@@ -185,7 +189,7 @@ class HermesParser(_ToolParser):
                 continue
             markers = [self._CLOSE, self._OPEN] if self._closing else [self._OPEN]
             before, marker, text = self._markers.push(text, markers)
-            deltas += self._content(before, self._closing)
+            deltas += self._content(before)
             if marker is not None:
                 self._closing = False
             if marker == self._OPEN:
@@ -204,17 +208,20 @@ class HermesParser(_ToolParser):
     def finish(self) -> list[Delta]:
         rest = self._markers.rest()
         called = self._calls > 0 or (self._call is not None and self._call.named)
-        deltas = self._content(rest, self._closing) + self._unspaced(self._cut_off())
+        deltas = self._content(rest) + self._unspaced(self._cut_off())
         if self._spaces and not called:  # the end of a text without calls
             deltas.append(Delta(content=self._spaces))
         return deltas
 
-    def _content(self, text: str, closing: bool) -> list[Delta]:
-        """Content without the white space that surrounds calls."""
+    def _content(self, text: str) -> list[Delta]:
+        """Content without the white space that surrounds calls, nor braces too many behind them."""
         if self._after:
             text = text.lstrip()
-        if closing or not text:
+        if self._closing:
+            text = text.lstrip("} \n\r\t")
+        if not text:
             return []
+        self._closing = False
         self._after = False
         text = self._spaces + text
         stripped = text.rstrip()

@@ -17,6 +17,7 @@ MAX_COUNT = 2**31 - 1
 MAX_BIASES = 1024
 MAX_PROMPTS = 2048
 MAX_TOOLS = 128
+MAX_MESSAGES = 16384
 MAX_TOP_LOGPROBS = 20
 MAX_COMPLETION_LOGPROBS = 5
 
@@ -145,7 +146,7 @@ class Prediction(RequestModel):
 
 
 class ChatCompletionRequest(GenerationRequest):
-    messages: Annotated[list[Message], Field(min_length=1, fail_fast=True)]
+    messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
     max_completion_tokens: int | None = Field(default=None, ge=1, le=MAX_COUNT, description="Wins over max_tokens.")
     logprobs: bool = False
     top_logprobs: int | None = Field(default=None, ge=0, le=MAX_TOP_LOGPROBS, description="Only with logprobs.")
@@ -170,7 +171,7 @@ class TokenizeRequest(RequestModel):
 
     model: str = ""
     prompt: str | None = None
-    messages: Annotated[list[Message], Field(min_length=1, fail_fast=True)] | None = None
+    messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)] | None = None
     tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default_factory=list)
     add_special_tokens: bool | None = Field(default=None, description="Absent: for a bare prompt, not for a chat.")
     add_generation_prompt: bool = True

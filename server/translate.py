@@ -28,6 +28,7 @@ from server.schemas import (
 from server.structured import answer_schema, grammar_of
 
 DEFAULT_COMPLETION_TOKENS = 16
+_MAX_LOGPROBS = 1 << 22  # of a reply
 _GREEDY_BELOW = 1e-5  # temperature: less makes logits too large to count with
 
 _DIGITS = 20  # fewer have token ids
@@ -152,6 +153,7 @@ class Translator(ABC, Generic[Kind]):
             mute=max_tokens == 0,
         )
         sampling = self._sampling(request, max_tokens, max(map(len, prepared.prompts)))
+        self._check_logprobs(prepared, request.n, sampling.max_tokens)
         return Job(
             id=f"{self.dialect.id_prefix}-{uuid.uuid4().hex}",
             created=int(time.time()),
@@ -172,6 +174,19 @@ class Translator(ABC, Generic[Kind]):
             stream=request.stream,
             include_usage=request.stream_options is not None and request.stream_options.include_usage,
         )
+
+    def _check_logprobs(self, prepared: Prepared, choices: int, max_tokens: int | None) -> None:
+        """All that a reply says is in memory at once, a few hundred bytes for each log-probability."""
+        if prepared.logprobs is None:
+            return
+        prompts = prepared.prompts
+        longest = self._info.max_model_len - min(map(len, prompts)) if max_tokens is None else max_tokens
+        count = choices * len(prompts) * longest * (1 + prepared.logprobs)
+        if count > _MAX_LOGPROBS:
+            raise invalid(
+                f"These could be {count} log-probabilities; {_MAX_LOGPROBS} are allowed: lower 'n' or 'max_tokens'.",
+                "logprobs",
+            )
 
     def check_model(self, name: str) -> None:
         """Raises APIError."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -82,6 +83,6 @@ def load(path: Path) -> Prior:
 def save(prior: Prior, path: Path) -> None:
     """Write whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".tmp")
+    partial = path.with_suffix(f".{uuid4().hex}.tmp")  # others may write at the same time
     partial.write_text(prior.to_json(), "utf-8")
     partial.replace(path)

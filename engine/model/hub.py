@@ -18,10 +18,14 @@ def resolve(model: str) -> Path:
     Files of a hub id are taken from the hub's own cache, fetched into it if they are not there. Raises ModelError.
     """
     path = Path(model).expanduser()
-    if path.is_file():
+    try:
+        is_file, exists = path.is_file(), path.exists()
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {error.strerror or error}") from None
+    if is_file:
         kind = "a GGUF file" if path.suffix == ".gguf" else "a file"
         raise ModelError(f"{path} is {kind}; --model takes the directory of a Hugging Face checkpoint, or a hub id")
-    if path.exists():
+    if exists:
         return path
     if not _HUB_ID.fullmatch(model) or model.startswith((".", "/", "~")):
         raise ModelError(f"there is no directory {path}, and '{model}' is not a hub id (OWNER/NAME)")

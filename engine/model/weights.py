@@ -42,6 +42,8 @@ def load_decoder(
     if spec.tied and not linear.shares:
         # The head has a form of its own; of the embedding only the rows that are looked up need be in memory.
         embedding, head = checkpoint.mapped(name), place.linear((name,))
+        if embedding.dtype == torch.float16:  # which kernels do not look up
+            embedding = place.tensor(name)
     else:
         embedding = place.tensor(name)
         head = linear(embedding, None) if spec.tied else place.linear(("lm_head.weight",))

@@ -161,6 +161,7 @@ def test_an_echo_is_scored(client: openai.OpenAI, policy: str) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_parse_gets_what_it_asks_for(client: openai.OpenAI, policy: str) -> None:
+    parsed = 0
     for seed, temperature in enumerate((0, 0.8, 1.5)):
         try:
             reply = client.chat.completions.parse(
@@ -177,6 +178,8 @@ def test_parse_gets_what_it_asks_for(client: openai.OpenAI, policy: str) -> None
         person = reply.choices[0].message.parsed
         assert person is not None
         assert person.kind in ("cat", "dog")
+        parsed += 1
+    assert parsed, "all were cut"
 
 
 @pytest.mark.parametrize("policy", ["none", "layerskip"])
@@ -268,8 +271,13 @@ def test_a_tool_result_is_answered(client: openai.OpenAI) -> None:
         },
         {"role": "tool", "tool_call_id": "c1", "content": '{"weather": "sunny"}'},
     ]
-    reply = client.chat.completions.create(model=MODEL, messages=talk, tools=[WEATHER], max_tokens=60, **GREEDY)
-    assert reply.choices[0].message.content or reply.choices[0].message.tool_calls
+    replies = []
+    for weather in ("sunny", "rainy"):
+        talk[-1]["content"] = f'{{"weather": "{weather}"}}'
+        reply = client.chat.completions.create(model=MODEL, messages=talk, tools=[WEATHER], max_tokens=60, **GREEDY)
+        replies.append(reply.choices[0].message.content)
+    assert replies[0]
+    assert replies[0] != replies[1], "the result counts"
 
 
 def test_a_message_is_gone_on_with(client: openai.OpenAI) -> None:
@@ -285,6 +293,11 @@ def test_a_message_is_gone_on_with(client: openai.OpenAI) -> None:
     rest = reply.choices[0].message.content
     assert rest
     assert not rest.startswith(whole[:20])
+    answered = client.chat.completions.create(model=MODEL, messages=begun[:1], max_tokens=1, **GREEDY)
+    assert reply.usage is not None
+    assert answered.usage is not None
+    begun_tokens = reply.usage.prompt_tokens - answered.usage.prompt_tokens
+    assert 0 < begun_tokens < 20, "the beginning alone, and no turn after it"
 
 
 def test_tokenize_counts_what_a_chat_costs(server: Process, client: openai.OpenAI) -> None:

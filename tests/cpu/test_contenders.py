@@ -46,8 +46,9 @@ def test_contenders_take_turns_and_answer_as_alone(
     alone = [PolicyContender(name, model.core(EngineConfig()), SAMPLING).run(prompts, streams) for name in names]
     assert answers == alone
     for contender in together:
-        assert len(contender.tally.per_prompt) == 1, "one batch"
-        assert contender.tally.seconds == contender.tally.per_prompt[0] > 0
+        ((tokens, seconds),) = contender.tally.batches
+        assert contender.tally.seconds == seconds > 0
+        assert tokens == contender.tally.tokens
         assert contender.tally.tokens == sum(map(len, alone[0]))
         assert len(contender.tally.first_token) == len(prompts)
         assert all(0 < seconds <= contender.tally.seconds for seconds in contender.tally.first_token)
@@ -67,6 +68,8 @@ def test_prompts_are_picked_evenly(tmp_path: Path) -> None:
     assert [text.prompt for text in read_prompts(path)] == [str(i) for i in range(10)]
     assert [text.prompt for text in read_prompts(path, 3)] == ["0", "3", "6"]
     assert len(read_prompts(path, 50)) == 10
+    picked = [int(text.prompt) for text in read_prompts(path, 7)]
+    assert picked == [0, 1, 2, 4, 5, 7, 8], "to the end, though seven does not divide ten"
 
 
 @pytest.mark.parametrize("line", ["[]", "3", "{}", '{"text": "a"}', "{"])

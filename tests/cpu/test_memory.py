@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from engine.machine import container_cores
+from engine.machine import container_cores, container_memory
 from engine.model.spec import parse_spec
 from engine.model.weights import expected_tensors
 
@@ -101,3 +101,31 @@ def test_a_containers_share_of_the_processor_is_known(tmp_path: Path, files: dic
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     assert list(container_cores(tmp_path)) == cores
+
+
+@pytest.mark.parametrize(
+    ("files", "free"),
+    [
+        ({"memory.max": "max\n", "memory.current": "100\n"}, []),
+        ({"memory.max": "1000\n", "memory.current": "900\n"}, [100]),
+        (
+            {"memory.max": "1000\n", "memory.current": "900\n", "memory.stat": "active_file 100\ninactive_file 500\n"},
+            [700],
+        ),
+        ({"memory.max": "1000\n", "memory.current": "900\n", "memory.stat": "active_file 950\n"}, [1000]),
+        (
+            {
+                "memory/memory.limit_in_bytes": "1000\n",
+                "memory/memory.usage_in_bytes": "800\n",
+                "memory/memory.stat": "inactive_file 1\ntotal_inactive_file 300\n",
+            },
+            [500],
+        ),
+    ],
+)
+def test_what_a_container_holds_of_files_is_free(tmp_path: Path, files: dict[str, str], free: list[int]) -> None:
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert list(container_memory(tmp_path)) == free

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 import torch
-from support import GREEDY, SAMPLED, answer, chat_ids, load, made_up_profile, tiny_model
+from safetensors.torch import load_file, save_file
+from support import EMBEDDED, GREEDY, SAMPLED, answer, chat_ids, load, made_up_profile, tiny_model
 from torch import Tensor
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
@@ -20,6 +21,7 @@ from engine.draft.base import Plan
 from engine.draft.knapsack import Knapsack, reaching
 from engine.errors import ConfigError
 from engine.model.attention import Segment
+from engine.model.decoder import Draws
 from engine.native.library import Library, _name, build, compiler, library
 from engine.native.library import directory as directory_of_libraries
 from engine.sampling import draw
@@ -438,3 +440,14 @@ def test_a_library_is_found_where_nothing_may_be_written(tmp_path: Path, monkeyp
     monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK)
     assert directory_of_libraries("made.so") == ours
     assert directory_of_libraries("other.so") != ours
+
+
+def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> None:
+    """A checkpoint in float16, whatever it runs in: else each pass would be many calls."""
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).write_bytes((EMBEDDED / name).read_bytes())
+    halves = {name: tensor.half() for name, tensor in load_file(EMBEDDED / "model.safetensors").items()}
+    save_file(halves, tmp_path / "model.safetensors")
+    model = load(model=tmp_path, kernels="native", dtype=torch.bfloat16)
+    draws = Draws([0], [SamplingParams(temperature=0.0)])
+    assert model.decoder.verify(model.attention, [Segment(0, 0, 1)], [5], draws) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -33,11 +34,32 @@ def refused(path: str, status: int = 400, **options: Any) -> dict[str, Any]:
 )
 @pytest.mark.parametrize("path", [CHAT_PATH, TEXT_PATH])
 def test_malformed_bodies(path: str, raw: bytes) -> None:
-    assert refused(path, content=raw)["param"] is None
+    error = refused(path, content=raw, headers={"content-type": "application/json"})
+    assert error["param"] is None
+    assert "Content-Type" not in error["message"]
 
 
-def test_other_content_types() -> None:
-    refused(CHAT_PATH, content=b"model=x", headers={"content-type": "application/x-www-form-urlencoded"})
+@pytest.mark.parametrize("media_type", ["", "text/plain", "application/x-www-form-urlencoded"])
+def test_other_content_types(media_type: str) -> None:
+    """Such as pages of other origins may send without being asked whether they may."""
+    body = json.dumps(CHAT).encode()
+    error = refused(CHAT_PATH, content=body, headers={"content-type": media_type} if media_type else {})
+    assert "Content-Type" in error["message"]
+    kept = {"content-type": "application/json; charset=utf-8"}
+    assert ask(FakeEngine(), "POST", CHAT_PATH, content=body, headers=kept).status_code == 200
+
+
+def test_log_probabilities_of_more_tokens_than_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.translate._MAX_LOGPROBS", 8 * 10 * 21)
+    many = {"n": 8, "logprobs": True, "top_logprobs": 20}
+    assert refused(CHAT_PATH, json=CHAT | many | {"max_tokens": 11})["param"] == "logprobs"
+    assert refused(CHAT_PATH, json=CHAT | many)["param"] == "logprobs"
+    assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | many | {"max_tokens": 10}).status_code == 200
+
+
+def test_messages_without_end_are_refused() -> None:
+    empty = {"role": "user", "content": ""}
+    assert refused(CHAT_PATH, json=CHAT | {"messages": [empty] * 20000})["param"] == "messages"
 
 
 def schema_format(schema: dict[str, Any], name: str = "answer") -> dict[str, Any]:

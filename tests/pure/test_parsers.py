@@ -64,6 +64,16 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
         [("time", {})],
     ),
     "no closing tag": (HERMES, f"<tool_call>{TIME}\n<tool_call>{TIME}", "", "", [("time", {}), ("time", {})]),
+    "no closing tag, text": (HERMES, f"<tool_call>{TIME}\nI called it.", "I called it.", "", [("time", {})]),
+    "a brace short": (
+        *(
+            HERMES,
+            f'<tool_call>{{"name": "f", "arguments": {{"a": "<"}}\n</tool_call>\n<tool_call>{TIME}</tool_call>',
+            "",
+        ),
+        *("", [("f", {"a": "<"}), ("time", {})]),
+    ),
+    "a brace too many": (HERMES, f"<tool_call>{TIME}}}\n</tool_call>\nDone.", "Done.", "", [("time", {})]),
     "no arguments": (HERMES, '<tool_call>{"name": "f"}</tool_call>', "", "", [("f", {})]),
     "null arguments": (HERMES, '<tool_call>{"name": "f", "arguments": null}</tool_call>', "", "", [("f", {})]),
     "no name": (HERMES, '\n<tool_call> {"a": 1}</tool_call>.', '\n<tool_call> {"a": 1}</tool_call>.', "", []),

@@ -362,6 +362,24 @@ def test_the_users_own_comes_first(shipped: Path, tmp_path: Path) -> None:
     assert store.find(KEY, None) == (PROFILE, own)
 
 
+def test_a_home_that_may_not_be_entered_is_passed_over(
+    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a service whose HOME is root's; a directory that was named is an error."""
+    there = store.save(PROFILE, shipped)
+    exists = Path.exists
+
+    def closed(path: Path) -> bool:
+        if store.default_directory() in path.parents or tmp_path / "mine" in path.parents:
+            raise PermissionError(13, "Permission denied")
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", closed)
+    assert store.find(KEY, None) == (PROFILE, there)
+    with pytest.raises(ProfileError, match="denied"):
+        store.find(KEY, tmp_path / "mine")
+
+
 def test_a_directory_that_is_named_is_the_only_one(shipped: Path, tmp_path: Path) -> None:
     store.save(PROFILE, shipped)
     store.save(PROFILE, store.default_directory())
