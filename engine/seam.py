@@ -35,6 +35,10 @@ class PromptTokenizer(Protocol):
         """The id of the token beside the vocabulary proper (special ones, tags) that this is the name of, if any."""
         ...
 
+    def skips(self, text: str) -> bool:
+        """Whether this is the name of a special token, which text leaves out."""
+        ...
+
     def token_bytes(self, token: int) -> bytes:
         """What one token stands for, a special one its name."""
         ...

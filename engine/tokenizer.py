@@ -124,6 +124,12 @@ class Tokenizer:
         token = self.backend.token_to_id(text)
         return token if token in self._added else None
 
+    def skips(self, text: str) -> bool:
+        """Whether this is the name of a special token, which text leaves out."""
+        token = self.backend.token_to_id(text)
+        added = None if token is None else self.backend.get_added_tokens_decoder().get(token)
+        return added is not None and bool(added.special)
+
     @property
     def has_chat_template(self) -> bool:
         return bool(self._templates)

@@ -9,6 +9,8 @@ from functools import partial
 from server.parsers import Delta, Markers, Parser, PlainParser, ReasoningParser
 
 TOOL_FORMATS = ("hermes", "llama3_json", "mistral")
+# What tells calls from text; some models have special tokens for it.
+TOOL_MARKS = {"hermes": ("<tool_call>", "</tool_call>"), "mistral": ("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]")}
 
 
 class _Call:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pydantic_core
 
-from server.calls import make_parser
+from server.calls import TOOL_MARKS, make_parser
 from server.errors import invalid
-from server.parsers import THINK_OPEN
+from server.parsers import THINK_CLOSE, THINK_OPEN
 from server.replies import CHAT, MISTRAL_CHAT, MISTRAL_ID, Form
 from server.schemas import ChatCompletionRequest, Message, NamedTool, Prediction, TextPart, Tool
 from server.structured import answer_schema, calls_grammar, check_size, grammar_of
@@ -63,7 +63,7 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             grammar=grammar,
             grammar_param=param,
             predicted=self._predicted(request.prediction),
-            special_markers=bool(tools) and self._tool_format == "mistral",
+            special_markers=any(map(self._tokenizer.skips, self._marks(tools=bool(tools)))),
         )
 
     def render(
@@ -126,6 +126,11 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         tokens = self._encode(text[: self._info.max_model_len * self._tokenizer.longest_token])
         known = next((i for i, token in enumerate(tokens) if token >= self._info.vocab_size), len(tokens))
         return tokens[: min(known, self._info.max_model_len)]
+
+    def _marks(self, *, tools: bool) -> Sequence[str]:
+        """What the parsers of an answer look for."""
+        calls = TOOL_MARKS.get(self._tool_format, ()) if tools else ()
+        return (*calls, THINK_OPEN, THINK_CLOSE) if self._thinks else calls
 
     def _marker(self, text: str) -> str:
         """A marker as a grammar writes it: a token of its own by its id."""

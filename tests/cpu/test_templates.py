@@ -143,3 +143,11 @@ def test_damaged_files_are_named(tmp_path: Path, damage: str) -> None:
         (tmp_path / file).write_bytes(damage.encode("latin-1"))
         with pytest.raises(ModelError, match=file):
             Tokenizer.from_directory(tmp_path)
+
+
+def test_special_tokens_are_told_from_tags() -> None:
+    tokenizer = Tokenizer.from_directory(EMBEDDED)
+    assert tokenizer.skips("<|end|>")
+    assert not tokenizer.skips("<tool_call>"), "a token of its own, but text"
+    assert not tokenizer.skips("the")
+    assert not tokenizer.skips("<|nothing|>")

@@ -43,6 +43,7 @@ class ByteTokenizer:
 
     longest_token = 4
     bos: tuple[int, ...] = ()
+    special: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         self.rendered: list[dict[str, Any]] = []
@@ -58,6 +59,9 @@ class ByteTokenizer:
 
     def added_id(self, text: str) -> int | None:
         return None
+
+    def skips(self, text: str) -> bool:
+        return text in self.special
 
     def render_chat(
         self,

@@ -217,6 +217,18 @@ def test_half_a_surrogate_pair_in_a_call_does_not_lose_the_reply(arguments: str)
     assert message["tool_calls"][0]["function"]["name"] == "weather"
 
 
+@pytest.mark.parametrize(("special", "with_tools", "without"), [("<tool_call>", True, False), ("</think>", True, True)])
+def test_markers_that_are_special_tokens_are_not_left_out_of_the_text(
+    special: str, with_tools: bool, without: bool
+) -> None:
+    """They tell calls and reasoning; other answers are without special tokens, as always."""
+    engine = SpeakingEngine((CALL,))
+    engine.tokenizer.special = frozenset({special})
+    for tools, shown in (([TOOL], with_tools), ([], without)):
+        whole(engine, CHAT_PATH, CHAT | {"tools": tools})
+        assert engine.submitted[-1].sampling.skip_special_tokens is not shown
+
+
 def test_one_call_where_only_one_is_wanted() -> None:
     body = CHAT | {"tools": [TOOL]}
     assert len(whole(SpeakingEngine((CALL, CALL)), CHAT_PATH, body)["message"]["tool_calls"]) == 2
