@@ -324,7 +324,7 @@ def test_searches_replay_what_was_asked_to_be_done_to_logits(
         return drawn
 
     monkeypatch.setattr(SearchPass, "draws", watched)
-    core = model.core(EngineConfig(knapspec_budget=1.0, knapspec_interval=8, prior="none"))
+    core = model.core(EngineConfig(knapspec_budget=1.0, knapspec_interval=8, knapspec_rows=8, prior="none"))
     sampling = replace(GREEDY, temperature=temperature, max_tokens=60, seed=3, ignore_eos=True, **asked)
     (said,) = answer(core, ids[:1], sampling, ["knapspec"], seeds=[3])
     first = len(ids[0])
