@@ -84,6 +84,13 @@ def test_memory_is_that_of_the_weights(tmp_path: Path, tied: bool, stored: str, 
     assert peak <= 1.15 * weights + cast + (1 << 24)
 
 
+def write(directory: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+
 @pytest.mark.parametrize(
     ("files", "cores"),
     [
@@ -96,10 +103,7 @@ def test_memory_is_that_of_the_weights(tmp_path: Path, tied: bool, stored: str, 
     ],
 )
 def test_a_containers_share_of_the_processor_is_known(tmp_path: Path, files: dict[str, str], cores: list[int]) -> None:
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+    write(tmp_path, files)
     assert list(container_cores(tmp_path)) == cores
 
 
@@ -124,8 +128,5 @@ def test_a_containers_share_of_the_processor_is_known(tmp_path: Path, files: dic
     ],
 )
 def test_what_a_container_holds_of_files_is_free(tmp_path: Path, files: dict[str, str], free: list[int]) -> None:
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+    write(tmp_path, files)
     assert list(container_memory(tmp_path)) == free
