@@ -229,7 +229,8 @@ def test_a_body_in_chunks_may_be_followed_by_headers(live: Start) -> None:
     server = live(FakeEngine(("a",)))
     content = json.dumps(TEXT).encode()
     with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
-        head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+        head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        head += "Transfer-Encoding: chunked\r\n\r\n"
         connection.sendall(head.encode() + b"%x\r\n" % len(content) + content + b"\r\n0\r\nx-checksum: 1\r\n\r\n")
         assert read_all(connection).startswith(b"HTTP/1.1 200 ")
 
