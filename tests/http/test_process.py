@@ -76,7 +76,8 @@ def test_a_second_interrupt_does_not_wait() -> None:
         with httpx.stream("GET", f"{url}/live"), httpx.Client(base_url=url) as client:
             request = client.build_request("POST", "/v1/completions", json=body)
             with socket.create_connection((request.url.host, request.url.port or 0)) as connection:
-                head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(request.content)}\r\n\r\n"
+                head = "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                head += f"Content-Length: {len(request.content)}\r\n\r\n"
                 connection.sendall(head.encode() + request.content)
                 while (
                     'vllm:num_requests_running{engine="0",model_name="fake/model"} 1.0'
