@@ -263,6 +263,41 @@ def test_passes_behind_drafts_and_plain_ones_are_priced_apart(model: LoadedModel
     assert ratio == pytest.approx(1.3 / 0.7, rel=0.1)
 
 
+def test_drafts_of_several_plans_cost_what_each_does(model: LoadedModel) -> None:
+    """Whoever asked before, with which plans and contexts, and after corrections."""
+    costs, layers = CostModel(model.spec, made_up_profile()), model.spec.layers
+    sets = [tuple(exit_variants(layers, depth) for depth in depths) for depths in ((2, 5), (3,), (1, 2, 4))]
+    for contexts in ([50], [50, 50], [900], [50], [900, 50], [50, 900]):
+        for plans in (*sets, sets[0]):
+            assert costs.draft_passes(plans, contexts) == [costs.draft_pass(plan, contexts) for plan in plans]
+            corrections = costs._draft_corrections(plans[0], len(contexts))
+            corrections[1].add(2.0, 1.0, 0.5)
+            assert costs.draft_passes(plans, contexts) == [costs.draft_pass(plan, contexts) for plan in plans]
+
+
+def test_after_the_first_search_each_looks_at_every_other_early_exit(
+    model: LoadedModel, ids: list[tuple[int, ...]]
+) -> None:
+    core, policy = core_with(model, EngineConfig(knapspec_budget=1.0, knapspec_interval=8, knapspec_max_skip=1.0))
+    layers = model.spec.layers
+    seen: list[set[int]] = []
+    replay = policy.searcher._replay
+
+    def spy(*args: Any) -> Any:
+        made = replay(*args)
+        seen.append({depth for depth in range(1, layers) if exit_variants(layers, depth) in made.counts})
+        return made
+
+    policy.searcher._replay = spy  # type: ignore[method-assign]
+    rounds(core, ids[:4])
+    first, *later = seen
+    assert first == set(range(1, layers))
+    assert len(later) >= 2
+    for number, depths in enumerate(later, 1):
+        assert depths >= set(range(1 + number % 2, layers, 2))
+    assert any(depths < first for depths in later)
+
+
 def test_decisions_leave_less_of_the_budget_to_searches() -> None:
     budget = Budget(0.02, 0.01)
     budget.busy, budget.searches = 10.0, 1
