@@ -285,48 +285,53 @@ public:
         const int shares = (n + share - 1) / share;
         if (size == 1 || shares < 2) { if (n > 0) hand({0, n, -1, false}); return; }
         auto one = [&](const Taken &t) {
-            hand({t.index * share, std::min(n, (t.index + 1) * share), t.after < 0 ? -1 : t.after * share, t.back});
+            hand({t.first * share, std::min(n, t.last * share), t.after < 0 ? -1 : t.after * share, t.back});
         };
         call.store([](void *w, const Taken &t) { (*static_cast<decltype(one) *>(w))(t); }, std::memory_order_relaxed);
         argument.store(&one, std::memory_order_relaxed);
         helped.store(0, std::memory_order_relaxed);
-        open.store(uint64_t(NONE + shares) << 32 | NONE, std::memory_order_release);
+        int own = at_first(shares);
+        open.store(uint64_t(NONE + shares) << 32 | (NONE + own), std::memory_order_release);
         begin();
-        int own = 0;
-        for (Taken t; (t = take(false)).index >= 0; own++) one(t);
+        one({0, own, own, false});
+        for (Taken t; (t = take(false, 1)).last > 0; own++) one(t);
         for (int i = 0; helped.load(std::memory_order_acquire) != shares - own; i++) {
             // A helper that lost its core gets one that sleeps.
             if (i < EAGER) continue;
             if (i < PATIENCE) pause(); else std::this_thread::sleep_for(std::chrono::microseconds(20));
         }
     }
+    // Shares that the caller begins with, and those that a helper takes of what is left: the fewer turns they take, the less
+    // often the word that both change goes from core to core.
+    int at_first(int shares) const { return std::max(1, shares * 3 / (4 * size)); }
+    int of_left(int left) const { return std::max(1, left / size); }
     const int size;
 
 private:
-    struct Taken { int index, after; bool back; };
+    struct Taken { int first, last, after; bool back; };  // shares; of the next ones, the first
     static constexpr uint32_t NONE = 1 << 20;  // taken of either end, at first: those who find nothing left count on
 
-    // A share that is nobody's yet, or -1. The first that is left and the one behind the last are one word: what is
-    // taken belongs to the work that is open then, and `each` does not return before it is done.
-    Taken take(bool back) {
-        const uint64_t found = back ? open.fetch_sub(1ull << 32, std::memory_order_acq_rel) : open.fetch_add(1, std::memory_order_acq_rel);
-        const int first = int(uint32_t(found) - NONE), end = int(uint32_t(found >> 32) - NONE), step = back ? size - 1 : 1;
-        if (first >= end) return {-1, -1, back};
-        if (back) return {end - 1, end - 1 - step >= first ? end - 1 - step : -1, true};
-        return {first, first + step < end ? first + step : -1, false};
+    // `most` shares that are nobody's yet, or fewer; a `last` of 0 if none are. The first that is left and the one behind the
+    // last are one word: what is taken belongs to the work that is open then, and `each` does not return before it is done.
+    Taken take(bool back, int most) {
+        const uint64_t n = most, found = back ? open.fetch_sub(n << 32, std::memory_order_acq_rel) : open.fetch_add(n, std::memory_order_acq_rel);
+        const int first = int(uint32_t(found) - NONE), end = int(uint32_t(found >> 32) - NONE), rest = end - first - most;
+        if (first >= end) return {0, 0, -1, back};
+        if (back) return {std::max(first, end - most), end, rest > 0 ? end - most - of_left(rest) : -1, true};
+        return {first, std::min(first + most, end), rest > 0 ? first + most : -1, false};
     }
-    bool work_left() const {
+    int left() const {
         const uint64_t found = open.load(std::memory_order_relaxed);
-        return uint32_t(found) < found >> 32;
+        return int(uint32_t(found >> 32) - uint32_t(found));
     }
     void help() {
         for (;;) {
-            for (int i = 0; !work_left() && i < SPINS; i++) {
+            for (int i = 0; left() <= 0 && i < SPINS; i++) {
                 if (i < EAGER) continue;
                 pause();
                 if (i % 256 == 255) std::this_thread::yield();
             }
-            if (!work_left()) {
+            if (left() <= 0) {
                 leave_tiles();
                 std::unique_lock<std::mutex> hold(lock);
                 if (leaving) return;
@@ -335,9 +340,11 @@ private:
                 asleep--;
                 if (leaving) return;
             }
-            for (Taken t; work_left() && (t = take(true)).index >= 0;) {
+            for (int some; (some = left()) > 0;) {
+                const Taken t = take(true, of_left(some));
+                if (!t.last) break;
                 call.load(std::memory_order_relaxed)(argument.load(std::memory_order_relaxed), t);
-                helped.fetch_add(1, std::memory_order_release);
+                helped.fetch_add(t.last - t.first, std::memory_order_release);
             }
         }
     }
@@ -703,8 +710,11 @@ struct Tiling {
         units = (all + width - 1) / width;
         chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / (width * size), units / (4 * threads))));
     }
-    // What a thread reads first that goes forward from the first share, or back from the last.
-    int begin(bool back) const { return back ? (units - 1) / chunk * chunk : 0; }
+    // What a thread of the team reads first that goes forward from the first share, or back from the last.
+    int begin(bool back, const Team &team) const {
+        const int shares = (units + chunk - 1) / chunk;
+        return back ? std::max(0, shares - team.of_left(shares - team.at_first(shares))) * chunk : 0;
+    }
     int64_t size;  // of a panel
     int all, width, units, chunk;
 };
@@ -720,7 +730,7 @@ template <class Write> void products(Team &team, const Linear &l, const bf16 *x,
     team.each(t.units, t.chunk, [&](const Share &share) {
         float sums[TILE_ROWS][2 * PANEL];
         if (in_tiles) tiles(std::min(rows, TILE_ROWS));
-        const int from = then.begin(share.back);
+        const int from = then.begin(share.back, team);
         const Next last = share.after >= 0 ? Next{panel_of(share.after), t.size}
                                            : Next{(later ? later->w : l.w) + from * then.width * then.size, then.size};
         for (int unit = share.first; unit < share.last; unit++) {
@@ -1423,7 +1433,12 @@ private:
         alignas(64) bf16 weights[G][TILE];
         vf found[G][VECTORS] = {};
         if constexpr (NARROW) narrow_dot_keys<G>(queries, blocks, ahead, used, found);
-        else dot_keys<G>(queries, blocks, ahead, found);
+        else switch (used) {
+            case 1: dot_keys<G, 1>(queries, blocks, ahead, found); break;
+            case 2: dot_keys<G, 2>(queries, blocks, ahead, found); break;
+            case 3: dot_keys<G, 3>(queries, blocks, ahead, found); break;
+            default: dot_keys<G, VECTORS>(queries, blocks, ahead, found);
+        }
         for (int g = 0; g < G; g++) weigh(queries[g], found[g], used, tile, weights[g]);
         values<G>(queries, blocks, ahead, used, weights);
     }
@@ -1432,17 +1447,17 @@ private:
     static constexpr int VECTORS = TILE / LANES;
     int64_t keys_of(int v) const { return int64_t(v * LANES / BLOCK) * 2 * BLOCK * m->head_dim + v * LANES % BLOCK * 2; }
 
-    // q · k of a tile for G queries.
-    template <int G> void dot_keys(const Query *queries, const bf16 *blocks, const bf16 *ahead, vf (&found)[G][VECTORS]) const {
+    // q · k of the first N blocks of a tile for G queries.
+    template <int G, int N> void dot_keys(const Query *queries, const bf16 *blocks, const bf16 *ahead, vf (&found)[G][VECTORS]) const {
         for (int d = 0; d < m->head_dim / 2; d++) {
-            vu keys[VECTORS];
-            for (int v = 0; v < VECTORS; v++) {
+            vu keys[N];
+            for (int v = 0; v < N; v++) {
                 keys[v] = load<vu>(blocks + keys_of(v) + d * 2 * BLOCK);
                 if (ahead) __builtin_prefetch(ahead + keys_of(v) + d * 2 * BLOCK, 0, 2);
             }
             for (int g = 0; g < G; g++) {
                 const uint32_t pair = load<uint32_t>(queries[g].q + 2 * d);
-                for (int v = 0; v < VECTORS; v++) found[g][v] = dot(found[g][v], keys[v], pair);
+                for (int v = 0; v < N; v++) found[g][v] = dot(found[g][v], keys[v], pair);
             }
         }
     }
