@@ -1,8 +1,9 @@
 """Trains the embedded model: `python -m engine.embedded.train --run DIR`; started again, it resumes.
 
 Preparation for drafting: on some of the batches each sublayer is left out at rates growing with depth (stochastic
-depth, attention and MLP apart), and one batch in four adds the loss of an exit after a layer drawn at random. `--plain`
-trains the twin without either. A few heads are told where to look (`pointing`), the twin's too.
+depth, attention and MLP apart), and some add the loss of an exit after a layer drawn at random, early ones more often:
+what is to be said there is what the whole network says (distillation), since that is what drafts have to guess.
+`--plain` trains the twin without either. A few heads are told where to look (`pointing`), the twin's too.
 
 Where a skill makes several candidates for an example, the run learns from the one whose answers it finds hardest.
 
@@ -13,14 +14,8 @@ last part of the token budget.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import ctypes
 import json
-import os
 import shutil
-import signal
-import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -34,14 +29,16 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from tqdm import tqdm
 
-from engine.embedded.batches import Batch, collate, grouped, pool_batches, pool_candidates
+from engine.embedded.answers import CHOSEN_STEP, Answers
+from engine.embedded.batches import Batch, pool_batches, pool_candidates
 from engine.embedded.bpe import train_tokenizer
-from engine.embedded.conversation import Tokens, segments, tokenize
-from engine.embedded.corpus.mixture import SKILLS, example, training_examples
+from engine.embedded.conversation import Tokens, segments
+from engine.embedded.corpus.mixture import training_examples
 from engine.embedded.export import export
 from engine.embedded.muon import Muon
 from engine.embedded.network import Network, Shape
 from engine.embedded.pointing import Pointing
+from engine.embedded.process import begin_anew, interruption, keep_freed_memory
 from engine.model.linear_onednn import native_bf16
 from engine.seeds import mix64
 
@@ -50,11 +47,10 @@ CLIP = 1.0
 WARM_UP_STEPS = 150
 THINNED_SHARE = 0.3  # of the batches leave sublayers out
 DROP_AT_LAST = 0.5  # rate at the last sublayer of such a batch; 0 at the first
-EXIT_SHARE = 0.25  # of the batches add an exit's loss
-EXIT_WEIGHT = 0.3
+EXIT_SHARE = 0.4  # of the batches add an exit's loss
+EXIT_WEIGHT = 0.5
 POINTING_WEIGHT = 0.3
 KEPT_PARTS = 4  # a sublayer left out for some rows is computed for about so many quarters of them
-CHOSEN_STEP = 256  # the number of places where a loss is computed is a multiple of this
 EASY_SHARE = 0.25  # of the examples that have candidates are not picked by how hard they are
 PROMPT_SAMPLE_WEIGHT = 0.5  # of a prompt's token in the loss, where it is drawn to be in it at all
 
@@ -94,6 +90,7 @@ class Trainer:
         torch.manual_seed(settings.seed)
         self.network = Network(settings.shape).to(device)
         self.loss = weighted_loss
+        self.answers = Answers(self.network, device, self.autocast)
         hidden = [p for n, p in self.network.named_parameters() if p.dim() == 2 and "embedding" not in n]
         rest = [p for n, p in self.network.named_parameters() if p.dim() != 2 or "embedding" in n]
         self.optimizers: list[torch.optim.Optimizer] = [
@@ -209,30 +206,13 @@ class Trainer:
         draw = torch.Generator().manual_seed(mix64(self.settings.seed ^ ~self.progress.pool) >> 1)
         easy = torch.rand(len(candidates), generator=draw) < EASY_SHARE
         compared = [i for i, rows in enumerate(candidates) if len(rows) > 1 and not easy[i]]
-        found = iter(self.difficulties([row for i in compared for row in candidates[i]]))
+        rows = [row for i in compared for row in candidates[i]]
+        found = iter(self.answers.difficulties(rows, self.settings.batch_tokens))
         picked = [0] * len(candidates)
         for i in compared:
             difficulties = [next(found) for _ in candidates[i]]
             picked[i] = difficulties.index(max(difficulties))
         return picked
-
-    @torch.no_grad()
-    def difficulties(self, rows: Sequence[Tokens]) -> list[float]:
-        """By how much each row's answers surprise the network, in nats a token of the whole row, its prompt included:
-        what there is to learn for what it costs."""
-        found: dict[int, float] = {}
-        for group in grouped(list(rows), self.settings.batch_tokens):
-            batch = collate(group)
-            inputs, targets = batch.inputs.to(self.device), batch.targets.to(self.device)
-            places = batch.weights.eq(1.0).flatten().nonzero().squeeze(1)
-            chosen = F.pad(places, (0, -len(places) % CHOSEN_STEP)).to(self.device)
-            with self.autocast():
-                (x,) = self.network.states(inputs)
-                logits = self.network.logits(x.flatten(0, 1)[chosen])
-            surprise = F.cross_entropy(logits.float(), targets.flatten()[chosen], reduction="none")[: len(places)]
-            total = torch.zeros(len(group)).index_add(0, places // inputs.shape[1], surprise.cpu())
-            found |= {id(row): s / len(row.ids) for row, s in zip(group, total.tolist(), strict=True)}
-        return [found[id(row)] for row in rows]
 
     def step(self, batch: Batch) -> float:
         """One update; returns the full model's or the thinned model's loss."""
@@ -260,48 +240,22 @@ class Trainer:
             if thinned < THINNED_SHARE:
                 drop = left_out(torch.linspace(0, DROP_AT_LAST, 2 * layers), rows, draw).to(self.device)
             if exits < EXIT_SHARE:
-                exit_after = layers // 4 + int(layer * (layers - layers // 4))
+                first = max(1, layers // 4)
+                exit_after = first + int(layer**2 * (layers - first))
         inputs, targets, weights = (t.to(self.device) for t in (batch.inputs, batch.targets, batch.weights))
         chosen, weights = sampled(weights, draw)
         targets = targets.flatten()[chosen]
         into = self.pointing.wanted(self.network, inputs) if drop is None else {}
         with self.autocast():
             states = self.network.states(inputs, drop, exit_after, into)
-            losses = [self.loss(self.network.logits(x.flatten(0, 1)[chosen]), targets, weights) for x in states]
-            total = losses[0] if len(losses) == 1 else losses[0] + EXIT_WEIGHT * losses[1]
+            logits = [self.network.logits(x.flatten(0, 1)[chosen]) for x in states]
+            loss = total = self.loss(logits[0], targets, weights)
+            if exit_after is not None:
+                wanted = targets if drop is not None else logits[0].detach().float().softmax(-1)
+                total = total + EXIT_WEIGHT * self.loss(logits[1], wanted, weights)
             if into:
                 total = total + POINTING_WEIGHT * self.pointing.loss(self.network, batch, into)
-        return losses[0].detach(), total
-
-    @torch.no_grad()
-    def exactness(self, count: int) -> dict[str, float]:
-        """Share of held-out last answers that greedy decoding would give word for word."""
-        shares = {}
-        for name in SKILLS:
-            if name.startswith("documents_"):
-                continue
-            rows = [tokenize(self.tokenizer, example(name, mix64(i), "held_out")) for i in range(count)]
-            rows.sort(key=lambda row: len(row.ids))
-            right = 0
-            for i in range(0, count, 8):
-                right += self._exact(collate(rows[i : i + 8]), rows[i : i + 8])
-            shares[name] = right / count
-        return shares
-
-    def _exact(self, batch: Batch, rows: list[Tokens]) -> int:
-        with self.autocast():
-            (x,) = self.network.states(batch.inputs.to(self.device))
-            chosen = self.network.logits(x).argmax(-1).cpu()
-        right = chosen.eq(batch.targets) | batch.weights.lt(1.0)
-        return int(sum(bool(right[i, last_answer(row) :].all()) for i, row in enumerate(rows)))
-
-
-def last_answer(row: Tokens) -> int:
-    """Index among the targets of the first token of the last answer."""
-    i = len(row.learned) - 1
-    while row.learned[i]:
-        i -= 1
-    return i
+        return loss.detach(), total
 
 
 def left_out(rates: Tensor, rows: int, draw: torch.Generator) -> Tensor:
@@ -332,7 +286,7 @@ def sampled(weights: Tensor, draw: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def weighted_loss(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-    """Mean cross-entropy of logits [n, vocabulary] by weights [n]."""
+    """Mean cross-entropy of logits [n, vocabulary] by weights [n]; targets are tokens [n] or shares [n, vocabulary]."""
     each = F.cross_entropy(logits.float(), targets, reduction="none")
     return (each * weights).sum() / weights.sum()
 
@@ -396,27 +350,6 @@ def main() -> None:
         export(trainer.network, trainer.tokenizer, args.export)
 
 
-@contextlib.contextmanager
-def interruption() -> Iterator[threading.Event]:
-    """Set by Ctrl-C or SIGTERM, for whoever looks between two steps."""
-    event = threading.Event()
-    before = {number: signal.signal(number, lambda *_: event.set()) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield event
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def keep_freed_memory() -> None:
-    """Has glibc keep large freed blocks: getting them anew from the system, page by page, is an eighth of a step."""
-    mmap_threshold, trim_threshold, top_pad = -3, -1, -2  # numbers of mallopt(3)
-    with contextlib.suppress(OSError, AttributeError):
-        libc = ctypes.CDLL(None)
-        for option, size in ((mmap_threshold, 1 << 30), (trim_threshold, 2**31 - 1), (top_pad, 1 << 28)):
-            libc.mallopt(option, size)
-
-
 def train(trainer: Trainer, minutes: float, evaluate_every: int, save_every: float) -> None:
     """Steps until the tokens are read, the minutes are over or it is interrupted; logs a JSON line every ten steps."""
     p, budget = trainer.progress, trainer.settings.tokens
@@ -446,18 +379,10 @@ def train(trainer: Trainer, minutes: float, evaluate_every: int, save_every: flo
             if p.step % 10 == 0:
                 write(loss=round(smooth, 4), rate=trainer.rate(), pointing=trainer.pointing.last)
             if p.step % evaluate_every == 0:
-                write(exact={k: round(v, 3) for k, v in trainer.exactness(48).items()})
+                write(exact={k: round(v, 3) for k, v in trainer.answers.exactness(trainer.tokenizer, 48).items()})
             if time.monotonic() - saved > 60 * save_every:
                 trainer.save()
                 saved = time.monotonic()
-
-
-def begin_anew() -> None:
-    """Start this process again with what only its beginning can set, unless that is set: malloc in huge pages (a step
-    takes a tenth less), and room for more ready products of oneDNN than the 1,024 that a run's shapes exceed."""
-    wanted = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "8192"}
-    if wanted.keys() - os.environ.keys():
-        os.execve(sys.executable, sys.orig_argv, {**wanted, **os.environ})
 
 
 if __name__ == "__main__":

@@ -233,6 +233,27 @@ def test_it_learns_and_the_twin_is_not_prepared(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("quick")
+def test_an_exit_learns_to_say_what_the_whole_network_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("THINNED_SHARE", 0.0), ("EXIT_SHARE", 1.0), ("POINTING_WEIGHT", 0.0)):
+        monkeypatch.setattr(training, name, value)
+    trainer = run(tmp_path)
+    batch = next(trainer.batches())
+    batch = replace(batch, weights=batch.weights.eq(1.0).float())  # all that is learned, and nothing else
+    places = batch.weights.flatten().nonzero().squeeze(1)
+    with torch.no_grad(), trainer.autocast():
+        loss, total = trainer._losses(batch)
+        differences = []
+        for depth in range(1, TINY.shape.layers + 1):
+            last, exited = (
+                trainer.network.logits(x.flatten(0, 1)[places]).float()
+                for x in trainer.network.states(batch.inputs, None, depth)
+            )
+            wanted = -(last.softmax(-1) * exited.log_softmax(-1)).sum(-1).mean()
+            differences.append(abs(float((total - loss) / training.EXIT_WEIGHT - wanted)))
+    assert min(differences) < 0.01
+
+
+@pytest.mark.usefixtures("quick")
 def test_it_learns_from_the_hardest_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "EASY_SHARE", 0.0)
     trainer = run(tmp_path)  # has read a little: candidates are not all alike
