@@ -10,86 +10,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, get_type_hints
 
-from engine.bandwidth import ReadBandwidth, bytes_to_read
-from engine.build import DTYPES, EMBEDDED, LoadedModel
+from engine.bandwidth import ReadBandwidth
+from engine.build import LoadedModel
 from engine.config import EngineConfig
-from engine.contenders import (
-    HUGGING_FACE,
-    Contender,
-    HuggingFaceContender,
-    PolicyContender,
-    Prompt,
-    Tally,
-    UrlContender,
-    answer_in_turns,
-    load_hugging_face,
-)
+from engine.contenders import Contender, PolicyContender, Tally, UrlContender, answer_in_turns
 from engine.draft.base import policy_names
 from engine.errors import ConfigError
 from engine.figures import draw_curves, draw_predictions, draw_skips, predictions
-from engine.model.source import SyntheticSource
+from engine.hugging_face import add_hugging_face_argument, hugging_face
 from engine.model.synthetic import PREFIX
 from engine.profile import require_plots
-from engine.results import aligned, domain_lines, summarise, table
+from engine.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
+from engine.results import aligned, bytes_read, domain_lines, reading_line, summarise, table
 from engine.types import SamplingParams
-
-T = TypeVar("T")
 
 # What a run can vary, or how it begins: the rest is read while the model loads, or by other policies.
 _VARIED = ("knapspec_", "prior", "prefill_stall", "max_num_batched_tokens")
 
 
-class Text(NamedTuple):
-    """What a user says, and what kind of thing that is."""
-
-    prompt: str
-    domain: str = ""
-
-
-def read_prompts(path: Path, limit: int = 0) -> list[Text]:
-    """JSON lines with a "prompt" each, perhaps a "domain"; at most `limit`, evenly picked. Raises ConfigError."""
-    try:
-        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
-        prompts = [Text(str(line["prompt"]), str(line.get("domain", ""))) for line in lines]
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f'{path}: every line must be a JSON object with a "prompt" ({error!r})') from None
-    if not prompts:
-        raise ConfigError(f"{path} holds no prompts")
-    return evenly(prompts, limit) if limit else prompts
-
-
-def evenly(items: Sequence[T], count: int) -> list[T]:
-    """So many of them, or all, the first included, at equal distances."""
-    count = min(count, len(items))
-    return [items[i * len(items) // count] for i in range(count)]
-
-
-def positive(text: str) -> int:
-    """An argument of argparse."""
-    if (number := int(text)) < 1:
-        raise ValueError(text)
-    return number
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `bench decode` besides the engine's own."""
-    parser.add_argument(
-        "--prompts", type=Path, default=EMBEDDED / "prompts.jsonl",
-        help='JSON lines like {"prompt": "…", "domain": "…"}, the domain if you like (prompts for the embedded model)',
-    )  # fmt: skip
+    add_prompt_arguments(parser)
     parser.add_argument(
         "--policies", default="none,fixed,layerskip,knapspec",
         help="comma-separated; none is always run (none,fixed,layerskip,knapspec: all)",
     )  # fmt: skip
-    parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
     parser.add_argument("--repeat", type=positive, default=1, help="go through the prompts this many times")
     parser.add_argument("--concurrency", type=positive, default=1, help="prompts answered at a time")
     parser.add_argument("--shuffle", action="store_true", help="mix the prompts, the same way each time")
-    parser.add_argument("--max-tokens", type=int, default=128, help="of an answer (128)")
     parser.add_argument(
         "--context", default="0", metavar="N,N…",
         help="tokens imagined before each prompt, to time long contexts (made-up K/V); one comparison after the other",
@@ -100,10 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="DIRECTORY", help="draw the figures of the run there")
     parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
     parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
-    parser.add_argument(
-        "--hf", nargs="?", const="plain", default="", metavar="KINDS",
-        help=f"also run transformers' generate, in the same run; comma-separated: {', '.join(HUGGING_FACE)} (plain)",
-    )  # fmt: skip
+    add_hugging_face_argument(parser)
     parser.add_argument(
         "--url", action="append", default=[], help="also ask this server with OpenAI's API, in the same run; repeatable"
     )
@@ -119,7 +66,10 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     varied = _varied(args.vary, config) if args.vary else {}
     if args.plot:
         require_plots()
-        args.plot.mkdir(parents=True, exist_ok=True)
+        try:
+            args.plot.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"--plot {args.plot}: {error.strerror or error}") from None
     texts = read_prompts(args.prompts, args.limit)
     if args.shuffle:
         Random(0).shuffle(texts)
@@ -159,11 +109,14 @@ def with_setting(config: EngineConfig, text: str) -> EngineConfig:
     name, _, value = text.partition("=")
     if name not in {f.name for f in fields(EngineConfig)} or not value:
         raise ConfigError(f"{text} is not a setting of the engine and its value, such as knapspec_interval=16")
-    kind = type(getattr(config, name))
-    if kind not in (int, float, str):
+    kinds = get_type_hints(EngineConfig)[name]
+    kind = next((kind for kind in (int, float, str) if kinds in (kind, kind | None)), None)
+    if kind is None:
         raise ConfigError(f"only settings that are numbers or names can be varied, which {name} is not")
+    changed: dict[str, Any] = {}
     try:
-        return replace(config, **{name: kind(value)})
+        changed[name] = kind(value)
+        return replace(config, **changed)
     except (ValueError, TypeError) as error:
         raise ConfigError(f"{text}: {error}") from None
 
@@ -199,14 +152,17 @@ class _Bench:
             for name, config in varied.items()
         ]
         ours[0].check(self.prompts)
-        contenders: list[Contender] = [*ours, *_others(args, self.config, model, self.sampling, context)]
+        if context and (args.hf or args.url):
+            raise ConfigError("others cannot start from an imagined context: leave out --context")
+        contenders: list[Contender] = [*ours, *(UrlContender(url, self.sampling) for url in args.url)]
+        contenders += hugging_face(args.hf, self.config, model, self.sampling)
         for contender in [ours[0], *contenders[len(ours) :]]:  # warm up without teaching a policy anything
             contender.run(self.prompts[:1], 1)
             contender.tally = Tally()
         bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads)
         differing = self._run(ours, contenders[len(ours) :], bandwidth)
         rows = [summarise(c, ours[0].tally, model.spec.layers) for c in contenders]
-        reading = _reading(ours[0].tally, model, bandwidth.median)
+        reading = bytes_read(ours[0].tally, model, bandwidth.median)
         self._print(rows, len(before), reading)
         domains = self._by_domain(contenders)
         if len(domains) > 1:
@@ -276,11 +232,7 @@ class _Bench:
         )
         print(table(rows))
         if reading:
-            print(
-                f"plain decoding reads {reading['read'] / 1e9:.1f} GB/s (weights and live cache, once a round), "
-                f"{reading['share']:.0%} of the {reading['bandwidth'] / 1e9:.1f} GB/s that memory gives; small models "
-                "stay in the CPU's caches"
-            )
+            print(reading_line(reading))
         if args.concurrency > 1 and args.hf:
             print("transformers' generate answers one prompt at a time")
         if args.url:
@@ -333,42 +285,3 @@ def _draw(results: Sequence[_Result], directory: Path) -> None:
         shares = (("skipped_attention", "attention skipped"), ("skipped_mlp", "MLPs skipped"), ("speedup", "speed-up"))
         draw_curves(rows, "context", shares, to("contexts.png"))
     print("drawn: " + (", ".join(map(str, drawn)) or "nothing, for nothing drafted"))
-
-
-def _others(
-    args: argparse.Namespace, config: EngineConfig, model: LoadedModel, sampling: SamplingParams, context: int
-) -> list[Contender]:
-    """Contenders that are not this engine. Raises ConfigError."""
-    kinds = [kind for kind in args.hf.split(",") if kind]
-    if wrong := sorted(set(kinds) - set(HUGGING_FACE)):
-        raise ConfigError(f"--hf knows {', '.join(HUGGING_FACE)}, not {', '.join(wrong)}")
-    if context and (kinds or args.url):
-        raise ConfigError("others cannot start from an imagined context: leave out --context")
-    others: list[Contender] = [UrlContender(url, sampling) for url in args.url]
-    if isinstance(model.source, SyntheticSource) and kinds not in ([], ["plain"]):
-        raise ConfigError("a synthetic model's acceptance says nothing about transformers': use --hf plain")
-    if kinds:
-        theirs = load_hugging_face(model.source, model.key.dtype, model.decoder.device, sampling)
-        exit_layer = config.layerskip_exit or max(model.spec.layers // 4, 1)
-        others += [
-            HuggingFaceContender(kind, theirs, sampling, exit_layer, model.key.threads) for kind in dict.fromkeys(kinds)
-        ]
-    return others
-
-
-def _reading(plain: Tally, model: LoadedModel, bandwidth: float) -> dict[str, float]:
-    """Bytes per second that plain decoding had to read, and what share of `bandwidth` that is; empty if it was idle."""
-    if not plain.rounds:
-        return {}
-    step = bytes_to_read(model.spec, DTYPES[model.key.dtype], model.backend.cache_dtype, 0)
-    one = bytes_to_read(model.spec, DTYPES[model.key.dtype], model.backend.cache_dtype, 1) - step
-    read = (plain.rounds * step + plain.context * one) / plain.decode_seconds
-    return {"read": read, "bandwidth": bandwidth, "share": read / bandwidth}
-
-
-def encode(model: LoadedModel, text: Text) -> Prompt:
-    """A prompt as a chat's only message, or bare where the model has no template."""
-    if not model.tokenizer.has_chat_template:
-        return Prompt(text.prompt, tuple(model.tokenizer.encode(text.prompt)), text.domain)
-    chat = model.tokenizer.render_chat([{"role": "user", "content": text.prompt}])
-    return Prompt(text.prompt, tuple(model.tokenizer.encode(chat, add_special_tokens=False)), text.domain)

@@ -29,7 +29,7 @@ from engine.sampling import Edit
 from engine.scheduler import Scheduler
 from engine.step import StepOutput, StepPlan
 from engine.tokenizer import Tokenizer
-from engine.types import EngineInfo, GenerateRequest, Request, RoundReport
+from engine.types import EngineInfo, GenerateRequest, Request, RoundReport, SamplingParams
 
 if TYPE_CHECKING:
     from engine.grammar import GrammarMatcher, Grammars
@@ -69,7 +69,7 @@ class EngineCore:
         self._policies = policies
         self._made: dict[str, DraftPolicy] = {}
         self._clock = clock
-        self._grammars: Grammars | None = None
+        self._grammars: Grammars | str | None = None  # or why there are none
         self._undrafted = Plan((1,) * policies.spec.sublayers, 0)
         self._company: _Company | None = None
         self._unobserved: defaultdict[str, float] = defaultdict(float)  # seconds of plain rounds, by policy
@@ -110,7 +110,7 @@ class EngineCore:
                 message.prompt,
             ),
             prediction=Prediction(sampling.predicted) if sampling.predicted else None,
-            processor=make_processor(sampling, message.prompt, self.info.eos_token_ids, self._match),
+            processor=make_processor(sampling, message.prompt, self.info.eos_token_ids, partial(self._begin, sampling)),
         )
         self.scheduler.add(request)
 
@@ -118,19 +118,32 @@ class EngineCore:
         """Read the vocabulary as grammars do, so that no stream waits for that: most of a second for a large one."""
         try:
             self._compiler()
-        except Exception as error:  # of a tokenizer that only plain requests can use
-            log.warning("structured output is not available with this model: %s", error)
+        except ValueError as error:  # only plain requests can use this tokenizer
+            log.warning("%s", error)
+
+    def _begin(self, sampling: SamplingParams, grammar: str) -> GrammarMatcher:
+        """The beginning of an answer of a grammar. Raises RequestError."""
+        try:
+            return self._compiler().begin(grammar)
+        except ValueError as error:
+            raise RequestError(f"This cannot be followed: {error}", param=sampling.grammar_param) from None
 
     def _match(self, grammar: str) -> GrammarMatcher:
-        """The beginning of an answer of a grammar."""
+        """The same of one that has begun before."""
         return self._compiler().begin(grammar)
 
     def _compiler(self) -> Grammars:
+        """Raises ValueError where the library cannot read the tokenizer, which takes as long as reading it: once."""
         if self._grammars is None:
             from engine.grammar import Grammars, vocabulary
 
             info = self.info
-            self._grammars = Grammars(vocabulary(self.tokenizer.backend, info.vocab_size, info.eos_token_ids))
+            try:
+                self._grammars = Grammars(vocabulary(self.tokenizer.backend, info.vocab_size, info.eos_token_ids))
+            except Exception as error:
+                self._grammars = f"structured output is not available with this model's tokenizer ({error})"
+        if isinstance(self._grammars, str):
+            raise ValueError(self._grammars)
         return self._grammars
 
     def _edits(self, request: Request, positions: Sequence[int]) -> Iterator[Edit | None]:
@@ -165,6 +178,12 @@ class EngineCore:
     def cancel(self, request_id: str) -> None:
         """Forget a request; unknown ids are ignored."""
         self.scheduler.cancel(request_id)
+
+    def reset_calibration(self) -> None:
+        """Trust the latency profile again: forget by what rounds and searches corrected it."""
+        self.costs.reset()
+        for policy in self._made.values():
+            policy.recalibrate()
 
     def step(self) -> RoundReport:
         """One round: schedule, draft, verify, keep."""
@@ -204,6 +223,7 @@ class EngineCore:
             preemptions=scheduler.preemptions - counters[2],
             draft_correction=self.costs.draft_factor(len(plan.work)),
             verify_correction=self.costs.verify_factor(rows, len(plan.work)),
+            search_correction=self.costs.search_factor,
         )
 
     def idle_report(self) -> RoundReport:

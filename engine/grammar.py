@@ -43,11 +43,13 @@ class Grammars:
         self._compiled: OrderedDict[str, LLMatcher] = OrderedDict()
 
     def begin(self, grammar: str) -> GrammarMatcher:
-        """The beginning of an answer. `grammar`: what llguidance takes (a JSON schema or Lark), which is valid."""
+        """The beginning of an answer. `grammar`: what llguidance takes (a JSON schema or Lark). Raises ValueError."""
         matcher = self._compiled.pop(grammar, None)
         if matcher is None:
             matcher = LLMatcher(self._tokens, grammar, log_level=0, limits=_LIMITS)
             matcher.compute_bitmask()  # the costly part, which copies share
+            if matcher.is_error():
+                raise ValueError(matcher.get_error())
         self._compiled[grammar] = matcher
         if len(self._compiled) > _COMPILED:
             self._compiled.popitem(last=False)

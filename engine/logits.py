@@ -22,8 +22,9 @@ SURE = 0.7  # of a drafted token: a grammar's mask costs more than it tells of w
 class LogitsProcessor:
     """The state of one request, which knows the tokens that count so far.
 
-    In this order: repetition penalty over prompt and answer, frequency and presence penalty over the answer, bias, no
-    end of the answer before `min_tokens`, the mask of a grammar. Elementwise: a row does not depend on its neighbours.
+    In this order: repetition penalty over prompt and answer, frequency and presence penalty over the answer, bias, the
+    mask of a grammar, no end of the answer before `min_tokens` unless nothing else may follow. Elementwise: a row does
+    not depend on its neighbours.
     """
 
     def __init__(
@@ -93,10 +94,14 @@ class LogitsProcessor:
                 self._biases = upload(self._bias[0], scores.device), upload(self._bias[1], scores.device, scores.dtype)
             ids, biases = self._biases
             scores[ids] += biases
-        if self._ends and self._generated + len(drafted) < self._sampling.min_tokens:
-            scores[upload(self._ends, scores.device)] = float("-inf")
         if self._grammar is not None:
             self._grammar.mask(scores, drafted)
+        if self._ends and self._generated + len(drafted) < self._sampling.min_tokens:
+            ends = upload(self._ends, scores.device)
+            kept = scores[ends]
+            scores[ends] = float("-inf")
+            if self._grammar is not None and not bool((scores > float("-inf")).any()):
+                scores[ends] = kept  # an answer that can only end, ends
 
     def allows(self, token: int, drafted: list[int]) -> bool:
         """Whether a token drawn after these drafted ones needs no `edit`. Only where that is `late`."""

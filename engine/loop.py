@@ -32,7 +32,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("knapserve.engine")
 
-Message = GenerateRequest | str  # a str is the id of a request to cancel
+
+class ResetCalibration:
+    """Asks the engine to trust its latency profile again."""
+
+
+Message = GenerateRequest | ResetCalibration | str  # a str is the id of a request to cancel
 
 
 class Outside(Protocol):
@@ -63,6 +68,8 @@ def run_rounds(core: EngineCore, outside: Outside) -> None:
         for message in outside.take():
             if isinstance(message, str):
                 core.cancel(message)
+            elif isinstance(message, ResetCalibration):
+                core.reset_calibration()
             else:
                 _add(core, message, outside)
         if not core.scheduler.idle:
@@ -81,9 +88,12 @@ def _add(core: EngineCore, message: GenerateRequest, outside: Outside) -> None:
     """Queue a request. One that cannot even begin fails alone."""
     try:
         core.add(message)
-    except Exception:
-        log.exception("request %s cannot be begun", message.id)
-        failed = ErrorEvent(message.id, "The request could not be begun.")
+    except Exception as error:
+        if isinstance(error, RequestError):
+            failed = ErrorEvent(message.id, str(error), error.param)
+        else:
+            log.exception("request %s cannot be begun", message.id)
+            failed = ErrorEvent(message.id, "The request could not be begun.")
         running, waiting = len(core.scheduler.running), len(core.scheduler.waiting)
         outside.deliver(replace(core.idle_report(), events=(failed,), running=running, waiting=waiting))
 
@@ -176,6 +186,10 @@ class EngineClient(ABC):
         if stream is not None:
             stream.put(None)
             self._send(request_id)
+
+    def reset_calibration(self) -> None:
+        if self._failure is None:
+            self._send(ResetCalibration())
 
     def stats(self) -> EngineStats:
         last = self._last

@@ -13,6 +13,7 @@ from engine.config import EngineConfig
 from engine.errors import ConfigError
 from engine.measure import THOROUGH, Design, Measured, Measurement, thorough_grid
 from engine.model.spec import ModelSpec
+from engine.prompts import positive
 from profiles import store
 from profiles.fit import price
 from profiles.schema import LatencyProfile, ProfileKey
@@ -25,7 +26,7 @@ _UNKNOWN = LatencyProfile(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--repetitions", type=int, default=7, help="times that every pass is timed (7)")
+    parser.add_argument("--repetitions", type=positive, default=7, help="times that every pass is timed (7)")
     parser.add_argument(
         "--contexts",
         metavar="N,N…",
@@ -37,13 +38,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Raises ConfigError."""
-    if args.repetitions < 1:
-        raise ConfigError("--repetitions must be at least 1")
     contexts = _contexts(args.contexts) if args.contexts else None
     if args.plot:
         require_plots()
+    for path in (args.output, args.plot):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise ConfigError(f"there is no directory {path.absolute().parent} to write {path.name} to")
     model = LoadedModel(config, profile=_UNKNOWN)
-    grid = replace(THOROUGH, contexts=contexts) if contexts else thorough_grid(model.attention.cache.length)
+    length = model.attention.cache.length
+    grid = replace(THOROUGH, contexts=contexts) if contexts else thorough_grid(length)
+    if contexts and (len(contexts) < 2 or grid.within(length).contexts != contexts):
+        raise ConfigError(
+            f"--contexts takes two lengths or more, up to {grid.room(length)} tokens, not {args.contexts}"
+        )
     measurement = Measurement(model.decoder, model.attention, model.clock)
     measured = measurement.thorough(
         model.key, grid, repetitions=args.repetitions, progress=progress_bar("measuring passes")

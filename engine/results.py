@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from engine.bandwidth import bytes_to_read
+from engine.build import DTYPES, LoadedModel
 from engine.contenders import Contender, Tally
 from engine.draft.tpt import expected_tokens
 
@@ -93,3 +95,22 @@ def domain_lines(domains: Mapping[str, Mapping[str, float]]) -> Iterator[list[st
         yield [domain or "(none)", *(f"{speedup:.2f}" for speedup in speedups.values())]
     for name, of in (("mean", statistics.mean), ("lowest", min)):
         yield [name, *(f"{of(column):.2f}" for column in zip(*(s.values() for s in domains.values()), strict=True))]
+
+
+def bytes_read(plain: Tally, model: LoadedModel, bandwidth: float) -> dict[str, float]:
+    """Bytes per second that plain decoding had to read, and what share of `bandwidth` that is; empty if it was idle."""
+    if not plain.rounds:
+        return {}
+    step = bytes_to_read(model.spec, DTYPES[model.key.dtype], model.backend.cache_dtype, 0)
+    one = bytes_to_read(model.spec, DTYPES[model.key.dtype], model.backend.cache_dtype, 1) - step
+    read = (plain.rounds * step + plain.context * one) / plain.decode_seconds
+    return {"read": read, "bandwidth": bandwidth, "share": read / bandwidth}
+
+
+def reading_line(reading: Mapping[str, float]) -> str:
+    """What `bytes_read` found, as text."""
+    return (
+        f"plain decoding reads {reading['read'] / 1e9:.1f} GB/s (weights and live cache, once a round), "
+        f"{reading['share']:.0%} of the {reading['bandwidth'] / 1e9:.1f} GB/s that memory gives; small models "
+        "stay in the CPU's caches"
+    )

@@ -105,6 +105,11 @@ class Scheduler:
 
     def _prefix_in_progress(self, request: Request) -> bool:
         """Whether the next block that it lacks is being read for another one."""
+        if request.behind is not None:
+            reader, end = request.behind
+            if reader.slab >= 0 and not reader.decoding and reader.computed < end:
+                return True
+            request.behind = None
         size, tokens = self.blocks.block_size, request.tokens
         if request.scoring or len(tokens) <= size:
             return False
@@ -114,7 +119,10 @@ class Scheduler:
             return False
         end = self.blocks.match(tokens) + size
         wanted = tokens[:end]
-        return end < len(tokens) and any(r.computed < end and r.tokens[:end] == wanted for r in readers)
+        ahead = [r for r in readers if r.computed < end and r.tokens[:end] == wanted] if end < len(tokens) else []
+        if ahead:
+            request.behind = ahead[0], end
+        return bool(ahead)
 
     def plan(self) -> StepPlan:
         """The next round: every request that decodes gets its rows, prompts share what is left of the row budget.

@@ -70,6 +70,10 @@ class Engine(Protocol):
         """Forget a request within one round. Unknown or finished ids are ignored."""
         ...
 
+    def reset_calibration(self) -> None:
+        """Have prices be those of the latency profile again, within one round."""
+        ...
+
     def stats(self) -> EngineStats: ...
 
     @property

@@ -14,14 +14,13 @@ import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from engine.bench import encode, read_prompts, with_setting
-from engine.build import EMBEDDED, LoadedModel
+from engine.bench import with_setting
+from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.contenders import Prompt
 from engine.core import EngineCore
@@ -29,6 +28,7 @@ from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
 from engine.draft.knapsack import Knapsack
 from engine.errors import EngineDeadError
+from engine.prompts import add_prompt_arguments, encode, positive, read_prompts
 from engine.step import StepOutput, StepPlan
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams
 
@@ -171,18 +171,14 @@ def main() -> None:
     """Print the comparison as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", help="a directory; the embedded model")
-    parser.add_argument(
-        "--prompts", type=Path, default=EMBEDDED / "prompts.jsonl", help="JSON lines with a prompt each"
-    )
+    add_prompt_arguments(parser)
     parser.add_argument("--policy", default="knapspec")
     parser.add_argument(
         "--set", action="append", default=[], metavar="SETTING=VALUE", help="a setting of the engine; repeatable"
     )
-    parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
-    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--repeat", type=positive, default=1)
     parser.add_argument("--shuffle", type=int, metavar="SEED", help="mix the prompts")
-    parser.add_argument("--concurrency", type=int, default=1)
-    parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--concurrency", type=positive, default=1)
     parser.add_argument("--temperature", type=float, default=0.0)
     print(json.dumps(compare(parser.parse_args())))
 

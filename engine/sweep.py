@@ -6,16 +6,15 @@ import argparse
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
-from engine.bench import encode, evenly, read_prompts
-from engine.build import EMBEDDED, LoadedModel, progress_bar
+from engine.build import LoadedModel, progress_bar
 from engine.config import EngineConfig
 from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
 from engine.draft.alike import Variants
 from engine.draft.fixed import exit_variants, uniform_variants
+from engine.prompts import add_prompt_arguments, encode, evenly, positive, read_prompts
 from engine.tune import search, unhurried
 from engine.types import SamplingParams
 
@@ -52,12 +51,8 @@ class Fixed:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--prompts", type=Path, default=EMBEDDED / "prompts.jsonl", help="JSON lines with a prompt each"
-    )
-    parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
-    parser.add_argument("--plans", type=int, default=200, help="about how many fixed plans to compare with")
-    parser.add_argument("--max-tokens", type=int, default=128, help="of an answer (128)")
+    add_prompt_arguments(parser)
+    parser.add_argument("--plans", type=positive, default=200, help="about how many fixed plans to compare with")
     parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
     parser.add_argument("--seed", type=int, default=0, help="of the random plans")
 

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from engine.bench import encode, evenly, read_prompts
-from engine.build import EMBEDDED, LoadedModel, progress_bar
+from engine.build import LoadedModel, progress_bar
 from engine.config import EngineConfig
 from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
 from engine.draft import prior as priors
 from engine.draft.knapspec import KnapSpec
 from engine.draft.prior import Prior
 from engine.errors import ConfigError
+from engine.prompts import add_prompt_arguments, encode, positive, read_prompts
 from engine.results import summarise, table
 from engine.types import SamplingParams
 
@@ -23,31 +23,23 @@ _FEWEST_PROMPTS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_prompt_arguments(parser, "tuning.jsonl", "; as they are to be served: every other one checks the result")
     parser.add_argument(
-        "--prompts", type=Path, default=EMBEDDED / "tuning.jsonl",
-        help='JSON lines like {"prompt": "…"}, as they are to be served (prompts for the embedded model); every other '
-        "one is kept to check the result",
-    )  # fmt: skip
-    parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
-    parser.add_argument(
-        "--searches", type=int, default=1, metavar="N",
+        "--searches", type=positive, default=1, metavar="N",
         help="search N times, the prompts in another order each, and keep what is fastest on those kept back (1)",
     )  # fmt: skip
-    parser.add_argument("--max-tokens", type=int, default=128, help="of an answer (128)")
     parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write here, not beside the latency profile")
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Search, save, compare with and without; a table, and JSON as the last line. Raises ConfigError."""
-    texts = read_prompts(args.prompts)
-    if args.limit:
-        texts = evenly(texts, args.limit)
+    texts = read_prompts(args.prompts, args.limit)
     if len(texts) < _FEWEST_PROMPTS:
         raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning takes at least {_FEWEST_PROMPTS}")
     tuned, others = texts[0::2], texts[1::2]
-    if not 1 <= args.searches <= len(tuned):
-        raise ConfigError(f"--searches {args.searches} is not between 1 and {len(tuned)}, half of the prompts")
+    if args.searches > len(tuned):
+        raise ConfigError(f"--searches {args.searches} is more than {len(tuned)}, half of the prompts")
     bare = replace(config, prior="none")
     model = LoadedModel(bare)
     model.warm_up()

@@ -238,6 +238,7 @@ class RoundReport(_Positional):
     preemptions: int = 0
     draft_correction: float = 1.0  # seen over predicted time of draft passes, as prices are corrected now
     verify_correction: float = 1.0  # of verify passes as wide as this round's
+    search_correction: float = 1.0  # of searches
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +308,7 @@ class Request:
     tokens: list[int] = field(default_factory=list)  # prompt and completion
     computed: int = 0  # positions with verified K/V
     slab: int = -1  # the cache slab, -1 while waiting
+    behind: tuple[Request, int] | None = None  # who reads the beginning of the prompt first, and up to where
     cached_tokens: int = 0
     preempted: int = 0
     prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)  # until the first event takes them along

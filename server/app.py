@@ -101,7 +101,7 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
             allow_origins=config.cors_origins,
             allow_methods=["*"],
             allow_headers=["*"],
-            expose_headers=["x-request-id"],
+            expose_headers=["x-request-id", "retry-after"],
         )
     app.add_middleware(EdgeMiddleware, log_requests=config.log_requests, count=services.metrics.http)
     return app

@@ -1,4 +1,4 @@
-"""Bearer keys, compared in constant time, on `/v1/*`, `/tokenize`, `/detokenize` and, by setting, on `/metrics`."""
+"""Bearer keys, compared in constant time, on all that makes the engine work or changes it; by setting on `/metrics`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AuthMiddleware:
         await self._app(scope, receive, send)
 
     def _protected(self, path: str) -> bool:
-        keyed = path == "/v1" or path.startswith("/v1/") or path in ("/tokenize", "/detokenize")
+        keyed = path == "/v1" or path.startswith("/v1/") or path in ("/tokenize", "/detokenize", "/reset_calibration")
         return keyed or (self._metrics and path == "/metrics")
 
     def _refusal(self, header: str | None) -> APIError | None:

@@ -1,8 +1,8 @@
-"""`knapserve bench serve`: streams prompts from a running server; with `--engine`, beside the same engine in-process.
+"""`knapserve bench serve`: streams prompts from running servers; with `--engine`, beside the same engine in-process.
 
-The prompts go to the server and to the engine in turn, so that both see the machine in the same moments: the ratio of
-their tokens per second is what HTTP streaming keeps. The client is the standard library's, in threads: on a machine
-that serves itself, every microsecond that a client spends on a chunk is the server's.
+The prompts go to the servers, to the engine and to `generate` in turn, so that all see the machine in the same moments:
+the ratio of a server's tokens per second to the engine's is what HTTP streaming keeps. The client is the standard
+library's, in threads: on a machine that serves itself, what a client spends on a chunk is taken from the server.
 """
 
 from __future__ import annotations
@@ -12,20 +12,26 @@ import json
 import os
 import statistics
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from engine.config import EngineConfig
 from engine.errors import ConfigError
 
+if TYPE_CHECKING:
+    from engine.contenders import Contender
+    from engine.prompts import Text
+
+_URL = "http://127.0.0.1:8000"
+
 
 @dataclass(slots=True)
 class Served:
-    """What came from the server. Seconds."""
+    """What came from a server. Seconds."""
 
     tokens: int = 0
     seconds: float = 0.0
@@ -40,81 +46,174 @@ class Served:
         self.first_token += other.first_token
         self.gaps += other.gaps
 
+    def figures(self) -> dict[str, float]:
+        """What was seen of it: milliseconds, and tokens per second."""
+        found = {"tokens_per_second": self.tokens / self.seconds}
+        if self.chunks:
+            found["tokens_per_chunk"] = self.tokens / self.chunks
+        for name, seconds in (("first_token_ms", self.first_token), ("between_chunks_ms", self.gaps)):
+            if seconds:
+                found[name] = 1e3 * statistics.median(seconds)
+        return found
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `bench serve` besides the engine's own."""
-    parser.add_argument("--url", default="http://127.0.0.1:8000", help="base URL of the server")
+    from engine.hugging_face import add_hugging_face_argument
+    from engine.prompts import add_prompt_arguments, positive
+
     parser.add_argument(
-        "--prompts", type=Path, default=None, help='JSON lines like {"prompt": "…"} (prompts for the embedded model)'
+        "--url", action="append", default=[], help=f"base URL of a server; repeatable, all in the same run ({_URL})"
     )
-    parser.add_argument("--limit", type=int, default=0, help="use only this many prompts, evenly picked; 0: all")
-    parser.add_argument("--concurrency", type=int, default=1, help="streams at a time")
-    parser.add_argument("--max-tokens", type=int, default=128, help="of an answer (128)")
+    add_prompt_arguments(parser)
+    parser.add_argument("--concurrency", type=positive, default=1, help="streams at a time")
     parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
     parser.add_argument(
         "--completions", action="store_true", help="ask /v1/completions: the model has no chat template"
     )
     parser.add_argument("--policy", default=None, help="draft policy to ask for")
-    parser.add_argument("--engine", action="store_true", help="run the same prompts in-process too, in turns")
+    parser.add_argument(
+        "--engine", action="store_true", help="run the same prompts in-process too, in turns; with --policy none, "
+        "what share of the memory bandwidth that reaches"
+    )  # fmt: skip
+    add_hugging_face_argument(parser)
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Run, print figures and, as the last line, JSON."""
-    from engine.bench import encode, read_prompts
-    from engine.build import EMBEDDED, LoadedModel
-    from engine.contenders import PolicyContender
-    from engine.types import SamplingParams
+    """Run, print figures and, as the last line, JSON. Raises ConfigError."""
+    from engine.prompts import read_prompts
 
-    texts = read_prompts(args.prompts or EMBEDDED / "prompts.jsonl", args.limit)
-    batches = [texts[i : i + args.concurrency] for i in range(0, len(texts), args.concurrency)]
-    inside: PolicyContender | None = None
-    if args.engine:
-        model = LoadedModel(config)
-        sampling = SamplingParams(max_tokens=args.max_tokens, temperature=0.0, ignore_eos=args.ignore_eos)
-        inside = PolicyContender(args.policy or config.draft_policy, model.core(config), sampling)
-    served = Served()
-    clients = [_Client(args) for _ in range(args.concurrency)]
-    with ThreadPoolExecutor(args.concurrency) as pool:
-        for number, batch in enumerate(batches):
-            for turn in (0, 1) if number % 2 else (1, 0):
-                if turn:
-                    started = time.perf_counter()
-                    for part in pool.map(_Client.stream, clients, [text.prompt for text in batch]):
-                        served.add(part)
-                    served.seconds += time.perf_counter() - started
-                elif inside is not None:
-                    inside.run([encode(model, text) for text in batch], args.concurrency)
-    result: dict[str, Any] = {
-        "streams": args.concurrency,
-        "tokens_per_second": served.tokens / served.seconds,
-        "tokens_per_chunk": served.tokens / served.chunks,
-        "first_token_ms": 1e3 * statistics.median(served.first_token),
-        "between_chunks_ms": 1e3 * statistics.median(served.gaps),
-    }
-    print(f"{len(texts)} prompts, {args.concurrency} streams, {args.url}")
+    texts = read_prompts(args.prompts, args.limit)
+    servers = [_Server(url, args) for url in args.url or [_URL]]
+    inside = _Inside(args, config) if args.engine or args.hf else None
+    answerers: list[Callable[[Sequence[Text]], None]] = [server.answer for server in servers]
+    answerers += inside.answerers if inside is not None else []
+    for answer in answerers:  # connections, caches
+        answer(texts[:1])
+    for server in servers:
+        server.served = Served()
     if inside is not None:
-        engine = inside.tally.tokens / inside.tally.seconds
-        first = 1e3 * statistics.median(inside.tally.first_token)
-        result |= {
-            "engine_tokens_per_second": engine,
-            "share_of_engine": result["tokens_per_second"] / engine,
-            "engine_first_token_ms": first,
-            "first_token_added_ms": result["first_token_ms"] - first,
-        }
-    for name, value in result.items():
-        print(f"{name:>26}  {value:.3f}")
+        inside.begin()
+    for number, start in enumerate(range(0, len(texts), args.concurrency)):
+        turn = number % len(answerers)
+        for answer in answerers[turn:] + answerers[:turn]:
+            answer(texts[start : start + args.concurrency])
+        if inside is not None:
+            inside.bandwidth.observe()
+    found: list[dict[str, Any]] = [{"name": server.url} | server.served.figures() for server in servers]
+    result: dict[str, Any] = {"prompts": len(texts), "streams": args.concurrency, "servers": found}
+    if inside is not None:
+        result |= inside.figures()
+    if (engine := result.get("engine")) is not None:
+        for row in found:
+            row["share_of_engine"] = row["tokens_per_second"] / engine["tokens_per_second"]
+            if "first_token_ms" in row:
+                row["first_token_added_ms"] = row["first_token_ms"] - engine["first_token_ms"]
+    _print(result)
     print(json.dumps(result))
     return 0
+
+
+_COLUMNS = {
+    "name": "",
+    "tokens_per_second": "tok/s",
+    "share_of_engine": "of engine",
+    "tokens_per_chunk": "tok/chunk",
+    "first_token_ms": "first ms",
+    "first_token_added_ms": "added ms",
+    "between_chunks_ms": "gap ms",
+}
+
+
+def _print(result: dict[str, Any]) -> None:
+    from engine.results import aligned, reading_line
+
+    print(f"{result['prompts']} prompts, {result['streams']} streams, in turns in one run")
+    rows = [*result["servers"], *([result["engine"]] if "engine" in result else []), *result.get("others", ())]
+    cells = [list(_COLUMNS.values())]
+    for row in rows:
+        cells.append([row["name"], *(f"{row[key]:.2f}" if key in row else "" for key in list(_COLUMNS)[1:])])
+    print(aligned(cells))
+    if result.get("bandwidth"):
+        print(reading_line(result["bandwidth"]))
+
+
+class _Inside:
+    """The engine and transformers' `generate` in this process."""
+
+    def __init__(self, args: argparse.Namespace, config: EngineConfig) -> None:
+        from engine.bandwidth import ReadBandwidth
+        from engine.build import LoadedModel
+        from engine.contenders import PolicyContender
+        from engine.hugging_face import hugging_face
+        from engine.prompts import encode
+        from engine.types import SamplingParams
+
+        self.model = LoadedModel(config)
+        sampling = SamplingParams(max_tokens=args.max_tokens, temperature=0.0, ignore_eos=args.ignore_eos)
+        policy = args.policy or config.draft_policy
+        self.engine = PolicyContender(policy, self.model.core(config), sampling) if args.engine else None
+        self.others = hugging_face(args.hf, config, self.model, sampling)
+        self.plain = policy == "none"
+        self.bandwidth = ReadBandwidth(self.model.decoder.device, self.model.clock, self.model.key.threads)
+        self.contenders: list[Contender] = [*([self.engine] if self.engine is not None else []), *self.others]
+        self.answerers = [
+            lambda texts, c=contender: c.run([encode(self.model, text) for text in texts], args.concurrency)
+            for contender in self.contenders
+        ]
+
+    def begin(self) -> None:
+        """Count from here on."""
+        from engine.contenders import Tally
+
+        for contender in self.contenders:
+            contender.tally = Tally()
+
+    def figures(self) -> dict[str, Any]:
+        from engine.results import bytes_read
+
+        found: dict[str, Any] = {"others": [_speed(other.name, other.tally) for other in self.others]}
+        if self.engine is not None:
+            tally = self.engine.tally
+            first = 1e3 * statistics.median(tally.first_token)
+            found["engine"] = _speed("engine", tally) | {"first_token_ms": first}
+            if self.plain:
+                found["bandwidth"] = bytes_read(tally, self.model, self.bandwidth.median)
+        return found
+
+
+def _speed(name: str, tally: Any) -> dict[str, Any]:
+    return {"name": name, "tokens_per_second": tally.tokens / tally.seconds}
+
+
+class _Server:
+    """One server, and so many streams from it."""
+
+    def __init__(self, url: str, args: argparse.Namespace) -> None:
+        self.url = url
+        self.served = Served()
+        self._clients = [_Client(url, args) for _ in range(args.concurrency)]
+        self._pool = ThreadPoolExecutor(args.concurrency)
+
+    def answer(self, texts: Sequence[Text]) -> None:
+        started = time.perf_counter()
+        for part in self._pool.map(_Client.stream, self._clients, [text.prompt for text in texts]):
+            self.served.add(part)
+        self.served.seconds += time.perf_counter() - started
 
 
 class _Client:
     """One stream at a time over one connection."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
-        self._args = args
-        url = urlsplit(args.url)
-        kind = HTTPSConnection if url.scheme == "https" else HTTPConnection
-        self._connection = kind(url.hostname or "127.0.0.1", url.port, timeout=120)
+    def __init__(self, base: str, args: argparse.Namespace) -> None:
+        """Raises ConfigError if `base` is not a URL."""
+        self._base, self._args = base, args
+        try:
+            url = urlsplit(base)
+            kind = {"http": HTTPConnection, "https": HTTPSConnection}[url.scheme]
+            self._connection = kind(url.hostname or "127.0.0.1", url.port, timeout=120)
+        except (KeyError, ValueError, HTTPException):
+            raise ConfigError(f"--url takes a URL such as {_URL}, not {base}") from None
         endpoint = "/v1/completions" if args.completions else "/v1/chat/completions"
         self._path = url.path.rstrip("/").removesuffix("/v1") + endpoint
         self._headers = {"Content-Type": "application/json"}
@@ -156,5 +255,5 @@ class _Client:
                     (served.gaps if served.first_token else served.first_token).append(now - last)
                     last = now
         except (HTTPException, OSError) as error:
-            raise ConfigError(f"{args.url}: {error or type(error).__name__}") from None
+            raise ConfigError(f"{self._base}: {error or type(error).__name__}") from None
         return served

@@ -36,14 +36,17 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         )
         prompt = self._encode(rendered)
         self._check_length(len(prompt), None)  # before a grammar is made, which takes far longer
-        thinking = self._thinks and rendered.rstrip().endswith(THINK_OPEN)
+        begun = (_text(request.messages[-1]) or "") if request.continue_final_message else ""
+        opened = begun.rfind(THINK_OPEN) > begun.rfind(THINK_CLOSE)  # and gone on with
+        thinking = self._thinks and (opened or rendered.rstrip().endswith(THINK_OPEN))
         schema = answer_schema(request.response_format)
         parallel = request.parallel_tool_calls and not isinstance(request.tool_choice, NamedTool)
         calls = None
         if tools and (forced or schema is not None):
             calls = calls_grammar(self._tool_format, forced or tools, self._marker, parallel=parallel)
         param = "tools" if forced else "response_format"
-        grammar = grammar_of(schema, calls, thinking=thinking, optional=not forced, param=param)
+        thinks = self._marker(THINK_OPEN) if self._thinks and not thinking else None
+        grammar = grammar_of(schema, calls, thinking=thinking, optional=not forced, param=param, thinks=thinks)
         form = Form(
             MISTRAL_CHAT if self._tool_format == "mistral" else CHAT,
             (),
@@ -141,11 +144,15 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         return request.max_completion_tokens or request.max_tokens
 
 
+def _text(message: Message) -> str | None:
+    if isinstance(message.content, list):
+        return "\n".join(part.text for part in message.content if isinstance(part, TextPart))
+    return message.content
+
+
 def _template_message(index: int, message: Message) -> dict[str, Any]:
     """A message as chat templates expect it: text content, and further fields only where they say something."""
-    content = message.content
-    if isinstance(content, list):
-        content = "\n".join(part.text for part in content if isinstance(part, TextPart))
+    content = _text(message)
     extra = {name: value for name, value in (message.model_extra or {}).items() if value is not None}
     if extra.get("tool_calls") == []:
         del extra["tool_calls"]  # templates ask whether it is there

@@ -18,6 +18,13 @@ class TokenNames:
     def __init__(self, tokenizer: PromptTokenizer) -> None:
         self._tokenizer = tokenizer
         self._bytes: dict[int, bytes] = {}
+        self._special: dict[int, bool] = {}
+
+    def special(self, token: int) -> bool:
+        """Whether texts are without it, unless asked for."""
+        if token not in self._special:
+            self._special[token] = self._tokenizer.skips(self.text(token))
+        return self._special[token]
 
     def bytes(self, token: int) -> bytes:
         found = self._bytes.get(token)
@@ -53,14 +60,17 @@ def chat_logprobs(found: Sequence[TokenLogprobs], names: TokenNames) -> dict[str
 class Offsets:
     """Where tokens begin in a text, in characters. One that goes on with a character begins where that does."""
 
-    def __init__(self, first: int = 0) -> None:
+    def __init__(self, first: int = 0, *, special: bool = True) -> None:
+        """`special`: the text has special tokens too."""
         self._next = first
+        self._shown = special
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def of(self, data: bytes) -> int:
-        """Of the next token, whose bytes these are."""
+    def of(self, token: int, names: TokenNames) -> int:
+        """Of the next token."""
         begin = self._next
-        self._next += len(self._decoder.decode(data))
+        if self._shown or not names.special(token):
+            self._next += len(self._decoder.decode(names.bytes(token)))
         return begin
 
 
@@ -77,7 +87,7 @@ def completion_logprobs(found: Sequence[TokenLogprobs], names: TokenNames, offse
         "tokens": tokens,
         "token_logprobs": [max(one.logprob, _NEVER) for one in found],
         "top_logprobs": likely,
-        "text_offset": [offsets.of(names.bytes(one.token_id)) for one in found],
+        "text_offset": [offsets.of(one.token_id, names) for one in found],
     }
 
 
@@ -86,7 +96,7 @@ def prompt_logprobs(first: int, found: Sequence[TokenLogprobs], names: TokenName
     may be without it, where a tokenizer has put it there."""
     offsets = Offsets()
     if echo.startswith(names.text(first).rstrip("\ufffd")):
-        offsets.of(names.bytes(first))
+        offsets.of(first, names)
     rest = completion_logprobs(found, names, offsets)
     head = {"tokens": names.told_apart(first), "token_logprobs": None, "top_logprobs": None, "text_offset": 0}
     return {key: [value, *rest[key]] for key, value in head.items()}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter as Tally
 from collections.abc import Sequence
+from functools import partial
 from operator import add, attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -32,7 +33,7 @@ _POSITIONS = 32
 _ENDS = ("stop", "length", "abort", "error")
 _REJECTIONS = ("queue_full", "draining", "unavailable", "invalid")
 _PATHS = ("/", "/v1/chat/completions", "/v1/completions", "/v1/models", "/tokenize", "/detokenize", "/health", "/live",
-          "/metrics", "/version")  # fmt: skip
+          "/metrics", "/version", "/reset_calibration")  # fmt: skip
 _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
 _GENERATING = _PATHS[1:3]
 _HELD_ROUNDS = 64  # that are counted together: half a millisecond for sixteen requests
@@ -142,13 +143,13 @@ class Metrics:
         self._phases = [phases.labels(phase) for phase in ("draft", "verify", "search", "other")]
         error = Gauge(
             "knapserve_profile_error_ratio",
-            "Seen over predicted time of passes, by which prices are corrected.",
+            "Seen over predicted time of passes and searches, by which prices are corrected.",
             ["pass"],
             registry=self.registry,
         )
-        self._draft_correction = self._verify_correction = 1.0
-        error.labels("draft").set_function(lambda: self._draft_correction)
-        error.labels("verify").set_function(lambda: self._verify_correction)
+        self._corrections = dict.fromkeys(("draft", "verify", "search"), 1.0)
+        for name in self._corrections:
+            error.labels(name).set_function(partial(self._corrections.__getitem__, name))
         labels = ("file", "hardware", "dtype")
         profile = Gauge("knapserve_profile_info", "The latency profile in use.", labels, registry=self.registry)
         file = Path(engine.info.profile_file).name
@@ -189,7 +190,8 @@ class Metrics:
         """Listener of the engine: one call per round, on the event loop's thread. A report without rows is of none."""
         if report.batched_tokens == 0:
             return
-        self._draft_correction, self._verify_correction = report.draft_correction, report.verify_correction
+        corrections = report.draft_correction, report.verify_correction, report.search_correction
+        self._corrections["draft"], self._corrections["verify"], self._corrections["search"] = corrections
         self._held.append((_figures(report), report.rounds))
         if len(self._held) >= _HELD_ROUNDS:
             self._count()

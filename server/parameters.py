@@ -59,6 +59,9 @@ _REFUSED: dict[str, Neutral] = {
     "spaces_between_special_tokens": (True,),
     "truncate_prompt_tokens": _NEVER,
     "prompt_embeds": _NEVER,
+    "n_probs": (0,),
+    "min_keep": (0,),
+    "n_indent": (0,),
     "return_token_ids": (False,),
     "return_tokens_as_token_ids": (False,),
 }
@@ -106,6 +109,7 @@ _ADVICE = {
     **dict.fromkeys(("structured_outputs", "guided_json", "json_schema"), ": use 'response_format'"),
     "repeat_penalty": ": use 'repetition_penalty'",
     "n_predict": ": use 'max_tokens'",
+    "n_probs": ": use 'logprobs'",
     "repeat_last_n": ": penalties count the whole text, which is -1",
 }
 

@@ -184,6 +184,7 @@ class Form:
     names: TokenNames | None = None  # where log-probabilities are shown
     echoes: Sequence[str] = ()  # what precedes the answers to each prompt
     scored_from: Sequence[int] = ()  # the first token of each prompt, where echoes have log-probabilities
+    special: bool = False  # whether special tokens are in the text
     mute: bool = False  # only the prompt was asked about: what the engine said does not count
 
     @property
@@ -198,7 +199,7 @@ class _Choice:
         self.form, self.index = form, index
         self.echo = form.echoes[index // form.n] if form.echoes else ""
         self.parser = form.parser()
-        self.offsets = Offsets(len(self.echo))
+        self.offsets = Offsets(len(self.echo), special=form.special)
         self.calls = 0
         self.reasoning_tokens = 0
         self.last: TokenEvent | None = None

@@ -231,6 +231,16 @@ async def detokenize(request: Request) -> reply_schemas.Detokenized:
     return await _from_body(request, _services(request).tokens.detokenize)
 
 
+async def reset_calibration(request: Request) -> reply_schemas.Status:
+    """Forget by what rounds and searches corrected the latency profile: after another program has left the machine."""
+    services = _services(request)
+    error = services.unhealthy(services.engine.stats())
+    if error is not None:
+        raise error
+    services.engine.reset_calibration()
+    return reply_schemas.Status()
+
+
 async def list_models(request: Request) -> reply_schemas.ModelList:
     services = _services(request)
     return reply_schemas.ModelList(data=[services.card(name) for name in services.names])
@@ -355,6 +365,7 @@ def build_router(config: ServerConfig) -> APIRouter:
             responses=errors(400, *key, 404, 413, 500, 503),
             openapi_extra={"requestBody": {"required": True, "content": content}},
         )
+    router.add_api_route("/reset_calibration", reset_calibration, methods=["POST"], responses=errors(*key, 503))
     router.add_api_route("/v1/models", list_models, responses=errors(*key, 503))  # while the model loads
     router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=errors(*key, 404, 503))
     router.add_api_route("/health", health, responses=errors(503))

@@ -98,7 +98,7 @@ class GenerationRequest(RequestModel):
     top_k: int | None = Field(
         default=None, ge=-1, le=MAX_COUNT, description="-1 or 0: off. Absent: the checkpoint's, else off."
     )
-    seed: int | None = Field(default=None, ge=-(2**63), le=2**63 - 1, description="Absent: drawn at random.")
+    seed: int | None = Field(default=None, ge=-(2**63), le=2**63 - 1, description="Absent or -1: drawn at random.")
     stop: StopString | Annotated[list[StopString], Field(max_length=MAX_STOP_STRINGS, fail_fast=True)] | None = None
     n: int = Field(default=1, ge=1, le=128, description="Choices per prompt.")
     min_p: float | None = Field(default=None, ge=0, le=1, description="Least share of the top token's probability.")

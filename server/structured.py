@@ -32,16 +32,23 @@ def answer_schema(response_format: ResponseFormat | None) -> dict[str, Any] | No
 
 
 def grammar_of(
-    schema: Mapping[str, Any] | None, calls: str | None, *, thinking: bool, optional: bool, param: str
+    schema: Mapping[str, Any] | None,
+    calls: str | None,
+    *,
+    thinking: bool,
+    optional: bool,
+    param: str,
+    thinks: str | None = None,
 ) -> str | None:
     """The grammar of an answer: of a schema, of tool calls, or of either; None where it is free.
 
     `calls` are Lark rules for `calls` (`calls_grammar`); `optional`: an answer by the schema is as good. `thinking`:
-    the prompt has opened the reasoning, which comes first and is free. Raises APIError naming `param`.
+    the prompt has opened the reasoning, which comes first and is free; `thinks`: how a grammar writes what opens it, if
+    the model may do that itself. Raises APIError naming `param`.
     """
     if schema is not None:
         check_size(schema, param)
-    if calls is None and schema is not None and not thinking:
+    if calls is None and schema is not None and not thinking and thinks is None:
         return _validated(lambda: _library().grammar_from_json_schema(_plain(schema), overrides=_OPTIONS), param)
     rules = [] if calls is None else [calls]
     if schema is not None:
@@ -49,8 +56,9 @@ def grammar_of(
     if not rules:
         return None
     either = "calls" if schema is None else "answer" if calls is None else "(calls | answer)" if optional else "calls"
-    start = f"start: think {either}" if thinking else f"start: {either}"
-    if thinking:
+    before = "think " if thinking else "" if thinks is None else f"({thinks} think)? "
+    start = f"start: {before}{either}"
+    if before:
         rules.append(f"think[lazy]: /(?s:.*){THINK_CLOSE.replace('/', chr(92) + '/')}/")
     return _validated(lambda: _library().grammar_from_lark("\n".join([start, *rules])), param)
 

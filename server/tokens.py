@@ -47,8 +47,8 @@ class Tokens:
             special = False if request.add_special_tokens is None else request.add_special_tokens
         else:
             text = request.prompt or ""
-            self._chat.check_characters(len(text))
             special = True if request.add_special_tokens is None else request.add_special_tokens
+        self._chat.check_characters(len(text))
         tokens = self._tokenizer.encode(text, add_special_tokens=special)
         names = [self._names.text(token) for token in tokens] if request.return_token_strs else None
         return Tokenized(count=len(tokens), max_model_len=self._info.max_model_len, tokens=tokens, token_strs=names)

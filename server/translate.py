@@ -29,6 +29,7 @@ from server.structured import answer_schema, grammar_of
 
 DEFAULT_COMPLETION_TOKENS = 16
 _MAX_LOGPROBS = 1 << 22  # of a reply
+_ANY_SEED = (None, -1)  # -1 as in vLLM and llama.cpp
 _GREEDY_BELOW = 1e-5  # temperature: less makes logits too large to count with
 
 _DIGITS = 20  # fewer have token ids
@@ -141,8 +142,6 @@ class Translator(ABC, Generic[Kind]):
             raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
         prepared = self._prompts(request)
         max_tokens = self._max_tokens(request)
-        if max_tokens is not None and request.min_tokens > max(max_tokens, 1):
-            raise invalid(f"'min_tokens' is {request.min_tokens}, more than 'max_tokens'.", "min_tokens")
         for prompt in prepared.prompts:
             self._check_length(len(prompt), max_tokens)
         form = replace(
@@ -150,9 +149,13 @@ class Translator(ABC, Generic[Kind]):
             prompt_lengths=[len(prompt) for prompt in prepared.prompts],
             n=request.n,
             names=None if prepared.logprobs is None else self._token_names,
+            special=not request.skip_special_tokens,
             mute=max_tokens == 0,
         )
         sampling = self._sampling(request, max_tokens, max(map(len, prepared.prompts)))
+        most = sampling.max_tokens or info.max_model_len - max(map(len, prepared.prompts))
+        if request.min_tokens > most:
+            raise invalid(f"'min_tokens' is {request.min_tokens}; an answer has at most {most} tokens.", "min_tokens")
         self._check_logprobs(prepared, request.n, sampling.max_tokens)
         return Job(
             id=f"{self.dialect.id_prefix}-{uuid.uuid4().hex}",
@@ -169,7 +172,7 @@ class Translator(ABC, Generic[Kind]):
                 predicted=prepared.predicted,
                 skip_special_tokens=sampling.skip_special_tokens and not prepared.special_markers,
             ),
-            seeded=request.seed is not None,
+            seeded=request.seed not in _ANY_SEED,
             draft_policy=request.draft_policy,
             stream=request.stream,
             include_usage=request.stream_options is not None and request.stream_options.include_usage,
@@ -181,7 +184,8 @@ class Translator(ABC, Generic[Kind]):
             return
         prompts = prepared.prompts
         longest = self._info.max_model_len - min(map(len, prompts)) if max_tokens is None else max_tokens
-        count = choices * len(prompts) * longest * (1 + prepared.logprobs)
+        echoed = sum(map(len, prompts)) if prepared.form.scored_from else 0
+        count = choices * (len(prompts) * longest + echoed) * (1 + prepared.logprobs)
         if count > _MAX_LOGPROBS:
             raise invalid(
                 f"These could be {count} log-probabilities; {_MAX_LOGPROBS} are allowed: lower 'n' or 'max_tokens'.",
@@ -208,7 +212,7 @@ class Translator(ABC, Generic[Kind]):
             top_p=self._or_default(request.top_p, "top_p", 1.0),
             top_k=int(self._or_default(request.top_k, "top_k", -1)),
             min_p=self._or_default(request.min_p, "min_p", 0.0),
-            seed=secrets.randbits(63) if request.seed is None else request.seed,
+            seed=secrets.randbits(63) if request.seed in _ANY_SEED else request.seed,
             stop=() if stop is None else (stop,) if isinstance(stop, str) else tuple(stop),
             stop_token_ids=self._known_ids(request.stop_token_ids, "stop_token_ids"),
             ignore_eos=request.ignore_eos,

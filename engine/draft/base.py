@@ -146,6 +146,10 @@ class DraftPolicy(Protocol):
         """The request lost its cache (preemption): forget what refers to it."""
         ...
 
+    def recalibrate(self) -> None:
+        """Prices were reset to what the profile says: decide anew by them."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyContext:
@@ -179,6 +183,9 @@ class FixedPlan:
         pass
 
     def suspend(self, view: View) -> None:
+        pass
+
+    def recalibrate(self) -> None:
         pass
 
 

@@ -54,6 +54,7 @@ class CostModel:
         self._drafts = False  # whether the last round did,
         self._unsettled = 0  # and how many more of its kind are slower than those that follow
         self._round_seconds = 0.0  # that passes of a round take, about
+        self.search_factor = 1.0  # seen over predicted time of the last search, as policies found it
 
     def sublayers(self, context: int, rows: int, union: Sequence[int] | None) -> list[float]:
         """Price of each sublayer for one more request: in full, or, where others run it already, at the margin."""

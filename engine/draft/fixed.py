@@ -43,10 +43,15 @@ class EarlyExit(FixedPlan):
 
     def __init__(self, context: PolicyContext) -> None:
         config, layers = context.config, context.spec.layers
-        depth = config.layerskip_exit or max(1, round(layers / 4))
+        depth = config.layerskip_exit or exit_depth(layers)
         if depth > layers:
             raise ConfigError(f"layerskip_exit is {depth}, but the model has {layers} layers")
         super().__init__(Plan(exit_variants(layers, depth), config.layerskip_gamma, config.draft_confidence))
+
+
+def exit_depth(layers: int) -> int:
+    """Where drafts stop if nothing is said: after a quarter of the layers."""
+    return max(1, round(layers / 4))
 
 
 def exit_variants(layers: int, depth: int) -> tuple[int, ...]:

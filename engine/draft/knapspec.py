@@ -244,6 +244,12 @@ class KnapSpec:
         if state is not None:
             self._scout.suspend(state.trail)
 
+    def recalibrate(self) -> None:
+        self.searcher.recalibrate()
+        self._decision_seconds = 0.0
+        self._era += 1
+        self._stands = None
+
     def _state(self, view: View) -> _State:
         if view.state is None:
             view.state = _State(Trail(self.searcher.rows(), view.context))

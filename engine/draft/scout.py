@@ -134,7 +134,7 @@ class Scout:
     def done(self, found: Found | None, *, useful: bool) -> None:
         """Whether what a search brought was chosen, and better than what there was."""
         if found is not None:
-            self._searcher.budget.done(found.search.seconds, useful=useful, owed=found.search.owed)
+            self._searcher.done(found.search, useful=useful)
 
     def _next(self, views: Sequence[View], round: int) -> View | None:
         """The request that searches in this round: one at a time."""

@@ -172,6 +172,15 @@ class Searcher:
         self.budget = Budget(config.knapspec_budget, self._priced)
         self.slices = 0
 
+    def recalibrate(self) -> None:
+        """Price the next search by the profile."""
+        self._priced = self.budget.cost = self._price(self._width)
+
+    def done(self, search: Search, *, useful: bool) -> None:
+        """Whether what a finished search brought was chosen, and better than what there was."""
+        self.budget.done(search.seconds, useful=useful, owed=search.owed)
+        self._costs.search_factor = self.budget.cost / self._priced
+
     def _price(self, context: int) -> float:
         """Seconds that a search reads for, about."""
         return self._costs.verify_pass(self._width, [context])

@@ -277,8 +277,9 @@ public:
     void begin() {
         if (asleep.load(std::memory_order_relaxed)) wake.notify_all();  // one that is just falling asleep wakes the next time
     }
-    // work(first, last), or work(share), for all of [0, n), in shares of `share`; returns when all of it is done.
-    template <class Work> void each(int n, int share, Work &&work) {
+    // work(first, last), or work(share), for all of [0, n), in shares of `share`; returns when all of it is done. Where some
+    // take longer than others they are not `even`, and taken one by one.
+    template <class Work> void each(int n, int share, Work &&work, bool even = true) {
         const auto hand = [&](const Share &s) {
             if constexpr (std::is_invocable_v<Work, int, int>) work(s.first, s.last); else work(s);
         };
@@ -290,7 +291,8 @@ public:
         call.store([](void *w, const Taken &t) { (*static_cast<decltype(one) *>(w))(t); }, std::memory_order_relaxed);
         argument.store(&one, std::memory_order_relaxed);
         helped.store(0, std::memory_order_relaxed);
-        int own = at_first(shares);
+        most.store(even ? shares : 1, std::memory_order_relaxed);
+        int own = even ? at_first(shares) : 1;
         open.store(uint64_t(NONE + shares) << 32 | (NONE + own), std::memory_order_release);
         begin();
         one({0, own, own, false});
@@ -311,14 +313,14 @@ private:
     struct Taken { int first, last, after; bool back; };  // shares; of the next ones, the first
     static constexpr uint32_t NONE = 1 << 20;  // taken of either end, at first: those who find nothing left count on
 
-    // `most` shares that are nobody's yet, or fewer; a `last` of 0 if none are. The first that is left and the one behind the
+    // `count` shares that are nobody's yet, or fewer; a `last` of 0 if none are. The first that is left and the one behind the
     // last are one word: what is taken belongs to the work that is open then, and `each` does not return before it is done.
-    Taken take(bool back, int most) {
-        const uint64_t n = most, found = back ? open.fetch_sub(n << 32, std::memory_order_acq_rel) : open.fetch_add(n, std::memory_order_acq_rel);
-        const int first = int(uint32_t(found) - NONE), end = int(uint32_t(found >> 32) - NONE), rest = end - first - most;
+    Taken take(bool back, int count) {
+        const uint64_t n = count, found = back ? open.fetch_sub(n << 32, std::memory_order_acq_rel) : open.fetch_add(n, std::memory_order_acq_rel);
+        const int first = int(uint32_t(found) - NONE), end = int(uint32_t(found >> 32) - NONE), rest = end - first - count;
         if (first >= end) return {0, 0, -1, back};
-        if (back) return {std::max(first, end - most), end, rest > 0 ? end - most - of_left(rest) : -1, true};
-        return {first, std::min(first + most, end), rest > 0 ? first + most : -1, false};
+        if (back) return {std::max(first, end - count), end, rest > 0 ? end - count - of_left(rest) : -1, true};
+        return {first, std::min(first + count, end), rest > 0 ? first + count : -1, false};
     }
     int left() const {
         const uint64_t found = open.load(std::memory_order_relaxed);
@@ -341,7 +343,7 @@ private:
                 if (leaving) return;
             }
             for (int some; (some = left()) > 0;) {
-                const Taken t = take(true, of_left(some));
+                const Taken t = take(true, std::min(of_left(some), most.load(std::memory_order_relaxed)));
                 if (!t.last) break;
                 call.load(std::memory_order_relaxed)(argument.load(std::memory_order_relaxed), t);
                 helped.fetch_add(t.last - t.first, std::memory_order_release);
@@ -357,6 +359,7 @@ private:
     alignas(64) std::atomic<int> helped{0};     // shares that others than the caller have done
     std::atomic<void (*)(void *, const Taken &)> call{nullptr};
     std::atomic<void *> argument{nullptr};
+    std::atomic<int> most{1};                   // shares that a helper takes at a time
 };
 
 // ---- what Python describes (native/library.py has the same structures)
@@ -1204,7 +1207,7 @@ private:
                 if (split) part(index, window, units[u / m->kv_heads], u % m->kv_heads, next);
                 else whole(index, layer, units[u / m->kv_heads], u % m->kv_heads, next);
             }
-        });
+        }, false);
         if (!split) return;
         team.each(count * m->heads, m->heads, [&](int from, int to) {
             for (int u = from; u < to; u++) join(u / m->heads, u % m->heads, window);
@@ -1434,8 +1437,7 @@ private:
         vf found[G][VECTORS] = {};
         if constexpr (NARROW) narrow_dot_keys<G>(queries, blocks, ahead, used, found);
         else switch (used) {
-            case 1: dot_keys<G, 1>(queries, blocks, ahead, found); break;
-            case 2: dot_keys<G, 2>(queries, blocks, ahead, found); break;
+            case 1: case 2: dot_keys<G, 2>(queries, blocks, ahead, found); break;
             case 3: dot_keys<G, 3>(queries, blocks, ahead, found); break;
             default: dot_keys<G, VECTORS>(queries, blocks, ahead, found);
         }

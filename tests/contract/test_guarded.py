@@ -76,7 +76,7 @@ def test_other_keys_are_the_clients_exception(server: Process) -> None:
     ("method", "path", "opens"),
     [
         *(("GET", path, False) for path in ("/v1/models", f"/v1/models/{MODEL}", "/v1/nothing", "/metrics")),
-        *(("POST", path, False) for path in (CHAT_PATH, TEXT_PATH, "/tokenize", "/detokenize")),
+        *(("POST", path, False) for path in (CHAT_PATH, TEXT_PATH, "/tokenize", "/detokenize", "/reset_calibration")),
         *(("GET", path, True) for path in ("/health", "/live", "/version", "/", "/openapi.json")),
     ],
 )

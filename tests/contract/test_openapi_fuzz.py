@@ -28,6 +28,7 @@ POST = {
     "/tokenize": {"prompt": "Hi", "return_token_strs": True},
     "/detokenize": {"tokens": [5, 6, 7]},
 }
+BARE = ["/reset_calibration"]  # no body is asked for
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -153,7 +154,7 @@ def fuzz(
 
 def test_every_endpoint_is_tried(document: dict[str, Any]) -> None:
     assert {path: set(operations) for path, operations in document["paths"].items()} == {
-        path: {"get"} if path in GET else {"post"} for path in (*GET, *POST)
+        path: {"get"} if path in GET else {"post"} for path in (*GET, *POST, *BARE)
     }
 
 
@@ -161,6 +162,13 @@ def test_every_endpoint_is_tried(document: dict[str, Any]) -> None:
 def test_what_is_read(small: Process, session: requests.Session, documented: BaseSchema, path: str) -> None:
     seen = fuzz(documented, ("GET", path), GenerationMode.POSITIVE, small.url, session, 30)
     assert seen == ({404} if path == "/v1/models/{model_id}" else {200})
+
+
+@pytest.mark.parametrize("path", BARE)
+def test_what_is_asked_for_without_a_body(
+    small: Process, session: requests.Session, documented: BaseSchema, path: str
+) -> None:
+    assert fuzz(documented, ("POST", path), GenerationMode.POSITIVE, small.url, session, 10) == {200}
 
 
 @pytest.mark.parametrize("path", POST)

@@ -10,10 +10,10 @@ import pytest
 from support import load
 
 from engine import contenders
-from engine.bench import Text, encode, read_prompts
 from engine.config import EngineConfig
 from engine.contenders import PolicyContender, Prompt, answer_in_turns
 from engine.errors import ConfigError
+from engine.prompts import Text, encode, read_prompts
 from engine.types import SamplingParams
 
 SAMPLING = SamplingParams(max_tokens=12, temperature=0.0)

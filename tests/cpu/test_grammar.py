@@ -17,7 +17,9 @@ from torch import Tensor
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
+from engine.errors import RequestError
 from engine.grammar import GrammarMatcher, Grammars, vocabulary
+from engine.logits import LogitsProcessor
 from engine.runner import SearchPass
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams, TokenEvent
 from server.calls import TOOL_FORMATS, make_parser
@@ -241,6 +243,65 @@ TOOLS = [
     tool("weather", city={"enum": ["Bern", "Rom"]}, days={"type": "integer", "minimum": 1, "maximum": 9}),
     tool("time"),
 ]
+
+
+def test_a_model_that_opens_its_reasoning_itself_may_do_so_before_an_answer(
+    core: EngineCore, grammars: Grammars
+) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    grammar = grammar_of(schema, None, thinking=False, optional=False, param="response_format", thinks='"<think>"')
+    assert grammar is not None
+
+    def follows(text: str) -> bool:
+        matcher = grammars.begin(grammar)
+        for token in core.tokenizer.encode(text, add_special_tokens=False):
+            if not matcher.allows(token, []):
+                return False
+            matcher.advance((token,))
+        return matcher.stopped
+
+    assert follows('{"a": 1}')
+    assert follows('<think>free {text</think>{"a": 1}')
+    assert not follows('free text{"a": 1}')
+
+
+def test_the_end_comes_before_min_tokens_only_where_nothing_else_may() -> None:
+    class Ending:
+        """Allows tokens 3 and 5 at first, then 5 alone."""
+
+        failed, stopped = None, False
+
+        def mask(self, scores: Tensor, drafted: Sequence[int]) -> None:
+            scores[[i for i in range(len(scores)) if i not in ((3, 5) if not drafted else (5,))]] = float("-inf")
+
+    sampling = SamplingParams(min_tokens=9, stop_token_ids=(5,), ignore_eos=True, max_tokens=20)
+    processor = LogitsProcessor(sampling, (), (), Ending())  # type: ignore[arg-type]
+    first, second = torch.zeros(8), torch.zeros(8)
+    processor.edit(first, ())
+    processor.edit(second, (3,))
+    assert first.isfinite().nonzero().flatten().tolist() == [3]
+    assert second.isfinite().nonzero().flatten().tolist() == [5]
+
+
+def test_a_tokenizer_that_grammars_cannot_read_is_the_requests_error(
+    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+
+    def unreadable(*_: object) -> None:
+        tried.append(1)
+        raise RuntimeError("no byte fallback")
+
+    monkeypatch.setattr("engine.grammar.vocabulary", unreadable)
+    core = model.core(EngineConfig())
+    sampling = replace(GREEDY, grammar=JSON, grammar_param="response_format", max_tokens=5)
+    for name in "ab":
+        with pytest.raises(RequestError, match="byte fallback") as refused:
+            core.add(GenerateRequest(name, ids[0], sampling))
+        assert refused.value.param == "response_format"
+    core.prepare_grammars()
+    assert tried == [1]
+    assert core.scheduler.idle
 
 
 @pytest.mark.parametrize("thinking", [False, True])

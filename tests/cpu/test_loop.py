@@ -304,6 +304,24 @@ def test_an_exception_in_a_round_fails_everybody(core: EngineCore) -> None:
     run(test())
 
 
+def test_a_request_that_the_engine_refuses_fails_as_the_clients(
+    core: EngineCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(message: GenerateRequest) -> None:
+        raise RequestError("cannot be followed", param="response_format")
+
+    monkeypatch.setattr(core, "add", refuses)
+
+    async def test() -> None:
+        async with observed(core) as session:
+            session.release()
+            with pytest.raises(RequestError, match="cannot be followed") as refused:
+                await collect(session.submit("a"))
+            assert refused.value.param == "response_format"
+
+    run(test())
+
+
 def test_a_request_that_cannot_begin_fails_alone(
     model: LoadedModel, core: EngineCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -422,6 +440,22 @@ def test_an_idle_engine_starts_and_drains(core: EngineCore) -> None:
             await session.engine.drain(1e9)
             assert threads() == []
             await session.engine.drain(1e9)  # once more does no harm
+
+    run(test())
+
+
+def test_calibration_is_reset_between_rounds(core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core) as session:
+            session.submit("a", ENDLESS, "knapspec")
+            session.release(2)
+            await session.report(lambda _: len(session.reports) == 2)
+            seen, core.costs.search_factor = core.costs.verify, 7.0
+            session.engine.reset_calibration()
+            session.release(3)
+            last = await session.report(lambda _: len(session.reports) == 5)
+            assert last.search_correction == 1.0
+            assert core.costs.verify is not seen
 
     run(test())
 

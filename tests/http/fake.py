@@ -96,6 +96,7 @@ class FakeEngine:
         self.finished = asyncio.Event()
         self.arrived, self.left = threading.Event(), threading.Event()
         self.ready, self.draining, self.failure, self.heartbeat_age = True, False, None, 0.0
+        self.resets = 0
         self.refuse: Exception | None = None
         self.fail_at: tuple[int, Exception] | None = None  # position of a token, and what comes instead
         self.listeners: list[Callable[[RoundReport], None]] = []
@@ -144,6 +145,9 @@ class FakeEngine:
     def _forget(self, request_id: str) -> None:
         self.running.discard(request_id)
         self.finished.set()
+
+    def reset_calibration(self) -> None:
+        self.resets += 1
 
     def cancel(self, request_id: str) -> None:
         if request_id in self.running:

@@ -7,7 +7,7 @@ import logging
 from typing import Any
 
 import pytest
-from fake import FakeEngine
+from fake import ByteTokenizer, FakeEngine
 from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 
 from server.config import ServerConfig
@@ -55,6 +55,22 @@ def test_log_probabilities_of_more_tokens_than_fit_are_refused(monkeypatch: pyte
     assert refused(CHAT_PATH, json=CHAT | many | {"max_tokens": 11})["param"] == "logprobs"
     assert refused(CHAT_PATH, json=CHAT | many)["param"] == "logprobs"
     assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | many | {"max_tokens": 10}).status_code == 200
+
+
+def test_log_probabilities_of_echoes_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.translate._MAX_LOGPROBS", 4 * (2 + 10) * 6)
+    echo = TEXT | {"n": 4, "logprobs": 5, "echo": True, "max_tokens": 2}
+    assert refused(TEXT_PATH, json=echo | {"prompt": "x" * 11})["param"] == "logprobs"
+    assert ask(FakeEngine(), "POST", TEXT_PATH, json=echo | {"prompt": "x" * 10}).status_code == 200
+    silent = {key: value for key, value in echo.items() if key != "echo"}
+    assert ask(FakeEngine(), "POST", TEXT_PATH, json=silent | {"prompt": "x" * 20}).status_code == 200
+
+
+def test_what_a_template_adds_counts_before_it_is_tokenised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ByteTokenizer, "render_chat", lambda *_, **__: "x" * 10**6)
+    monkeypatch.setattr(ByteTokenizer, "encode", lambda *_, **__: pytest.fail("tokenised"))
+    for path in ("/tokenize", CHAT_PATH):
+        assert refused(path, json={"messages": CHAT["messages"]})["code"] == "context_length_exceeded"
 
 
 def test_messages_without_end_are_refused() -> None:
@@ -137,6 +153,7 @@ COMMON = [
     ({"stop": "x" * 4097}, "stop"),
     ({"min_tokens": -1}, "min_tokens"),
     ({"min_tokens": 5, "max_tokens": 4}, "min_tokens"),
+    ({"min_tokens": 2**31 - 1}, "min_tokens"),
     ({"skip_special_tokens": 1}, "skip_special_tokens"),
     ({"include_stop_str_in_output": "yes"}, "include_stop_str_in_output"),
     ({"response_format": "json_object"}, "response_format"),
@@ -274,6 +291,8 @@ UNSUPPORTED: list[tuple[str, Any]] = [
     ("reasoning_format", "none"),
     ("prompt_embeds", "AAAA"),
     ("samplers", ["top_k"]),
+    ("n_probs", 5),
+    ("min_keep", 1),
     ("lora", [{"id": 0, "scale": 1.0}]),
 ]
 UNSUPPORTED_CHAT: list[tuple[str, Any]] = [

@@ -196,11 +196,21 @@ def test_an_unknown_path_is_told_what_may_have_been_meant(path: str, meant: str 
     assert message == f"Unknown path: POST {path}." + (f" Did you mean {meant}?" if meant else "")
 
 
+def test_calibration_is_reset_while_the_engine_serves() -> None:
+    engine = FakeEngine()
+    assert ask(engine, "POST", "/reset_calibration").json() == {"status": "ok"}
+    assert engine.resets == 1
+    assert ask(engine, "GET", "/reset_calibration").status_code == 405
+    engine.draining = True
+    assert ask(engine, "POST", "/reset_calibration").status_code == 503
+    assert engine.resets == 1
+
+
 def test_openapi_documents_what_is_answered() -> None:
     document = ask(FakeEngine(), "GET", "/openapi.json").json()
     paths = document["paths"]
     assert set(paths) == {CHAT_PATH, TEXT_PATH, "/v1/models", "/v1/models/{model_id}", "/health", "/live", "/version",
-                          "/metrics", "/tokenize", "/detokenize", "/"}  # fmt: skip
+                          "/metrics", "/tokenize", "/detokenize", "/reset_calibration", "/"}  # fmt: skip
     for path in (CHAT_PATH, TEXT_PATH):
         assert set(paths[path]["post"]["responses"]) == {"200", "400", "404", "413", "429", "500", "503"}
     assert set(paths["/v1/models/{model_id}"]["get"]["responses"]) == {"200", "404", "503"}

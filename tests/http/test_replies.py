@@ -206,13 +206,21 @@ def test_special_tokens_surround_bare_prompts_only() -> None:
 
 def test_parameters_reach_the_engine() -> None:
     engine = FakeEngine()
-    body = TEXT | {"max_tokens": 9, "temperature": 0, "top_p": 0.5, "top_k": 4, "seed": -1, "stop": "x"}
+    body = TEXT | {"max_tokens": 9, "temperature": 0, "top_p": 0.5, "top_k": 4, "seed": -2, "stop": "x"}
     assert ask(engine, "POST", TEXT_PATH, json=body | {"ignore_eos": True, "draft_policy": "none"}).status_code == 200
     (request,) = engine.submitted
     assert request.draft_policy == "none"
     sampling = request.sampling
     assert (sampling.max_tokens, sampling.temperature, sampling.top_p, sampling.top_k) == (9, 0.0, 0.5, 4)
-    assert (sampling.seed, sampling.stop, sampling.ignore_eos) == (2**63 - 1, ("x",), True)
+    assert (sampling.seed, sampling.stop, sampling.ignore_eos) == (2**63 - 2, ("x",), True)
+
+
+def test_a_seed_of_minus_one_is_none_as_in_other_servers() -> None:
+    engine = FakeEngine()
+    for _ in range(2):
+        ask(engine, "POST", TEXT_PATH, json=TEXT | {"seed": -1, "temperature": 1})
+    first, second = (request.sampling.seed for request in engine.submitted)
+    assert first != second
 
 
 def test_what_a_request_leaves_out_is_the_checkpoints() -> None:
@@ -347,6 +355,15 @@ def test_parts_of_a_character_are_told_apart_and_begin_where_it_does() -> None:
     assert shown["text_offset"] == [3, 4, 4, 4, 4, 5]
     assert shown["tokens"] == ["a", "bytes:\\xf0", "bytes:\\x9f", "bytes:\\x98", "bytes:\\x80", "b"]
     assert shown["top_logprobs"][1] == {"bytes:\\xf0": -1.0, "bytes:\\xf1": -0.5}
+
+
+@pytest.mark.parametrize("special", [False, True])
+def test_offsets_are_without_special_tokens_that_the_text_is_without(special: bool) -> None:
+    tokenizer = ByteTokenizer()
+    tokenizer.special = frozenset("b")
+    found = [TokenLogprobs(token, -1.0) for token in b"abc"]
+    shown = completion_logprobs(found, TokenNames(tokenizer), Offsets(special=special))
+    assert shown["text_offset"] == [0, 1, 2 if special else 1]
 
 
 def test_offsets_of_an_echo_are_those_of_the_text() -> None:
