@@ -13,7 +13,7 @@ import torch
 from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
 from engine.core import EngineCore
-from engine.draft import prior
+from engine.draft import prior as priors
 from engine.draft.base import PolicyContext, policy_names
 from engine.draft.costs import CostModel
 from engine.draft.prior import Prior
@@ -152,9 +152,9 @@ class LoadedModel:
 
     def prior_path(self, config: EngineConfig) -> Path:
         """Where `tune` puts this model's plans."""
-        return prior.path_of(config.profile_dir or store.default_directory(), self.key, self.source.fingerprint)
+        return priors.path_of(config.profile_dir or store.default_directory(), self.key, self.source.fingerprint)
 
-    def _prior(self, config: EngineConfig) -> Prior | None:
+    def prior(self, config: EngineConfig) -> Prior | None:
         """The plans that were named, else those measured here, else the checkpoint's own. Raises PriorError."""
         if config.prior == "none":
             return None
@@ -165,7 +165,7 @@ class LoadedModel:
         for path in paths:
             if not named and not _there(path):
                 continue
-            found = prior.load(path)
+            found = priors.load(path)
             if found.model == self.source.fingerprint and len(next(iter(found.plans))) == self.spec.sublayers:
                 log.info("prior plans loaded: %s", path)
                 return found
@@ -220,7 +220,7 @@ class LoadedModel:
             max_queued=config.max_queued,
             thinks=self.tokenizer.thinks,
         )
-        policies = PolicyContext(self.spec, config, costs, self.clock, self._prior(config))
+        policies = PolicyContext(self.spec, config, costs, self.clock, self.prior(config))
         own_cache &= self.decoder.device.type == "cpu"
         attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
         runner = Runner(self.decoder, attention, self.clock)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from engine.results import summarise, table
 from engine.types import SamplingParams
 
 _FEWEST_PROMPTS = 4
+_BEFORE = "with those before"  # plans that are in use already
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,29 +48,37 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
     prompts = [encode(model, text) for text in tuned]
     path = args.output or model.prior_path(config)
-    found: dict[int, Prior] = {}
+    before = model.prior(config)
+    found: dict[str, Prior] = {}
     contenders = [
         PolicyContender(name, model.core(bare, own_cache=True), sampling, name=name) for name in ("none", "knapspec")
     ]
-    for number in range(1, args.searches + 1):
-        first = len(prompts) * (number - 1) // args.searches
-        prior = search(model, unhurried(bare), sampling, prompts[first:] + prompts[:first])
-        if prior is None:
-            continue
-        _save(prior, path)  # until there is a better one
-        found[number] = prior
-        core = model.core(replace(config, prior=str(path)), own_cache=True)
-        contenders.append(PolicyContender("knapspec", core, sampling, name=f"with plans {number}"))
-    if not found:
-        print("Nothing was worth drafting with here: no plans are saved, and plain decoding stays.")
+    if before is not None:
+        found[_BEFORE] = before
+        contenders.append(PolicyContender("knapspec", model.core(config, own_cache=True), sampling, name=_BEFORE))
+    counts: list[str] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for number in range(1, args.searches + 1):
+            first = len(prompts) * (number - 1) // args.searches
+            prior = search(model, unhurried(bare), sampling, prompts[first:] + prompts[:first])
+            counts.append("no" if prior is None else str(len(prior.plans)))
+            if prior is None:
+                continue
+            name, file = f"with plans {number}", Path(scratch) / str(number)
+            found[name] = prior
+            _save(prior, file)
+            core = model.core(replace(config, prior=str(file)), own_cache=True)
+            contenders.append(PolicyContender("knapspec", core, sampling, name=name))
+    if found.keys() <= {_BEFORE}:
+        kept = "those that there are stay" if before is not None else "none are saved"
+        print(f"Nothing was worth drafting with here: no plans were found, {kept}.")
         print(json.dumps({"plans": 0}))
         return 0
     rows = _compare(contenders, [encode(model, text) for text in others], model.spec.layers)
     best = max(contenders[2:], key=lambda c: c.tally.tokens / c.tally.seconds)
-    prior = list(found.values())[contenders[2:].index(best)]
+    prior = found[best.name]
     _save(prior, path)
-    counts = ", ".join(str(len(found[i].plans)) if i in found else "no" for i in range(1, args.searches + 1))
-    print(f"{counts} plans, found on {len(tuned)} prompts; on the {len(others)} others:")
+    print(f"{', '.join(counts)} plans, found on {len(tuned)} prompts; on the {len(others)} others:")
     print(table(rows))
     if len(found) > 1:
         print(f"The fastest of {len(found)} by these prompts is kept, so its speed is likely a little lower on others.")

@@ -81,7 +81,15 @@ def test_profile_measures_saves_and_is_loaded_by_key(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("flags", "says"),
-    [(["--contexts", "many"], "--contexts"), (["--contexts", "0,5"], "--contexts"), (["--repetitions", "0"], "--rep")],
+    [
+        (["--contexts", "many"], "--contexts"),
+        (["--contexts", "0,5"], "--contexts"),
+        (["--contexts", "64"], "--contexts"),
+        (["--contexts", "64,9000"], "--contexts"),
+        (["--repetitions", "0"], "--repetitions"),
+        (["--plot", "/nonexistent/curves.png"], "/nonexistent"),
+        (["--output", "/nonexistent/profile.json"], "/nonexistent"),
+    ],
 )
 def test_profile_refuses_what_cannot_be_measured(flags: list[str], says: str) -> None:
     process = knapserve("profile", *flags)
@@ -101,7 +109,11 @@ def test_tune_saves_plans_that_a_bench_begins_with(tmp_path: Path) -> None:
         pytest.skip("nothing is worth drafting with on this machine now")
     rows = {row["policy"]: row["tokens_per_second"] for row in result["rows"]}
     assert {"none", "knapspec", result["saved"]} <= rows.keys()
-    assert rows[result["saved"]] == max(speed for name, speed in rows.items() if name.startswith("with plans"))
+    assert rows[result["saved"]] == max(speed for name, speed in rows.items() if name.startswith("with "))
+    again = knapserve("tune", "--limit", "6", *flags)
+    assert again.returncode == 0, again.stderr
+    later = json.loads(again.stdout.splitlines()[-1])
+    assert not later["plans"] or "with those before" in {row["policy"] for row in later["rows"]}
     assert Path(result["path"]).parent == tmp_path
     bench = ("bench", "decode", "--policies", "knapspec", "--limit", "2", *flags)
     process = knapserve(*bench, "--prior", result["path"])
@@ -135,9 +147,51 @@ def test_bench_varies_a_setting_and_draws(tmp_path: Path) -> None:
     assert {"contexts.png", "knapspec_interval.png"} <= {path.name for path in (tmp_path / "figures").iterdir()}
 
 
+def test_bench_serve_asks_servers_the_engine_and_generate_in_one_run(server: Process) -> None:
+    flags = ("--url", server.url, "--url", f"{server.url}/v1", "--engine", "--hf", "--policy", "none")
+    process = knapserve(
+        "bench", "serve", *flags, "--limit", "2", "--max-tokens", "4", "--ignore-eos", "--concurrency", "2"
+    )
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout.splitlines()[-1])
+    assert [row["name"] for row in result["servers"]] == [server.url, f"{server.url}/v1"]
+    for row in result["servers"]:
+        assert min(row["tokens_per_second"], row["first_token_ms"], row["share_of_engine"]) > 0
+    assert result["engine"]["tokens_per_second"] > 0
+    assert [row["name"] for row in result["others"]] == ["hf-generate"]
+    assert result["bandwidth"]["read"] > 0
+    assert "GB/s" in process.stdout
+
+
+def test_bench_serve_takes_answers_of_one_token(server: Process) -> None:
+    process = knapserve("bench", "serve", "--url", server.url, "--limit", "1", "--max-tokens", "1")
+    assert process.returncode == 0, process.stderr
+    assert "between_chunks_ms" not in json.loads(process.stdout.splitlines()[-1])["servers"][0]
+
+
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
+        (["--limit", "-1"], "--limit"),
+        (["--concurrency", "0"], "--concurrency"),
+        (["--max-tokens", "0"], "--max-tokens"),
+        (["--url", "localhost:1"], "--url"),
+        (["--url", "http://127.0.0.1:1"], "127.0.0.1:1"),
+    ],
+)
+def test_bench_serve_refuses_what_it_cannot_do(flags: list[str], says: str) -> None:
+    process = knapserve("bench", "serve", *flags)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert says in process.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--limit", "-1"], "--limit"),
+        (["--max-tokens", "-1"], "--max-tokens"),
+        (["--plot", "/dev/null"], "--plot"),
+        (["--vary", "max_num_batched_tokens=few"], "max_num_batched_tokens"),
         (["--vary", "knapspec_intervall=8"], "--vary"),
         (["--vary", "knapspec_interval=soon"], "--vary"),
         (["--vary", "knapspec_protect=0,-1"], "knapspec_protect"),
