@@ -169,20 +169,13 @@ class _Bench:
             print("speed-up by domain:")
             print(aligned([["", *(c.name for c in contenders[1:])], *domain_lines(domains)]))
         drafted = next((c.tally for c in ours if c.name == "knapspec"), None)
+        if drafted is not None:
+            answers = f", in {drafted.searched} of {len(self.prompts)} answers" if self.args.concurrency == 1 else ""
+            print(f"knapspec ended {drafted.searches} searches{answers}")
         figures = self._figures(rows, len(before), reading, differing) | {"domains": domains}
         if drafted and (promises := predictions(drafted.history)).tpt.size:
-            errors = {
-                "tpt": promises.tpt_error,
-                "tpt_chance": promises.tpt_chance,
-                "acceptance": promises.acceptance_error,
-                "acceptance_chance": promises.acceptance_chance,
-            }
-            print(
-                f"knapspec promised TPT with a median error of {errors['tpt']:.1%} (chance alone: "
-                f"{errors['tpt_chance']:.1%}), acceptance of {errors['acceptance']:.3f} (chance alone: "
-                f"{errors['acceptance_chance']:.3f}), over {len(promises.tpt)} requests"
-            )
-            figures["promises"] = errors
+            print(f"knapspec {promises}")
+            figures["promises"] = promises.figures()
         return _Result(figures, tuple(varied), drafted)
 
     def _run(self, ours: Sequence[PolicyContender], others: Sequence[Contender], bandwidth: ReadBandwidth) -> int:
@@ -283,5 +276,5 @@ def _draw(results: Sequence[_Result], directory: Path) -> None:
             if row["policy"] == "knapspec"
         ]
         shares = (("skipped_attention", "attention skipped"), ("skipped_mlp", "MLPs skipped"), ("speedup", "speed-up"))
-        draw_curves(rows, "context", shares, to("contexts.png"))
+        draw_curves(rows, "context", shares, to("contexts.png"), log=all(row["context"] for row in rows))
     print("drawn: " + (", ".join(map(str, drawn)) or "nothing, for nothing drafted"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 
 import torch
@@ -186,8 +185,7 @@ class LoadedModel:
         costs = CostModel(self.spec, self.profile)
         rows = config.max_num_batched_tokens or max(costs.rows_within(_LONG_ROUND, 1), sequences)
 
-        @cache
-        def rows_about(context: int, shared: bool) -> int:
+        def prompt_rows(context: int, shared: bool) -> int:
             if not shared:
                 return config.max_num_batched_tokens or costs.rows_within(_LONG_ROUND, context)
             # Where a plain round takes longer than the stall allowed, one that reads a prompt may take twice as long.
@@ -200,7 +198,7 @@ class LoadedModel:
             max_model_len=self.length,
             max_num_seqs=sequences,
             max_num_batched_tokens=rows,
-            prompt_rows=lambda context, shared: rows_about(1 << context.bit_length(), shared),
+            prompt_rows=prompt_rows,
             eos_token_ids=self.source.eos_token_ids,
         )
         info = EngineInfo(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from engine.clock import SystemClock
 from engine.core import EngineCore
+from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, EngineDeadError, RequestError
 from engine.types import ErrorEvent, GenerateRequest, RequestRound, RoundReport, SamplingParams, check_request
 
@@ -62,6 +63,8 @@ class Tally:
     tested: int = 0
     skipped_attention: int = 0
     skipped_mlp: int = 0
+    searches: int = 0  # that ended, for whole answers
+    searched: int = 0  # answers in which one did, where one was given at a time
     context: float = 0.0  # positions that the decode rounds read from the cache, mean over layers
     history: list[DraftRound] = field(default_factory=list)  # rounds without prompt rows
     first_token: list[float] = field(default_factory=list)  # seconds from a request's arrival, one each
@@ -160,6 +163,7 @@ class PolicyContender:
         if self._context:
             core.imagine(self._context)
         said: dict[str, list[int]] = {}
+        searches = searched = self._searches()
         arrived: dict[str, float] = {}  # when, by `seconds`: requests that have not said anything
         seconds = 0.0
         todo = deque(enumerate(prompts))
@@ -183,13 +187,22 @@ class PolicyContender:
                 if isinstance(event, ErrorEvent):
                     raise EngineDeadError(event.message)
                 said.setdefault(event.request_id, []).extend(event.token_ids)
-                live -= event.finish_reason is not None
+                if event.finish_reason is not None:
+                    live -= 1
+                    tally.searched += streams == 1 and self._searches() > searched
+                    searched = self._searches()
             spent = self._clock.now() - started
             seconds += spent
             tally.first_token += [seconds - arrived.pop(e.request_id) for e in report.events if e.request_id in arrived]
             yield spent
+        tally.searches += self._searches() - searches
         tally.answered(sum(len(tokens) for tokens in said.values()), seconds)
         return [tuple(said[str(index)]) for index in range(len(prompts))]
+
+    def _searches(self) -> int:
+        """How many this contender has ended so far."""
+        policy = self.core.policy(self._policy)
+        return policy.searcher.budget.searches if isinstance(policy, KnapSpec) else 0
 
     def check(self, prompts: Sequence[Prompt]) -> None:
         """Raises ConfigError for a prompt that has no room, or is empty."""

@@ -38,6 +38,26 @@ class Predictions:
         """Median absolute error of the promised acceptance."""
         return float(np.median(np.abs(self.acceptance[:, 0] - self.acceptance[:, 1])))
 
+    def figures(self) -> dict[str, float | None]:
+        """For JSON: no correlation where there are too few requests."""
+        found = {
+            "tpt": self.tpt_error,
+            "tpt_chance": self.tpt_chance,
+            "acceptance": self.acceptance_error,
+            "acceptance_chance": self.acceptance_chance,
+        }
+        for name, pairs in (("tpt", self.tpt), ("acceptance", self.acceptance)):
+            found[f"{name}_r"], found[f"{name}_r2"] = correlation(pairs)
+        return {name: value if np.isfinite(value) else None for name, value in found.items()}
+
+    def __str__(self) -> str:
+        r, r2 = zip(correlation(self.tpt), correlation(self.acceptance), strict=True)
+        return (
+            f"promised TPT with a median error of {self.tpt_error:.1%} (chance alone: {self.tpt_chance:.1%}), acceptance "
+            f"of {self.acceptance_error:.3f} (chance alone: {self.acceptance_chance:.3f}), over {len(self.tpt)} "
+            f"requests; r {r[0]:.2f} and {r[1]:.2f}, R² {r2[0]:.2f} and {r2[1]:.2f}"
+        )
+
 
 def predictions(history: Sequence[DraftRound]) -> Predictions:
     """Means over each request's drafting rounds, promises weighted by time and by drafted tokens."""

@@ -71,8 +71,13 @@ class ModelSpec:
     @property
     def layer_parameters(self) -> int:
         """Weights of one layer's matrices."""
+        return sum(self.sublayer_parameters)
+
+    @property
+    def sublayer_parameters(self) -> tuple[int, int]:
+        """Of an attention and an MLP."""
         attention = 2 * self.hidden * self.head_dim * (self.heads + self.kv_heads)
-        return attention + 3 * self.hidden * self.intermediate
+        return attention, 3 * self.hidden * self.intermediate
 
     @property
     def parameters(self) -> int:

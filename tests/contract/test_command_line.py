@@ -76,6 +76,8 @@ def test_profile_measures_saves_and_is_loaded_by_key(tmp_path: Path) -> None:
     assert profile.contexts == (64,)
     assert set(profile.rows) >= {1, 2, 3, 4, 6, 8, 12, 16}
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert {"4 rows", "half of it, over its share of the bytes"} <= result["measured"].keys()
+    assert min(result["measured"].values()) > 0
     assert store.find(profile.key, tmp_path) == (profile, Path(result["profile"]))
 
 
