@@ -53,9 +53,9 @@ class Predictions:
     def __str__(self) -> str:
         r, r2 = zip(correlation(self.tpt), correlation(self.acceptance), strict=True)
         return (
-            f"promised TPT with a median error of {self.tpt_error:.1%} (chance alone: {self.tpt_chance:.1%}), acceptance "
-            f"of {self.acceptance_error:.3f} (chance alone: {self.acceptance_chance:.3f}), over {len(self.tpt)} "
-            f"requests; r {r[0]:.2f} and {r[1]:.2f}, R² {r2[0]:.2f} and {r2[1]:.2f}"
+            f"promised TPT with a median error of {self.tpt_error:.1%} (chance alone: {self.tpt_chance:.1%}), "
+            f"acceptance of {self.acceptance_error:.3f} (chance alone: {self.acceptance_chance:.3f}), "
+            f"over {len(self.tpt)} requests; r {r[0]:.2f} and {r[1]:.2f}, R² {r2[0]:.2f} and {r2[1]:.2f}"
         )
 
 
