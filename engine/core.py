@@ -133,15 +133,15 @@ class EngineCore:
         return self._compiler().begin(grammar)
 
     def _compiler(self) -> Grammars:
-        """Raises ValueError where the library cannot read the tokenizer, which takes as long as reading it: once."""
+        """Raises ValueError where there is no library or it cannot read the tokenizer, which takes a while: once."""
         if self._grammars is None:
-            from engine.grammar import Grammars, vocabulary
-
             info = self.info
             try:
+                from engine.grammar import Grammars, vocabulary
+
                 self._grammars = Grammars(vocabulary(self.tokenizer.backend, info.vocab_size, info.eos_token_ids))
             except Exception as error:
-                self._grammars = f"structured output is not available with this model's tokenizer ({error})"
+                self._grammars = f"structured output is not available with this model ({error})"
         if isinstance(self._grammars, str):
             raise ValueError(self._grammars)
         return self._grammars

@@ -49,7 +49,7 @@ class Grammars:
             matcher = LLMatcher(self._tokens, grammar, log_level=0, limits=_LIMITS)
             matcher.compute_bitmask()  # the costly part, which copies share
             if matcher.is_error():
-                raise ValueError(matcher.get_error())
+                raise ValueError(matcher.get_error().partition("\n<state>")[0].strip())
         self._compiled[grammar] = matcher
         if len(self._compiled) > _COMPILED:
             self._compiled.popitem(last=False)

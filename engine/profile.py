@@ -137,7 +137,10 @@ def _measured(measured: Measured, spec: ModelSpec) -> dict[str, float]:
     seconds = {(d.rows, d.variants): s for d, s in measured.passes if d.context == shortest and d.head}
     plain = seconds[1, whole]
     found = {f"{rows} rows": seconds[rows, whole] / plain for rows in (2, 4, 8, 16) if (rows, whole) in seconds}
-    half = next(v for rows, v in seconds if rows == 1 and sum(v) == spec.layers and 0 < sum(v[::2]) < spec.layers)
+    halves = (v for rows, v in seconds if rows == 1 and sum(v) == spec.layers and 0 < sum(v[::2]) < spec.layers)
+    half = next(halves, None)
+    if half is None:  # of a model with next to no layers
+        return found
     read = spec.parameters - (0 if spec.tied else spec.vocab * spec.hidden)
     left_out = sum(spec.sublayer_parameters[i % 2] for i, run in enumerate(half) if not run)
     found["half of it, over its share of the bytes"] = seconds[1, half] / plain / (1 - left_out / read)

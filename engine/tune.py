@@ -15,7 +15,7 @@ from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
 from engine.draft import prior as priors
 from engine.draft.knapspec import KnapSpec
 from engine.draft.prior import Prior
-from engine.errors import ConfigError
+from engine.errors import ConfigError, PriorError
 from engine.prompts import add_prompt_arguments, encode, positive, read_prompts
 from engine.results import summarise, table
 from engine.types import SamplingParams
@@ -42,13 +42,15 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     tuned, others = texts[0::2], texts[1::2]
     if args.searches > len(tuned):
         raise ConfigError(f"--searches {args.searches} is more than {len(tuned)}, half of the prompts")
+    if args.output is not None and not args.output.absolute().parent.is_dir():
+        raise ConfigError(f"there is no directory {args.output.absolute().parent} to write {args.output.name} to")
     bare = replace(config, prior="none")
     model = LoadedModel(bare)
     model.warm_up()
     sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
     prompts = [encode(model, text) for text in tuned]
     path = args.output or model.prior_path(config)
-    before = model.prior(config)
+    before = _before(model, config)
     found: dict[str, Prior] = {}
     contenders = [
         PolicyContender(name, model.core(bare, own_cache=True), sampling, name=name) for name in ("none", "knapspec")
@@ -65,6 +67,8 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
             if prior is None:
                 continue
             name, file = f"with plans {number}", Path(scratch) / str(number)
+            if not found:
+                _save(prior, path)  # until there is a better one
             found[name] = prior
             _save(prior, file)
             core = model.core(replace(config, prior=str(file)), own_cache=True)
@@ -85,6 +89,17 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     print(f"saved: {path} ({best.name})")
     print(json.dumps({"plans": len(prior.plans), "saved": best.name, "path": str(path), "rows": rows}))
     return 0
+
+
+def _before(model: LoadedModel, config: EngineConfig) -> Prior | None:
+    """The plans that there are. Damaged ones are to be replaced, unless they were named."""
+    try:
+        return model.prior(config)
+    except PriorError as error:
+        if config.prior != "auto":
+            raise
+        print(f"{error}: they are replaced")
+        return None
 
 
 def _save(prior: Prior, path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from engine.prompts import Text
 
 _URL = "http://127.0.0.1:8000"
+_OBSERVE_EVERY = 8  # rounds of turns between two looks at the memory's bandwidth
+_WARM_UP = "This is not one of the prompts."
+_SAYS = re.compile(rb'"(?:content|text)":\s*"[^"]')  # what a chunk with text has
 
 
 @dataclass(slots=True)
@@ -81,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Run, print figures and, as the last line, JSON. Raises ConfigError."""
-    from engine.prompts import read_prompts
+    from engine.prompts import Text, read_prompts
 
     texts = read_prompts(args.prompts, args.limit)
     servers = [_Server(url, args) for url in args.url or [_URL]]
@@ -89,7 +93,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     answerers: list[Callable[[Sequence[Text]], None]] = [server.answer for server in servers]
     answerers += inside.answerers if inside is not None else []
     for answer in answerers:  # connections, caches
-        answer(texts[:1])
+        answer([Text(_WARM_UP)] * args.concurrency)
     for server in servers:
         server.served = Served()
     if inside is not None:
@@ -98,7 +102,8 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         turn = number % len(answerers)
         for answer in answerers[turn:] + answerers[:turn]:
             answer(texts[start : start + args.concurrency])
-        if inside is not None:
+        # Reading memory leaves nothing of a model in the processor's caches: rarely, and before another one each time.
+        if inside is not None and inside.bandwidth is not None and number % (_OBSERVE_EVERY * len(answerers) + 1) == 0:
             inside.bandwidth.observe()
     found: list[dict[str, Any]] = [{"name": server.url} | server.served.figures() for server in servers]
     result: dict[str, Any] = {"prompts": len(texts), "streams": args.concurrency, "servers": found}
@@ -154,8 +159,9 @@ class _Inside:
         policy = args.policy or config.draft_policy
         self.engine = PolicyContender(policy, self.model.core(config), sampling) if args.engine else None
         self.others = hugging_face(args.hf, config, self.model, sampling)
-        self.plain = policy == "none"
-        self.bandwidth = ReadBandwidth(self.model.decoder.device, self.model.clock, self.model.key.threads)
+        self.bandwidth: ReadBandwidth | None = None
+        if self.engine is not None and policy == "none":
+            self.bandwidth = ReadBandwidth(self.model.decoder.device, self.model.clock, self.model.key.threads)
         self.contenders: list[Contender] = [*([self.engine] if self.engine is not None else []), *self.others]
         self.answerers = [
             lambda texts, c=contender: c.run([encode(self.model, text) for text in texts], args.concurrency)
@@ -177,7 +183,7 @@ class _Inside:
             tally = self.engine.tally
             first = 1e3 * statistics.median(tally.first_token)
             found["engine"] = _speed("engine", tally) | {"first_token_ms": first}
-            if self.plain:
+            if self.bandwidth is not None:
                 found["bandwidth"] = bytes_read(tally, self.model, self.bandwidth.median)
         return found
 
@@ -219,8 +225,6 @@ class _Client:
         self._headers = {"Content-Type": "application/json"}
         if key := os.environ.get("OPENAI_API_KEY"):
             self._headers["Authorization"] = f"Bearer {key}"
-        self._text = b'"text":"' if args.completions else b'"content":"'  # what a chunk with text has,
-        self._none = self._text + b'"'  # and one without
 
     def stream(self, text: str) -> Served:
         """What came for one prompt. Raises ConfigError."""
@@ -243,17 +247,21 @@ class _Client:
             self._connection.request("POST", self._path, json.dumps(body), self._headers)
             response = self._connection.getresponse()
             if response.status != 200:
-                raise ConfigError(f"the server answered {response.status}: {response.read(500)!r}")
+                raise ConfigError(f"{self._base} answered {response.status}: {response.read(500)!r}")
+            usage: dict[str, Any] = {}
             for line in response:
                 if not line.startswith(b"data: {"):
                     continue
                 now = time.perf_counter()
-                if b'"choices":[]' in line:
-                    served.tokens += json.loads(line[6:])["usage"]["completion_tokens"]
-                elif self._text in line and self._none not in line:
+                if b'"completion_tokens"' in line:
+                    usage = json.loads(line[6:])["usage"]
+                if _SAYS.search(line):
                     served.chunks += 1
                     (served.gaps if served.first_token else served.first_token).append(now - last)
                     last = now
+            served.tokens = usage["completion_tokens"]
         except (HTTPException, OSError) as error:
             raise ConfigError(f"{self._base}: {error or type(error).__name__}") from None
+        except (ValueError, KeyError, TypeError):
+            raise ConfigError(f"{self._base}: the stream does not say how many tokens it had") from None
         return served

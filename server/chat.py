@@ -45,7 +45,8 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         if tools and (forced or schema is not None):
             calls = calls_grammar(self._tool_format, forced or tools, self._marker, parallel=parallel)
         param = "tools" if forced else "response_format"
-        thinks = self._marker(THINK_OPEN) if self._thinks and not thinking else None
+        may_think = self._thinks and not (thinking or begun or rendered.rstrip().endswith(THINK_CLOSE))
+        thinks = self._marker(THINK_OPEN) if may_think else None
         grammar = grammar_of(schema, calls, thinking=thinking, optional=not forced, param=param, thinks=thinks)
         form = Form(
             MISTRAL_CHAT if self._tool_format == "mistral" else CHAT,

@@ -365,7 +365,7 @@ def build_router(config: ServerConfig) -> APIRouter:
             responses=errors(400, *key, 404, 413, 500, 503),
             openapi_extra={"requestBody": {"required": True, "content": content}},
         )
-    router.add_api_route("/reset_calibration", reset_calibration, methods=["POST"], responses=errors(*key, 503))
+    router.add_api_route("/reset_calibration", reset_calibration, methods=["POST"], responses=errors(*key, 413, 503))
     router.add_api_route("/v1/models", list_models, responses=errors(*key, 503))  # while the model loads
     router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=errors(*key, 404, 503))
     router.add_api_route("/health", health, responses=errors(503))

@@ -254,7 +254,7 @@ SPECULATION = Dashboard(
                 ),
                 lines(
                     "Profile correction",
-                    "Seen over predicted time of passes. 1: the profile is right. Held within 0.4 and 2.5.",
+                    "Seen over predicted time; 1 is right. Of passes within 0.4 and 2.5, of searches rough.",
                     FACTOR,
                     Query(panels.selector("knapserve_profile_error_ratio"), "{{pass}} {{instance}}"),
                     least=None,
