@@ -582,7 +582,7 @@ RUNNING = (
     ),
     Fact(
         "threads",
-        "Use --threads N. The default 0 takes one thread per core, but fewer for tiny models.",
+        "Use --threads N. The default 0 takes one thread per core, but a single one for tiny models.",
         pool(
             """How many threads does KnapServe use? / Which flag sets the threads? / How many cores does it use? /
             How many CPU threads are used? / Does KnapServe use all cores? / What does --threads do? /
