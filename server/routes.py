@@ -36,7 +36,8 @@ from server.translate import CompletionTranslator, Job, Translator
 # Longer bodies are parsed, rendered and tokenised in a thread: a hop costs about what 2,000 characters do.
 INLINE_BYTES = 2000
 _LARGE_BYTES = 2**20  # of a body; tokenising one takes some hundred times its memory, so that one is read at a time
-_SLOW = (b"response_format", b"tools")  # grammars are made of these, by a library that is imported with the first
+# Grammars are made of these, by a library that is imported with the first; names may be written with escapes.
+_SLOW = (b"response_format", b"tools", b"\\u00")
 
 # Nothing from elsewhere, nothing to elsewhere.
 _PAGE_POLICY = (
