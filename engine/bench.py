@@ -159,7 +159,7 @@ class _Bench:
         for contender in [ours[0], *contenders[len(ours) :]]:  # warm up without teaching a policy anything
             contender.run(self.prompts[:1], 1)
             contender.tally = Tally()
-        bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads)
+        bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads, model.decoder.packed)
         differing = self._run(ours, contenders[len(ours) :], bandwidth)
         rows = [summarise(c, ours[0].tally, model.spec.layers) for c in contenders]
         reading = bytes_read(ours[0].tally, model, bandwidth.median)

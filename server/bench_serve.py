@@ -161,7 +161,8 @@ class _Inside:
         self.others = hugging_face(args.hf, config, self.model, sampling)
         self.bandwidth: ReadBandwidth | None = None
         if self.engine is not None and policy == "none":
-            self.bandwidth = ReadBandwidth(self.model.decoder.device, self.model.clock, self.model.key.threads)
+            model = self.model
+            self.bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads, model.decoder.packed)
         self.contenders: list[Contender] = [*([self.engine] if self.engine is not None else []), *self.others]
         self.answerers = [
             lambda texts, c=contender: c.run([encode(self.model, text) for text in texts], args.concurrency)

@@ -107,6 +107,11 @@ class Decoder:
         return self._embedding.device
 
     @property
+    def packed(self) -> Sequence[Tensor]:
+        """The weights as passes read them, where they lie in memory in one order of their own."""
+        return ()
+
+    @property
     def pads(self) -> bool:
         """Whether passes of a new width cost the backend time, so that few widths are better."""
         return self._head.pads

@@ -73,6 +73,11 @@ class NativeDecoder(Decoder):
             self.spec.windows[index] if self.spec.windows else 0,
         )
 
+    @property
+    def packed(self) -> Sequence[Tensor]:
+        linears = [linear for w in self._layers for linear in (w.qkv, w.output, w.gate_up, w.down)]
+        return [cast(NativeLinear, linear).packed for linear in (*linears, self._head)]
+
     def embed_ids(self, tokens: Tensor) -> Tensor:
         return self._embedding.index_select(0, tokens).float()
 

@@ -920,7 +920,8 @@ public:
         }
     }
 
-    // Reads all of it, to no end but the time it takes.
+    // Reads all of it but a few lines, to no end but the time it takes: at four places at a time, as one alone does not
+    // keep every memory busy.
     uint64_t read(const uint64_t *data, int64_t n) {
         const Turn turn(busy);
         std::atomic<uint64_t> sum{0};
@@ -928,7 +929,16 @@ public:
         team.begin();
         team.each(int((n + share - 1) / share), 1, [&](int first, int last) {
             uint64_t own = 0;
-            for (int64_t i = first * share; i < std::min(last * share, n); i++) own += data[i];
+            constexpr int PLACES = 4, LINE = 8;
+            const int64_t from = first * share, count = (std::min(last * share, n) - from) / (PLACES * LINE) * LINE;
+            vq sums[PLACES] = {};
+            for (int64_t i = 0; i < count; i += LINE)
+                for (int place = 0; place < PLACES; place++) {
+                    const uint64_t *at = data + from + place * count + i;
+                    __builtin_prefetch(at + NEAR / 4, 0, 2);
+                    for (int j = 0; j < LINE; j += LANES / 2) sums[place] += load<vq>(at + j);
+                }
+            for (const vq &part : sums) for (int j = 0; j < LANES / 2; j++) own += part[j];
             sum += own;
         });
         return sum;

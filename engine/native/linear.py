@@ -54,13 +54,13 @@ class NativeLinear:
         weight = weight.contiguous()
         self.made_by = made_by
         out, inputs = weight.shape
-        self._packed = made_by.room(-(-out // PANEL) * PANEL * inputs)
+        self.packed = made_by.room(-(-out // PANEL) * PANEL * inputs)
         self._bias = None if bias is None else bias.float().contiguous()
         if gated and self._bias is not None:
             self._bias = self._bias.view(2, -1, PANEL // 2).transpose(0, 1).reshape(-1)
-        made_by.library.pack(weight.data_ptr(), out, inputs, self._packed.data_ptr(), gated)
+        made_by.library.pack(weight.data_ptr(), out, inputs, self.packed.data_ptr(), gated)
         self.struct = native.Linear(
-            self._packed.data_ptr(), None if self._bias is None else self._bias.data_ptr(), out, inputs
+            self.packed.data_ptr(), None if self._bias is None else self._bias.data_ptr(), out, inputs
         )
 
     def __call__(self, x: Tensor, norm: Tensor | None = None, epsilon: float = 0.0) -> Tensor:

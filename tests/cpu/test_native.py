@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from support import EMBEDDED, GREEDY, SAMPLED, answer, chat_ids, load, made_up_p
 from torch import Tensor
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
+from engine.bandwidth import ReadBandwidth
 from engine.build import LoadedModel
+from engine.clock import SystemClock
 from engine.config import EngineConfig
 from engine.draft.base import Plan
 from engine.draft.knapsack import Knapsack, reaching
@@ -451,3 +454,28 @@ def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> N
     model = load(model=tmp_path, kernels="native", dtype=torch.bfloat16)
     draws = Draws([0], [SamplingParams(temperature=0.0)])
     assert model.decoder.verify(model.attention, [Segment(0, 0, 1)], [5], draws) is not None
+
+
+def test_bandwidth_is_that_of_the_weights_where_they_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.bandwidth._BYTES", 1 << 20)
+    monkeypatch.setattr("engine.bandwidth._PIECE", 1 << 19)
+    pieces = [torch.ones(1 << 18, dtype=torch.bfloat16) for _ in range(6)]
+    read: list[tuple[int, int]] = []
+    for weights, expected in (
+        (pieces, [(piece.data_ptr(), piece.nbytes) for piece in pieces[::3]]),
+        (pieces[:1], None),  # a block of its own
+    ):
+        bandwidth = ReadBandwidth(torch.device("cpu"), SystemClock(), 2, weights)
+        assert bandwidth._native is not None
+        whole = bandwidth._native.read
+        read.clear()
+
+        def watched(team: int, at: int, size: int, whole: Callable[..., None] = whole) -> None:
+            read.append((at, size))
+            whole(team, at, size)
+
+        monkeypatch.setattr(bandwidth._native, "read", watched)
+        bandwidth.observe()
+        monkeypatch.setattr(bandwidth._native, "read", whole)
+        assert bandwidth.median > 0
+        assert read == expected or (expected is None and [size for _, size in read] == [1 << 20])
