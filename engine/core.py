@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +27,7 @@ from engine.logits import make_processor
 from engine.runner import Runner
 from engine.sampling import Edit
 from engine.scheduler import Scheduler
+from engine.speculate import nothing
 from engine.step import StepOutput, StepPlan
 from engine.tokenizer import Tokenizer
 from engine.types import EngineInfo, GenerateRequest, Request, RoundReport, SamplingParams
@@ -72,6 +73,7 @@ class EngineCore:
         self._grammars: Grammars | str | None = None  # or why there are none
         self._undrafted = Plan((1,) * policies.spec.sublayers, 0)
         self._company: _Company | None = None
+        self._untold: Callable[[], RoundReport] | None = None  # the last round
         self._unobserved: defaultdict[str, float] = defaultdict(float)  # seconds of plain rounds, by policy
         self.policy(info.default_policy)
 
@@ -186,7 +188,31 @@ class EngineCore:
             policy.recalibrate()
 
     def step(self) -> RoundReport:
-        """One round: schedule, draft, verify, keep."""
+        """One round: schedule, draft, verify, keep, and what there is to tell."""
+        return self._round(nothing)()
+
+    def advance(self, tell: Callable[[RoundReport], None], meanwhile: Callable[[], None] = nothing) -> None:
+        """One round, told at once; or, where a device computes apart from the host, during the next round or by
+        `settle`. `meanwhile` is called while such a device computes: it may add requests, not cancel any."""
+
+        def aside() -> None:
+            self.settle(tell)
+            meanwhile()
+
+        untold = self._round(aside)
+        self.settle(tell)  # should the round have had nothing to wait for
+        self._untold = untold
+        if not self.runner.apart:
+            self.settle(tell)
+
+    def settle(self, tell: Callable[[RoundReport], None]) -> None:
+        """Tell what is left to tell, if anything."""
+        untold, self._untold = self._untold, None
+        if untold is not None:
+            tell(untold())
+
+    def _round(self, meanwhile: Callable[[], None]) -> Callable[[], RoundReport]:
+        """One round; its report is made when it is asked for, which is once, and before the next round has ended."""
         started = self._clock.now()
         scheduler = self.scheduler
         counters = (scheduler.prefix_queries, scheduler.prefix_hits, scheduler.preemptions)
@@ -194,20 +220,22 @@ class EngineCore:
         standing = self._stands()
         search = 0.0 if standing else self._propose()
         plan = scheduler.plan()
-        out = self.runner.run(plan)
+        out = self.runner.run(plan, meanwhile)
         requests = {r.id: r for r in scheduler.running}
         reading = {w.request_id: len(w.tokens) for w in plan.work if not requests[w.request_id].decoding}
-        events, rounds = scheduler.commit(plan, out)
+        commit = scheduler.commit(plan, out)
+        rounds = commit.rounds
         if standing is not None and out.draft_passes == 0:
             self._unobserved[standing.name] += self._seconds(plan, out)
         else:
             self._observe(plan, out, requests, {r.request_id: r.emitted for r in rounds}, reading)
+        events = None if self.runner.apart else commit.events()  # in the time that rounds take, where that is so
         other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
         if search < _LITTLE_SEARCH * out.verify_seconds and not any(w.record for w in plan.work):
             self.costs.observe(plan, out, other + search)  # else slower than others: caches are cold, rows were kept
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
-        return RoundReport(
-            events=tuple(events),
+        report = partial(
+            RoundReport,
             rounds=tuple(rounds),
             running=len(scheduler.running),
             waiting=len(scheduler.waiting),
@@ -225,6 +253,7 @@ class EngineCore:
             verify_correction=self.costs.verify_factor(rows, len(plan.work)),
             search_correction=self.costs.search_factor,
         )
+        return lambda: report(events=commit.events() if events is None else events)
 
     def idle_report(self) -> RoundReport:
         """What the engine looks like when nothing runs."""

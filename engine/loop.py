@@ -64,19 +64,33 @@ class Outside(Protocol):
 def run_rounds(core: EngineCore, outside: Outside) -> None:
     """Rounds while there is work, until stopped. Raises what a round raises."""
     busy = False
-    while not outside.stopped:
+    held: list[Message] = []  # came while a round went on that may be about them
+
+    def tell(report: RoundReport) -> None:
+        nonlocal busy
+        busy = bool(report.running or report.waiting)
+        outside.deliver(report)
+
+    def meanwhile() -> None:
         for message in outside.take():
+            if isinstance(message, GenerateRequest):
+                _add(core, message, outside)
+            else:
+                held.append(message)
+
+    while not outside.stopped:
+        for message in [*held, *outside.take()]:
             if isinstance(message, str):
                 core.cancel(message)
             elif isinstance(message, ResetCalibration):
                 core.reset_calibration()
             else:
                 _add(core, message, outside)
+        held.clear()
         if not core.scheduler.idle:
-            report = core.step()
-            busy = bool(report.running or report.waiting)
-            outside.deliver(report)
+            core.advance(tell, meanwhile)
             continue
+        core.settle(tell)
         outside.show_life()
         if busy:  # cancellation emptied the engine: say so
             busy = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from engine.model.attention import AttentionBatch
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder
 from engine.sampling import Edit, draw
-from engine.speculate import propose, verify
+from engine.speculate import nothing, propose, verify
 from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
 
@@ -25,20 +25,23 @@ class Runner:
         self.decoder = decoder
         self.attention = attention
         self._clock = clock
-        self._late = decoder.device.type != "cpu"
+        self.apart = decoder.device.type != "cpu"  # from the host, which need not wait for every pass
 
     @torch.inference_mode()
-    def run(self, plan: StepPlan) -> StepOutput:
-        """One round: copies, draft passes, the verify pass."""
+    def run(self, plan: StepPlan, meanwhile: Callable[[], None] = nothing) -> StepOutput:
+        """One round: copies, draft passes, the verify pass. A device apart from the host computes while that calls
+        `meanwhile`, once or several times."""
+        if not self.apart:
+            meanwhile = nothing
         started = self._clock.now()
         self.attention.cache.place(plan.placements)
         for copy in plan.copies:
             self.attention.cache.copy(copy.source, copy.target, copy.tokens)
         for slab, first, last in plan.discards:
             self.attention.cache.discard(slab, first, last)
-        drafts, passes = propose(self.decoder, self.attention, plan.work, late=self._late)
+        drafts, passes = propose(self.decoder, self.attention, plan.work, late=self.apart, meanwhile=meanwhile)
         drafted = self._clock.now()
-        outputs = verify(self.decoder, self.attention, plan.work, drafts)
+        outputs = verify(self.decoder, self.attention, plan.work, drafts, meanwhile=meanwhile)
         return StepOutput(outputs, passes, drafted - started if passes else 0.0, self._clock.now() - drafted)
 
     def candidates(

@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 from engine.clock import Clock
 from engine.draft.base import Plan
+from engine.emission import Commit, Emission
 from engine.kv.blocks import Allocation, Blocks
 from engine.step import Copy, StepOutput, StepPlan, Work, WorkOutput
-from engine.types import ErrorEvent, FinishReason, Request, RequestRound, RequestTiming, RoundTrace, TokenEvent
+from engine.types import ErrorEvent, FinishReason, Request, RequestRound
 
 
 class Scheduler:
@@ -200,21 +201,21 @@ class Scheduler:
         self.preemptions += 1
         self.waiting.appendleft(request)
 
-    def commit(self, plan: StepPlan, out: StepOutput) -> tuple[list[TokenEvent | ErrorEvent], list[RequestRound]]:
-        """Take over what the round computed; finished requests leave. Events carry text."""
+    def commit(self, plan: StepPlan, out: StepOutput) -> Commit:
+        """Take over what the round computed; finished requests leave. Text is made when events are asked for."""
         by_id = {r.id: r for r in self.running}
-        events: list[TokenEvent | ErrorEvent] = []
+        said: list[Emission | ErrorEvent] = []
         rounds: list[RequestRound] = []
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = by_id[work.request_id]
             request.computed += len(work.tokens) + output.accepted
             request.prompt_logprobs += output.prompt_logprobs
             if output.tokens:
-                pieces = self._emit(request, output)
-                rounds.append(self._account(request, work, output))
-                events.append(self._event(request, pieces, rounds[-1], work, output))
+                emission = self._emit(request, work, output)
+                said.append(emission)
+                rounds.append(emission.round)
             if request.processor is not None and (why := request.processor.failed):
-                events[-1] = ErrorEvent(request.id, why, request.sampling.grammar_param)
+                said[-1] = ErrorEvent(request.id, why, request.sampling.grammar_param)
                 self._retire(request, FinishReason.CANCELLED)
                 continue
             self.blocks.seal(request.slab, request.tokens, request.computed)
@@ -222,21 +223,23 @@ class Scheduler:
                 self._retire(request, request.finish_reason)
             else:
                 self.blocks.trim(request.slab, len(request.tokens))
-        return events, rounds
+        return Commit(said, rounds)
 
-    def _emit(self, request: Request, output: WorkOutput) -> list[str]:
-        """Append tokens up to the end of the request; the text that became certain with each."""
+    def _emit(self, request: Request, work: Work, output: WorkOutput) -> Emission:
+        """Append tokens up to the end of the request."""
         request.last_token = self._clock.now()
         if request.first_token is None:
             request.first_token = request.last_token
-        text: list[str] = []
         sampling, detokenizer = request.sampling, request.detokenizer
+        pieces: list[str] | None = [] if sampling.stop else None
+        hidden = False
         for token in output.tokens:
             request.tokens.append(token)
             early = request.completion_tokens <= sampling.min_tokens
             ends = (token in self._eos and not sampling.ignore_eos) or token in sampling.stop_token_ids
-            shown = not ends or sampling.include_stop
-            text.append(detokenizer.push(token, may_stop=not early) if shown else "")
+            hidden = ends and not sampling.include_stop
+            if pieces is not None:
+                pieces.append("" if hidden else detokenizer.push(token, may_stop=not early))
             if request.processor is not None:
                 request.processor.advance((token,))
                 ends = ends or request.processor.stopped
@@ -245,10 +248,14 @@ class Scheduler:
             elif request.room <= 0:
                 request.finish_reason = FinishReason.LENGTH
             if request.finish_reason is not None:
-                text[-1] += detokenizer.finish()
                 request.computed = min(request.computed, len(request.tokens))
                 break
-        return text
+        part = self._account(request, work, output)
+        scored, request.prompt_logprobs = tuple(request.prompt_logprobs), []
+        return Emission(
+            *(request, work, part, output.tokens[: part.emitted], pieces, hidden),
+            *(request.finish_reason, request.completion_tokens, output.logprobs[: part.emitted], scored),
+        )
 
     @staticmethod
     def _account(request: Request, work: Work, output: WorkOutput) -> RequestRound:
@@ -285,40 +292,6 @@ class Scheduler:
             plain_tpt=request.plan.plain_tpt if request.plan else None,
             copied=bool(work.copied),
         )
-
-    def _event(
-        self, request: Request, pieces: list[str], part: RequestRound, work: Work, output: WorkOutput
-    ) -> TokenEvent:
-        done = request.finish_reason is not None
-        scored, request.prompt_logprobs = tuple(request.prompt_logprobs), []
-        return TokenEvent(
-            request_id=request.id,
-            text="".join(pieces),
-            token_ids=tuple(request.tokens[-part.emitted :]),
-            pieces=tuple(pieces),
-            finish_reason=request.finish_reason,
-            prompt_tokens=len(request.prompt),
-            completion_tokens=request.completion_tokens,
-            cached_tokens=request.cached_tokens,
-            speculation=request.speculation() if done else None,
-            timing=self._timing(request) if done else None,
-            logprobs=output.logprobs[: part.emitted],
-            accepted_predictions=request.accepted_predictions if done else 0,
-            rejected_predictions=request.rejected_predictions if done else 0,
-            trace=self._trace(part, work) if request.sampling.trace else None,
-            prompt_logprobs=scored,
-        )
-
-    @staticmethod
-    def _trace(part: RequestRound, work: Work) -> RoundTrace:
-        plan = work.plan.variants if work.plan and not work.copied else None
-        return RoundTrace(part.drafted, part.accepted, part.context_length, plan, part.predicted_tpt)
-
-    @staticmethod
-    def _timing(request: Request) -> RequestTiming:
-        admitted = request.admitted or request.arrival
-        first = request.first_token or admitted
-        return RequestTiming(admitted - request.arrival, first - admitted, (request.last_token or first) - first)
 
     def _retire(self, request: Request, reason: FinishReason) -> None:
         request.finish_reason = reason

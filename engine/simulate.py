@@ -12,7 +12,7 @@ import argparse
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from engine.draft.costs import CostModel, lock_step
 from engine.draft.knapsack import Knapsack
 from engine.errors import EngineDeadError
 from engine.prompts import add_prompt_arguments, encode, positive, read_prompts
+from engine.speculate import nothing
 from engine.step import StepOutput, StepPlan
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams
 
@@ -96,8 +97,8 @@ class Simulation:
         found = self._candidates(slab, positions, *sampled)
         return _TimedSearch(found, self.clock, self._truth, max(positions))
 
-    def _round(self, plan: StepPlan) -> StepOutput:
-        out = self._run(plan)
+    def _round(self, plan: StepPlan, meanwhile: Callable[[], None] = nothing) -> StepOutput:
+        out = self._run(plan, meanwhile)
         contexts = [work.start for work in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         verify = self._truth.verify_pass(rows, contexts) * self._random.gauss(1.0, _NOISE)

@@ -56,14 +56,23 @@ class Draft:
         self.reach *= confidence
 
 
+def nothing() -> None:
+    """What the host has to do meanwhile where nobody says."""
+
+
 def propose(
-    decoder: Decoder, attention: Attention, work: Sequence[Work], *, late: bool = False
+    decoder: Decoder,
+    attention: Attention,
+    work: Sequence[Work],
+    *,
+    late: bool = False,
+    meanwhile: Callable[[], None] = nothing,
 ) -> tuple[list[Draft], int]:
     """Lock-step draft passes, which rows leave as they stop. Returns the drafts and the number of passes.
 
     The first row is the pending token, which has no K/V yet; K/V is written only for the sublayers that run. `late`:
     what a pass drew is read while the device runs the next, which is thrown away where the rule says stop. The drafts
-    are the same.
+    are the same. `meanwhile` is called while passes run.
     """
     copied = [Draft(w, list(w.copied), [1.0] * len(w.copied)) for w in work if w.copied]
     drafts = [Draft(w) for w in work if w.gamma > 0 and not w.copied]
@@ -75,6 +84,7 @@ def propose(
     current = _DraftPass(decoder, attention, drafts) if drafts else None
     while current:
         ahead = current.next() if late else None
+        meanwhile()
         live = current.read()
         passes += 1
         worth = max((d.work.plan.pass_worth for d in live if d.work.plan), default=0.0)
@@ -154,12 +164,18 @@ class _DraftPass:
 
 
 def verify(
-    decoder: Decoder, attention: Attention, work: Sequence[Work], drafts: Sequence[Draft]
+    decoder: Decoder,
+    attention: Attention,
+    work: Sequence[Work],
+    drafts: Sequence[Draft],
+    *,
+    meanwhile: Callable[[], None] = nothing,
 ) -> tuple[WorkOutput, ...]:
-    """One full pass over every request's rows, drafts included; each keeps its accepted prefix and one token more."""
+    """One full pass over every request's rows, drafts included; each keeps its accepted prefix and one token more.
+    `meanwhile` is called while the pass runs, where it is not one call."""
     drafted = {d.work.request_id: d for d in drafts}
     rows = [(*w.tokens, *drafted[w.request_id].tokens) if w.request_id in drafted else w.tokens for w in work]
-    passed = _pass(decoder, attention, work, rows)
+    passed = _pass(decoder, attention, work, rows, meanwhile)
     drawn = iter(passed.tokens)
     outputs: list[WorkOutput] = []
     first = sampled = 0
@@ -208,7 +224,13 @@ class _Passed(NamedTuple):
     logits: Tensor | None = None  # [draws, vocab]
 
 
-def _pass(decoder: Decoder, attention: Attention, work: Sequence[Work], rows: Sequence[tuple[int, ...]]) -> _Passed:
+def _pass(
+    decoder: Decoder,
+    attention: Attention,
+    work: Sequence[Work],
+    rows: Sequence[tuple[int, ...]],
+    meanwhile: Callable[[], None],
+) -> _Passed:
     """All rows through the whole model, and the target's token after every row from the last known token on, for each
     request that samples."""
     tokens = [token for r in rows for token in r]
@@ -227,8 +249,9 @@ def _pass(decoder: Decoder, attention: Attention, work: Sequence[Work], rows: Se
     def again(i: int, edit: Edit) -> int:
         return draw(logits[i : i + 1], draws.sampling[i : i + 1], positions[i : i + 1], edits=[edit]).tokens[0]
 
-    said = draw(logits, draws.sampling, positions, edits=draws.edits).tokens if draws.rows else []
-    return _Passed(said, states, again, x, logits)
+    drawn = launch(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
+    meanwhile()
+    return _Passed(drawn.wait().tokens if drawn else [], states, again, x, logits)
 
 
 def _logits(decoder: Decoder, x: Tensor, rows: Sequence[int]) -> Tensor:

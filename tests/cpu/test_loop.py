@@ -25,6 +25,7 @@ from engine.errors import (
     UnknownPolicyError,
 )
 from engine.loop import EngineThread, Stream
+from engine.speculate import nothing
 from engine.types import FinishReason, GenerateRequest, RoundReport, SamplingParams, TokenEvent
 
 PATIENCE = 30  # seconds until what should have happened counts as hanging
@@ -51,10 +52,10 @@ class Observed:
         self.reports: list[RoundReport] = []
         self.error: Exception | None = None  # what the next round raises
         self._core = core
-        self._step = core.step
+        self._advance = core.advance
         self._permits = threading.Semaphore(0)
         self._reported = asyncio.Event()
-        core.step = self._held_step  # type: ignore[method-assign]
+        core.advance = self._held  # type: ignore[method-assign]
         self.engine.add_listener(self._listen)
 
     def submit(self, id: str, sampling: SamplingParams = SHORT, policy: str | None = None) -> Stream:
@@ -70,12 +71,12 @@ class Observed:
             await self._reported.wait()
         return self.reports[-1]
 
-    def _held_step(self) -> RoundReport:
+    def _held(self, tell: Callable[[RoundReport], None], meanwhile: Callable[[], None] = nothing) -> None:
         assert self._permits.acquire(timeout=PATIENCE)
         self.ran.append([request.id for request in self._core.scheduler.running])
         if self.error is not None:
             raise self.error
-        return self._step()
+        self._advance(tell, meanwhile)
 
     def _listen(self, report: RoundReport) -> None:
         self.reports.append(report)

@@ -157,7 +157,7 @@ def test_drafts_read_late_are_the_same(prompts: Sequence[str], sampling: Samplin
 
     def history(late: bool) -> list[object]:
         core = model.core(config)
-        core.runner._late = late
+        core.runner.apart = late
         for i, prompt in enumerate(ids):
             policy = ("fixed", "layerskip")[i % 2]
             core.add(GenerateRequest(str(i), tuple(prompt), replace(sampling, max_tokens=24, seed=i), policy))

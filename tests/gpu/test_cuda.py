@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from support import GREEDY, SAMPLED, answer, chat_ids, load
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.model.attention import Segment
-from engine.types import SamplingParams
+from engine.types import GenerateRequest, RoundReport, SamplingParams, TokenEvent
 
 pytestmark = [
     pytest.mark.gpu,
@@ -60,3 +61,26 @@ def test_bf16_runs_and_measures_a_profile(prompts: Sequence[str], tmp_path: Path
     core = model.core(config)
     ids = [chat_ids(core, text) for text in prompts[::25]]
     assert all(answer(core, ids, GREEDY, ["knapspec"], concurrency=4))
+
+
+def test_rounds_told_while_the_next_one_runs_say_the_same(prompts: Sequence[str]) -> None:
+    config = EngineConfig(device="cuda")
+    model = load(torch.float64, device="cuda")
+    core = model.core(config)
+    assert core.runner.apart
+    ids = [chat_ids(core, text) for text in prompts[::25]]
+    said: dict[str, list[int]] = {}
+
+    def tell(report: RoundReport) -> None:
+        for event in report.events:
+            assert isinstance(event, TokenEvent)
+            said.setdefault(event.request_id, []).extend(event.token_ids)
+
+    for i, prompt in enumerate(ids):
+        core.add(GenerateRequest(str(i), prompt, replace(GREEDY, seed=i)))
+    while not core.scheduler.idle:
+        core.advance(tell)
+    core.settle(tell)
+    assert [tuple(said[str(i)]) for i in range(len(ids))] == answer(
+        model.core(config), ids, GREEDY, concurrency=len(ids)
+    )

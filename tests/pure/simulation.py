@@ -12,10 +12,11 @@ from itertools import count
 from random import Random
 
 from engine.draft.base import CandidatePass, Plan, RoundOutcome, View
+from engine.emission import Commit
 from engine.kv.blocks import Allocation, BlockManager
 from engine.scheduler import Scheduler
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
-from engine.types import FinishReason, Request, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
+from engine.types import ErrorEvent, FinishReason, Request, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
 
 EOS = 0
 VOCABULARY = 4
@@ -197,6 +198,7 @@ class Setting:
     skill: float = 0.7
     always_draft: bool = False  # all of gamma
     stopped_clock: bool = False
+    apart: bool = False  # what a round said is told while the next one runs
 
     @property
     def max_model_len(self) -> int:
@@ -237,6 +239,7 @@ class World:
         self.policy = FakePolicy(setting.gamma, setting.always_draft, random)
         self.runner = FakeRunner(setting.slabs, setting.max_model_len, setting.skill, random)
         self.requests: dict[str, Expected] = {}
+        self.untold = Commit([], [])
         self.steps = 0
         self.needless_preemptions = 0  # with room for every token but the drafted ones
 
@@ -290,13 +293,20 @@ class World:
             self.needless_preemptions += scheduler.preemptions - preemptions
         self._check_plan(plan)
         assert idle or plan.work, "a round in which nothing moves"
+        self.settle()
         out = self.runner.run(plan)
         assert self.runner.resident(self.setting.block_size) <= self.blocks.capacity, "memory that was not given back"
-        events, rounds = scheduler.commit(plan, out)
-        self._take(events, rounds)
+        self.untold = scheduler.commit(plan, out)
+        if not self.setting.apart:
+            self.settle()
         self.blocks.check_integrity()
         self.steps += 1
         return plan
+
+    def settle(self) -> None:
+        """Take what the last round said, unless that is done."""
+        commit, self.untold = self.untold, Commit([], [])
+        self._take(commit.events(), commit.rounds)
 
     def admit(self) -> None:
         """Oldest first, but for those who wait for a common prefix that is being read."""
@@ -337,12 +347,15 @@ class World:
             assert work.plan is None or (work.samples and 0 < work.gamma <= setting.gamma)
             assert end + work.gamma <= self.blocks.promised[work.slab] * setting.block_size
 
-    def _take(self, events: list[TokenEvent], rounds: list[RequestRound]) -> None:
+    def _take(self, events: Sequence[TokenEvent | ErrorEvent], rounds: Sequence[RequestRound]) -> None:
         for event, part in zip(events, rounds, strict=True):
             expected = self.requests[event.request_id]
             request = expected.request
             assert part.request_id == event.request_id
+            if self.setting.apart and expected.cancelled:
+                continue
             assert not expected.cancelled
+            assert isinstance(event, TokenEvent)
             assert not any(e.finish_reason for e in expected.events), "an event after the last"
             expected.events.append(event)
             expected.rounds.append(part)
@@ -390,6 +403,7 @@ class World:
         while not self.scheduler.idle:
             assert self.steps < bound, "somebody starves"
             self.step()
+        self.settle()
         self.blocks.check_integrity()
         assert self.blocks.usage == 0
         assert not self.blocks.promised

@@ -23,6 +23,7 @@ SETTINGS = st.builds(
     max_shared=st.sampled_from([None, 1, 2, 5]),
     gamma=st.integers(0, 6),
     skill=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
+    apart=st.booleans(),
 )
 PROMPTS = st.lists(st.integers(1, 2), min_size=1, max_size=8)
 SAMPLING = st.builds(
