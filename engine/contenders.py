@@ -166,6 +166,8 @@ class PolicyContender:
         searches = searched = self._searches()
         arrived: dict[str, float] = {}  # when, by `seconds`: requests that have not said anything
         seconds = 0.0
+        told: deque[RoundReport] = deque()
+        rounds: deque[tuple[float, dict[str, tuple[int, ...]]]] = deque()  # not told yet: contexts and plans
         todo = deque(enumerate(prompts))
         live = 0
         while todo or live:
@@ -181,9 +183,14 @@ class PolicyContender:
                 live += 1
             context = sum(spec.scanned(whole, r.computed) for r in core.scheduler.running) / spec.layers
             running = list(core.scheduler.running)
-            report = core.step()
-            tally.round(report, context, {r.id: r.plan.variants for r in running if r.plan})
-            for event in report.events:
+            core.advance(told.append)
+            rounds.append((context, {r.id: r.plan.variants for r in running if r.plan}))
+            if core.scheduler.idle:
+                core.settle(told.append)
+            events = [event for report in told for event in report.events]
+            while told:
+                tally.round(told.popleft(), *rounds.popleft())
+            for event in events:
                 if isinstance(event, ErrorEvent):
                     raise EngineDeadError(event.message)
                 said.setdefault(event.request_id, []).extend(event.token_ids)
@@ -193,7 +200,7 @@ class PolicyContender:
                     searched = self._searches()
             spent = self._clock.now() - started
             seconds += spent
-            tally.first_token += [seconds - arrived.pop(e.request_id) for e in report.events if e.request_id in arrived]
+            tally.first_token += [seconds - arrived.pop(e.request_id) for e in events if e.request_id in arrived]
             yield spent
         tally.searches += self._searches() - searches
         tally.answered(sum(len(tokens) for tokens in said.values()), seconds)

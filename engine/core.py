@@ -27,7 +27,6 @@ from engine.logits import make_processor
 from engine.runner import Runner
 from engine.sampling import Edit
 from engine.scheduler import Scheduler
-from engine.speculate import nothing
 from engine.step import StepOutput, StepPlan
 from engine.tokenizer import Tokenizer
 from engine.types import EngineInfo, GenerateRequest, Request, RoundReport, SamplingParams
@@ -73,6 +72,7 @@ class EngineCore:
         self._grammars: Grammars | str | None = None  # or why there are none
         self._undrafted = Plan((1,) * policies.spec.sublayers, 0)
         self._company: _Company | None = None
+        self._lessons: list[Callable[[], None]] = []  # of the last round
         self._untold: Callable[[], RoundReport] | None = None  # the last round
         self._unobserved: defaultdict[str, float] = defaultdict(float)  # seconds of plain rounds, by policy
         self.policy(info.default_policy)
@@ -183,21 +183,23 @@ class EngineCore:
 
     def reset_calibration(self) -> None:
         """Trust the latency profile again: forget by what rounds and searches corrected it."""
+        self._learn()
         self.costs.reset()
         for policy in self._made.values():
             policy.recalibrate()
 
     def step(self) -> RoundReport:
         """One round: schedule, draft, verify, keep, and what there is to tell."""
-        return self._round(nothing)()
+        return self._round(None)()
 
-    def advance(self, tell: Callable[[RoundReport], None], meanwhile: Callable[[], None] = nothing) -> None:
-        """One round, told at once; or, where a device computes apart from the host, during the next round or by
-        `settle`. `meanwhile` is called while such a device computes: it may add requests, not cancel any."""
+    def advance(self, tell: Callable[[RoundReport], None], meanwhile: Callable[[], None] | None = None) -> None:
+        """One round. Where passes go on apart from this thread, it is told during those of the next one or by `settle`,
+        and `meanwhile` is called then too, which may add requests but not cancel any; elsewhere it is told at once."""
 
         def aside() -> None:
             self.settle(tell)
-            meanwhile()
+            if meanwhile is not None:
+                meanwhile()
 
         untold = self._round(aside)
         self.settle(tell)  # should the round have had nothing to wait for
@@ -206,18 +208,30 @@ class EngineCore:
             self.settle(tell)
 
     def settle(self, tell: Callable[[RoundReport], None]) -> None:
-        """Tell what is left to tell, if anything."""
+        """Tell what is left to tell, if anything, and learn what is left to learn."""
         untold, self._untold = self._untold, None
         if untold is not None:
             tell(untold())
+        self._learn()
 
-    def _round(self, meanwhile: Callable[[], None]) -> Callable[[], RoundReport]:
-        """One round; its report is made when it is asked for, which is once, and before the next round has ended."""
+    def _learn(self) -> None:
+        lessons, self._lessons = self._lessons, []
+        for learn in lessons:
+            learn()
+
+    def _round(self, meanwhile: Callable[[], None] | None) -> Callable[[], RoundReport]:
+        """One round; its report is made when it is asked for, which is once, and before the next round has ended.
+
+        With `meanwhile`, and passes that go on apart, what policies and prices learn from it is left to `_learn`.
+        """
+        apart = meanwhile is not None and self.runner.apart
         started = self._clock.now()
         scheduler = self.scheduler
         counters = (scheduler.prefix_queries, scheduler.prefix_hits, scheduler.preemptions)
         scheduler.admit()
         standing = self._stands()
+        if standing is None:
+            self._learn()
         search = 0.0 if standing else self._propose()
         plan = scheduler.plan()
         out = self.runner.run(plan, meanwhile)
@@ -225,14 +239,18 @@ class EngineCore:
         reading = {w.request_id: len(w.tokens) for w in plan.work if not requests[w.request_id].decoding}
         commit = scheduler.commit(plan, out)
         rounds = commit.rounds
-        if standing is not None and out.draft_passes == 0:
-            self._unobserved[standing.name] += self._seconds(plan, out)
-        else:
-            self._observe(plan, out, requests, {r.request_id: r.emitted for r in rounds}, reading)
-        events = None if self.runner.apart else commit.events()  # in the time that rounds take, where that is so
+        emitted = {r.request_id: r.emitted for r in rounds}
+        self._lessons.append(partial(self._observe, standing, plan, out, requests, emitted, reading))
+        recorded = any(w.record for w in plan.work)
+        if recorded or not apart:  # rows that were kept may be another request's before the next round
+            self._learn()
+        events = None if apart else commit.events()
         other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
-        if search < _LITTLE_SEARCH * out.verify_seconds and not any(w.record for w in plan.work):
-            self.costs.observe(plan, out, other + search)  # else slower than others: caches are cold, rows were kept
+        if search < _LITTLE_SEARCH * out.verify_seconds and not recorded:
+            # Others are slower: caches are cold, rows were kept.
+            self._lessons.append(partial(self.costs.observe, plan, out, other + search))
+        if not apart:
+            self._learn()
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         report = partial(
             RoundReport,
@@ -249,11 +267,13 @@ class EngineCore:
             prefix_queries=scheduler.prefix_queries - counters[0],
             prefix_hits=scheduler.prefix_hits - counters[1],
             preemptions=scheduler.preemptions - counters[2],
+        )
+        return lambda: report(
+            events=commit.events() if events is None else events,
             draft_correction=self.costs.draft_factor(len(plan.work)),
             verify_correction=self.costs.verify_factor(rows, len(plan.work)),
             search_correction=self.costs.search_factor,
         )
-        return lambda: report(events=commit.events() if events is None else events)
 
     def idle_report(self) -> RoundReport:
         """What the engine looks like when nothing runs."""
@@ -305,13 +325,18 @@ class EngineCore:
 
     def _observe(
         self,
+        standing: DraftPolicy | None,
         plan: StepPlan,
         out: StepOutput,
         requests: dict[str, Request],
         emitted: dict[str, int],
         reading: dict[str, int],
     ) -> None:
-        """Tell the policies what became of their proposals. `reading`: prompt rows of the requests that had any."""
+        """Tell the policies what became of their proposals. `standing`: whose proposal held on, if there was no other;
+        `reading`: prompt rows of the requests that had any."""
+        if standing is not None and out.draft_passes == 0:
+            self._unobserved[standing.name] += self._seconds(plan, out)
+            return
         observed: dict[str, tuple[DraftPolicy, list[View], list[Outcome]]] = {}
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = requests[work.request_id]

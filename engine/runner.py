@@ -13,7 +13,7 @@ from engine.model.attention import AttentionBatch
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder
 from engine.sampling import Edit, draw
-from engine.speculate import nothing, propose, verify
+from engine.speculate import propose, verify
 from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
 
@@ -25,14 +25,14 @@ class Runner:
         self.decoder = decoder
         self.attention = attention
         self._clock = clock
-        self.apart = decoder.device.type != "cpu"  # from the host, which need not wait for every pass
+        self.apart = decoder.device.type != "cpu"  # passes go on while this thread does something else
 
     @torch.inference_mode()
-    def run(self, plan: StepPlan, meanwhile: Callable[[], None] = nothing) -> StepOutput:
-        """One round: copies, draft passes, the verify pass. A device apart from the host computes while that calls
-        `meanwhile`, once or several times."""
+    def run(self, plan: StepPlan, meanwhile: Callable[[], None] | None = None) -> StepOutput:
+        """One round: copies, draft passes, the verify pass; `meanwhile` is called, once or several times, while passes
+        go on, where they do so apart."""
         if not self.apart:
-            meanwhile = nothing
+            meanwhile = None
         started = self._clock.now()
         self.attention.cache.place(plan.placements)
         for copy in plan.copies:

@@ -29,7 +29,6 @@ from engine.draft.costs import CostModel, lock_step
 from engine.draft.knapsack import Knapsack
 from engine.errors import EngineDeadError
 from engine.prompts import add_prompt_arguments, encode, positive, read_prompts
-from engine.speculate import nothing
 from engine.step import StepOutput, StepPlan
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams
 
@@ -97,7 +96,7 @@ class Simulation:
         found = self._candidates(slab, positions, *sampled)
         return _TimedSearch(found, self.clock, self._truth, max(positions))
 
-    def _round(self, plan: StepPlan, meanwhile: Callable[[], None] = nothing) -> StepOutput:
+    def _round(self, plan: StepPlan, meanwhile: Callable[[], None] | None = None) -> StepOutput:
         out = self._run(plan, meanwhile)
         contexts = [work.start for work in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))

@@ -56,23 +56,19 @@ class Draft:
         self.reach *= confidence
 
 
-def nothing() -> None:
-    """What the host has to do meanwhile where nobody says."""
-
-
 def propose(
     decoder: Decoder,
     attention: Attention,
     work: Sequence[Work],
     *,
     late: bool = False,
-    meanwhile: Callable[[], None] = nothing,
+    meanwhile: Callable[[], None] | None = None,
 ) -> tuple[list[Draft], int]:
     """Lock-step draft passes, which rows leave as they stop. Returns the drafts and the number of passes.
 
     The first row is the pending token, which has no K/V yet; K/V is written only for the sublayers that run. `late`:
     what a pass drew is read while the device runs the next, which is thrown away where the rule says stop. The drafts
-    are the same. `meanwhile` is called while passes run.
+    are the same. `meanwhile` is called while passes run, perhaps several times.
     """
     copied = [Draft(w, list(w.copied), [1.0] * len(w.copied)) for w in work if w.copied]
     drafts = [Draft(w) for w in work if w.gamma > 0 and not w.copied]
@@ -84,7 +80,8 @@ def propose(
     current = _DraftPass(decoder, attention, drafts) if drafts else None
     while current:
         ahead = current.next() if late else None
-        meanwhile()
+        if meanwhile is not None:
+            meanwhile()
         live = current.read()
         passes += 1
         worth = max((d.work.plan.pass_worth for d in live if d.work.plan), default=0.0)
@@ -169,7 +166,7 @@ def verify(
     work: Sequence[Work],
     drafts: Sequence[Draft],
     *,
-    meanwhile: Callable[[], None] = nothing,
+    meanwhile: Callable[[], None] | None = None,
 ) -> tuple[WorkOutput, ...]:
     """One full pass over every request's rows, drafts included; each keeps its accepted prefix and one token more.
     `meanwhile` is called while the pass runs, where it is not one call."""
@@ -229,7 +226,7 @@ def _pass(
     attention: Attention,
     work: Sequence[Work],
     rows: Sequence[tuple[int, ...]],
-    meanwhile: Callable[[], None],
+    meanwhile: Callable[[], None] | None,
 ) -> _Passed:
     """All rows through the whole model, and the target's token after every row from the last known token on, for each
     request that samples."""
@@ -250,7 +247,8 @@ def _pass(
         return draw(logits[i : i + 1], draws.sampling[i : i + 1], positions[i : i + 1], edits=[edit]).tokens[0]
 
     drawn = launch(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
-    meanwhile()
+    if meanwhile is not None:
+        meanwhile()
     return _Passed(drawn.wait().tokens if drawn else [], states, again, x, logits)
 
 

@@ -37,9 +37,10 @@ def test_contenders_take_turns_and_answer_as_alone(
     together = [PolicyContender(name, model.core(EngineConfig(), own_cache=True), SAMPLING) for name in names]
     order: list[str] = []
     for contender in together:
-        step = contender.core.step
+        advance = contender.core.advance
         monkeypatch.setattr(
-            contender.core, "step", lambda name=contender.name, step=step: [order.append(name), step()][1]
+            *(contender.core, "advance"),
+            lambda tell, name=contender.name, advance=advance: [order.append(name), advance(tell)][1],
         )
     answers = answer_in_turns(together, prompts, streams, first=1)
     assert order[:6] == ["layerskip", "knapspec", "none"] * 2

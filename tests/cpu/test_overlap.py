@@ -15,6 +15,7 @@ import engine.speculate
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
+from engine.draft.base import Plan, RoundOutcome, View
 from engine.loop import Message, ResetCalibration, run_rounds
 from engine.types import ErrorEvent, GenerateRequest, RoundReport, SamplingParams, TokenEvent
 
@@ -186,6 +187,43 @@ def test_requests_are_taken_in_while_the_device_computes(core: EngineCore, promp
     assert ends.get(first.id) is None, "cancelled"
     assert ends[second.id] is not None
     assert ends[third.id] is not None
+
+
+def test_policies_learn_from_every_round_once(core: EngineCore, prompts: Sequence[str]) -> None:
+    """Later than at once, but before they decide again, and before anybody asks for the engine's state."""
+    policy = core.policy("knapspec")
+    learnt: list[tuple[int, ...]] = []
+    asked: list[tuple[int, int]] = []  # how many rounds were run and learnt from when it was asked
+    observe, propose, run, rounds = policy.observe, policy.propose, core.runner.run, [0]
+
+    def observing(views: Sequence[View], round: RoundOutcome) -> None:
+        learnt.append(tuple(outcome.emitted for outcome in round.outcomes))
+        observe(views, round)
+
+    def proposing(views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
+        asked.append((rounds[0], len(learnt)))
+        return propose(views, others)
+
+    def running(*args: Any) -> Any:
+        rounds[0] += 1
+        return run(*args)
+
+    core.runner.run = running  # type: ignore[method-assign]
+    policy.observe, policy.propose = observing, proposing  # type: ignore[method-assign]
+    policy.stands = lambda: False  # type: ignore[method-assign]
+    asking = [
+        GenerateRequest(
+            str(i), chat_ids(core, prompts[20 * i])[:120], SamplingParams(max_tokens=40, ignore_eos=True), "knapspec"
+        )
+        for i in range(3)
+    ]
+    script = Script(asking[:2], [], [], asking[2:])
+    run_rounds(core, script)
+    told = [tuple(part.emitted for part in report.rounds) for report in script.reports if report.batched_tokens]
+    assert sum(map(sum, learnt)) == sum(map(sum, told))
+    assert len(learnt) == len(told)
+    assert len(asked) > 10
+    assert all(ran == known for ran, known in asked)
 
 
 def test_one_that_cannot_begin_fails_alone_while_the_device_computes(core: EngineCore, prompts: Sequence[str]) -> None:
