@@ -49,6 +49,13 @@ class _Company(NamedTuple):
     preemptions: int
 
 
+class _Left(NamedTuple):
+    """What remains of a round that has been run."""
+
+    report: Callable[[], RoundReport]  # makes it; to be called once, before the next round has ended
+    lessons: list[Callable[[], None]]  # for policies and prices
+
+
 class EngineCore:
     """Scheduler, runner and policies of one model. Used by one thread at a time."""
 
@@ -72,8 +79,7 @@ class EngineCore:
         self._grammars: Grammars | str | None = None  # or why there are none
         self._undrafted = Plan((1,) * policies.spec.sublayers, 0)
         self._company: _Company | None = None
-        self._lessons: list[Callable[[], None]] = []  # of the last round
-        self._untold: Callable[[], RoundReport] | None = None  # the last round
+        self._left: _Left | None = None  # of the last round
         self._unobserved: defaultdict[str, float] = defaultdict(float)  # seconds of plain rounds, by policy
         self.policy(info.default_policy)
 
@@ -190,7 +196,7 @@ class EngineCore:
 
     def step(self) -> RoundReport:
         """One round: schedule, draft, verify, keep, and what there is to tell."""
-        return self._round(None)()
+        return self._round(None).report()
 
     def advance(self, tell: Callable[[RoundReport], None], meanwhile: Callable[[], None] | None = None) -> None:
         """One round. Where passes go on apart from this thread, it is told during those of the next one or by `settle`,
@@ -201,29 +207,26 @@ class EngineCore:
             if meanwhile is not None:
                 meanwhile()
 
-        untold = self._round(aside)
+        left = self._round(aside)
         self.settle(tell)  # should the round have had nothing to wait for
-        self._untold = untold
+        self._left = left
         if not self.runner.apart:
             self.settle(tell)
 
     def settle(self, tell: Callable[[RoundReport], None]) -> None:
         """Tell what is left to tell, if anything, and learn what is left to learn."""
-        untold, self._untold = self._untold, None
-        if untold is not None:
-            tell(untold())
-        self._learn()
+        left, self._left = self._left, None
+        if left is not None:
+            tell(left.report())
+            _learn(left.lessons)
 
     def _learn(self) -> None:
-        lessons, self._lessons = self._lessons, []
-        for learn in lessons:
-            learn()
+        """What is left to learn, before anybody decides."""
+        if self._left is not None:
+            _learn(self._left.lessons)
 
-    def _round(self, meanwhile: Callable[[], None] | None) -> Callable[[], RoundReport]:
-        """One round; its report is made when it is asked for, which is once, and before the next round has ended.
-
-        With `meanwhile`, and passes that go on apart, what policies and prices learn from it is left to `_learn`.
-        """
+    def _round(self, meanwhile: Callable[[], None] | None) -> _Left:
+        """One round; with `meanwhile`, and passes that go on apart, policies and prices learn from it later."""
         apart = meanwhile is not None and self.runner.apart
         started = self._clock.now()
         scheduler = self.scheduler
@@ -240,17 +243,17 @@ class EngineCore:
         commit = scheduler.commit(plan, out)
         rounds = commit.rounds
         emitted = {r.request_id: r.emitted for r in rounds}
-        self._lessons.append(partial(self._observe, standing, plan, out, requests, emitted, reading))
+        lessons: list[Callable[[], None]] = [partial(self._observe, standing, plan, out, requests, emitted, reading)]
         recorded = any(w.record for w in plan.work)
         if recorded or not apart:  # rows that were kept may be another request's before the next round
-            self._learn()
+            _learn(lessons)
         events = None if apart else commit.events()
         other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
         if search < _LITTLE_SEARCH * out.verify_seconds and not recorded:
             # Others are slower: caches are cold, rows were kept.
-            self._lessons.append(partial(self.costs.observe, plan, out, other + search))
+            lessons.append(partial(self.costs.observe, plan, out, other + search))
         if not apart:
-            self._learn()
+            _learn(lessons)
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         report = partial(
             RoundReport,
@@ -268,12 +271,16 @@ class EngineCore:
             prefix_hits=scheduler.prefix_hits - counters[1],
             preemptions=scheduler.preemptions - counters[2],
         )
-        return lambda: report(
-            events=commit.events() if events is None else events,
-            draft_correction=self.costs.draft_factor(len(plan.work)),
-            verify_correction=self.costs.verify_factor(rows, len(plan.work)),
-            search_correction=self.costs.search_factor,
-        )
+
+        def made() -> RoundReport:
+            return report(
+                events=commit.events() if events is None else events,
+                draft_correction=self.costs.draft_factor(len(plan.work)),
+                verify_correction=self.costs.verify_factor(rows, len(plan.work)),
+                search_correction=self.costs.search_factor,
+            )
+
+        return _Left(made, lessons)
 
     def idle_report(self) -> RoundReport:
         """What the engine looks like when nothing runs."""
@@ -380,3 +387,10 @@ class EngineCore:
         whole = self.costs.verify_pass(rows + sum(reading.values()), [w.start for w in plan.work])
         added = whole - self.costs.verify_pass(rows, contexts)
         return seconds - added if added < _MOST_READING * seconds else None
+
+
+def _learn(lessons: list[Callable[[], None]]) -> None:
+    """All of them, once."""
+    for learn in lessons:
+        learn()
+    lessons.clear()
