@@ -233,8 +233,16 @@ async def detokenize(request: Request) -> reply_schemas.Detokenized:
 
 
 async def reset_calibration(request: Request) -> reply_schemas.Status:
-    """Forget by what rounds and searches corrected the latency profile: after another program has left the machine."""
+    """Forget by what rounds and searches corrected the latency profile: after another program has left the machine.
+
+    There is no body whose type a browser would have to ask about first, so pages of other origins are told from their
+    `Origin`.
+    """
     services = _services(request)
+    origin, allowed = request.headers.get("origin"), services.config.cors_origins
+    own = origin is None or origin.partition("://")[2] == request.headers.get("host")
+    if not own and origin not in allowed and "*" not in allowed:
+        raise APIError(403, f"Pages of {origin} may not do this (--cors-origins).")
     error = services.unhealthy(services.engine.stats())
     if error is not None:
         raise error
@@ -291,6 +299,7 @@ async def metrics(request: Request) -> Response:
 _DESCRIPTIONS = {
     400: "The request is malformed, out of range, asks for what is not supported, or does not fit the context.",
     401: "The API key is missing or wrong.",
+    403: "A page of another origin asks, which may not.",
     404: "There is no such model.",
     413: "The body is larger than the server allows.",
     429: "The queue is full; try again after `Retry-After` seconds.",
@@ -366,7 +375,9 @@ def build_router(config: ServerConfig) -> APIRouter:
             responses=errors(400, *key, 404, 413, 500, 503),
             openapi_extra={"requestBody": {"required": True, "content": content}},
         )
-    router.add_api_route("/reset_calibration", reset_calibration, methods=["POST"], responses=errors(*key, 413, 503))
+    router.add_api_route(
+        "/reset_calibration", reset_calibration, methods=["POST"], responses=errors(*key, 403, 413, 503)
+    )
     router.add_api_route("/v1/models", list_models, responses=errors(*key, 503))  # while the model loads
     router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=errors(*key, 404, 503))
     router.add_api_route("/health", health, responses=errors(503))

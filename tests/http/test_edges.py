@@ -206,6 +206,26 @@ def test_calibration_is_reset_while_the_engine_serves() -> None:
     assert engine.resets == 1
 
 
+@pytest.mark.parametrize(
+    ("origin", "origins", "status"),
+    [
+        ("http://test", (), 200),  # its own page
+        ("https://a.example", (), 403),
+        ("null", (), 403),
+        ("http://test.a.example", (), 403),
+        ("https://a.example", ("https://a.example",), 200),
+        ("https://a.example", ("*",), 200),
+        ("https://b.example", ("https://a.example",), 403),
+    ],
+)
+def test_pages_of_other_origins_do_not_reset_calibration(origin: str, origins: tuple[str, ...], status: int) -> None:
+    engine = FakeEngine()
+    config = ServerConfig(cors_origins=origins)
+    reply = ask(engine, "POST", "/reset_calibration", headers={"origin": origin}, config=config)
+    assert (reply.status_code, engine.resets) == (status, int(status == 200))
+    assert status == 200 or "origin" in reply.json()["error"]["message"]
+
+
 def test_openapi_documents_what_is_answered() -> None:
     document = ask(FakeEngine(), "GET", "/openapi.json").json()
     paths = document["paths"]
