@@ -166,13 +166,19 @@ class PolicyContender:
         searches = searched = self._searches()
         arrived: dict[str, float] = {}  # when, by `seconds`: requests that have not said anything
         seconds = 0.0
-        told: deque[RoundReport] = deque()
+        told: list[tuple[float, RoundReport]] = []  # when, by the clock
         rounds: deque[tuple[float, dict[str, tuple[int, ...]]]] = deque()  # not told yet: contexts and plans
         todo = deque(enumerate(prompts))
-        live = 0
-        while todo or live:
+
+        def tell(report: RoundReport) -> None:
+            told.append((self._clock.now(), report))
+
+        def live() -> int:
+            return len(core.scheduler.running) + len(core.scheduler.waiting)
+
+        while todo or live():
             started = self._clock.now()
-            while todo and live < streams:
+            while todo and live() < streams:
                 index, prompt = todo.popleft()
                 arrived[str(index)] = seconds
                 core.add(
@@ -180,27 +186,26 @@ class PolicyContender:
                         str(index), self._context + prompt.tokens, replace(self._sampling, seed=index), self._policy
                     )
                 )
-                live += 1
             context = sum(spec.scanned(whole, r.computed) for r in core.scheduler.running) / spec.layers
             running = list(core.scheduler.running)
-            core.advance(told.append)
+            core.advance(tell)
             rounds.append((context, {r.id: r.plan.variants for r in running if r.plan}))
             if core.scheduler.idle:
-                core.settle(told.append)
-            events = [event for report in told for event in report.events]
-            while told:
-                tally.round(told.popleft(), *rounds.popleft())
-            for event in events:
-                if isinstance(event, ErrorEvent):
-                    raise EngineDeadError(event.message)
-                said.setdefault(event.request_id, []).extend(event.token_ids)
-                if event.finish_reason is not None:
-                    live -= 1
-                    tally.searched += streams == 1 and self._searches() > searched
-                    searched = self._searches()
+                core.settle(tell)
+            for at, report in told:
+                tally.round(report, *rounds.popleft())
+                for event in report.events:
+                    if isinstance(event, ErrorEvent):
+                        raise EngineDeadError(event.message)
+                    if event.request_id in arrived:
+                        tally.first_token.append(seconds + at - started - arrived.pop(event.request_id))
+                    said.setdefault(event.request_id, []).extend(event.token_ids)
+                    if event.finish_reason is not None:
+                        tally.searched += streams == 1 and self._searches() > searched
+                        searched = self._searches()
+            told.clear()
             spent = self._clock.now() - started
             seconds += spent
-            tally.first_token += [seconds - arrived.pop(e.request_id) for e in events if e.request_id in arrived]
             yield spent
         tally.searches += self._searches() - searches
         tally.answered(sum(len(tokens) for tokens in said.values()), seconds)

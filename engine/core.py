@@ -1,4 +1,5 @@
-"""The engine without a thread: requests in, one `step` a round, reports out. Loop, benchmark and tests drive it."""
+"""The engine without a thread: requests in, `advance` or `step` once a round, reports out. Loop, benchmark and tests
+drive it."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class _Company(NamedTuple):
 class _Left(NamedTuple):
     """What remains of a round that has been run."""
 
-    report: Callable[[], RoundReport]  # makes it; to be called once, before the next round has ended
+    report: Callable[[], RoundReport]  # makes it, and the text of what was said: once, before that of later rounds
     lessons: list[Callable[[], None]]  # for policies and prices
 
 
@@ -189,67 +190,62 @@ class EngineCore:
 
     def reset_calibration(self) -> None:
         """Trust the latency profile again: forget by what rounds and searches corrected it."""
-        self._learn()
+        if self._left is not None:
+            _learn(self._left.lessons)
         self.costs.reset()
         for policy in self._made.values():
             policy.recalibrate()
 
     def step(self) -> RoundReport:
-        """One round: schedule, draft, verify, keep, and what there is to tell."""
+        """One round, and what there is to tell of it."""
+        assert self._left is None
         return self._round(None).report()
 
-    def advance(self, tell: Callable[[RoundReport], None], meanwhile: Callable[[], None] | None = None) -> None:
-        """One round. Where passes go on apart from this thread, it is told during those of the next one or by `settle`,
-        and `meanwhile` is called then too, which may add requests but not cancel any; elsewhere it is told at once."""
-
-        def aside() -> None:
-            self.settle(tell)
-            if meanwhile is not None:
-                meanwhile()
-
-        left = self._round(aside)
-        self.settle(tell)  # should the round have had nothing to wait for
+    def advance(self, tell: Callable[[RoundReport], None]) -> None:
+        """One round. Where passes go on apart from this thread, it is told, and learnt from, during those of the next
+        one if nothing is decided there, else before that decides, or by `settle`; elsewhere at once."""
+        settle = partial(self.settle, tell)
+        try:
+            left = self._round(settle)
+        except BaseException:  # with which what was said before is not lost
+            settle()
+            raise
+        settle()  # should the round have had nothing to wait for
         self._left = left
         if not self.runner.apart:
-            self.settle(tell)
+            settle()
 
     def settle(self, tell: Callable[[RoundReport], None]) -> None:
-        """Tell what is left to tell, if anything, and learn what is left to learn."""
+        """Learn from the last round and tell it, unless that is done."""
         left, self._left = self._left, None
         if left is not None:
-            tell(left.report())
             _learn(left.lessons)
+            tell(left.report())
 
-    def _learn(self) -> None:
-        """What is left to learn, before anybody decides."""
-        if self._left is not None:
-            _learn(self._left.lessons)
-
-    def _round(self, meanwhile: Callable[[], None] | None) -> _Left:
-        """One round; with `meanwhile`, and passes that go on apart, policies and prices learn from it later."""
-        apart = meanwhile is not None and self.runner.apart
+    def _round(self, settle: Callable[[], None] | None) -> _Left:
+        """One round. `settle` is called before anything is decided, or while passes go on apart."""
+        apart = settle is not None and self.runner.apart
         started = self._clock.now()
         scheduler = self.scheduler
         counters = (scheduler.prefix_queries, scheduler.prefix_hits, scheduler.preemptions)
         scheduler.admit()
         standing = self._stands()
-        if standing is None:
-            self._learn()
+        if standing is None and settle is not None:
+            settle()
         search = 0.0 if standing else self._propose()
         plan = scheduler.plan()
-        out = self.runner.run(plan, meanwhile)
+        out = self.runner.run(plan, settle)
         requests = {r.id: r for r in scheduler.running}
         reading = {w.request_id: len(w.tokens) for w in plan.work if not requests[w.request_id].decoding}
         commit = scheduler.commit(plan, out)
         rounds = commit.rounds
         emitted = {r.request_id: r.emitted for r in rounds}
         lessons: list[Callable[[], None]] = [partial(self._observe, standing, plan, out, requests, emitted, reading)]
-        recorded = any(w.record for w in plan.work)
-        if recorded or not apart:  # rows that were kept may be another request's before the next round
+        if not apart:
             _learn(lessons)
         events = None if apart else commit.events()
         other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
-        if search < _LITTLE_SEARCH * out.verify_seconds and not recorded:
+        if search < _LITTLE_SEARCH * out.verify_seconds and not any(w.record for w in plan.work):
             # Others are slower: caches are cold, rows were kept.
             lessons.append(partial(self.costs.observe, plan, out, other + search))
         if not apart:

@@ -1,4 +1,4 @@
-"""The engine's loop (inbox → step → outboxes), its side on the event loop, and the thread that may join them.
+"""The engine's loop (inbox → round → outboxes), its side on the event loop, and the thread that may join them.
 
 An exception fails every waiter; nothing hangs. `engine.process` runs the same loop in a process of its own.
 """
@@ -64,31 +64,23 @@ class Outside(Protocol):
 def run_rounds(core: EngineCore, outside: Outside) -> None:
     """Rounds while there is work, until stopped. Raises what a round raises."""
     busy = False
-    held: list[Message] = []  # came while a round went on that may be about them
 
     def tell(report: RoundReport) -> None:
         nonlocal busy
         busy = bool(report.running or report.waiting)
         outside.deliver(report)
 
-    def meanwhile() -> None:
-        for message in outside.take():
-            if isinstance(message, GenerateRequest):
-                _add(core, message, outside)
-            else:
-                held.append(message)
-
     while not outside.stopped:
-        for message in [*held, *outside.take()]:
+        for message in outside.take():
+            core.settle(tell)  # what is known need not wait for this
             if isinstance(message, str):
                 core.cancel(message)
             elif isinstance(message, ResetCalibration):
                 core.reset_calibration()
             else:
                 _add(core, message, outside)
-        held.clear()
         if not core.scheduler.idle:
-            core.advance(tell, meanwhile)
+            core.advance(tell)
             continue
         core.settle(tell)
         outside.show_life()

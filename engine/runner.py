@@ -29,8 +29,8 @@ class Runner:
 
     @torch.inference_mode()
     def run(self, plan: StepPlan, meanwhile: Callable[[], None] | None = None) -> StepOutput:
-        """One round: copies, draft passes, the verify pass; `meanwhile` is called, once or several times, while passes
-        go on, where they do so apart."""
+        """One round: copies, draft passes, the verify pass. While passes go on apart, `meanwhile` is called, perhaps
+        several times."""
         if not self.apart:
             meanwhile = None
         started = self._clock.now()

@@ -37,16 +37,9 @@ def model() -> LoadedModel:
     return load(max_model_len=2048)
 
 
-@pytest.fixture(params=["", "apart"])
-def core(model: LoadedModel, request: pytest.FixtureRequest) -> EngineCore:
-    """`apart`: rounds are told while the next one runs, or when there is none."""
-    core = model.core(EngineConfig())
-    core.runner.apart = request.param == "apart"
-    return core
-
-
-# For those who hold a round back until they have seen what the last one said.
-AT_ONCE = pytest.mark.parametrize("core", [""], indirect=True)
+@pytest.fixture
+def core(model: LoadedModel) -> EngineCore:
+    return model.core(EngineConfig())
 
 
 class Observed:
@@ -77,12 +70,12 @@ class Observed:
             await self._reported.wait()
         return self.reports[-1]
 
-    def _held(self, tell: Callable[[RoundReport], None], meanwhile: Callable[[], None] | None = None) -> None:
+    def _held(self, tell: Callable[[RoundReport], None]) -> None:
         assert self._permits.acquire(timeout=PATIENCE)
         self.ran.append([request.id for request in self._core.scheduler.running])
         if self.error is not None:
             raise self.error
-        self._advance(tell, meanwhile)
+        self._advance(tell)
 
     def _listen(self, report: RoundReport) -> None:
         self.reports.append(report)
@@ -183,7 +176,6 @@ LEAVING = pytest.mark.parametrize("leave", [_close, _cancel])
 Leave = Callable[[EngineThread, Stream], Awaitable[None]]
 
 
-@AT_ONCE
 @LEAVING
 def test_leaving_frees_the_cache_within_one_round(core: EngineCore, leave: Leave) -> None:
     async def test() -> None:
@@ -207,7 +199,6 @@ def test_leaving_frees_the_cache_within_one_round(core: EngineCore, leave: Leave
     run(test())
 
 
-@AT_ONCE
 @LEAVING
 def test_leaving_concerns_nobody_else(model: LoadedModel, core: EngineCore, leave: Leave) -> None:
     async def test() -> None:
@@ -230,7 +221,6 @@ def test_leaving_concerns_nobody_else(model: LoadedModel, core: EngineCore, leav
     run(test())
 
 
-@AT_ONCE
 def test_a_closed_stream_is_over(core: EngineCore) -> None:
     async def test() -> None:
         async with observed(core) as session:
@@ -292,7 +282,6 @@ def test_cancelling_unknown_and_finished_requests_changes_nothing(model: LoadedM
     run(test())
 
 
-@AT_ONCE
 def test_an_exception_in_a_round_fails_everybody(core: EngineCore) -> None:
     async def test() -> None:
         async with observed(core, max_live=3) as session:
@@ -398,7 +387,6 @@ def test_draining_finishes_what_runs_and_refuses_what_comes(model: LoadedModel) 
     run(test())
 
 
-@AT_ONCE
 def test_draining_fails_the_rest_when_time_is_up(core: EngineCore) -> None:
     clock = ManualClock()
 
@@ -456,7 +444,6 @@ def test_an_idle_engine_starts_and_drains(core: EngineCore) -> None:
     run(test())
 
 
-@AT_ONCE
 def test_calibration_is_reset_between_rounds(core: EngineCore) -> None:
     async def test() -> None:
         async with observed(core) as session:
@@ -493,7 +480,6 @@ def test_an_idle_engine_shows_life(core: EngineCore) -> None:
     run(test())
 
 
-@AT_ONCE
 def test_an_engine_that_hangs_shows_none(core: EngineCore) -> None:
     clock = ManualClock()
 
