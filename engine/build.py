@@ -200,6 +200,7 @@ class LoadedModel:
             max_num_batched_tokens=rows,
             prompt_rows=prompt_rows,
             eos_token_ids=self.source.eos_token_ids,
+            ahead=self.decoder.device.type != "cpu",
         )
         info = EngineInfo(
             model=self.source.name,

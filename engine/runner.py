@@ -13,7 +13,7 @@ from engine.model.attention import AttentionBatch
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder
 from engine.sampling import Edit, draw
-from engine.speculate import propose, verify
+from engine.speculate import PlainPass, decode, propose, verify
 from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
 
@@ -25,12 +25,14 @@ class Runner:
         self.decoder = decoder
         self.attention = attention
         self._clock = clock
+        self._under_way: PlainPass | None = None
         self.apart = decoder.device.type != "cpu"  # passes go on while this thread does something else
 
     @torch.inference_mode()
-    def run(self, plan: StepPlan, meanwhile: Callable[[], None] | None = None) -> StepOutput:
+    def run(self, plan: StepPlan, meanwhile: Callable[[], None] | None = None, *, go_on: bool = False) -> StepOutput:
         """One round: copies, draft passes, the verify pass. While passes go on apart, `meanwhile` is called, perhaps
-        several times."""
+        several times; with `go_on`, where nothing is drafted, the next round's pass is begun before this one is read.
+        """
         if not self.apart:
             meanwhile = None
         started = self._clock.now()
@@ -39,6 +41,12 @@ class Runner:
             self.attention.cache.copy(copy.source, copy.target, copy.tokens)
         for slab, first, last in plan.discards:
             self.attention.cache.discard(slab, first, last)
+        under_way, self._under_way = self._under_way, None
+        if self.apart and plan.work and all(work.plain for work in plan.work):
+            outputs, self._under_way = decode(
+                *(self.decoder, self.attention, plan.work, under_way), go_on=go_on, meanwhile=meanwhile
+            )
+            return StepOutput(outputs, 0, 0.0, self._clock.now() - started)
         drafts, passes = propose(self.decoder, self.attention, plan.work, late=self.apart, meanwhile=meanwhile)
         drafted = self._clock.now()
         outputs = verify(self.decoder, self.attention, plan.work, drafts, meanwhile=meanwhile)

@@ -30,9 +30,13 @@ class Scheduler:
         max_num_batched_tokens: int,
         prompt_rows: Callable[[int, bool], int] | None = None,
         eos_token_ids: tuple[int, ...] = (),
+        ahead: bool = False,
     ) -> None:
-        """`prompt_rows`: most prompt rows of a round, by the context at which they are read and whether others decode;
-        None: no other limit than that of all rows."""
+        """`ahead`: the runner may begin a round before the last one is committed, where there is room.
+
+        `prompt_rows`: most prompt rows of a round, by the context at which they are read and whether others decode;
+        None: no other limit than that of all rows.
+        """
         self.blocks = blocks
         self.running: list[Request] = []  # in order of admission
         self.waiting: deque[Request] = deque()
@@ -43,6 +47,7 @@ class Scheduler:
         self._max_rows = max_num_batched_tokens
         self._prompt_rows = prompt_rows
         self._eos = frozenset(eos_token_ids)
+        self._ahead = ahead
         self._copies: list[Copy] = []
 
     @property
@@ -183,7 +188,12 @@ class Scheduler:
             copied=request.copied[: plan.gamma] if plan else (),
             processor=request.processor if samples else None,
             scored=scored,
+            more=self._ahead and plan is None and self._room_ahead(request),
         )
+
+    def _room_ahead(self, request: Request) -> bool:
+        """Whether a request that decodes has cache room for the token after the next, as far as it may say one."""
+        return request.decoding and request.room > 1 and self.blocks.grow(request.slab, len(request.tokens) + 1)
 
     def _reserve(self, request: Request) -> None:
         """Cache room for a request's tokens, if need be by preempting the youngest, which may be the request itself."""

@@ -96,7 +96,7 @@ class Simulation:
         found = self._candidates(slab, positions, *sampled)
         return _TimedSearch(found, self.clock, self._truth, max(positions))
 
-    def _round(self, plan: StepPlan, meanwhile: Callable[[], None] | None = None) -> StepOutput:
+    def _round(self, plan: StepPlan, meanwhile: Callable[[], None] | None = None, *, go_on: bool = False) -> StepOutput:
         out = self._run(plan, meanwhile)
         contexts = [work.start for work in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))

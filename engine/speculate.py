@@ -199,6 +199,68 @@ def verify(
     return tuple(outputs)
 
 
+class PlainPass:
+    """A row of each of some requests through the whole model and the draws behind them, on their way."""
+
+    def __init__(
+        self, decoder: Decoder, attention: Attention, work: Sequence[Work], start: int = 0, last: Tensor | None = None
+    ) -> None:
+        """`start`: how far behind those of the work the rows are. `last` [work]: their tokens, on the device, where
+        these have not been read."""
+        self._decoder, self._attention = decoder, attention
+        starts = [w.start + start for w in work]
+        batch = attention.prepare([Segment(w.slab, at, 1) for w, at in zip(work, starts, strict=True)])
+        x = decoder.embed([w.tokens[0] for w in work]) if last is None else decoder.embed_ids(last)
+        x = decoder.run(x, batch)
+        self._drawn = launch(decoder.head(x), [w.sampling for w in work], [at + 1 for at in starts])
+        self._rows = {w.request_id: i for i, w in enumerate(work)}
+        # Slabs, positions and tokens of the rows; where the tokens have not been read, those before them.
+        self._inputs = [(w.slab, at, w.tokens[0]) for w, at in zip(work, starts, strict=True)]
+
+    def has(self, work: Sequence[Work]) -> bool:
+        """Whether all of this was computed."""
+        rows = [self._rows.get(w.request_id, -1) for w in work]
+        return all(
+            i >= 0 and self._inputs[i] == (w.slab, w.start, w.tokens[0]) for i, w in zip(rows, work, strict=True)
+        )
+
+    def next(self, work: Sequence[Work]) -> PlainPass | None:
+        """The pass of the round after this one, for those that have room for it; before this one is read."""
+        going = [w for w in work if w.more]
+        if not going:
+            return None
+        rows, last = [self._rows[w.request_id] for w in going], self._drawn.tokens
+        if rows != [*range(len(self._rows))]:
+            last = last.index_select(0, upload(rows, last.device))
+        return PlainPass(self._decoder, self._attention, going, 1, last)
+
+    def read(self, work: Sequence[Work], following: PlainPass | None) -> list[int]:
+        """What was drawn for each; `following` began with these."""
+        drawn = self._drawn.wait().tokens
+        if following is not None:
+            began = zip(following._rows, following._inputs, strict=True)
+            following._inputs = [(slab, at, drawn[self._rows[request]]) for request, (slab, at, _) in began]
+        return [drawn[self._rows[w.request_id]] for w in work]
+
+
+def decode(
+    decoder: Decoder,
+    attention: Attention,
+    work: Sequence[Work],
+    under_way: PlainPass | None,
+    *,
+    go_on: bool,
+    meanwhile: Callable[[], None] | None = None,
+) -> tuple[tuple[WorkOutput, ...], PlainPass | None]:
+    """A round of `plain` work, by the pass that is under way if that is it. With `go_on` the next round's pass begins
+    before this one is read, and comes back too; where a request ends meanwhile, its row there is thrown away."""
+    current = under_way if under_way is not None and under_way.has(work) else PlainPass(decoder, attention, work)
+    following = current.next(work) if go_on else None
+    if meanwhile is not None:
+        meanwhile()
+    return tuple([WorkOutput((token,)) for token in current.read(work, following)]), following
+
+
 def _keep_to_grammar(
     processor: LogitsProcessor, guesses: list[int], said: list[int], first: int, again: Callable[[int, Edit], int]
 ) -> None:

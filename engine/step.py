@@ -31,10 +31,17 @@ class Work:
     copied: tuple[int, ...] = ()  # the draft itself, where it is not the sub-network's
     processor: LogitsProcessor | None = None  # of the request's logits; knows the tokens before these
     scored: tuple[int, ...] = ()  # what follows the first rows, where its log-probabilities are asked for
+    more: bool = False  # whether the position after these has room already, and the request may go on there
 
     @property
     def gamma(self) -> int:
         return self.plan.gamma if self.plan else 0
+
+    @property
+    def plain(self) -> bool:
+        """One row and the draw behind it, and nothing else is asked for."""
+        bare = self.processor is None and self.sampling.logprobs is None and not self.record and not self.scored
+        return bare and self.samples and self.gamma == 0 and len(self.tokens) == 1
 
 
 @dataclass(frozen=True, slots=True)

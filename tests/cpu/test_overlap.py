@@ -15,9 +15,11 @@ import engine.speculate
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
+from engine.cuda.backend import cuda_backend
 from engine.draft.base import DraftPolicy, Plan, View
 from engine.loop import Message, run_rounds
-from engine.step import StepOutput, StepPlan
+from engine.speculate import PlainPass
+from engine.step import StepOutput, StepPlan, Work
 from engine.types import ErrorEvent, GenerateRequest, RoundReport, SamplingParams, TokenEvent
 
 CONFIG = EngineConfig(layerskip_exit=6, layerskip_gamma=4)
@@ -44,7 +46,7 @@ def model() -> LoadedModel:
 @pytest.fixture
 def core(model: LoadedModel) -> EngineCore:
     core = model.core(CONFIG)
-    core.runner.apart = True
+    core.runner.apart = core.scheduler._ahead = True
     return core
 
 
@@ -130,8 +132,12 @@ def test_a_round_is_told_while_the_next_one_runs(
     monkeypatch.setattr(Script, "deliver", told)
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
     run_rounds(core, Script([one]))
-    at_once, late = ["launched", "waited", "told"], ["launched", "told", "waited"]
-    assert order == [*at_once, "launched", "waited", *(late * 2), "told"], "the first token before anything is decided"
+    assert order == [
+        *("launched", "waited", "told"),  # the first token, before anything is decided
+        *("launched", "waited"),  # as was decided
+        *("launched", "launched", "told", "waited"),  # the round after, too
+        *("told", "waited", "told"),
+    ]
     order.clear()
     run_rounds(core, Script([replace(one, sampling=replace(one.sampling, max_tokens=40), draft_policy="layerskip")]))
     drafting = [i for i in range(len(order) - 2) if order[i : i + 3] == ["launched", "launched", "told"]]
@@ -139,6 +145,97 @@ def test_a_round_is_told_while_the_next_one_runs(
     for i, what in enumerate(order[:-1]):
         if what == "told" and order[:i].count("waited") > 1:
             assert order[i - 1] == "launched", "not between two rounds"
+
+
+@pytest.mark.parametrize("pages", [False, True], ids=["slabs", "pages"])
+def test_passes_begun_before_their_round_are_those_of_the_round(
+    prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch, pages: bool
+) -> None:
+    """Requests that come, end by a token, a stop string or their length, draft, are cancelled or preempted."""
+    if pages:
+        monkeypatch.setattr(
+            "engine.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
+        )
+    model = load(
+        torch.float64, max_num_seqs=4, max_model_len=128, kernels="torch", kv_cache_memory=14 * 458_752
+    )  # 14 blocks
+    passes: list[tuple[int, bool]] = []  # requests, and whether they go on from what has not been read
+    begin = PlainPass.__init__
+    reused = [0]
+    has = PlainPass.has
+
+    def beginning(self: PlainPass, *args: Any) -> None:
+        passes.append((len(args[2]), len(args) > 3))
+        begin(self, *args)
+
+    def having(self: PlainPass, work: Sequence[Work]) -> bool:
+        found = has(self, work)
+        reused[0] += found
+        return found
+
+    monkeypatch.setattr(PlainPass, "__init__", beginning)
+    monkeypatch.setattr(PlainPass, "has", having)
+    ids = [chat_ids(model.core(CONFIG), text)[:48] for text in prompts[:: len(prompts) // 8]]
+    samplings = [
+        SamplingParams(max_tokens=75, seed=1, temperature=0.8, ignore_eos=True),
+        SamplingParams(max_tokens=75, seed=2, temperature=0.9, ignore_eos=True),
+        SamplingParams(max_tokens=40, stop=("e",)),
+        SamplingParams(max_tokens=17, ignore_eos=True),
+        SamplingParams(max_tokens=50, logprobs=1, ignore_eos=True),
+        SamplingParams(max_tokens=70, seed=3, temperature=1.0, ignore_eos=True),
+    ]
+    asked = [
+        GenerateRequest(str(i), ids[i], sampling, "layerskip" if i == 3 else "none")
+        for i, sampling in enumerate(samplings)
+    ]
+    messages: list[list[Message]] = [
+        asked[:2],
+        *([[]] * 9),
+        [asked[2]],
+        [],
+        [],
+        asked[3:5],
+        *([[]] * 20),
+        asked[5:],
+        ["4"],
+    ]
+
+    def said(ahead: bool) -> dict[str, tuple[list[int], str]]:
+        core = model.core(CONFIG)
+        core.runner.apart = core.scheduler._ahead = ahead
+        script = Script(*messages)
+        run_rounds(core, script)
+        core.scheduler.blocks.check_integrity()
+        assert core.scheduler.blocks.usage == 0
+        assert core.scheduler.preemptions
+        found: dict[str, tuple[list[int], str]] = {}
+        for id, events in script.said().items():
+            parts = [e for e in events if isinstance(e, TokenEvent)]
+            found[id] = [t for e in parts for t in e.token_ids], "".join(e.text for e in parts)
+        return found
+
+    plain = said(False)
+    assert not passes
+    late = said(True)
+    cancelled, whole = late.pop("4"), plain.pop("4")
+    assert late == plain
+    assert whole[0][: len(cancelled[0])] == cancelled[0] or cancelled[0][: len(whole[0])] == whole[0]
+    ahead = sum(unread for _, unread in passes)
+    assert reused[0] > 40
+    assert 0 < ahead - reused[0] < 12, "some are thrown away, few"
+    assert {requests for requests, unread in passes if unread} >= {1, 2}
+
+
+def test_a_pass_is_not_taken_for_that_of_a_namesake(core: EngineCore, prompts: Sequence[str]) -> None:
+    """Whose prompt of one token is a row of the same kind."""
+    one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=40, ignore_eos=True), "none")
+    other = replace(one, prompt=(77,), sampling=replace(one.sampling, max_tokens=6))
+    alone, script = Script([other]), Script([one], *([[]] * 6), ["0", other])
+    run_rounds(core, alone)
+    run_rounds(core, script)
+    first = next(i for i, event in enumerate(script.said()["0"]) if event.prompt_tokens == 1)  # type: ignore[union-attr]
+    assert first > 4
+    assert script.said()["0"][first:] == alone.said()["0"]
 
 
 @pytest.mark.parametrize("policy", ["layerskip", "knapspec"])
@@ -155,9 +252,9 @@ def test_policies_learn_from_every_round_once(core: EngineCore, prompts: Sequenc
         assert learnt == ran
         return propose(views, others)
 
-    def running(*args: Any) -> StepOutput:
+    def running(*args: Any, **named: Any) -> StepOutput:
         behind.append((len(ran), len(ran) - len(learnt)))
-        ran.append(run(*args))
+        ran.append(run(*args, **named))
         return ran[-1]
 
     def observing(standing: DraftPolicy | None, plan: StepPlan, out: StepOutput, *rest: Any) -> None:
@@ -180,11 +277,11 @@ def test_a_round_that_fails_takes_nothing_along(core: EngineCore, prompts: Seque
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
     run, rounds = core.runner.run, [0]
 
-    def failing(*args: Any) -> Any:
+    def failing(*args: Any, **named: Any) -> Any:
         rounds[0] += 1
         if rounds[0] == 4:
             raise RuntimeError("no memory")
-        return run(*args)
+        return run(*args, **named)
 
     core.runner.run = failing  # type: ignore[method-assign]
     script = Script([one])

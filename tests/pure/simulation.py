@@ -236,6 +236,7 @@ class World:
             max_num_batched_tokens=setting.max_rows,
             prompt_rows=lambda context, shared: (shared and setting.max_shared) or setting.max_rows,
             eos_token_ids=(EOS,),
+            ahead=setting.apart,
         )
         self.policy = FakePolicy(setting.gamma, setting.always_draft, random)
         self.runner = FakeRunner(setting.slabs, setting.max_model_len, setting.skill, random)
@@ -347,7 +348,8 @@ class World:
             assert work.sampling is request.sampling
             assert 0 <= work.gamma <= max(request.room - 1, 0)
             assert work.plan is None or (work.samples and 0 < work.gamma <= setting.gamma)
-            assert end + work.gamma <= self.blocks.promised[work.slab] * setting.block_size
+            assert end + work.gamma + work.more <= self.blocks.promised[work.slab] * setting.block_size
+            assert not work.more or (setting.apart and request.room > 1)
 
     def _take(self, events: Sequence[TokenEvent | ErrorEvent], rounds: Sequence[RequestRound]) -> None:
         for event, part in zip(events, rounds, strict=True):
