@@ -191,6 +191,9 @@ class LoadedModel:
             # Where a plain round takes longer than the stall allowed, one that reads a prompt may take twice as long.
             return costs.rows_within(max(config.prefill_stall, 2 * costs.verify_pass(1, [context])), context)
 
+        own_cache &= self.decoder.device.type == "cpu"
+        attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
+        runner = Runner(self.decoder, attention, self.clock)
         blocks = PageManager if self.backend.paged else BlockManager
         scheduler = Scheduler(
             blocks(self.size.slabs, self.size.blocks_per_slab, self.size.block_size, self.size.capacity),
@@ -200,7 +203,7 @@ class LoadedModel:
             max_num_batched_tokens=rows,
             prompt_rows=prompt_rows,
             eos_token_ids=self.source.eos_token_ids,
-            ahead=self.decoder.device.type != "cpu",
+            ahead=runner.apart,
         )
         info = EngineInfo(
             model=self.source.name,
@@ -220,9 +223,6 @@ class LoadedModel:
             thinks=self.tokenizer.thinks,
         )
         policies = PolicyContext(self.spec, config, costs, self.clock, self.prior(config))
-        own_cache &= self.decoder.device.type == "cpu"
-        attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
-        runner = Runner(self.decoder, attention, self.clock)
         return EngineCore(info, self.tokenizer, scheduler, runner, policies, self.clock)
 
 

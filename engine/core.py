@@ -234,7 +234,7 @@ class EngineCore:
             settle()
         search = 0.0 if standing else self._propose()
         plan = scheduler.plan()
-        out = self.runner.run(plan, settle, go_on=apart and standing is not None and not scheduler.waiting)
+        out = self.runner.run(plan, settle, go_on=apart and standing is not None and scheduler.settled)
         requests = {r.id: r for r in scheduler.running}
         reading = {w.request_id: len(w.tokens) for w in plan.work if not requests[w.request_id].decoding}
         commit = scheduler.commit(plan, out)

@@ -31,7 +31,7 @@ class Runner:
     @torch.inference_mode()
     def run(self, plan: StepPlan, meanwhile: Callable[[], None] | None = None, *, go_on: bool = False) -> StepOutput:
         """One round: copies, draft passes, the verify pass. While passes go on apart, `meanwhile` is called, perhaps
-        several times; with `go_on`, where nothing is drafted, the next round's pass is begun before this one is read.
+        several times; with `go_on`, where all work is plain, the next round's pass is begun before this one is read.
         """
         if not self.apart:
             meanwhile = None
@@ -42,10 +42,13 @@ class Runner:
         for slab, first, last in plan.discards:
             self.attention.cache.discard(slab, first, last)
         under_way, self._under_way = self._under_way, None
-        if self.apart and plan.work and all(work.plain for work in plan.work):
-            outputs, self._under_way = decode(
-                *(self.decoder, self.attention, plan.work, under_way), go_on=go_on, meanwhile=meanwhile
-            )
+        plain = bool(self.apart and plan.work) and all(work.plain for work in plan.work)
+        if under_way is not None and not (plain and under_way.has(plan.work)):
+            under_way.wait()  # in no round's time
+            under_way, started = None, self._clock.now()
+        if plain:
+            current = under_way or PlainPass(self.decoder, self.attention, plan.work)
+            outputs, self._under_way = decode(plan.work, current, go_on=go_on, meanwhile=meanwhile)
             return StepOutput(outputs, 0, 0.0, self._clock.now() - started)
         drafts, passes = propose(self.decoder, self.attention, plan.work, late=self.apart, meanwhile=meanwhile)
         drafted = self._clock.now()

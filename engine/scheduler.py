@@ -54,6 +54,11 @@ class Scheduler:
     def idle(self) -> bool:
         return not self.running and not self.waiting
 
+    @property
+    def settled(self) -> bool:
+        """Whether nobody can join those that run before one of them ends."""
+        return not self.waiting or len(self.running) >= self._max_num_seqs
+
     def add(self, request: Request) -> None:
         """Queue a request."""
         request.tokens = list(request.prompt)
@@ -150,6 +155,10 @@ class Scheduler:
             spare -= gamma
             drafting -= gamma
             works.append(self._work(request, 1, draft, request.policy.record(request.view, 1)))
+        if self._ahead:  # of what drafts have left
+            for request, work in zip(decoding, works, strict=True):
+                if work.plain and request.room > 1:
+                    work.more = self.blocks.grow(request.slab, len(request.tokens) + 1)
         share = 1.0  # left of the time that a round may take
         for request in prompts:
             rows = min(request.pending, spare)
@@ -188,12 +197,7 @@ class Scheduler:
             copied=request.copied[: plan.gamma] if plan else (),
             processor=request.processor if samples else None,
             scored=scored,
-            more=self._ahead and plan is None and self._room_ahead(request),
         )
-
-    def _room_ahead(self, request: Request) -> bool:
-        """Whether a request that decodes has cache room for the token after the next, as far as it may say one."""
-        return request.decoding and request.room > 1 and self.blocks.grow(request.slab, len(request.tokens) + 1)
 
     def _reserve(self, request: Request) -> None:
         """Cache room for a request's tokens, if need be by preempting the youngest, which may be the request itself."""

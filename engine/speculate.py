@@ -214,15 +214,17 @@ class PlainPass:
         x = decoder.run(x, batch)
         self._drawn = launch(decoder.head(x), [w.sampling for w in work], [at + 1 for at in starts])
         self._rows = {w.request_id: i for i, w in enumerate(work)}
+        self._sampling = [w.sampling for w in work]
         # Slabs, positions and tokens of the rows; where the tokens have not been read, those before them.
         self._inputs = [(w.slab, at, w.tokens[0]) for w, at in zip(work, starts, strict=True)]
 
     def has(self, work: Sequence[Work]) -> bool:
-        """Whether all of this was computed."""
-        rows = [self._rows.get(w.request_id, -1) for w in work]
-        return all(
-            i >= 0 and self._inputs[i] == (w.slab, w.start, w.tokens[0]) for i, w in zip(rows, work, strict=True)
-        )
+        """Whether all of this is computed here."""
+        for w in work:
+            i = self._rows.get(w.request_id)
+            if i is None or self._inputs[i] != (w.slab, w.start, w.tokens[0]) or self._sampling[i] is not w.sampling:
+                return False
+        return True
 
     def next(self, work: Sequence[Work]) -> PlainPass | None:
         """The pass of the round after this one, for those that have room for it; before this one is read."""
@@ -234,6 +236,10 @@ class PlainPass:
             last = last.index_select(0, upload(rows, last.device))
         return PlainPass(self._decoder, self._attention, going, 1, last)
 
+    def wait(self) -> None:
+        """Until it has been computed."""
+        self._drawn.wait()
+
     def read(self, work: Sequence[Work], following: PlainPass | None) -> list[int]:
         """What was drawn for each; `following` began with these."""
         drawn = self._drawn.wait().tokens
@@ -244,17 +250,14 @@ class PlainPass:
 
 
 def decode(
-    decoder: Decoder,
-    attention: Attention,
     work: Sequence[Work],
-    under_way: PlainPass | None,
+    current: PlainPass,
     *,
     go_on: bool,
     meanwhile: Callable[[], None] | None = None,
 ) -> tuple[tuple[WorkOutput, ...], PlainPass | None]:
-    """A round of `plain` work, by the pass that is under way if that is it. With `go_on` the next round's pass begins
-    before this one is read, and comes back too; where a request ends meanwhile, its row there is thrown away."""
-    current = under_way if under_way is not None and under_way.has(work) else PlainPass(decoder, attention, work)
+    """A round of `plain` work, by its pass. With `go_on` the next round's begins before this one is read, and comes
+    back too; where a request ends meanwhile, its row there is thrown away."""
     following = current.next(work) if go_on else None
     if meanwhile is not None:
         meanwhile()

@@ -17,6 +17,8 @@ from support import GREEDY, SAMPLED, answer, chat_ids, load
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.model.attention import Segment
+from engine.speculate import PlainPass
+from engine.step import Work
 from engine.types import GenerateRequest, RoundReport, SamplingParams, TokenEvent
 
 pytestmark = [
@@ -63,7 +65,17 @@ def test_bf16_runs_and_measures_a_profile(prompts: Sequence[str], tmp_path: Path
     assert all(answer(core, ids, GREEDY, ["knapspec"], concurrency=4))
 
 
-def test_rounds_told_while_the_next_one_runs_say_the_same(prompts: Sequence[str]) -> None:
+def test_rounds_told_while_the_next_one_runs_say_the_same(
+    prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[bool] = []
+    has = PlainPass.has
+
+    def having(self: PlainPass, work: Sequence[Work]) -> bool:
+        taken.append(has(self, work))
+        return taken[-1]
+
+    monkeypatch.setattr(PlainPass, "has", having)
     config = EngineConfig(device="cuda")
     model = load(torch.float64, device="cuda")
     core = model.core(config)
@@ -77,10 +89,10 @@ def test_rounds_told_while_the_next_one_runs_say_the_same(prompts: Sequence[str]
             said.setdefault(event.request_id, []).extend(event.token_ids)
 
     for i, prompt in enumerate(ids):
-        core.add(GenerateRequest(str(i), prompt, replace(GREEDY, seed=i)))
+        core.add(GenerateRequest(str(i), prompt, replace(GREEDY, seed=i), "none"))
     while not core.scheduler.idle:
         core.advance(tell)
     core.settle(tell)
-    assert [tuple(said[str(i)]) for i in range(len(ids))] == answer(
-        model.core(config), ids, GREEDY, concurrency=len(ids)
-    )
+    expected = answer(model.core(config), ids, GREEDY, ["none"], concurrency=len(ids))
+    assert [tuple(said[str(i)]) for i in range(len(ids))] == expected
+    assert taken.count(True) > 20
