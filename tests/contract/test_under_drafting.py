@@ -79,13 +79,17 @@ def answers(client: openai.OpenAI, policy: str, prompt: str, parameters: dict[st
 def test_the_text_is_that_of_plain_decoding(eager: openai.OpenAI, name: str, sampling: dict[str, Any]) -> None:
     prompt, parameters = CASES[name]
     plain, undrafted = answers(eager, "none", prompt, parameters | sampling)
-    drafted, tokens = answers(eager, "knapspec", prompt, parameters | sampling)
-    assert [choice[:3] for choice in drafted] == [choice[:3] for choice in plain]
-    for one, other in zip(drafted, plain, strict=True):
-        if one[3] is not None:
-            ours, theirs = one[3]["content"], other[3]["content"]
-            assert [entry["token"] for entry in ours] == [entry["token"] for entry in theirs]
-            assert [entry["logprob"] for entry in ours] == pytest.approx([e["logprob"] for e in theirs], abs=1e-3)
+    for _ in range(3):  # one in 400 drafting rounds is followed by eight plain ones: all that a short answer has
+        drafted, tokens = answers(eager, "knapspec", prompt, parameters | sampling)
+        assert [choice[:3] for choice in drafted] == [choice[:3] for choice in plain]
+        for one, other in zip(drafted, plain, strict=True):
+            if one[3] is not None:
+                ours, theirs = one[3]["content"], other[3]["content"]
+                assert [entry["token"] for entry in ours] == [entry["token"] for entry in theirs]
+                expected = [entry["logprob"] for entry in theirs]
+                assert [entry["logprob"] for entry in ours] == pytest.approx(expected, abs=1e-3)
+        if tokens > 0:
+            break
     assert tokens > 0
     assert undrafted == 0 or name == "prediction"
     if sampling["temperature"] == 0:
