@@ -30,7 +30,15 @@ from engine.sampling import Edit
 from engine.scheduler import Scheduler
 from engine.step import StepOutput, StepPlan
 from engine.tokenizer import Tokenizer
-from engine.types import EngineInfo, GenerateRequest, Request, RoundReport, SamplingParams
+from engine.types import (
+    EngineInfo,
+    ErrorEvent,
+    GenerateRequest,
+    Request,
+    RoundReport,
+    SamplingParams,
+    TokenEvent,
+)
 
 if TYPE_CHECKING:
     from engine.grammar import GrammarMatcher, Grammars
@@ -204,6 +212,9 @@ class EngineCore:
     def advance(self, tell: Callable[[RoundReport], None]) -> None:
         """One round. Where passes go on apart from this thread, it is told, and learnt from, during those of the next
         one if nothing is decided there, else before that decides, or by `settle`; elsewhere at once."""
+        if not self.runner.apart:
+            tell(self.step())
+            return
         settle = partial(self.settle, tell)
         try:
             left = self._round(settle)
@@ -212,8 +223,6 @@ class EngineCore:
             raise
         settle()  # should the round have had nothing to wait for
         self._left = left
-        if not self.runner.apart:
-            settle()
 
     def settle(self, tell: Callable[[RoundReport], None]) -> None:
         """Learn from the last round and tell it, unless that is done."""
@@ -240,43 +249,46 @@ class EngineCore:
         commit = scheduler.commit(plan, out)
         rounds = commit.rounds
         emitted = {r.request_id: r.emitted for r in rounds}
-        lessons: list[Callable[[], None]] = [partial(self._observe, standing, plan, out, requests, emitted, reading)]
+        events: tuple[TokenEvent | ErrorEvent, ...] | None = None
         if not apart:
-            _learn(lessons)
-        events = None if apart else commit.events()
+            self._observe(standing, plan, out, requests, emitted, reading)
+            events = commit.events()
         other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
-        if search < _LITTLE_SEARCH * out.verify_seconds and not any(w.record for w in plan.work):
-            # Others are slower: caches are cold, rows were kept.
-            lessons.append(partial(self.costs.observe, plan, out, other + search))
-        if not apart:
-            _learn(lessons)
+        # Others are slower: caches are cold, rows were kept.
+        priced = search < _LITTLE_SEARCH * out.verify_seconds and not any(w.record for w in plan.work)
+        lessons: list[Callable[[], None]] = []
+        if apart:
+            lessons.append(partial(self._observe, standing, plan, out, requests, emitted, reading))
+            if priced:
+                lessons.append(partial(self.costs.observe, plan, out, other + search))
+        elif priced:
+            self.costs.observe(plan, out, other + search)
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
-        report = partial(
-            RoundReport,
-            rounds=tuple(rounds),
-            running=len(scheduler.running),
-            waiting=len(scheduler.waiting),
-            kv_usage=scheduler.blocks.usage,
-            batched_tokens=rows,
-            prompt_tokens=sum(reading.values()),
-            draft_seconds=out.draft_seconds,
-            verify_seconds=out.verify_seconds,
-            search_seconds=search,
-            other_seconds=other,
-            prefix_queries=scheduler.prefix_queries - counters[0],
-            prefix_hits=scheduler.prefix_hits - counters[1],
-            preemptions=scheduler.preemptions - counters[2],
-        )
+        running, waiting, usage = len(scheduler.running), len(scheduler.waiting), scheduler.blocks.usage
+        queries, hits, preemptions = scheduler.prefix_queries, scheduler.prefix_hits, scheduler.preemptions
 
-        def made() -> RoundReport:
-            return report(
+        def report() -> RoundReport:
+            return RoundReport(
                 events=commit.events() if events is None else events,
+                rounds=tuple(rounds),
+                running=running,
+                waiting=waiting,
+                kv_usage=usage,
+                batched_tokens=rows,
+                prompt_tokens=sum(reading.values()),
+                draft_seconds=out.draft_seconds,
+                verify_seconds=out.verify_seconds,
+                search_seconds=search,
+                other_seconds=other,
+                prefix_queries=queries - counters[0],
+                prefix_hits=hits - counters[1],
+                preemptions=preemptions - counters[2],
                 draft_correction=self.costs.draft_factor(len(plan.work)),
                 verify_correction=self.costs.verify_factor(rows, len(plan.work)),
                 search_correction=self.costs.search_factor,
             )
 
-        return _Left(made, lessons)
+        return _Left(report, lessons)
 
     def idle_report(self) -> RoundReport:
         """What the engine looks like when nothing runs."""
