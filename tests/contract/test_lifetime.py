@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -101,14 +102,12 @@ def test_sigterm_finishes_what_it_can_and_ends_the_rest(second: Process) -> None
 
 def engine_of(server: int) -> int | None:
     """The process id of a server's engine, once there is one."""
-    found = [
-        int(folder.name)
-        for folder in Path("/proc").iterdir()
-        if folder.name.isdecimal()
-        and (status := folder / "stat").exists()
-        and status.read_text().rpartition(")")[2].split()[1] == str(server)
-    ]
-    return found[0] if found else None
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with contextlib.suppress(OSError):  # gone meanwhile
+                if (folder / "stat").read_text().rpartition(")")[2].split()[1] == str(server):
+                    return int(folder.name)
+    return None
 
 
 def test_while_the_model_loads_it_lives_but_is_not_ready(tmp_path: Path) -> None:
@@ -154,10 +153,13 @@ def test_sigterm_while_the_model_loads_ends_both_processes(tmp_path: Path) -> No
     """By a handler of its own: the first process of a container gets no signal that it does not ask for."""
     arguments = command("serve", "--port", "0", "--profile-dir", str(tmp_path))
     with subprocess.Popen(**arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
-        until(lambda: engine_of(server.pid) is not None, "its engine's process")
-        engine = engine_of(server.pid)
-        server.send_signal(signal.SIGTERM)
-        said, complained = server.communicate(timeout=PATIENCE)
+        try:
+            until(lambda: engine_of(server.pid) is not None, "its engine's process")
+            engine = engine_of(server.pid)
+            server.send_signal(signal.SIGTERM)
+            said, complained = server.communicate(timeout=PATIENCE)
+        finally:
+            server.kill()  # else leaving would wait for it
     assert server.returncode == 128 + signal.SIGTERM
     assert (said, complained) == ("", "")
     assert not Path(f"/proc/{engine}").exists()
