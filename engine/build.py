@@ -15,6 +15,7 @@ from engine.core import EngineCore
 from engine.draft import prior as priors
 from engine.draft.base import PolicyContext, policy_names
 from engine.draft.costs import CostModel
+from engine.draft.knapsack import solve
 from engine.draft.prior import Prior
 from engine.errors import ConfigError, PriorError, ProfileMismatchError
 from engine.kv.blocks import BlockManager, CacheSize
@@ -47,6 +48,8 @@ _THREAD_SHARE = 128 << 10  # bytes of a layer that are worth a thread
 _WARM_ROWS = 64
 _WARM_LAYOUT = (64, 16)  # sequences and rows of each, over pages
 _WARM_SECONDS = (0.5, 20.0)  # at most, to warm up: on a CPU, over pages
+_WARM_TIMES = (1, 3)  # of each shape: over pages, the third time a pass is recorded
+_SEARCHED = (4, 6)  # rows and beam of the search that warms up
 _LONG_ROUND = 1.0  # seconds that reading a prompt may take at a time
 _PAGES_PER_SEQUENCE = 2  # times what all requests can hold: the rest is for prefixes
 DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float32", "float64")}
@@ -132,11 +135,31 @@ class LoadedModel:
         end = self.clock.now() + _WARM_SECONDS[self.backend.paged]
         for segments in self._usual_passes():
             rows = sum(segment.rows for segment in segments)
-            batch = self.attention.prepare(segments)
-            x = self.decoder.run(self.decoder.embed([0] * rows), batch)
-            draw(self.decoder.head(x), [SamplingParams(temperature=0.0)] * rows, range(rows), confidence=True)
+            for _ in range(_WARM_TIMES[self.backend.paged]):
+                x = self.decoder.run(self.decoder.embed([0] * rows), self.attention.prepare(segments))
+                draw(self.decoder.head(x), [SamplingParams(temperature=0.0)] * rows, range(rows), confidence=True)
             if self.clock.now() > end:
                 return
+        if self.backend.paged:
+            self._search()
+
+    def _search(self) -> None:
+        """A search such as policy knapspec makes, over nothing: libraries load kernels at their first use."""
+        rows = [Segment(0, 0, min(_SEARCHED[0], self.length))]
+        states: list[torch.Tensor] = []
+        self.decoder.run(self.decoder.embed([0] * rows[0].rows), self.attention.prepare(rows), states)
+        positions = range(rows[0].rows)
+
+        def run(index: int, x: torch.Tensor) -> torch.Tensor:
+            batch = self.attention.candidates(0, positions, len(x))
+            return self.decoder.sublayer(index, x.flatten(0, 1), batch).view_as(x)
+
+        sublayers = self.spec.sublayers
+        found = solve(torch.stack(states), (1,) * sublayers, run, capacity=sublayers, beam=_SEARCHED[1])
+        final = torch.stack([candidate.state for candidate in found]).flatten(0, 1)
+        draw(
+            self.decoder.head(final), [SamplingParams(temperature=0.0)] * len(final), range(len(final)), confidence=True
+        )
 
     def _usual_passes(self) -> Iterator[list[Segment]]:
         """Passes of the shapes for which kernels are made one by one."""

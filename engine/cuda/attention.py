@@ -34,9 +34,10 @@ class Layout(NamedTuple):
 class Kernels(Protocol):
     """What the device does best in one go."""
 
-    def store(self, qkv: Tensor, factors: Tensor, slots: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Rotates q and k, writes k and v to flat slots: qkv [rows, heads, head_dim], factors [rows, head_dim/2, 2],
-        k, v [pages, block_size, kv_heads, head_dim] -> q [rows, heads of q, head_dim].
+    def store(self, qkv: Tensor, factors: Tensor, positions: Tensor, slots: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Rotates q and k, writes k and v to flat slots: qkv [rows, heads, head_dim], factors [all positions,
+        head_dim/2, 2], positions and slots [rows], k, v [pages, block_size, kv_heads, head_dim] -> q [rows, heads of q,
+        head_dim].
         """
         ...
 
@@ -96,8 +97,8 @@ class StaticBatch:
         """As `AttentionBatch.attend`, over all rows of the layout."""
         spec, cache, kernels = self.attention.spec, self.attention.cache, self.attention.kernels
         heads = qkv.view(qkv.shape[0], -1, spec.head_dim)
-        factors = self.attention.factors.index_select(0, self.positions)
-        q = kernels.store(heads, factors, self.slots, cache.k[layer], cache.v[layer])
+        factors = self.attention.factors
+        q = kernels.store(heads, factors, self.positions, self.slots, cache.k[layer], cache.v[layer])
         window = spec.windows[layer] if spec.windows else 0
         return kernels.scan(q, cache.k[layer], cache.v[layer], self, window).flatten(1)
 
@@ -136,7 +137,8 @@ def _power(n: int) -> int:
 class TorchKernels:
     """The same in torch's operations: where there is no Triton, and to test the others against."""
 
-    def store(self, qkv: Tensor, factors: Tensor, slots: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    def store(self, qkv: Tensor, factors: Tensor, positions: Tensor, slots: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        factors = factors.index_select(0, positions)
         kv_heads = k.shape[2]
         turned = qkv.shape[1] - kv_heads
         pairs = torch.view_as_complex(qkv[:, :turned].to(factors.dtype).reshape(len(qkv), turned, -1, 2))

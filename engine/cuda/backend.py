@@ -9,7 +9,7 @@ from engine.cuda.cache import PagedCache
 from engine.cuda.graphs import GraphedDecoder
 from engine.kv.blocks import CacheSize
 from engine.model.backend import Backend
-from engine.model.linear import PlainLinear
+from engine.model.linear import LinearFactory, PlainLinear
 from engine.model.spec import ModelSpec
 
 
@@ -17,13 +17,12 @@ def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
     """Pages, graphs and, where there is a Triton, its kernels. `device` is a CPU in tests."""
     if device.type == "cuda":
         _settle()
-    kernels = _kernels(device, dtype)
-    name = "paged-triton" if not isinstance(kernels, TorchKernels) else "paged"
+    name, linear, kernels = _kernels(device, dtype)
 
     def attention(spec: ModelSpec, size: CacheSize) -> PagedAttention:
         return PagedAttention(spec, PagedCache(spec, size, dtype, device), kernels)
 
-    return Backend(name, PlainLinear, GraphedDecoder, dtype, attention, paged=True)
+    return Backend(name, linear, GraphedDecoder, dtype, attention, paged=True)
 
 
 def _settle() -> None:
@@ -34,11 +33,18 @@ def _settle() -> None:
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
 
-def _kernels(device: torch.device, dtype: torch.dtype) -> Kernels:
+def _kernels(device: torch.device, dtype: torch.dtype) -> tuple[str, LinearFactory, Kernels]:
+    """The backend's name, its products and its attention."""
     if device.type == "cuda" and dtype != torch.float64:
         try:
             from engine.cuda.kernels import TritonKernels
+            from engine.cuda.products import RowsLinear
         except ImportError:  # torch for Windows comes without
-            return TorchKernels()
-        return TritonKernels()
-    return TorchKernels()
+            return "paged", PlainLinear, TorchKernels()
+        half = dtype.itemsize == 2
+        return (
+            ("paged-triton-rows", RowsLinear, TritonKernels())
+            if half
+            else ("paged-triton", PlainLinear, TritonKernels())
+        )
+    return "paged", PlainLinear, TorchKernels()

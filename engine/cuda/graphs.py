@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -18,18 +18,39 @@ from torch import Tensor
 from engine.cuda.attention import Layout, StaticBatch
 from engine.model.attention import AttentionBatch
 from engine.model.decoder import Decoder
+from engine.model.linear import Linear
 from engine.upload import upload
 
 _KEPT = 64  # recorded passes
 _COUNTED = 1024  # passes not recorded yet
+_KEEPING = 64  # rows of a layout whose whole passes always keep their residual streams
 _EAGER = 2  # times that a pass runs unrecorded first: a plan that does not last is not worth recording
+
+
+@runtime_checkable
+class FusedLinear(Linear, Protocol):
+    """A linear layer that norms its input and gates its output by the way, for up to `most` rows."""
+
+    most: int
+
+    def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
+        """x [rows, in], norm [in] -> of x's RMSNorm, [rows, out]."""
+        ...
+
+    def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
+        """The same, silu of the first half of the outputs times the second: [rows, out / 2]."""
+        ...
+
+    def normalise_heads(self, qkv: Tensor, weight: Tensor, epsilon: float) -> None:
+        """RMSNorm of each of the first heads of qkv [rows, out] by weight [heads, head_dim], in place."""
+        ...
 
 
 class _Key(NamedTuple):
     layout: Layout
     variants: tuple[int, ...]  # sublayers that run for any of the rows
     masked: bool  # whether some run for some rows only
-    recorded: bool  # whether all residual streams are wanted
+    recorded: bool  # whether all residual streams are kept
 
 
 @dataclass(slots=True)
@@ -54,10 +75,34 @@ class GraphedDecoder(Decoder):
         self._record = Recorder(self.device) if self.device.type == "cuda" else repeat
         self._all = (1,) * self.spec.sublayers
 
+    def attend(self, layer: int, x: Tensor, batch: AttentionBatch) -> Tensor:
+        weights, epsilon = self._layers[layer], self.spec.norm_eps
+        product = weights.qkv
+        if not isinstance(product, FusedLinear) or len(x) > product.most:
+            return super().attend(layer, x, batch)
+        qkv = product.normed(x, weights.attention_norm, epsilon)
+        if weights.qk_norm is not None:
+            product.normalise_heads(qkv, weights.qk_norm, epsilon)
+        return weights.output.add(batch.attend(layer, qkv), x)
+
+    def mlp(self, layer: int, x: Tensor) -> Tensor:
+        weights = self._layers[layer]
+        product = weights.gate_up
+        if not isinstance(product, FusedLinear) or len(x) > product.most:
+            return super().mlp(layer, x)
+        return weights.down.add(product.gated(x, weights.mlp_norm, self.spec.norm_eps), x)
+
+    def head(self, x: Tensor) -> Tensor:
+        product = self._head
+        if not isinstance(product, FusedLinear) or len(x) > product.most:
+            return super().head(x)
+        return product.normed(x, self._norm, self.spec.norm_eps)
+
     def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
         if not isinstance(batch, StaticBatch):
             return super().run(x, batch, record)
-        return self._run(x, batch, _Key(batch.layout, self._all, False, record is not None), None, record)
+        keeps = record is not None or batch.layout.rows <= _KEEPING  # the same recording, asked for or not
+        return self._run(x, batch, _Key(batch.layout, self._all, False, keeps), None, record)
 
     def run_plan(self, x: Tensor, batch: AttentionBatch, variants: tuple[int, ...]) -> Tensor:
         if not isinstance(batch, StaticBatch):

@@ -47,7 +47,7 @@ def tokenize(tokenizer: Tokenizer, example: Example) -> Tokens:
     ids: list[int] = []
     learned: list[bool] = []
     pieces = segments(example.messages, example.tools)
-    for encoding, (_, own) in zip(tokenizer.encode_batch([p for p, _ in pieces]), pieces, strict=True):
+    for encoding, (_, own) in zip(tokenizer.encode_batch_fast([p for p, _ in pieces]), pieces, strict=True):
         ids += encoding.ids
         learned += [own] * len(encoding.ids)
     return Tokens(ids, learned)

@@ -56,8 +56,9 @@ class Muon(torch.optim.Optimizer):
             for shape, indices in alike.items():
                 made = orthogonalised(torch.stack([updates[i] for i in indices]), self.precision)
                 rate = group["lr"] * 0.2 * max(shape) ** 0.5  # AdamW's usual size of an update
-                for i, update in zip(indices, made, strict=True):
-                    trained[i].sub_(update, alpha=rate)
+                alike_ones = [trained[i] for i in indices]
+                made = made.to(alike_ones[0].dtype, memory_format=torch.contiguous_format)  # or it goes one by one
+                torch._foreach_add_(alike_ones, made.unbind(), alpha=-rate)
 
 
 def orthogonalised(matrices: Tensor, precision: torch.dtype) -> Tensor:

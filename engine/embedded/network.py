@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.embedded.copying import Strengths, write_copying
+from engine.embedded.process import uploaded
 
 _SHORT = 2048  # tokens; on a CPU, where scores of all pairs take 0.2 GB a layer then, in batches of 4,096
 
@@ -77,15 +78,31 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """x: [rows, length, hidden]; cos, sin: [length, 1, head_dim / 2]."""
+        return self.in_parts(x, cos, sin, Attention.project, Attention.conclude)
+
+    def in_parts(
+        self, x: Tensor, cos: Tensor, sin: Tensor, project: Callable[..., Tensor], conclude: Callable[..., Tensor]
+    ) -> Tensor:
+        """`forward` by these, or what they were compiled to: only what is between them knows rows and lengths apart."""
         s = self.shape
         rows, length, _ = x.shape
+        tokens = x.flatten(0, 1)
+        made = project(self, tokens, cos.repeat(rows, 1, 1), sin.repeat(rows, 1, 1)).view(rows, length, -1, s.head_dim)
+        q, k, v = made[:, :, : s.heads], made[:, :, s.heads : -s.kv_heads], made[:, :, -s.kv_heads :]
+        attend = short_attention if x.device.type == "cpu" and length <= _SHORT else long_attention
+        return conclude(self, tokens, attend(q, k, v).reshape(rows * length, s.heads * s.head_dim)).view_as(x)
+
+    def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """x [tokens, hidden]; cos, sin [tokens, 1, head_dim / 2] -> turned q and k, v: [tokens, heads, head_dim]."""
+        s = self.shape
         y = rms_norm(x, self.norm, s.epsilon)
         made = F.linear(y, torch.cat((self.q_proj.weight, self.k_proj.weight, self.v_proj.weight)))
-        made = made.view(rows, length, s.heads + 2 * s.kv_heads, s.head_dim)
-        turned, v = rotate(made[:, :, : -s.kv_heads], cos, sin), made[:, :, -s.kv_heads :]
-        q, k = turned[:, :, : s.heads], turned[:, :, s.heads :]
-        attend = short_attention if x.device.type == "cpu" and length <= _SHORT else long_attention
-        out: Tensor = self.o_proj(attend(q, k, v).reshape(rows, length, s.heads * s.head_dim))
+        made = made.view(len(x), s.heads + 2 * s.kv_heads, s.head_dim)
+        return torch.cat((rotate(made[:, : -s.kv_heads], cos, sin), made[:, -s.kv_heads :]), dim=1)
+
+    def conclude(self, x: Tensor, attended: Tensor) -> Tensor:
+        """x [tokens, hidden] and what its heads have read, [tokens, heads × head_dim] -> [tokens, hidden]."""
+        out: Tensor = self.o_proj(attended)
         return x + out
 
 
@@ -119,8 +136,25 @@ class Network(nn.Module):
         self._initialise()
 
     def compile_sublayers(self) -> None:
-        """Fuses what lies between the matrix products; a minute at the first batches, then a quarter faster."""
-        self._passes = tuple(torch.compile(forward, dynamic=True) for forward in self._passes)
+        """Fuses what lies between the matrix products; a minute at the first batches, then a quarter faster.
+
+        On a GPU attention is left out, and what is around it sees tokens alone: one number that varies, not two, which
+        would be compiled anew for many pairs of them.
+        """
+        if self.norm.device.type == "cpu":
+            self._passes = tuple(torch.compile(forward, dynamic=True) for forward in self._passes)
+            return
+        project, conclude, feed = (
+            torch.compile(part, dynamic=True) for part in (Attention.project, Attention.conclude, MLP.forward)
+        )
+
+        def attend(sublayer: Attention, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+            return sublayer.in_parts(x, cos, sin, project, conclude)
+
+        def mlp(sublayer: MLP, x: Tensor) -> Tensor:
+            return feed(sublayer, x.flatten(0, 1)).view_as(x)
+
+        self._passes = attend, mlp
 
     def _initialise(self) -> None:
         """Normal weights; what writes into the residual stream is smaller by its depth."""
@@ -164,10 +198,11 @@ class Network(nn.Module):
         """The last residual state, and the one after layer `exit_after` (1-based) if given.
 
         tokens  [rows, length].
-        drop    [2 × layers, rows] of bool: which rows leave out which sublayer.
+        drop    [2 × layers, rows] of bool, on the host: which rows leave out which sublayer.
         into    for the layers that are its keys, receives what goes into their attention.
         """
         cos, sin = self.rotations(tokens.shape[1], tokens.device)
+        kept = None if drop is None else kept_rows(drop, tokens.device)
         x = self.embedding(tokens)
         early: list[Tensor] = []
         for i, sublayer in enumerate(self.sublayers()):
@@ -175,11 +210,10 @@ class Network(nn.Module):
             run = self._passes[i % 2]
             if into is not None and i % 2 == 0 and i // 2 in into:
                 into[i // 2] = x
-            if drop is None or not bool(drop[i].any()):
+            if kept is None or len(kept[i]) == len(tokens):
                 x = run(sublayer, x, *extra)
-            elif not bool(drop[i].all()):
-                kept = (~drop[i]).nonzero().squeeze(1)
-                x = x.index_copy(0, kept, run(sublayer, x.index_select(0, kept), *extra))
+            elif len(kept[i]):
+                x = x.index_copy(0, kept[i], run(sublayer, x.index_select(0, kept[i]), *extra))
             if exit_after is not None and i == 2 * exit_after - 1:
                 early.append(x)
         return (x, *early)
@@ -222,6 +256,12 @@ class Network(nn.Module):
         return {name: t.detach().to("cpu", torch.bfloat16).contiguous() for name, t in named}
 
 
+def kept_rows(drop: Tensor, device: torch.device) -> tuple[Tensor, ...]:
+    """For each sublayer the rows that `drop` [sublayers, rows] does not leave out; their numbers known on the host."""
+    counts = (~drop).sum(1).tolist()
+    return torch.split(uploaded((~drop).nonzero()[:, 1].contiguous(), device), counts)
+
+
 def short_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Causal attention of q [rows, length, heads, width] over k, v [rows, length, kv_heads, width], like q.
 
@@ -241,6 +281,9 @@ def short_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 def long_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The same by the fused kernel, whose memory grows with the length only."""
+    if q.device.type == "cuda" and q.dtype != torch.float32:  # flash attention, which knows groups
+        q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2)
     group = q.shape[2] // k.shape[2]
     q, k, v = (t.transpose(1, 2) for t in (q, k.repeat_interleave(group, 2), v.repeat_interleave(group, 2)))
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
@@ -249,6 +292,8 @@ def long_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
     """RMSNorm in float32: x / sqrt(mean(x²) + ε) · weight."""
     y = x.float()
+    if y.device.type == "cuda":  # in one kernel
+        return F.rms_norm(y, weight.shape, weight, epsilon)
     return y * torch.rsqrt(y.square().mean(-1, keepdim=True) + epsilon) * weight
 
 

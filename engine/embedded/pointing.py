@@ -11,20 +11,24 @@ look where the value stands first; and what it is told of the few tokens that be
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from engine.embedded.batches import Batch
+from engine.embedded.batches import Batch, Told
 from engine.embedded.network import Attention, Network, rms_norm, rotate
-from engine.embedded.sources import Quotes, Sources
+from engine.embedded.process import uploaded
+from engine.embedded.sources import Places, Quotes, Sources
 
 BEGINNING = (3, 1)  # layer and its head that is told how the line that it is in began, if that is quoted;
 FINDING = (5, 1)  # that is told where the value stands by which a line was found,
 COPYING = ((7, 3), (9, 1))  # and those that are told where copied tokens come from
-LONGEST = 4096  # tokens; longer rows learn by themselves: what tells where to look is length × length
+KINDS = ((BEGINNING,), (FINDING,), COPYING, COPYING)  # who is told what `Pointing.told` finds, kind by kind
+LONGEST = 4096  # tokens; longer rows learn by themselves: scores of all pairs are length × length
 
 
 class Pointing:
@@ -32,7 +36,29 @@ class Pointing:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._sources, self._quotes = Sources(tokenizer), Quotes(tokenizer)
-        self.last: list[float] = []  # losses of the heads, the last
+        self._last: list[Tensor] = []
+
+    @property
+    def last(self) -> list[float]:
+        """Losses of the heads, the last; waits for the device."""
+        return [round(loss, 3) for loss in torch.stack(self._last).tolist()] if self._last else []
+
+    def told(self, batch: Batch) -> Told | None:
+        """Where heads are told to look in a batch; None if its rows are too long."""
+        length = batch.inputs.shape[1]
+        if length >= LONGEST:
+            return None
+        ids = torch.cat((batch.inputs[:, :1], batch.targets), dim=1).numpy()
+        learned = F.pad(batch.weights >= 1.0, (1, 0)).numpy()
+        sources = self._sources(ids, learned)
+        value, beginning, first = self._quotes(ids, learned, sources)
+        kinds = [_asked(places, 0) for places in (beginning, value)]
+        kinds += [_asked(places, 1) for places in (sources, first)]  # of the next token
+        indices = np.concatenate([part for kind in kinds for part in kind])
+        return Told(torch.from_numpy(indices.astype(np.int32)), tuple((len(asked), len(at)) for asked, at in kinds))
+
+    def with_told(self, batch: Batch) -> Batch:
+        return batch if batch.told else replace(batch, told=self.told(batch))
 
     def wanted(self, network: Network, inputs: Tensor) -> dict[int, Tensor]:
         """Room for what goes into the sublayers of these heads (`Network.states`); none if rows are too long."""
@@ -44,45 +70,48 @@ class Pointing:
         """The sum over what is told of the mean over the heads that are told it, by what went into their sublayers.
 
         What nobody is asked in this batch counts nothing and takes nothing from the rest: where copied tokens come from
-        counts as much in a batch without quotes as in one of quotes alone.
+        counts as much in a batch without quotes as in one of quotes alone. Nothing here waits for the device.
         """
         device = next(iter(into.values())).device
-        ids = torch.cat((batch.inputs[:, :1], batch.targets), dim=1).numpy()
-        learned = F.pad(batch.weights >= 1.0, (1, 0)).numpy()
-        sources = self._sources(ids, learned)
-        value, beginning, first = self._quotes(ids, learned, sources)
-        told: list[tuple[tuple[tuple[int, int], ...], np.ndarray]]
-        told = [((BEGINNING,), beginning[:, :-1, :-1]), ((FINDING,), value[:, :-1, :-1])]
-        told += [(COPYING, places[:, 1:, :-1]) for places in (sources, first)]  # of the next token
+        told = self.with_told(batch).told
+        assert told is not None, "rows are too long"
+        kinds = told.kinds(uploaded(told.indices, device).long())
         cos, sin = network.rotations(batch.inputs.shape[1], device)
-        total, self.last = torch.zeros((), device=device), []
-        for heads, places in told:
-            allowed = torch.from_numpy(places).to(device)
+        scores: dict[tuple[int, int], Tensor] = {}
+        total, self._last = torch.zeros((), device=device), []
+        for heads, (asked, places) in zip(KINDS, kinds, strict=True):
             for layer, head in heads:
                 attention = network.attention[layer] if layer in into else None
-                if isinstance(attention, Attention):
-                    evenly = heads == (BEGINNING,)
-                    loss = pointing_loss(attention, head, into[layer], allowed, cos, sin, evenly=evenly)
-                    self.last.append(round(float(loss.detach()), 3))
+                if not isinstance(attention, Attention):
+                    continue
+                loss = torch.zeros((), device=device)
+                if len(asked):
+                    if (layer, head) not in scores:
+                        scores[layer, head] = head_scores(attention, head, into[layer], cos, sin)
+                    loss = pointing_loss(scores[layer, head], asked, places, evenly=heads == (BEGINNING,))
                     total = total + loss / len(heads)
+                self._last.append(loss.detach())
         return total
 
 
-def pointing_loss(
-    attention: Attention, head: int, x: Tensor, allowed: Tensor, cos: Tensor, sin: Tensor, *, evenly: bool = False
-) -> Tensor:
-    """Mean -log of what `head` of the sublayer gives to allowed places; 0 if there are none.
+def _asked(found: Places, offset: int) -> tuple[np.ndarray, np.ndarray]:
+    """One kind of `Told`, of places among rows one token longer than a batch's: tokens are asked for at the position
+    `offset` before their own, and what is said of a last position is left out."""
+    row, t = np.divmod(found.at, found.length)
+    kept = (t >= offset) & (t - offset < found.length - 1)
+    at, place = (row * (found.length - 1) + t - offset)[kept], found.place[kept]
+    new = np.diff(at, prepend=-1) != 0
+    return at[new], (new.cumsum() - 1) * (found.length - 1) + place
 
-    x        [rows, length, hidden], what goes into the sublayer.
-    allowed  [rows, length, length] of bool: where each position may look; one with nothing allowed is not asked.
-    evenly   allowed places have to get the same each: the mean of -log of what each gets, not -log of their sum.
+
+def head_scores(attention: Attention, head: int, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """[rows × length, length]: what `head` of the sublayer thinks of each place of its row, -inf of later ones.
+
+    x  [rows, length, hidden], what goes into the sublayer.
     """
     s = attention.shape
     rows, length, _ = x.shape
     group = s.heads // s.kv_heads
-    asked = allowed.any(-1)
-    if not bool(asked.any()):
-        return x.new_zeros((), dtype=torch.float32)
     y = rms_norm(x, attention.norm, s.epsilon)
 
     def part(weight: Tensor, index: int) -> Tensor:
@@ -90,14 +119,20 @@ def pointing_loss(
         return rotate(made.view(rows, length, 1, s.head_dim), cos, sin).squeeze(2)
 
     q, k = part(attention.q_proj.weight, head), part(attention.k_proj.weight, head // group)
-    scores = torch.baddbmm(_hidden(length, q), q, k.transpose(1, 2), alpha=s.head_dim**-0.5).float()
-    seen = scores[asked]
-    wanted = allowed[asked]
+    later = torch.full((length, length), float("-inf"), dtype=q.dtype, device=q.device).triu_(1)[None]
+    return torch.baddbmm(later, q, k.transpose(1, 2), alpha=s.head_dim**-0.5).flatten(0, 1)
+
+
+def pointing_loss(scores: Tensor, asked: Tensor, places: Tensor, *, evenly: bool = False) -> Tensor:
+    """Mean -log of what a head gives to allowed places.
+
+    scores  [rows × length, length] of `head_scores`.
+    asked   [n], which of these, and
+    places  [m], where they may look: each one's number among the asked × length + place.
+    evenly  allowed places have to get the same each: the mean of -log of what each gets, not -log of their sum.
+    """
+    seen = scores.index_select(0, asked).float()
+    wanted = torch.zeros(seen.numel(), dtype=torch.bool, device=seen.device).index_fill_(0, places, True).view_as(seen)
     if evenly:
         return (seen.logsumexp(-1) - seen.masked_fill(~wanted, 0.0).sum(-1) / wanted.sum(-1)).mean()
     return (seen.logsumexp(-1) - seen.masked_fill(~wanted, float("-inf")).logsumexp(-1)).mean()
-
-
-def _hidden(length: int, like: Tensor) -> Tensor:
-    """[1, length, length]: -inf where a position is later than the one that asks."""
-    return torch.full((length, length), float("-inf"), dtype=like.dtype, device=like.device).triu_(1)[None]

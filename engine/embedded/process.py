@@ -1,4 +1,4 @@
-"""What the process of a training run is begun with, and how it is stopped."""
+"""What the process of a training run is begun with, how it is stopped, and how it hands tensors to its device."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+
+import torch
+from torch import Tensor
 
 
 def begin_anew() -> None:
@@ -38,3 +41,8 @@ def interruption() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def uploaded(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the host on `device`, without waiting for what the device still has to do."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from tokenizers import Tokenizer
 
 from engine.embedded.conversation import END
+from engine.embedded.matching import Spelling, matches
 
 _SPACE, _NEW_LINE = "Ġ", "Ċ"  # how byte-level BPE writes them
-_ADDED = 1 << 21  # beyond all characters
 FIRST_TOKENS = 8  # of a line, which tell it from others
 _BELOW_VALUE = 3  # tokens from a value, over its colon and the new line, to the mark of the quote
 _UNSURE_TOKENS = 5  # of a quote found by a value, until enough is said for the rest to be copied from where it stands
+
+
+@dataclass(frozen=True)
+class Places:
+    """Which tokens are to be looked at from which, of rows of one length: pairs, each once, in order.
+
+    at      [n], a token as row × length + t.
+    place   [n], an s of the same row that it looks at.
+    length  of the rows.
+    """
+
+    at: np.ndarray
+    place: np.ndarray
+    length: int
+
+    @staticmethod
+    def of(pairs: list[tuple[np.ndarray, np.ndarray]], length: int) -> Places:
+        """All pairs of arrays `at`, `place`, in whatever order."""
+        codes = [at.astype(np.int64) * length + place for at, place in pairs]
+        at, place = np.divmod(np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64), length)
+        return Places(at, place, length)
+
+    def dense(self, rows: int) -> np.ndarray:
+        """[rows, length, length] of bool: `out[r, t, s]`."""
+        out = np.zeros((rows * self.length, self.length), bool)
+        out[self.at, self.place] = True
+        return out.reshape(rows, self.length, self.length)
 
 
 class Sources:
@@ -24,44 +53,25 @@ class Sources:
     def __init__(self, tokenizer: Tokenizer) -> None:
         added = tokenizer.get_added_tokens_decoder()
         names = [tokenizer.id_to_token(i) or "" for i in range(tokenizer.get_vocab_size())]
-        # A character each; an added token is one, of its own.
-        self._characters = [
-            np.array([_ADDED + i] if i in added else [ord(c) for c in name], np.int32) for i, name in enumerate(names)
-        ]
-        self._width = np.array([len(characters) for characters in self._characters])
-        self._spaced = np.array([name.startswith(_SPACE) and len(name) > 1 for name in names])
+        # A number for each kind of character; an added token is one, of its own.
+        written = [[f"<{i}>"] if i in added else list(name) for i, name in enumerate(names)]
+        numbers = {c: n for n, c in enumerate(sorted({c for characters in written for c in characters}))}
+        ends = np.array([len(characters) for characters in written]).cumsum()
+        self._spelling = Spelling(
+            np.array([numbers[c] for characters in written for c in characters], np.int32),
+            np.concatenate(([0], ends[:-1])),
+            ends,
+            np.array([name.startswith(_SPACE) and len(name) > 1 for name in names]),
+        )
 
-    def __call__(self, ids: np.ndarray, learned: np.ndarray) -> np.ndarray:
-        """ids, learned [rows, length] -> [rows, length, length]: `out[r, t, s]`, s < t.
+    def __call__(self, ids: np.ndarray, learned: np.ndarray) -> Places:
+        """ids, learned [rows, length] -> of every learned token t the places s, s < t.
 
         What token t says, without a space before it, stands in s and on from there, from the beginning of s or in a
         longer run that begins there; and nowhere earlier is it part of a longer run of equal characters. Something
         without equal neighbours, a space apart, counts if it is the only one of its kind.
         """
-        out = np.zeros((*ids.shape, ids.shape[1]), bool)
-        for r, row in enumerate(ids):
-            told = np.nonzero(learned[r])[0]
-            if len(told):
-                self._row(row, told, out[r])
-        return out
-
-    def _row(self, ids: np.ndarray, told: np.ndarray, out: np.ndarray) -> None:
-        ids, last = ids[: told[-1] + 1], told[-1]
-        text = np.concatenate([self._characters[i] for i in ids])
-        ends = self._width[ids].cumsum()
-        begins = ends - self._width[ids] + self._spaced[ids]  # of what is left without the space
-        token = np.repeat(np.arange(last + 1), self._width[ids])
-        at, width = begins[told], (ends - begins)[told]
-        before, after = _runs(text, at)
-        place = np.arange(len(text))
-        found = (after >= width[:, None]) & (place < (ends - self._width[ids])[told][:, None])
-        found &= place - before <= begins[token]
-        runs = np.where(found, before + after, 0)
-        longest = runs.max(axis=1)
-        best = found & (runs == longest[:, None])
-        best[(longest <= width + 1) & (best.sum(axis=1) > 1)] = False
-        which, where = np.nonzero(best)
-        out[told[which], token[where]] = True
+        return Places(*matches(ids, learned, self._spelling), ids.shape[1])
 
 
 class Quotes:
@@ -77,40 +87,44 @@ class Quotes:
         self._ends = np.array([name.startswith(_NEW_LINE) or name == END for name in names])
         self._plain = [name.lstrip(_SPACE) for name in names]
 
-    def __call__(
-        self, ids: np.ndarray, learned: np.ndarray, sources: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """ids, learned [rows, length], what `Sources` found -> three arrays like the last, of t and s, s <= t.
+    def __call__(self, ids: np.ndarray, learned: np.ndarray, sources: Places) -> tuple[Places, Places, Places]:
+        """ids, learned [rows, length], what `Sources` found -> three others, s <= t.
 
         value      t is the end of the value above a quote, or between it and the quote; s is where the value ends in
                    the line that is quoted.
         beginning  t is in a line that is quoted, and s is one of the line's first tokens.
         first      t is one of the first tokens of a quote below a value, and s its source.
         """
-        value, beginning, first_said = (np.zeros_like(sources) for _ in range(3))
-        for r, row in enumerate(ids):
-            given = sources[r] & ~learned[r]
-            new = np.concatenate(([True], ~learned[r, :-1] | self._ends[row[:-1]]))
-            for mark in np.flatnonzero(learned[r] & new & (row == self._mark)).tolist():
-                if (line := self._line(row, mark, given)) is None:
+        length = ids.shape[1]
+        value, beginning, first_said = [], [], []
+        new = np.ones_like(learned)
+        new[:, 1:] = ~learned[:, :-1] | self._ends[ids[:, :-1]]
+        for r, mark in np.argwhere(learned & new & (ids == self._mark)).tolist():
+            row, base = ids[r], r * length
+            if (line := self._line(row, mark, sources, base, learned[r])) is None:
+                continue
+            first, end = line
+            t, s = np.nonzero(np.tri(end - first, min(FIRST_TOKENS, end - first), -1, dtype=bool))
+            beginning.append((base + first + t, first + s))
+            if mark >= _BELOW_VALUE and learned[r, mark - 1] and row[mark - 2] == self._colon:
+                said = mark - _BELOW_VALUE
+                if (found := self._like(row, said, first, end)) is None:
                     continue
-                first, end = line
-                before = np.tri(end - first, min(FIRST_TOKENS, end - first), -1, dtype=bool)
-                beginning[r, first:end, first : first + before.shape[1]] = before
-                if mark >= _BELOW_VALUE and learned[r, mark - 1] and row[mark - 2] == self._colon:
-                    said = mark - _BELOW_VALUE
-                    if (found := self._like(row, said, first, end)) is None:
-                        continue
-                    value[r, said : mark + 1, found] = True
-                    unsure = slice(mark + 1, mark + 1 + _UNSURE_TOKENS)
-                    first_said[r, unsure] = sources[r, unsure]
-        return value, beginning, first_said
+                t = np.arange(said, mark + 1)
+                value.append((base + t, np.full_like(t, found)))
+                unsure = _between(sources, base + mark + 1, base + min(mark + 1 + _UNSURE_TOKENS, length))
+                first_said.append((sources.at[unsure], sources.place[unsure]))
+        return Places.of(value, length), Places.of(beginning, length), Places.of(first_said, length)
 
-    def _line(self, row: np.ndarray, mark: int, given: np.ndarray) -> tuple[int, int] | None:
+    def _line(
+        self, row: np.ndarray, mark: int, sources: Places, base: int, learned: np.ndarray
+    ) -> tuple[int, int] | None:
         """The first token of the line that is quoted after `mark`, and the one after its last; None if unknown."""
         last = mark + 1 + int(np.argmax(self._ends[row[mark + 1 :]]))
-        told = given[mark + 1 : last]
-        places = told.argmax(axis=1)[told.sum(axis=1) == 1]
+        told = _between(sources, base + mark + 1, base + last)
+        given = ~learned[sources.place[told]]
+        at, places = sources.at[told][given], sources.place[told][given]
+        places = places[np.bincount(at - base)[at - base] == 1]
         if len(places):  # but those far from the others, which happen to stand once elsewhere
             places = places[abs(places - np.median(places)) <= last - mark]
         if 2 * len(places) <= last - mark:
@@ -131,23 +145,6 @@ class Quotes:
         return found if run(found) else None
 
 
-def _runs(text: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many characters before, and from, each place of `at` (ascending) are the same as those before, and from,
-    each place of the text: two arrays [len(at), len(text)]. Those before are counted from the first of `at` on."""
-    first, count = int(at[0]), len(text)
-    rows = {int(i): n for n, i in enumerate(at)}
-    before, after = (np.zeros((len(at), count), np.int32) for _ in range(2))
-    run = np.zeros(count, np.int32)
-    for i in range(first, int(at[-1]) + 1):
-        if i in rows:
-            before[rows[i]] = run
-        run[1:] = (run[:-1] + 1) * (text[:-1] == text[i])
-        run[0] = 0
-    run[:] = 0
-    for i in range(count - 1, first - 1, -1):
-        run[:-1] = run[1:] + 1
-        run[-1] = 1
-        run *= text == text[i]
-        if i in rows:
-            after[rows[i]] = run
-    return before, after
+def _between(sources: Places, begin: int, end: int) -> slice:
+    """Which of the pairs have `at` in [begin, end)."""
+    return slice(*np.searchsorted(sources.at, (begin, end)).tolist())

@@ -6,7 +6,9 @@ what is to be said there is what the whole network says (distillation), since th
 sublayers are left out besides, it is what the text says.
 `--plain` trains the twin without either. A few heads are told where to look (`pointing`), the twin's too.
 
-Where a skill makes several candidates for an example, the run learns from the one whose answers it finds hardest.
+Where a skill makes several candidates for an example, the run learns from the one whose answers it finds hardest; with
+`--workers`, which make batches ahead of it in processes of their own, from one drawn at random. A step never waits for
+a GPU, so that the next is under way while the GPU is at this one: what depends on numbers is decided on the host.
 
 Matrices are trained with Muon, the rest with AdamW; the learning rate warms up, stays, and falls to nothing over the
 last part of the token budget.
@@ -18,28 +20,29 @@ import argparse
 import json
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 from tqdm import tqdm
 
-from engine.embedded.answers import CHOSEN_STEP, Answers
-from engine.embedded.batches import Batch, pool_batches, pool_candidates
+from engine.embedded.answers import Answers
+from engine.embedded.batches import Batch, Packed, pool_batches, pool_candidates, pool_drawn, pool_tokens
 from engine.embedded.bpe import train_tokenizer
 from engine.embedded.conversation import Tokens, segments
 from engine.embedded.corpus.mixture import training_examples
+from engine.embedded.draws import left_out, sampled, weighted_loss
 from engine.embedded.export import export
+from engine.embedded.loading import Pools
 from engine.embedded.muon import Muon
 from engine.embedded.network import Network, Shape
 from engine.embedded.pointing import Pointing
-from engine.embedded.process import begin_anew, interruption, keep_freed_memory
+from engine.embedded.process import begin_anew, interruption, keep_freed_memory, uploaded
 from engine.model.linear_onednn import native_bf16
 from engine.seeds import mix64
 
@@ -51,9 +54,7 @@ DROP_AT_LAST = 0.5  # rate at the last sublayer of such a batch; 0 at the first
 EXIT_SHARE = 0.25  # of the batches add an exit's loss
 EXIT_WEIGHT = 0.3
 POINTING_WEIGHT = 0.3
-KEPT_PARTS = 4  # a sublayer left out for some rows is computed for about so many quarters of them
 EASY_SHARE = 0.25  # of the examples that have candidates are not picked by how hard they are
-PROMPT_SAMPLE_WEIGHT = 0.5  # of a prompt's token in the loss, where it is drawn to be in it at all
 
 
 @dataclass(frozen=True)
@@ -78,16 +79,17 @@ class Progress:
     pool: int = 0
     pool_progress: float = 0.0
     batch: int = 0
-    picked: list[int] = field(default_factory=list)  # of the pool's candidates
+    picked: list[int] = field(default_factory=list)  # of the pool's candidates; none where workers draw them
     seconds: float = 0.0
 
 
 class Trainer:
-    def __init__(self, settings: Settings, run: Path, device: torch.device) -> None:
+    def __init__(self, settings: Settings, run: Path, device: torch.device, workers: int = 0) -> None:
         self.settings, self.run, self.device = settings, run, device
         self.progress = Progress()
         self.tokenizer = self._tokenizer()
         self.pointing = Pointing(self.tokenizer)
+        self.pools = self._workers(workers) if workers else None  # forked before anything is put on the device
         torch.manual_seed(settings.seed)
         self.network = Network(settings.shape).to(device)
         self.loss = weighted_loss
@@ -110,6 +112,25 @@ class Trainer:
             self.run.mkdir(parents=True, exist_ok=True)
             tokenizer.save(str(path))
         return Tokenizer.from_file(str(path))
+
+    def _workers(self, count: int) -> Pools:
+        """Processes that make a pool's batches with all that can be done on the host; what they make depends on the
+        seed and the length of the run alone."""
+        settings = self.settings
+        expected = pool_tokens(self.tokenizer, settings.seed)
+        self.pointing.told(Batch(torch.zeros(1, 2).long(), torch.zeros(1, 2).long(), torch.ones(1, 2), 2))  # compiles
+
+        def make(pool: int) -> list[Packed]:
+            rows = pool_drawn(self.tokenizer, settings.seed, pool, min(1.0, pool * expected / settings.tokens))
+            batches = pool_batches(rows, settings.seed, pool, settings.batch_tokens)
+            return [self.pointing.with_told(batch).packed() for batch in batches]
+
+        return Pools(make, count)
+
+    def close(self) -> None:
+        """Ends the workers, if there are any."""
+        if self.pools:
+            self.pools.close()
 
     def compile(self) -> None:
         torch._dynamo.config.recompile_limit = 64  # lengths that equal another size are compiled apart
@@ -187,20 +208,36 @@ class Trainer:
         """Whether the rate has begun to fall."""
         return self.progress.tokens > (1 - self.settings.decay) * self.settings.tokens
 
-    def batches(self) -> Iterator[Batch]:
-        """The training batches from where the run stands, without end."""
+    def batches(self, over: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
+        """The training batches from where the run stands, without end but where workers are waited for and it is
+        `over`."""
         p = self.progress
+        if self.pools:
+            self.pools.begin(p.pool)
         while True:
-            if p.batch == 0:
-                p.pool_progress = min(1.0, p.tokens / self.settings.tokens)
-            candidates = pool_candidates(self.tokenizer, self.settings.seed, p.pool, p.pool_progress)
-            if len(p.picked) != len(candidates) or p.batch == 0:
-                p.picked = self.hardest(candidates)
-            rows = [rows[i] for rows, i in zip(candidates, p.picked, strict=True)]
-            for i, batch in enumerate(pool_batches(rows, self.settings.seed, p.pool, self.settings.batch_tokens)):
+            made: Iterable[Batch] | None
+            if self.pools:
+                packed: list[Packed] | None = self.pools.take(p.pool, over)
+                made = None if packed is None else map(Batch.unpacked, packed)
+            else:
+                made = self._pool()
+            if made is None:
+                return
+            for i, batch in enumerate(made):
                 if i >= p.batch:
                     yield batch
             p.pool, p.batch = p.pool + 1, 0
+
+    def _pool(self) -> Iterator[Batch]:
+        """The batches of the pool where the run stands, made here, of the hardest candidates."""
+        p = self.progress
+        if p.batch == 0:
+            p.pool_progress = min(1.0, p.tokens / self.settings.tokens)
+        candidates = pool_candidates(self.tokenizer, self.settings.seed, p.pool, p.pool_progress)
+        if len(p.picked) != len(candidates) or p.batch == 0:
+            p.picked = self.hardest(candidates)
+        rows = [rows[i] for rows, i in zip(candidates, p.picked, strict=True)]
+        return pool_batches(rows, self.settings.seed, p.pool, self.settings.batch_tokens)
 
     def hardest(self, candidates: Sequence[Sequence[Tokens]]) -> list[int]:
         """Which of each example's candidates to learn from: the hardest, or the first for a share of them."""
@@ -215,8 +252,9 @@ class Trainer:
             picked[i] = difficulties.index(max(difficulties))
         return picked
 
-    def step(self, batch: Batch) -> float:
-        """One update; returns the full model's or the thinned model's loss."""
+    def step(self, batch: Batch) -> Tensor:
+        """One update; returns the full model's or the thinned model's loss, on the device, which may be yet to compute
+        it."""
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = self.rate()
@@ -229,7 +267,7 @@ class Trainer:
         self.progress.step += 1
         self.progress.batch += 1
         self.progress.tokens += batch.tokens
-        return float(loss)
+        return loss
 
     def _losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The loss to report, and the one to train on."""
@@ -239,17 +277,18 @@ class Trainer:
         drop = exit_after = None
         if not self.settings.plain:
             if thinned < THINNED_SHARE:
-                drop = left_out(torch.linspace(0, DROP_AT_LAST, 2 * layers), rows, draw).to(self.device)
+                drop = left_out(torch.linspace(0, DROP_AT_LAST, 2 * layers), rows, draw)
             if exits < EXIT_SHARE:
                 first = max(1, layers // 4)
                 exit_after = first + int(layer**2 * (layers - first))
-        inputs, targets, weights = (t.to(self.device) for t in (batch.inputs, batch.targets, batch.weights))
-        chosen, weights = sampled(weights, draw)
-        targets = targets.flatten()[chosen]
+        chosen, weights = sampled(batch.weights, draw)
+        found = batch.inputs, batch.targets.flatten()[chosen], chosen
+        inputs, targets, chosen = (uploaded(t, self.device).long() for t in found)
+        weights = uploaded(weights, self.device)
         into = self.pointing.wanted(self.network, inputs) if drop is None else {}
         with self.autocast():
             states = self.network.states(inputs, drop, exit_after, into)
-            logits = [self.network.logits(x.flatten(0, 1)[chosen]) for x in states]
+            logits = [self.network.logits(x.flatten(0, 1).index_select(0, chosen)) for x in states]
             loss = total = self.loss(logits[0], targets, weights)
             if exit_after is not None:
                 wanted = targets if drop is not None else logits[0].detach().float().softmax(-1)
@@ -257,39 +296,6 @@ class Trainer:
             if into:
                 total = total + POINTING_WEIGHT * self.pointing.loss(self.network, batch, into)
         return loss.detach(), total
-
-
-def left_out(rates: Tensor, rows: int, draw: torch.Generator) -> Tensor:
-    """[sublayers, rows] of bool: which rows leave out which sublayer, by the sublayers' rates.
-
-    How many a sublayer is left with is one of few numbers, so that shapes of products recur; on average it is what its
-    rate says.
-    """
-    step = -(-rows // KEPT_PARTS)
-    wanted = (1 - rates) * rows
-    fewer = (wanted / step).floor() * step
-    more = (fewer + step).clamp(max=rows)
-    kept = torch.where(torch.rand(len(rates), generator=draw) * (more - fewer) < wanted - fewer, more, fewer)
-    order = torch.rand(len(rates), rows, generator=draw).argsort(1)
-    return order >= kept[:, None]
-
-
-def sampled(weights: Tensor, draw: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Where of [rows × length] to compute the loss, and how much each place weighs there: all places that are learned,
-    and of the prompts' so many that each may weigh PROMPT_SAMPLE_WEIGHT: the same loss on average, with a fraction of
-    the logits. Their number is filled up to a multiple of CHOSEN_STEP with places of no weight.
-    """
-    weights = weights.flatten()
-    chance = (weights / PROMPT_SAMPLE_WEIGHT).cpu()
-    chosen = (torch.rand(chance.shape, generator=draw) < chance).nonzero().squeeze(1).to(weights.device)
-    filling = (0, -len(chosen) % CHOSEN_STEP)
-    return F.pad(chosen, filling), F.pad(weights[chosen].clamp(min=PROMPT_SAMPLE_WEIGHT), filling)
-
-
-def weighted_loss(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-    """Mean cross-entropy of logits [n, vocabulary] by weights [n]; targets are tokens [n] or shares [n, vocabulary]."""
-    each = F.cross_entropy(logits.float(), targets, reduction="none")
-    return (each * weights).sum() / weights.sum()
 
 
 def arguments() -> argparse.Namespace:
@@ -316,7 +322,10 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (torch's choice)")
-    parser.add_argument("--evaluate-every", type=int, default=250, help="steps between looks at held-out answers")
+    parser.add_argument("--workers", type=int, default=0, help="processes that make batches ahead (0: in this one)")
+    parser.add_argument(
+        "--evaluate-every", type=int, default=250, help="steps between looks at held-out answers (250; 0: none)"
+    )
     parser.add_argument("--save-every", type=float, default=5.0, help="minutes between checkpoints")
     parser.add_argument("--export", type=Path, help="write the Hugging Face checkpoint here when done or stopped")
     parser.add_argument(
@@ -328,22 +337,25 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args = arguments()
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    if args.threads or (args.workers and args.device != "cpu"):  # what is left to do here is little, and workers many
+        torch.set_num_threads(args.threads or 1)
     keep_freed_memory()
     shape = Shape(layers=args.layers, hidden=args.hidden, intermediate=args.intermediate)
     settings = Settings(args.seed, int(args.tokens), args.batch_tokens, args.rate, args.decay, args.plain, shape)
     if args.start and not (args.run / "tokenizer.json").exists():
         args.run.mkdir(parents=True, exist_ok=True)
         shutil.copy(args.start / "tokenizer.json", args.run)
-    trainer = Trainer(settings, args.run, torch.device(args.device))
-    if trainer.checkpoint.exists():
-        trainer.resume()
-    elif args.start:
-        trainer.start_from(args.start, args.grow)
-    if args.compile:
-        trainer.compile()
-    train(trainer, args.minutes, args.evaluate_every, args.save_every)
+    trainer = Trainer(settings, args.run, torch.device(args.device), args.workers)
+    try:
+        if trainer.checkpoint.exists():
+            trainer.resume()
+        elif args.start:
+            trainer.start_from(args.start, args.grow)
+        if args.compile:
+            trainer.compile()
+        train(trainer, args.minutes, args.evaluate_every, args.save_every)
+    finally:
+        trainer.close()
     trainer.save()
     if args.export:
         if args.start and args.average < 1:
@@ -356,7 +368,7 @@ def train(trainer: Trainer, minutes: float, evaluate_every: int, save_every: flo
     p, budget = trainer.progress, trainer.settings.tokens
     began = saved = time.monotonic()
     before = p.seconds
-    smooth = None
+    smooth: Tensor | None = None  # on the device, like the losses that it is made of
     with (
         interruption() as interrupted,
         tqdm(total=budget, initial=p.tokens, unit="tok", unit_scale=True, smoothing=0.05) as bar,
@@ -367,19 +379,23 @@ def train(trainer: Trainer, minutes: float, evaluate_every: int, save_every: flo
             line = {"step": p.step, "tokens": p.tokens, "seconds": round(p.seconds), **figures}
             print(json.dumps(line), file=log, flush=True)
 
-        for batch in trainer.batches():
+        def over() -> bool:
+            return time.monotonic() - began > 60 * minutes or interrupted.is_set()
+
+        for batch in trainer.batches(over):
             if trainer.falling and not trainer.plateau.exists():
                 trainer.save(trainer.plateau)  # a longer run can go on from here
-            if p.tokens >= budget or time.monotonic() - began > 60 * minutes or interrupted.is_set():
+            if p.tokens >= budget or over():
                 return
             loss = trainer.step(batch)
             p.seconds = before + time.monotonic() - began
             smooth = loss if smooth is None else 0.95 * smooth + 0.05 * loss
             bar.update(batch.tokens)
-            bar.set_postfix(loss=f"{smooth:.3f}")
             if p.step % 10 == 0:
-                write(loss=round(smooth, 4), rate=trainer.rate(), pointing=trainer.pointing.last)
-            if p.step % evaluate_every == 0:
+                shown = float(smooth)  # waits for the device, as a look at held-out answers and saving do
+                bar.set_postfix(loss=f"{shown:.3f}")
+                write(loss=round(shown, 4), rate=trainer.rate(), pointing=trainer.pointing.last)
+            if evaluate_every and p.step % evaluate_every == 0:
                 write(exact={k: round(v, 3) for k, v in trainer.answers.exactness(trainer.tokenizer, 48).items()})
             if time.monotonic() - saved > 60 * save_every:
                 trainer.save()

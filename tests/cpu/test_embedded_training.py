@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from engine.embedded import train as training
+from engine.embedded.answers import CHOSEN_STEP
 from engine.embedded.batches import (
     PROMPT_SHARE,
     PROMPT_WEIGHT,
@@ -29,6 +30,7 @@ from engine.embedded.bpe import train_tokenizer
 from engine.embedded.conversation import SPECIAL_TOKENS, segments, tokenize
 from engine.embedded.corpus.base import Example
 from engine.embedded.corpus.mixture import CANDIDATES, SKILLS, example, training_examples, weights
+from engine.embedded.draws import KEPT_PARTS, PROMPT_SAMPLE_WEIGHT, left_out, sampled
 from engine.embedded.export import export
 from engine.embedded.muon import Muon, orthogonalised
 from engine.embedded.network import Network, Shape, long_attention, short_attention
@@ -112,9 +114,9 @@ def test_batches_hold_every_token_once(tokenizer: Tokenizer) -> None:
 
 def test_the_loss_is_sampled_without_bias() -> None:
     batch_weights = torch.tensor([[1.0, 0.1, 0.05, 0.0]]).expand(20000, 4)
-    chosen, weighed = training.sampled(batch_weights, torch.Generator().manual_seed(0))
-    assert len(chosen) % training.CHOSEN_STEP == 0
-    assert weighed[weighed > 0].min() >= training.PROMPT_SAMPLE_WEIGHT
+    chosen, weighed = sampled(batch_weights, torch.Generator().manual_seed(0))
+    assert len(chosen) % CHOSEN_STEP == 0
+    assert weighed[weighed > 0].min() >= PROMPT_SAMPLE_WEIGHT
     total = torch.zeros(80000).index_add(0, chosen, weighed).view(20000, 4)
     torch.testing.assert_close(total.mean(0), batch_weights[0], atol=0.01, rtol=0)
 
@@ -122,10 +124,10 @@ def test_the_loss_is_sampled_without_bias() -> None:
 @pytest.mark.parametrize("rows", [1, 3, 10, 64])
 def test_sublayers_are_left_out_at_their_rates_for_few_numbers_of_rows(rows: int) -> None:
     rates, draw = torch.tensor([0.0, 0.2, 0.5, 1.0]), torch.Generator().manual_seed(0)
-    drawn = torch.stack([training.left_out(rates, rows, draw) for _ in range(4000)])
+    drawn = torch.stack([left_out(rates, rows, draw) for _ in range(4000)])
     torch.testing.assert_close(drawn.float().mean((0, 2)), rates, atol=0.03, rtol=0)
     torch.testing.assert_close(drawn.float().mean(0), rates[:, None].expand(-1, rows), atol=0.05, rtol=0)
-    assert len(drawn.sum(-1).unique()) <= training.KEPT_PARTS + 1
+    assert len(drawn.sum(-1).unique()) <= KEPT_PARTS + 1
 
 
 def test_rows_are_padded_to_few_lengths() -> None:

@@ -139,8 +139,7 @@ def test_the_kernels_do_what_torch_does(
         segments = [Segment(s, end - layout.width, layout.width) for s, end in enumerate(ends)]
         batch = StaticBatch(attention, layout).load(segments)
         qkv = torch.randn(layout.rows, heads + 2 * kv_heads, dim, generator=torch.Generator().manual_seed(1))
-        factors = attention.factors.index_select(0, batch.positions)
-        q = kernels.store(qkv, factors, batch.slots, cache.k[0], cache.v[0])
+        q = kernels.store(qkv, attention.factors, batch.positions, batch.slots, cache.k[0], cache.v[0])
         out = kernels.scan(q, cache.k[0], cache.v[0], batch, window)
         real = len(segments) * layout.width
         results.append((q, cache.k[0][1:], cache.v[0][1:], out[:real]))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from tokenizers import Tokenizer
 
 from engine.build import EMBEDDED
 from engine.embedded import network as network_module
 from engine.embedded.batches import Batch
 from engine.embedded.network import Attention, Network, Shape
-from engine.embedded.pointing import BEGINNING, COPYING, FINDING, Pointing, pointing_loss
+from engine.embedded.pointing import BEGINNING, COPYING, FINDING, LONGEST, Pointing, head_scores, pointing_loss
 from engine.embedded.sources import FIRST_TOKENS, Quotes, Sources
 
 SHAPE = Shape(vocabulary=64, layers=2, hidden=32, intermediate=32, heads=4, kv_heads=2, head_dim=16)
@@ -25,7 +26,7 @@ def pointed(text: str) -> list[tuple[str, list[str], list[int]]]:
     encoding = TOKENIZER.encode(text, add_special_tokens=False)
     begin = text.rindex("<|assistant|>") + len("<|assistant|>")
     learned = np.array([start >= begin for start, _ in encoding.offsets])
-    out = Sources(TOKENIZER)(np.array(encoding.ids)[None], learned[None])[0]
+    out = Sources(TOKENIZER)(np.array(encoding.ids)[None], learned[None]).dense(1)[0]
     said = [text[a:b] for a, b in encoding.offsets]
     assert not out[~learned].any()
     found = []
@@ -77,7 +78,7 @@ def quoted(text: str) -> list[dict[str, str]]:
     ids = np.array(encoding.ids)[None]
     ends = [end for _, end in encoding.offsets]
     out = []
-    for told in Quotes(TOKENIZER)(ids, learned, Sources(TOKENIZER)(ids, learned)):
+    for told in (found.dense(1) for found in Quotes(TOKENIZER)(ids, learned, Sources(TOKENIZER)(ids, learned))):
         assert not np.triu(told[0], 1).any(), "nothing looks at what comes later"
         places = {t: np.flatnonzero(row) for t, row in enumerate(told[0]) if row.any()}
         out.append({text[: ends[t]]: text[: ends[s[-1]]] for t, s in places.items()})
@@ -120,6 +121,16 @@ def test_where_nothing_is_quoted_nobody_is_told(answer: str) -> None:
     assert quoted(f"<|user|>{DESKS}\nWhose?<|end|><|assistant|>{answer}<|end|>") == [{}, {}, {}]
 
 
+def loss_of(
+    attention: Attention, head: int, x: torch.Tensor, allowed: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor,
+    *, evenly: bool = False,
+) -> torch.Tensor:  # fmt: skip
+    """`pointing_loss` where `allowed` [rows, length, length] says who may look where."""
+    asked = allowed.any(-1).flatten().nonzero().squeeze(1)
+    places = allowed.flatten(0, 1)[asked].flatten().nonzero().squeeze(1)
+    return pointing_loss(head_scores(attention, head, x, cos, sin), asked, places, evenly=evenly)
+
+
 def test_a_head_that_has_to_look_evenly_pays_for_each_place() -> None:
     torch.manual_seed(0)
     attention = Attention(SHAPE)
@@ -129,7 +140,7 @@ def test_a_head_that_has_to_look_evenly_pays_for_each_place() -> None:
     allowed[0, 5, 2] = allowed[0, 5, 3] = allowed[0, 6, 0] = True
     shares = weights_of(attention, x, 1, cos, sin)
     wanted = -((torch.log(shares[0, 5, 2]) + torch.log(shares[0, 5, 3])) / 2 + torch.log(shares[0, 6, 0])) / 2
-    torch.testing.assert_close(pointing_loss(attention, 1, x, allowed, cos, sin, evenly=True), wanted)
+    torch.testing.assert_close(loss_of(attention, 1, x, allowed, cos, sin, evenly=True), wanted)
 
 
 def test_the_loss_is_what_attention_gives() -> None:
@@ -142,8 +153,23 @@ def test_the_loss_is_what_attention_gives() -> None:
     for head in range(SHAPE.heads):
         shares = weights_of(attention, x, head, cos, sin)
         wanted = -(torch.log(shares[0, 5, 2] + shares[0, 5, 3]) + torch.log(shares[1, 4, 0])) / 2
-        torch.testing.assert_close(pointing_loss(attention, head, x, allowed, cos, sin), wanted)
-    assert pointing_loss(attention, 0, x, torch.zeros_like(allowed), cos, sin) == 0
+        torch.testing.assert_close(loss_of(attention, head, x, allowed, cos, sin), wanted)
+
+
+@pytest.mark.parametrize("evenly", [True, False])
+def test_the_loss_of_those_asked_is_that_of_masks_of_all_pairs(evenly: bool) -> None:
+    torch.manual_seed(0)
+    attention, x = Attention(SHAPE), torch.randn(3, 11, SHAPE.hidden)
+    cos, sin = Network(SHAPE).rotations(11, x.device)
+    allowed = (torch.rand(3, 11, 11) < 0.15).tril()
+    scores = head_scores(attention, 2, x, cos, sin).view(3, 11, 11)
+    asked = allowed.any(-1)
+    seen, wanted = scores[asked], allowed[asked]
+    if evenly:
+        loss = (seen.logsumexp(-1) - seen.masked_fill(~wanted, 0.0).sum(-1) / wanted.sum(-1)).mean()
+    else:
+        loss = (seen.logsumexp(-1) - seen.masked_fill(~wanted, float("-inf")).logsumexp(-1)).mean()
+    torch.testing.assert_close(loss_of(attention, 2, x, allowed, cos, sin, evenly=evenly), loss)
 
 
 def weights_of(attention: Attention, x: torch.Tensor, head: int, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
@@ -176,7 +202,7 @@ def test_a_head_learns_to_point() -> None:
     losses = []
     for _ in range(40):
         optimizer.zero_grad()
-        loss = pointing_loss(attention, 1, x, allowed, cos, sin)
+        loss = loss_of(attention, 1, x, allowed, cos, sin)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         losses.append(float(loss.detach()))
@@ -190,6 +216,34 @@ def batch_of(text: str) -> Batch:
     ids = torch.tensor(encoding.ids)[None]
     weights = torch.tensor([[1.0 if start >= begin else 0.1 for start, _ in encoding.offsets[1:]]])
     return Batch(ids[:, :-1], ids[:, 1:], weights, len(ids[0]) - 1)
+
+
+def test_who_is_asked_and_where_they_may_look_is_what_was_found() -> None:
+    """Two rows of other lengths: kinds in the order of `KINDS`, copied tokens asked for one position before them."""
+    texts = (
+        f"<|user|>{DESKS}\nWhose is 9?<|end|><|assistant|>The line with room 9:\n> {DESKS.splitlines()[1]}<|end|>",
+        "<|user|>Is it Ina Kosa?<|end|><|assistant|>It is Ina Kosa.<|end|>",
+    )
+    one, two = map(batch_of, texts)
+    length = one.inputs.shape[1]
+    padded = (F.pad(t, (0, length - t.shape[1])) for t in (two.inputs, two.targets, two.weights))
+    whole = (torch.cat(pair) for pair in zip((one.inputs, one.targets, one.weights), padded, strict=True))
+    batch = Batch(*whole, one.tokens + two.tokens)
+    told = Pointing(TOKENIZER).told(batch)
+    assert told is not None
+
+    ids = torch.cat((batch.inputs[:, :1], batch.targets), dim=1).numpy()
+    learned = F.pad(batch.weights >= 1.0, (1, 0)).numpy()
+    sources = Sources(TOKENIZER)(ids, learned)
+    value, beginning, first = (found.dense(2) for found in Quotes(TOKENIZER)(ids, learned, sources))
+    wanted = [beginning[:, :-1, :-1], value[:, :-1, :-1], sources.dense(2)[:, 1:, :-1], first[:, 1:, :-1]]
+    for (asked, places), allowed in zip(told.kinds(told.indices), wanted, strict=True):
+        out = np.zeros((2 * length, length), bool)
+        out[asked.numpy()[places.numpy() // length], places.numpy() % length] = True
+        assert np.array_equal(out.reshape(2, length, length), allowed)
+        assert np.array_equal(asked.numpy(), np.flatnonzero(allowed.any(-1)))
+    long = torch.ones(1, LONGEST, dtype=torch.long)
+    assert Pointing(TOKENIZER).told(Batch(long, long, long.float(), LONGEST)) is None
 
 
 @pytest.mark.parametrize("quotes", [True, False])

@@ -56,6 +56,43 @@ def test_every_policy_equals_plain_decoding_in_float64(prompts: Sequence[str], s
     assert answer(model.core(config), ids, sampling, mixed, concurrency=8) == plain
 
 
+@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+def test_in_bf16_drafting_says_what_plain_decoding_says(prompts: Sequence[str], sampling: SamplingParams) -> None:
+    """To the last token: with Triton's kernels a row's logits do not depend on the rows beside it."""
+    model = load(torch.bfloat16, device="cuda")
+    core = model.core(EngineConfig(device="cuda"))
+    ids = [chat_ids(core, text) for text in prompts[::5]]
+    plain = answer(core, ids, sampling, ["none"])
+    for policy in ("fixed", "layerskip", "knapspec"):
+        assert answer(model.core(EngineConfig(device="cuda")), ids, sampling, [policy]) == plain
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "qwen3-8b", "qwen2.5-0.5b"])
+@torch.inference_mode()
+def test_rows_are_the_same_in_any_pass(name: str) -> None:
+    """Residual streams and logits of sixteen positions, one by one, five at a time and all at once, bit for bit."""
+    model = LoadedModel(EngineConfig(model=f"synthetic:{name},layers=2", device="cuda", max_model_len=4096))
+    tokens = torch.randint(0, 1000, (3016,), generator=torch.Generator().manual_seed(0)).tolist()
+
+    def logits(*widths: int) -> torch.Tensor:
+        out, start = [], 3000
+        for width in widths:
+            batch = model.attention.prepare([Segment(0, start, width)])
+            x = model.decoder.run(model.decoder.embed(tokens[start : start + width]), batch)
+            out.append(model.decoder.head(x))
+            start += width
+        return torch.cat(out)
+
+    for start in range(0, 3000, 600):
+        model.decoder.run(
+            model.decoder.embed(tokens[start : start + 600]), model.attention.prepare([Segment(0, start, 600)])
+        )
+    single = logits(*(1,) * 16)
+    assert single.isfinite().all()
+    for widths in ((5, 5, 5, 1), (16,), (2, 3, 4, 7)):
+        assert torch.equal(logits(*widths), single), widths
+
+
 def test_bf16_runs_and_measures_a_profile(prompts: Sequence[str], tmp_path: Path) -> None:
     config = EngineConfig(device="cuda", dtype="bfloat16", profile_dir=tmp_path)
     model = LoadedModel(config)
