@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 from engine.bandwidth import ReadBandwidth
 from engine.build import LoadedModel
 from engine.config import EngineConfig
-from engine.contenders import Contender, PolicyContender, Tally, UrlContender, answer_in_turns
+from engine.contenders import Contender, PolicyContender, Prompt, Tally, UrlContender, answer_in_turns
 from engine.draft.base import policy_names
 from engine.errors import ConfigError
 from engine.figures import draw_curves, draw_predictions, draw_skips, predictions
@@ -174,8 +174,12 @@ class _Bench:
             print(f"knapspec ended {drafted.searches} searches{answers}")
         figures = self._figures(rows, len(before), reading, differing) | {"domains": domains}
         if drafted and (promises := predictions(drafted.history)).tpt.size:
-            print(f"knapspec {promises}")
+            print(f"knapspec promised, by request: {promises}")
             figures["promises"] = promises.figures()
+            if len(domains) > 1:
+                promises = predictions(drafted.history, self._domain)
+                print(f"knapspec promised, by domain: {promises}")
+                figures["promises_by_domain"] = promises.figures()
         return _Result(figures, tuple(varied), drafted)
 
     def _run(self, ours: Sequence[PolicyContender], others: Sequence[Contender], bandwidth: ReadBandwidth) -> int:
@@ -197,6 +201,11 @@ class _Bench:
         streams: int = self.args.concurrency
         return streams if streams == 1 else 4 * streams
 
+    def _domain(self, request: int) -> str:
+        """Of a request, by its number in a tally's history: its batch, and which of its prompts."""
+        prompt: Prompt = self.prompts[(request >> 32) * self._batch + (request & 0xFFFFFFFF)]
+        return prompt.domain
+
     def _by_domain(self, contenders: Sequence[Contender]) -> dict[str, dict[str, float]]:
         """Speed-up over the first contender by domain and name, over batches whose prompts are all of one domain."""
         spent: dict[str, list[tuple[int, float]]] = {}  # tokens and seconds
@@ -215,7 +224,7 @@ class _Bench:
 
     def _print(self, rows: Sequence[dict[str, Any]], context: int, reading: Mapping[str, float]) -> None:
         key, args = self.model.key, self.args
-        print(f"{platform.machine()} {key.hardware}, {key.threads} threads, {key.dtype}; {key.shape}")
+        print(f"{platform.machine()} {key.machine}, {key.dtype}; {key.shape}")
         if self.model.source.name.startswith(PREFIX):
             print("SYNTHETIC weights: a real shape, random text")
         after = f" after {context} imagined tokens" if context else ""

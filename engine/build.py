@@ -91,8 +91,9 @@ class LoadedModel:
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
         dtype = dtype or _dtype(config, self.spec, device)
         _check_memory(self.spec, dtype, device)
-        threads, tiny = _threads(config, self.spec, dtype)
+        threads = 1  # that launches passes, elsewhere
         if device.type == "cpu":
+            threads, tiny = _threads(config, self.spec, dtype)
             torch.set_num_threads(1 if tiny else threads)
         self.length = _context(config, self.spec)
         self.backend = backend = choose_backend(self.spec, device, dtype, threads, config.kernels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ _MEDIAN_OF_NORMAL = 0.6745  # of the size of a normal variable, by its deviation
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """Per request what its drafting rounds promised and what came: TPT in tokens per second, acceptance as a share."""
+    """Per request, or kind of requests, what its drafting rounds promised and what came: TPT in tokens per second,
+    acceptance as a share."""
 
     tpt: np.ndarray  # [requests, promised | came]
     acceptance: np.ndarray  # [requests, promised | came]
@@ -53,20 +54,23 @@ class Predictions:
     def __str__(self) -> str:
         r, r2 = zip(correlation(self.tpt), correlation(self.acceptance), strict=True)
         return (
-            f"promised TPT with a median error of {self.tpt_error:.1%} (chance alone: {self.tpt_chance:.1%}), "
+            f"TPT with a median error of {self.tpt_error:.1%} (chance alone: {self.tpt_chance:.1%}), "
             f"acceptance of {self.acceptance_error:.3f} (chance alone: {self.acceptance_chance:.3f}), "
-            f"over {len(self.tpt)} requests; r {r[0]:.2f} and {r[1]:.2f}, R² {r2[0]:.2f} and {r2[1]:.2f}"
+            f"over {len(self.tpt)}; r {r[0]:.2f} and {r[1]:.2f}, R² {r2[0]:.2f} and {r2[1]:.2f}"
         )
 
 
-def predictions(history: Sequence[DraftRound]) -> Predictions:
-    """Means over each request's drafting rounds, promises weighted by time and by drafted tokens."""
-    requests: dict[int, list[DraftRound]] = defaultdict(list)
+def predictions(
+    history: Sequence[DraftRound], group: Callable[[int], Hashable] = lambda request: request
+) -> Predictions:
+    """Means over each request's drafting rounds, or over those of requests that `group` makes one of; promises weighted
+    by time and by drafted tokens."""
+    groups: dict[Hashable, list[DraftRound]] = defaultdict(list)
     for r in history:
         if r.drafted and r.predicted_tpt is not None and r.predicted_acceptance is not None:
-            requests[r.request].append(r)
+            groups[group(r.request)].append(r)
     tpt, acceptance, chance = [], [], []
-    for rounds in requests.values():
+    for rounds in groups.values():
         seconds, emitted = sum(r.seconds for r in rounds), sum(r.emitted for r in rounds)
         drafted, accepted = sum(r.drafted for r in rounds), sum(r.accepted for r in rounds)
         if emitted < _FEWEST_TOKENS:

@@ -58,9 +58,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     profile, spec = measured.profile, model.spec
     path = _save(profile, args.output, config.profile_dir or store.default_directory())
     errors = _errors(measured, spec)
-    print(
-        f"{model.key.hardware}, {model.key.threads} threads, {model.key.dtype}, {model.key.backend}; {spec.shape_key}"
-    )
+    print(f"{model.key.machine}, {model.key.dtype}, {model.key.backend}; {spec.shape_key}")
     print(_table(profile, spec))
     print(
         f"per pass {1e3 * profile.fixed:.3f} ms; fit over {len(measured.passes)} kinds of passes: median error "

@@ -12,7 +12,7 @@ from engine.draft.knapsack import Knapsack, reaching
 from engine.model.attention import AttentionBatch
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder
-from engine.sampling import Edit, draw
+from engine.sampling import DRAFT_NOISE, Edit, draw
 from engine.speculate import PlainPass, decode, propose, verify
 from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
@@ -119,6 +119,7 @@ class SearchPass:
                 logits = logits.float()
             for candidate in range(count):
                 edit(logits[candidate * rows + row])
-        drawn = draw(logits, [self._sampling] * (count * rows), positions * count, confidence=True)
+        noise = (DRAFT_NOISE,) * ((count - 1) * rows) + (1.0,) * rows
+        drawn = draw(logits, [self._sampling] * (count * rows), positions * count, confidence=True, noise=noise)
         firsts = range(0, count * rows, rows)
         return [drawn.tokens[i : i + rows] for i in firsts], [drawn.confidence[i : i + rows] for i in firsts]

@@ -4,6 +4,10 @@ token = argmax over processed logits + noise, the noise a pure function of (seed
 Gumbel-max sampling whose randomness belongs to the position: draft and target draw with the same noise, so they agree
 about as often as their distributions do, and what a request says depends on its seed alone (METHODS section 0). Greedy
 is zero noise.
+
+A sub-network is less sure than the whole model, so that noise decides for it what it does not decide for the model:
+drafts are drawn with less of it (`DRAFT_NOISE`), which makes them the model's tokens more often. It changes no text:
+what the model draws for itself decides.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from engine.native.library import Library, Sampling, loaded
 from engine.seeds import mix64
 from engine.types import SamplingParams
 from engine.upload import upload
+
+DRAFT_NOISE = 0.5  # of the noise that the model draws with; measured (docs/knapspec.md)
 
 _MASK = (1 << 64) - 1
 
@@ -42,13 +48,15 @@ def draw(
     *,
     confidence: bool = False,
     edits: Sequence[Edit | None] = (),
+    noise: Sequence[float] = (),
 ) -> Draw:
     """Draw one token per row: logits [rows, vocab], the request's parameters and the token's position for each row.
 
-    `edits`, one a row if there are any, come first: penalties, bias, masks. Exact ties go to the lowest id. Confidence
-    of a greedy row is that of the softmax at temperature 1.
+    `noise`: how much of it each row is drawn with; 1 if not given. `edits`, one a row if there are any, come first:
+    penalties, bias, masks. Exact ties go to the lowest id. Confidence of a greedy row is that of the softmax at
+    temperature 1.
     """
-    return launch(logits, params, positions, confidence=confidence, edits=edits).wait()
+    return launch(logits, params, positions, confidence=confidence, edits=edits, noise=noise).wait()
 
 
 def launch(
@@ -58,11 +66,12 @@ def launch(
     *,
     confidence: bool = False,
     edits: Sequence[Edit | None] = (),
+    noise: Sequence[float] = (),
 ) -> Launched | Drawn:
     """`draw` that does not wait for the device."""
     logits = _edited(logits, edits)
     if logits.device.type == "cpu" and logits.dtype != torch.float64 and (native := loaded()):
-        return _draw_natively(native, logits.float().contiguous(), params, positions, confidence)
+        return _draw_natively(native, logits.float().contiguous(), params, positions, confidence, noise)
     scores = logits if logits.dtype == torch.float64 else logits.float()
     if all(p.temperature == 0.0 for p in params):
         return Launched(scores.argmax(-1), scores if confidence else None)
@@ -70,8 +79,10 @@ def launch(
     noisy = scores.clone()
     rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
     where = upload(rows, noisy.device)
-    noise = gumbel([params[r].seed for r in rows], [positions[r] for r in rows], noisy.shape[-1], noisy.device)
-    noisy[where] += noise.to(noisy.dtype)
+    drawn = gumbel([params[r].seed for r in rows], [positions[r] for r in rows], noisy.shape[-1], noisy.device)
+    if any(noise[r] != 1.0 for r in rows if noise):
+        drawn *= upload([noise[r] for r in rows], noisy.device, torch.float32)[:, None]
+    noisy[where] += drawn.to(noisy.dtype)
     return Launched(noisy.argmax(-1), scores if confidence else None)
 
 
@@ -123,24 +134,34 @@ class Drawn:
 
 
 def _draw_natively(
-    native: Library, scores: Tensor, params: Sequence[SamplingParams], positions: Sequence[int], confidence: bool
+    native: Library,
+    scores: Tensor,
+    params: Sequence[SamplingParams],
+    positions: Sequence[int],
+    confidence: bool,
+    noise: Sequence[float],
 ) -> Drawn:
     """All of it in one call, each row on its own: to the last bit independent of the others."""
     rows, vocab = scores.shape
     tokens, shares = (c_int64 * rows)(), (c_float * rows)() if confidence else None
-    native.draw(scores.data_ptr(), rows, vocab, sampling_array(params), (c_int64 * rows)(*positions), tokens, shares)
+    sampling = sampling_array(params, noise)
+    native.draw(scores.data_ptr(), rows, vocab, sampling, (c_int64 * rows)(*positions), tokens, shares)
     return Drawn(Draw(tokens[:], shares[:] if shares else []))
 
 
-def sampling_array(params: Sequence[SamplingParams]) -> Array[Sampling]:
+def sampling_array(params: Sequence[SamplingParams], noise: Sequence[float] = ()) -> Array[Sampling]:
     """As the native library reads them."""
-    rows = [_packed(p.temperature, p.top_p, p.min_p, p.top_k, p.seed) for p in params]
+    amounts = noise or (1.0,) * len(params)
+    rows = [
+        _packed(p.temperature, p.top_p, p.min_p, amount, p.top_k, p.seed)
+        for p, amount in zip(params, amounts, strict=True)
+    ]
     return (Sampling * len(rows)).from_buffer_copy(b"".join(rows))
 
 
 @lru_cache(1024)
-def _packed(temperature: float, top_p: float, min_p: float, top_k: int, seed: int) -> bytes:
-    return bytes(Sampling(temperature, top_p, min_p, top_k, mix64(seed)))
+def _packed(temperature: float, top_p: float, min_p: float, noise: float, top_k: int, seed: int) -> bytes:
+    return bytes(Sampling(temperature, top_p, min_p, noise, top_k, mix64(seed)))
 
 
 def top_probability(scores: Tensor) -> Tensor:

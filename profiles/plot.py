@@ -58,5 +58,5 @@ def draw(profile: LatencyProfile, passes: Sequence[tuple[Observation, int]], pat
     against.axline((0, 0), slope=1, color="grey", linewidth=0.8)
     against.set(xlabel="measured (ms)", ylabel="priced (ms)", xscale="log", yscale="log", title="passes")
     made.colorbar(dots, ax=against, label="rows")
-    made.suptitle(f"{profile.key.hardware}, {profile.key.threads} threads, {profile.key.dtype}", fontsize=9)
+    made.suptitle(f"{profile.key.machine}, {profile.key.dtype}", fontsize=9)
     made.savefig(path, dpi=150)

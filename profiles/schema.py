@@ -24,11 +24,16 @@ class ProfileKey:
     """A profile fits exactly one of these."""
 
     hardware: str
-    threads: int
+    threads: int  # that compute; on a GPU 1
     shape: str
     dtype: str
     backend: str  # linear and attention backends
     version: int = VERSION
+
+    @property
+    def machine(self) -> str:
+        """For people."""
+        return self.hardware if self.threads == 1 else f"{self.hardware}, {self.threads} threads"
 
     @property
     def slug(self) -> str:

@@ -22,11 +22,12 @@ Variants = tuple[int, ...]
 REQUESTS = 128  # remembered
 FEATURES = 2048  # that tokens are hashed into
 PLANS = 16  # told apart
-BANDWIDTH = 0.1  # of the kernel, as a difference of cosines
-STRANGE = 0.3  # cosine below which even the nearest is hardly like it
+BANDWIDTH = 0.05  # of the kernel, as a difference of cosines
+STRANGE = 0.2  # cosine below which even the nearest is hardly like it
 MOST_TESTED = 16.0  # tokens that a request counts for
 MOST_ROWS = 8.0  # weight of what requests alike saw of a plan, in tested tokens
 USUAL = 8.0  # tokens of theirs that are as everybody's, to tell how theirs differ
+MOST_MADE = 48.0  # tokens of a request that count for what drafting brings
 _ENDS = 128  # tokens of either end of a prompt that are looked at
 _SETTINGS = 4  # features of how a request is sampled,
 _NOT_TOKENS = 1 << 24  # numbered from here
@@ -36,10 +37,14 @@ _HASH = 2654435761  # Knuth's multiplicative hash; its upper bits are the featur
 class Kin:
     """One request among those remembered."""
 
-    __slots__ = ("slot",)
+    __slots__ = ("brought", "fresh", "slot")
 
     def __init__(self, slot: int) -> None:
         self.slot = slot  # -1: forgotten
+        # Tokens that plain decoding would have made in the time of its drafting rounds, and those that they made: by
+        # decisions that all share, and by its own.
+        self.brought = [[0.0, 0.0], [0.0, 0.0]]
+        self.fresh = False  # whether there is more than the memory knows
 
 
 class Alike(NamedTuple):
@@ -48,6 +53,8 @@ class Alike(NamedTuple):
     version: int  # of the plans
     found: Any  # floats, in cells: a ratio, by which their draft tokens differ from those of all; theirs of each plan
     agreement: Mapping[Variants, float]  # share of draft tokens that is to agree
+    brought: Sequence[Sequence[float]]  # by those like it, as in `Kin`
+    weights: np.ndarray  # how much each remembered request counts
 
 
 class Memory:
@@ -58,6 +65,8 @@ class Memory:
         self.having = np.zeros(FEATURES, np.int32)  # requests with each
         self.counts = np.zeros((REQUESTS, PLANS, CELLS), np.float32)  # tested tokens
         self.tested = np.zeros(REQUESTS, np.float32)  # their sum
+        self.brought = np.zeros((REQUESTS, 4))  # `Kin.brought` of each, by its weight
+        self._fresh: list[Kin] = []
         self.columns: dict[Variants, int] = {}  # of the plans that are told apart
         self.version = 0  # of these
         self._kin: list[Kin | None] = [None] * REQUESTS
@@ -82,6 +91,7 @@ class Memory:
             old.slot = -1
             self.counts[slot] = 0.0
             self.tested[slot] = 0.0
+            self.brought[slot] = 0.0
         settings = _NOT_TOKENS + _SETTINGS * (2 * round(10 * sampling.temperature) + (sampling.grammar is not None))
         tokens = array("I", prompt if len(prompt) <= 2 * _ENDS else (*prompt[:_ENDS], *prompt[-_ENDS:]))
         tokens.extend(range(settings, settings + _SETTINGS))
@@ -108,19 +118,49 @@ class Memory:
                 counts[cell] += 1.0
             self.tested[kin.slot] += len(found)
 
+    def told(self, kin: Kin, own: bool, undrafted: float, made: float) -> None:
+        """Of a drafting round of its answer, by its own decision or by that of all: as in `Kin`."""
+        brought = kin.brought[own]
+        brought[0] += undrafted
+        brought[1] += made
+        if not kin.fresh:
+            kin.fresh = True
+            self._fresh.append(kin)
+
     def like(self, kin: Kin, known: Mapping[Variants, AcceptanceCounts]) -> Alike:
         """What to expect of a remembered request, where all have seen the counts `known` of the plans told apart."""
-        found, agreement = self._regress(kin.slot, known)
-        return Alike(self.version, found, dict(zip(known, agreement, strict=True)))
+        for each in self._fresh:
+            each.fresh = False
+            if each.slot >= 0:
+                self.brought[each.slot] = [
+                    tokens * min(1.0, MOST_MADE / max(pair[1], 1.0)) for pair in each.brought for tokens in pair
+                ]
+        self._fresh.clear()
+        found, agreement, weights = self._regress(kin.slot, known)
+        brought = (weights @ self.brought).tolist()
+        agreed = dict(zip(known, agreement, strict=True))
+        return Alike(self.version, found, agreed, (brought[:2], brought[2:]), weights)
 
-    def _regress(self, slot: int, known: Mapping[Variants, AcceptanceCounts]) -> tuple[Any, Sequence[float]]:
-        """`Alike.found` and the agreement of each plan."""
+    def cells(self, alike: Alike, variants: Variants) -> list[float]:
+        """Draft tokens of this plan that those like it saw tested, by their `cells` and how much each counts."""
+        column = self.columns.get(variants)
+        if column is None:
+            return [0.0] * CELLS
+        weights = alike.weights * np.minimum(MOST_TESTED / np.maximum(self.tested, 1.0), 1.0)
+        counted: list[float] = (weights @ self.counts[:, column]).tolist()
+        return counted
+
+    def _regress(
+        self, slot: int, known: Mapping[Variants, AcceptanceCounts]
+    ) -> tuple[Any, Sequence[float], np.ndarray]:
+        """`Alike.found`, the agreement of each plan, and how much each remembered request counts."""
         others = np.flatnonzero((self.tested > 0) & (np.arange(REQUESTS) != slot))
         seen = np.zeros((len(known), CELLS // 2, 2))
+        every = np.zeros(REQUESTS)
         if others.size:
             likeness = self._likeness(slot)[others]
-            weights = np.exp((likeness - max(likeness.max(), STRANGE)) / BANDWIDTH)
-            weights *= np.minimum(MOST_TESTED / self.tested[others], 1.0)
+            every[others] = weights = np.exp((likeness - max(likeness.max(), STRANGE)) / BANDWIDTH)
+            weights = weights * np.minimum(MOST_TESTED / self.tested[others], 1.0)
             columns = [self.columns[variants] for variants in known]
             counts = self.counts[others][:, columns].astype(np.float64)
             seen = np.tensordot(weights, counts, 1).reshape(seen.shape)
@@ -134,12 +174,12 @@ class Memory:
         seen *= np.minimum(MOST_ROWS / np.maximum(tested, 1e-9), 1.0)[:, None, None]
         believed = shaped(believed, ratio) + seen
         agreement = believed[:, :, 1].sum(axis=1) / believed.sum(axis=(1, 2))
-        return np.concatenate([ratio[None], seen]).ravel().tolist(), agreement.tolist()
+        return np.concatenate([ratio[None], seen]).ravel().tolist(), agreement.tolist(), every
 
     def _likeness(self, slot: int) -> np.ndarray:
         """Cosines [requests] between the features of one and of each, weighed by how rare they are."""
         features = self._bits(slice(None)).astype(np.float64)
-        rarity = np.log((REQUESTS + 1.0) / (self.having + 1.0)) ** 2
+        rarity = np.log((REQUESTS + 1.0) / (self.having + 1.0))
         own = features[slot] * rarity
         cosines: np.ndarray = features @ own / np.sqrt(np.maximum(features @ rarity * own.sum(), 1e-9))
         return cosines

@@ -101,8 +101,8 @@ class CandidatePass(Protocol):
         ...
 
     def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
-        """Final states [candidates, rows, hidden] of the rows that follow those of the last call -> tokens this request
-        would draw there, and top-1 probabilities."""
+        """Final states [candidates, rows, hidden] of the rows that follow those of the last call, the last those of the
+        whole model -> tokens this request would draw there, candidates as drafts do, and top-1 probabilities."""
         ...
 
 

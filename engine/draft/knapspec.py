@@ -41,6 +41,7 @@ _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plain
 _USEFUL_GAIN = 1.03  # over the plan before, for a search to have been of use: less is as likely luck
 _TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
 _ALIKE_ROUNDS = 128  # for which what requests alike saw is not asked anew
+_PROMISE_ROUNDS = 4  # after which a new request is promised what it has seen meanwhile
 _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays after all
 _JOINT_WEIGHT = 4.0  # requests that a round of many counts for beside one of a single one: it is one time, seen once
 _ALIKE = 0.5  # least share of a round's requests that drafted, for it to tell what drafting brings
@@ -59,7 +60,10 @@ class _State:
     trail: Trail
     counts: dict[Variants, AcceptanceCounts] = field(default_factory=dict)  # of rounds alone
     decision: Decision | None = None  # for rounds alone
+    own: bool = False  # whether it is its own
     try_at: int | None = None  # round
+    promised: Choice | None = None  # before its promise was corrected, where that is to be done once more
+    promise_at: int = 0  # in this round
     kin: Kin | None = None  # once it decides
     alike: Alike | None = None
     alike_until: int = 0  # round
@@ -116,6 +120,7 @@ class KnapSpec:
         self._scout = Scout(context, self.searcher, self.library, lambda view: self._state(view).trail)
         self._round = 0
         self._decision_seconds = 0.0  # that one takes
+        self._asked_seconds = 0.0  # that this round took to be proposed
         self._regimes: defaultdict[int, Regime] = defaultdict(Regime)  # by `size` of the company
         self._promise: _Promise | None = None  # of this round
         self._stands: _Standing | None = None
@@ -132,7 +137,8 @@ class KnapSpec:
         budget, started = self.searcher.budget, self._clock.now()
         searched = budget.spent
         plans = self._plans(views, others)
-        budget.decided += self._clock.now() - started - (budget.spent - searched)
+        self._asked_seconds = self._clock.now() - started
+        budget.decided += self._asked_seconds - (budget.spent - searched)
         return plans
 
     def _plans(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
@@ -188,6 +194,7 @@ class KnapSpec:
         if standing is None or self._round + 1 >= standing.until:
             return False
         self._round += 1
+        self._asked_seconds = 0.0
         standing.regime.passed(standing.plan)
         return True
 
@@ -215,6 +222,8 @@ class KnapSpec:
         until = now + regime.rounds_left(choice.plan)
         if choice.plan.gamma and requests == 1 and (state is None or choice.hopeful):
             until = min(until, (state and state.try_at) or 0)
+        if state is not None and state.promised is not None and not state.own:
+            until = min(until, state.promise_at)
         if now >= until:
             return None
         asked = now if self._scout.recorder else min(until, decision.until, now + look_up - now % look_up)
@@ -225,7 +234,7 @@ class KnapSpec:
 
     def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
         self.searcher.budget.busy += round.seconds * len(views) / round.requests + round.unobserved
-        self._compare(round)
+        self._compare(views, round)
         for view, outcome in zip(views, round.outcomes, strict=True):
             self._scout.recorded(view, outcome)
             if outcome.drafted:
@@ -256,7 +265,7 @@ class KnapSpec:
         state: _State = view.state
         return state
 
-    def _compare(self, round: RoundOutcome) -> None:
+    def _compare(self, views: Sequence[View], round: RoundOutcome) -> None:
         """What the round promised against what came, where it drafted as promised."""
         promise, seconds = self._promise, round.decode_seconds
         if promise is None or seconds is None or promise.plan.gamma == 0:
@@ -276,6 +285,10 @@ class KnapSpec:
         expected = (promise.plan.predicted_acceptance or 0.0) / promise.credit * sum(o.drafted for o in decoded)
         accepted = sum(max(o.emitted - 1, 0) for o in decoded)  # what lies beyond the end of an answer is not
         self.library.credit(promise.requests, self._round, weight * expected, weight * accepted)
+        state: _State | None = views[0].state
+        if promise.requests == 1 and state is not None and state.kin is not None:
+            undrafted = (seconds + self._asked_seconds) * (promise.plan.plain_tpt or 0.0)
+            self.library.told(state.kin, state.own, undrafted, kept)
 
     # -- choosing among known plans ----------------------------------------------------------------------------------
 
@@ -288,7 +301,8 @@ class KnapSpec:
         before = state.decision
         if before is None or self._due(before, regime):
             shared = None if _knows(state) else self._joint_choice(company, ())
-            if shared is None or self._decides_at_once(view, shared):
+            state.own = shared is None or self._decides_at_once(view, shared)
+            if shared is None or state.own:
                 state.decision = self._decide(company, before, state.counts)
             else:
                 choice = shared
@@ -296,10 +310,16 @@ class KnapSpec:
                 if choice.plan.gamma == 0 and regime.decision is not None:
                     until = regime.decision.until  # what it decodes plainly tells nothing
                 state.decision = Decision(choice, until, self._era + regime.era)
+            if state.decision.choice.plan.gamma:
+                state.promised, state.promise_at = state.decision.choice, self._round + _PROMISE_ROUNDS
+                state.decision.choice = self._promising(view, state.promised)
             if before is not None:
                 view.reselected = _change(before.choice.plan, state.decision.choice.plan)
             choice = state.decision.choice
         else:
+            if state.promised is not None and not state.own and self._round >= state.promise_at:
+                before.choice = self._promising(view, state.promised)
+                state.promised = None
             choice = before.choice
         # Now and then what may be better: how good a plan is, only drafting with it shows.
         if choice.plan.gamma and choice.hopeful and self._round >= (state.try_at or self._round + 1):
@@ -308,6 +328,11 @@ class KnapSpec:
         if state.try_at is None:
             state.try_at = self._round + _TRY_EVERY
         return choice
+
+    def _promising(self, view: View, choice: Choice) -> Choice:
+        """The choice, promising what a request alone may expect of it."""
+        state = self._state(view)
+        return self.library.corrected(choice, self._alike(view), state.counts, own=state.own)
 
     def _decides_at_once(self, view: View, shared: Choice) -> bool:
         """Whether a new request decides by what those like it saw, instead of beginning with what is chosen for all:

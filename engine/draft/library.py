@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from engine.draft.alike import Alike, Kin, Memory, Variants
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
 from engine.draft.objective import Chosen, Prices, Question, choose, promises
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, share_accepted
 from engine.draft.trust import Drift, Trust
 from engine.native.choice import NativeChooser, NativeMemory
 from engine.native.library import loaded
@@ -19,6 +19,8 @@ from engine.types import SamplingParams
 
 MOST_PLANS = 8
 _USUAL = 2.0  # plans that kept what they promised, before any was tried
+_AS_ALL = 8.0  # tokens of requests alike that are believed to have been as everybody's
+_AS_OTHERS = 16.0  # most tokens that requests alike count for beside a request's own
 _PASS_WORTH = 0.5  # of what a pass's time is worth: products of confidences understate how far drafts reach (measured)
 
 
@@ -123,6 +125,11 @@ class Library:
         """The same of draft tokens that were to be accepted: this corrects what is said of acceptance, no choice."""
         self._credit[size(requests)].add(round, expected, accepted)
 
+    def told(self, kin: Kin, own: bool, undrafted: float, made: float) -> None:
+        """Tokens that a drafting round of one request would have made undrafted, and made: this corrects what those
+        like it are promised, no choice either."""
+        self._memory.told(kin, own, undrafted, made)
+
     def renew(self, variants: Variants, requests: int) -> None:
         """Let what is seen next decide whether drafting with this plan pays for so many requests."""
         if variants in self._plans:
@@ -219,6 +226,34 @@ class Library:
         credit = acceptance / expected if expected else 1.0
         plan = Plan(variants, gamma, confidence, worth, chosen.tpt, acceptance, undrafted)
         return Choice(plan, chosen.tpt / undrafted, asked.trust[chosen.plan], credit)
+
+    def corrected(
+        self, choice: Choice, alike: Alike, counts: Mapping[Variants, AcceptanceCounts], *, own: bool
+    ) -> Choice:
+        """The same choice, promising one request what drafts brought those like it, beside the `counts` that it has
+        seen itself. `own`: it decided by these.
+
+        Which plan is best, and how far to draft, differs less between kinds of text than how far drafts get.
+        """
+        plan = choice.plan
+        tpt, plain, variants = plan.predicted_tpt, plan.plain_tpt, plan.variants
+        if plan.gamma == 0 or not tpt or not plain or variants not in self._plans:
+            return choice
+        cells = self._memory.cells(alike, variants)
+        believed, seen = _AS_ALL, counts[variants].cells if variants in counts else None
+        if seen is not None:
+            believed += sum(seen) if own else 0.0
+            share = _AS_OTHERS / max(sum(cells), _AS_OTHERS)
+            cells = [share * other + mine for other, mine in zip(cells, seen, strict=True)]
+        all_ = self._plans[variants].counts
+        share = _AS_ALL / max(all_.total, _AS_ALL)
+        cells = [count + share * usual for count, usual in zip(cells, all_.cells, strict=True)]
+        acceptance = share_accepted(cells, THRESHOLDS.index(plan.min_confidence), plan.gamma)
+        credit = min(choice.credit, 1.0 / acceptance) if acceptance else 1.0
+        undrafted, made = alike.brought[own]
+        trust = (made + believed) / (undrafted + believed * plain / tpt) * plain / tpt
+        plan = replace(plan, predicted_tpt=tpt * trust, predicted_acceptance=acceptance * credit)
+        return choice._replace(plan=plan, trust=choice.trust * trust, credit=credit)
 
     def rank(self, known: Mapping[Variants, AcceptanceCounts], context: int) -> list[Variants]:
         """Plans with their counts, by the TPT that these promise a request alone; best first."""

@@ -78,31 +78,15 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """x: [rows, length, hidden]; cos, sin: [length, 1, head_dim / 2]."""
-        return self.in_parts(x, cos, sin, Attention.project, Attention.conclude)
-
-    def in_parts(
-        self, x: Tensor, cos: Tensor, sin: Tensor, project: Callable[..., Tensor], conclude: Callable[..., Tensor]
-    ) -> Tensor:
-        """`forward` by these, or what they were compiled to: only what is between them knows rows and lengths apart."""
         s = self.shape
         rows, length, _ = x.shape
-        tokens = x.flatten(0, 1)
-        made = project(self, tokens, cos.repeat(rows, 1, 1), sin.repeat(rows, 1, 1)).view(rows, length, -1, s.head_dim)
-        q, k, v = made[:, :, : s.heads], made[:, :, s.heads : -s.kv_heads], made[:, :, -s.kv_heads :]
-        attend = short_attention if x.device.type == "cpu" and length <= _SHORT else long_attention
-        return conclude(self, tokens, attend(q, k, v).reshape(rows * length, s.heads * s.head_dim)).view_as(x)
-
-    def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """x [tokens, hidden]; cos, sin [tokens, 1, head_dim / 2] -> turned q and k, v: [tokens, heads, head_dim]."""
-        s = self.shape
         y = rms_norm(x, self.norm, s.epsilon)
         made = F.linear(y, torch.cat((self.q_proj.weight, self.k_proj.weight, self.v_proj.weight)))
-        made = made.view(len(x), s.heads + 2 * s.kv_heads, s.head_dim)
-        return torch.cat((rotate(made[:, : -s.kv_heads], cos, sin), made[:, -s.kv_heads :]), dim=1)
-
-    def conclude(self, x: Tensor, attended: Tensor) -> Tensor:
-        """x [tokens, hidden] and what its heads have read, [tokens, heads × head_dim] -> [tokens, hidden]."""
-        out: Tensor = self.o_proj(attended)
+        made = made.view(rows, length, s.heads + 2 * s.kv_heads, s.head_dim)
+        turned, v = rotate(made[:, :, : -s.kv_heads], cos, sin), made[:, :, -s.kv_heads :]
+        q, k = turned[:, :, : s.heads], turned[:, :, s.heads :]
+        attend = short_attention if x.device.type == "cpu" and length <= _SHORT else long_attention
+        out: Tensor = self.o_proj(attend(q, k, v).reshape(rows, length, s.heads * s.head_dim))
         return x + out
 
 
@@ -136,25 +120,11 @@ class Network(nn.Module):
         self._initialise()
 
     def compile_sublayers(self) -> None:
-        """Fuses what lies between the matrix products; a minute at the first batches, then a quarter faster.
+        """Fuses what lies between the matrix products; a minute at the first batches, then a quarter faster on a CPU.
 
-        On a GPU attention is left out, and what is around it sees tokens alone: one number that varies, not two, which
-        would be compiled anew for many pairs of them.
+        On an H200 it took longer: there a step is launching kernels, and compiled parts take Python longer to launch.
         """
-        if self.norm.device.type == "cpu":
-            self._passes = tuple(torch.compile(forward, dynamic=True) for forward in self._passes)
-            return
-        project, conclude, feed = (
-            torch.compile(part, dynamic=True) for part in (Attention.project, Attention.conclude, MLP.forward)
-        )
-
-        def attend(sublayer: Attention, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-            return sublayer.in_parts(x, cos, sin, project, conclude)
-
-        def mlp(sublayer: MLP, x: Tensor) -> Tensor:
-            return feed(sublayer, x.flatten(0, 1)).view_as(x)
-
-        self._passes = attend, mlp
+        self._passes = tuple(torch.compile(forward, dynamic=True) for forward in self._passes)
 
     def _initialise(self) -> None:
         """Normal weights; what writes into the residual stream is smaller by its depth."""

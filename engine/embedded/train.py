@@ -317,9 +317,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--plain", action="store_true", help="the twin: no stochastic depth, no exits")
     parser.add_argument("--start", type=Path, help="exported checkpoint that a new run goes on from, its tokenizer too")
     parser.add_argument("--grow", type=int, default=0, metavar="N", help="put N new layers before those of --start (0)")
-    parser.add_argument(
-        "--compile", action=argparse.BooleanOptionalAction, default=True, help="fuse with torch.compile"
-    )
+    parser.add_argument("--compile", action=argparse.BooleanOptionalAction, help="fuse with torch.compile (on a CPU)")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (torch's choice)")
     parser.add_argument("--workers", type=int, default=0, help="processes that make batches ahead (0: in this one)")
@@ -351,7 +349,7 @@ def main() -> None:
             trainer.resume()
         elif args.start:
             trainer.start_from(args.start, args.grow)
-        if args.compile:
+        if args.device == "cpu" if args.compile is None else args.compile:
             trainer.compile()
         train(trainer, args.minutes, args.evaluate_every, args.save_every)
     finally:

@@ -27,6 +27,7 @@ struct Alike {
     const int32_t *columns;  // [plans]
     double *found;           // [1 + plans, CELLS], written: the ratio, and what requests alike saw of each plan
     double *agreement;       // [plans], written
+    double *weights;         // [requests], written: how much each counts
     const double *prior;     // [CELLS], made-up tokens of every plan
     double shared, pooled, pooled_from, bandwidth, strange, most_tested, most, usual;
     int32_t plans, slot;
@@ -157,10 +158,7 @@ void ks_remember(const Memory *m, int32_t slot, const uint32_t *tokens, int64_t 
 
 void ks_alike(const Memory *m, const Alike *a) {
     double by_number[MOST_REQUESTS + 1], rarity[FEATURES];
-    for (int n = 0; n <= m->requests; n++) {
-        const double log = std::log((m->requests + 1.0) / (n + 1.0));
-        by_number[n] = log * log;
-    }
+    for (int n = 0; n <= m->requests; n++) by_number[n] = std::log((m->requests + 1.0) / (n + 1.0));
     for (int f = 0; f < FEATURES; f++) rarity[f] = by_number[m->having[f]];
     const uint64_t *own = m->features + int64_t(a->slot) * WORDS;
     const auto weight = [&](const uint64_t *x, const uint64_t *y) {
@@ -181,8 +179,9 @@ void ks_alike(const Memory *m, const Alike *a) {
         nearest = std::max(nearest, cosines[j]);
     }
     for (int j = 0; j < m->requests; j++) {
+        a->weights[j] = 0;
         if (!counts_for(j)) continue;
-        const double share = std::exp((cosines[j] - nearest) / a->bandwidth);
+        const double share = a->weights[j] = std::exp((cosines[j] - nearest) / a->bandwidth);
         const double scale = share * std::min(a->most_tested / m->tested[j], 1.0);
         for (int p = 0; p < a->plans; p++) {
             const float *counts = m->counts + (int64_t(j) * m->columns + a->columns[p]) * CELLS;

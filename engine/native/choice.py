@@ -9,6 +9,8 @@ from itertools import chain
 from sys import float_info
 from typing import Any
 
+import numpy as np
+
 from engine.draft.alike import BANDWIDTH, MOST_ROWS, MOST_TESTED, PLANS, REQUESTS, STRANGE, USUAL, Memory, Variants
 from engine.draft.objective import HOPE, POOLED_FROM, POOLED_ROWS, PRIOR, SHARED_ROWS, Chosen, Prices, Question
 from engine.draft.tpt import CELLS, AcceptanceCounts
@@ -35,6 +37,7 @@ class _Alike(Structure):
         ("columns", POINTER(c_int32)),
         ("found", _Doubles),
         ("agreement", _Doubles),
+        ("weights", c_void_p),
         ("prior", _Doubles),
         *(
             (name, c_double)
@@ -75,6 +78,7 @@ class NativeMemory(Memory):
         self._known = (c_double * (PLANS * CELLS))()
         self._plans = (c_int32 * PLANS)()
         self._agreement = (c_double * PLANS)()
+        self._weights = np.zeros(REQUESTS)
         arrays = (self.features, self.having, self.counts, self.tested)
         self._native = _Memory(*(array.ctypes.data for array in arrays), REQUESTS, PLANS)
 
@@ -82,13 +86,15 @@ class NativeMemory(Memory):
         address, length = tokens.buffer_info()
         self._library.remember(byref(self._native), slot, address, length)
 
-    def _regress(self, slot: int, known: Mapping[Variants, AcceptanceCounts]) -> tuple[Any, Sequence[float]]:
+    def _regress(
+        self, slot: int, known: Mapping[Variants, AcceptanceCounts]
+    ) -> tuple[Any, Sequence[float], np.ndarray]:
         found = (c_double * ((1 + len(known)) * CELLS))()
         for i, (variants, counts) in enumerate(known.items()):
             self._known[i * CELLS : (i + 1) * CELLS] = [*counts.cells]
             self._plans[i] = self.columns[variants]
         asked = _Alike(
-            *(self._known, self._plans, found, self._agreement),
+            *(self._known, self._plans, found, self._agreement, self._weights.ctypes.data),
             *(
                 _PRIOR,
                 SHARED_ROWS,
@@ -104,7 +110,7 @@ class NativeMemory(Memory):
             ),
         )
         self._library.alike(byref(self._native), byref(asked))
-        return found, self._agreement[: len(known)]
+        return found, self._agreement[: len(known)], self._weights.copy()
 
 
 class NativeChooser:

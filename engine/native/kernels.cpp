@@ -401,6 +401,7 @@ struct Table {               // the knapsack of engine/draft/knapsack.py; row r 
 };
 struct Sampling {
     float temperature, top_p, min_p;  // a temperature of 0 is greedy
+    float noise;             // what it is multiplied with: 1 where the model speaks
     int32_t top_k;           // 0 or less: all
     uint64_t seed;           // mixed
 };
@@ -535,15 +536,15 @@ int64_t draw(float *row, int32_t n, const Sampling &s, int64_t position, float *
     if (s.top_k <= 0 && s.top_p >= 1 && s.min_p <= 0) {
         // Most tokens are so far below the likeliest one that no noise lifts them above it: they need none.
         int32_t token = int32_t(top(row, n, share)), tokens[LANES] = {token};
-        float best = row[token] - less_noise(key, tokens)[0];
+        float best = row[token] - s.noise * less_noise(key, tokens)[0];
         for (int32_t first = 0; first < n; first += LANES) {
             float scores[LANES];
             const int some = std::min(LANES, n - first);
             if (some == LANES) store(scores, load<vf>(row + first));
             else for (int j = 0; j < LANES; j++) scores[j] = j < some ? row[first + j] : NEVER;
-            if (!any(load<vf>(scores) > best - MOST_NOISE)) continue;
+            if (!any(load<vf>(scores) > best - s.noise * MOST_NOISE)) continue;
             for (int j = 0; j < LANES; j++) tokens[j] = first + j;
-            const vf noisy = load<vf>(scores) - less_noise(key, tokens);
+            const vf noisy = load<vf>(scores) - s.noise * less_noise(key, tokens);
             if (!any(noisy >= best)) continue;
             for (int j = 0; j < LANES; j++)
                 if (noisy[j] > best || (noisy[j] == best && first + j < token)) { best = noisy[j]; token = first + j; }
@@ -558,7 +559,7 @@ int64_t draw(float *row, int32_t n, const Sampling &s, int64_t position, float *
         const int some = int(std::min<size_t>(LANES, kept.size() - first));
         int32_t tokens[LANES] = {};
         for (int j = 0; j < some; j++) tokens[j] = kept[first + j].token;
-        const vf noise = less_noise(key, tokens);
+        const vf noise = s.noise * less_noise(key, tokens);
         for (int j = 0; j < some; j++) {
             const float score = kept[first + j].score - noise[j];
             sum += std::exp(kept[first + j].score - kept[0].score);

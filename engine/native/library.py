@@ -123,6 +123,7 @@ class Sampling(Structure):
         ("temperature", c_float),
         ("top_p", c_float),
         ("min_p", c_float),
+        ("noise", c_float),
         ("top_k", c_int32),
         ("seed", c_uint64),
     )

@@ -44,6 +44,7 @@ def fill(memory: Memory, plans: Plans, random: Random, requests: int, asking: in
         kin.append(memory.begin(prompt, SamplingParams(temperature=random.choice([0.0, 0.7]))))
         for _ in range(random.randrange(5)):
             memory.saw(kin[-1], random.choice(list(plans)), random.choices(range(CELLS), k=3))
+            memory.told(kin[-1], False, 2.0, random.choice([1.0, 4.0]))
     return (memory.like(each, plans) for each in kin[-asking:])
 
 
@@ -56,6 +57,9 @@ def test_decisions_are_the_same(native: Library, seed: int) -> None:
     for ours, theirs in zip(*told, strict=True):
         assert list(theirs.found) == pytest.approx(ours.found, rel=1e-5, abs=1e-9)
         assert theirs.agreement == pytest.approx(ours.agreement, rel=1e-5)
+        assert theirs.weights.tolist() == pytest.approx(ours.weights.tolist(), rel=1e-6)
+        assert ours.weights.any() == (history > 1)
+        assert list(theirs.brought[0]) == pytest.approx(ours.brought[0], rel=1e-6)
     gamma = random.choice([1, 4, 10])
     most = requests * (1 + gamma)
     rows = sorted({*(n for n in (1, 2, 4, 8, 16) if n < most), most})

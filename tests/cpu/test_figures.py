@@ -30,6 +30,14 @@ def test_promises_are_compared_request_by_request() -> None:
     assert found.acceptance_error == pytest.approx(0.375)
 
 
+def test_promises_are_compared_kind_by_kind() -> None:
+    """Rounds of all requests of a kind together, also of those that are too short to count alone."""
+    history = [replace(ROUND, request=i, accepted=i % 2 * 4, emitted=1 + i % 2 * 4) for i in range(12)]
+    found = predictions(history, lambda request: "kind" if request < 8 else request)
+    np.testing.assert_allclose(found.acceptance, [[0.5, 0.5]])
+    np.testing.assert_allclose(found.tpt, [[50.0, 30.0]])
+
+
 def test_what_chance_leaves_to_an_error_is_told() -> None:
     """Promises of the very shares that tokens come by miss by that much, and not by more than a little else."""
     random = np.random.default_rng(0)

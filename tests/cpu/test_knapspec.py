@@ -24,7 +24,7 @@ from engine.draft.library import MOST_PLANS, Choice, Library
 from engine.draft.prior import Prior
 from engine.draft.scout import Trail
 from engine.draft.search import Budget, Rows
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, cells
 from engine.errors import ConfigError
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
 from engine.types import GenerateRequest, RequestRound
@@ -326,6 +326,42 @@ def test_what_was_accepted_corrects_what_is_said_of_acceptance_alone(model: Load
     assert after.plan.predicted_acceptance == pytest.approx(after.credit * (before.plan.predicted_acceptance or 0.0))
     assert replace(after.plan, predicted_acceptance=None) == replace(before.plan, predicted_acceptance=None)
     assert other.credit == 1.0, "four in flight are another matter"
+
+
+def test_a_request_is_promised_what_came_to_those_like_it(model: LoadedModel) -> None:
+    """Drafts get far in texts of one kind and not in those of another; the choice, and raw promises, stay."""
+    layers = model.spec.layers
+    library, exit_ = Library(CostModel(model.spec, made_up_profile()), layers, 8), exit_variants(layers, 2)
+    counts = AcceptanceCounts()
+    counts.add([0.95] * 80 + [0.4] * 20, [True] * 80 + [False] * 20)
+    library.add(exit_, counts)
+    choice = library.best([50], (), 1)
+    for i in range(40):
+        kin = library.begin(range(1000 * (i % 2), 1000 * (i % 2) + 40), GREEDY)
+        library.tested(exit_, i, cells([0.95] * 10, [i % 2 == 0] * 10), kin)
+        for _ in range(4):
+            library.told(kin, False, 1.0, 3.0 if i % 2 == 0 else 1.0)
+    easy, hard = (
+        library.corrected(choice, library.like(library.begin(range(first, first + 40), GREEDY)), {}, own=False)
+        for first in (0, 1000)
+    )
+    plain = choice.plan.plain_tpt or 0.0
+    assert easy.plan.predicted_acceptance == pytest.approx(1.0, abs=0.1)
+    assert hard.plan.predicted_acceptance == pytest.approx(0.05, abs=0.1)
+    assert (easy.plan.predicted_tpt or 0.0) / plain == pytest.approx(3.0, rel=0.15)
+    assert (hard.plan.predicted_tpt or 0.0) / plain == pytest.approx(1.0, rel=0.15)
+    for found in (easy, hard):
+        assert found.gain == choice.gain
+        assert replace(found.plan, predicted_tpt=None, predicted_acceptance=None) == replace(
+            choice.plan, predicted_tpt=None, predicted_acceptance=None
+        )
+        assert (found.plan.predicted_tpt or 0.0) / found.trust == pytest.approx(choice.plan.predicted_tpt)
+    knows = AcceptanceCounts()
+    knows.add([0.95] * 40, [True] * 40)
+    of_its_own = library.corrected(
+        choice, library.like(library.begin(range(1000, 1040), GREEDY)), {exit_: knows}, own=True
+    )
+    assert (of_its_own.plan.predicted_acceptance or 0.0) > (hard.plan.predicted_acceptance or 0.0) + 0.2
 
 
 def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> None:

@@ -393,11 +393,13 @@ def test_draws_are_torchs(vocabulary: int, spread: float, monkeypatch: pytest.Mo
     logits[::3, vocabulary // 2 :] = float("-inf")
     params = [SamplingParams(**({"temperature": 1.0} | RULES[i % len(RULES)]), seed=i * 2**58 + i) for i in range(rows)]
     positions = [i % 7 for i in range(rows)]
-    tokens, shares = draw(logits, params, positions, confidence=True)
+    noise = [(1.0, 0.5, 0.0)[i // len(RULES) % 3] for i in range(rows)]
+    tokens, shares = draw(logits, params, positions, confidence=True, noise=noise)
     for i in range(0, rows, 17):
-        assert draw(logits[i : i + 1], params[i : i + 1], positions[i : i + 1]).tokens == tokens[i : i + 1]
+        alone = slice(i, i + 1)
+        assert draw(logits[alone], params[alone], positions[alone], noise=noise[alone]).tokens == tokens[alone]
     monkeypatch.setattr("engine.sampling.loaded", lambda: None)
-    want = draw(logits, params, positions, confidence=True)
+    want = draw(logits, params, positions, confidence=True, noise=noise)
     assert tokens == want.tokens
     assert shares == pytest.approx(want.confidence, rel=1e-4)
     if vocabulary > 7:

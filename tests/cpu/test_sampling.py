@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -147,6 +148,41 @@ def test_a_row_is_drawn_the_same_in_any_company() -> None:
         assert alone.tokens[0] == together.tokens[row]
         assert alone.confidence[0] == pytest.approx(together.confidence[row])
     assert together.tokens[5] == int(logits[5].argmax()), "top_k = 1 is greedy"
+
+
+@pytest.mark.parametrize("params", CASES)
+def test_less_noise_makes_the_likeliest_token_likelier(params: SamplingParams) -> None:
+    """None: always that; half: as at half of the temperature, among what the request's own temperature leaves."""
+    rows = 4000
+
+    def drawn(noise: float, params: SamplingParams = params) -> list[int]:
+        return draw(LOGITS.expand(rows, -1), [params] * rows, range(rows), noise=[noise] * rows).tokens
+
+    assert set(drawn(0.0)) == {int(LOGITS.argmax())}
+    assert drawn(1.0) == ours(LOGITS, params, rows)
+    if not params.truncates:
+        assert drawn(0.5) == drawn(1.0, replace(params, temperature=params.temperature / 2))
+    allowed = {i for i, p in enumerate(expected(LOGITS, params)) if p}
+    assert set(drawn(0.5)) <= allowed
+    likeliest = int(LOGITS.argmax())
+    assert drawn(0.5).count(likeliest) > drawn(1.0).count(likeliest)
+
+
+def test_a_draft_with_less_noise_guesses_better() -> None:
+    """What a flatter distribution draws with half of the noise is more often what a peaked one draws with all of it."""
+    random = torch.Generator().manual_seed(0)
+    peaked = 3 * torch.randn(4000, 40, generator=random)
+    flat = peaked / 2 + 0.3 * torch.randn(4000, 40, generator=random)
+    params = [SamplingParams(temperature=0.8, seed=7)] * len(peaked)
+    said = draw(peaked, params, range(len(peaked))).tokens
+    agreed = [
+        sum(
+            a == b
+            for a, b in zip(said, draw(flat, params, range(len(flat)), noise=[noise] * len(flat)).tokens, strict=True)
+        )
+        for noise in (1.0, 0.5)
+    ]
+    assert agreed[1] > 1.05 * agreed[0]
 
 
 def test_ties_go_to_the_lowest_id() -> None:

@@ -60,6 +60,25 @@ def test_what_one_plan_shows_of_a_kind_holds_for_others() -> None:
     assert expected(memory, HARD, known).agreement[THIRD] < 0.3
 
 
+def test_what_drafting_brought_those_like_it_is_known() -> None:
+    """By decisions of all and by their own, apart; a long answer counts for no more than a short one or two."""
+    memory, random = Memory(), Random(0)
+    memory.keep([HALF])
+    for i in range(60):
+        kin = memory.begin(prompt(EASY if i % 2 else HARD, random), GREEDY)
+        memory.saw(kin, HALF, [AGREED if i % 2 else REJECTED] * 10)
+        for _ in range(1000 if i == 1 else 5):
+            memory.told(kin, False, 2.0, 4.0 if i % 2 else 1.0)
+        memory.told(kin, True, 2.0, 6.0)
+    easy, hard = (expected(memory, kind, {HALF: seen(60, 60)}) for kind in (EASY, HARD))
+    gains = [alike.brought[own][1] / alike.brought[own][0] for own in (False, True) for alike in (easy, hard)]
+    assert gains == pytest.approx([2.0, 0.5, 3.0, 3.0], rel=0.2)
+    assert easy.brought[False][1] < 30 * 48.0
+    cells = memory.cells(easy, HALF)
+    assert cells[AGREED] > 10 * cells[REJECTED]
+    assert memory.cells(easy, THIRD) == [0.0] * CELLS, "nobody drafted with it"
+
+
 def test_the_same_words_sampled_otherwise_are_less_alike() -> None:
     memory = Memory()
     memory.keep([HALF])

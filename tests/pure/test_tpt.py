@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.draft.base import Outcome, Plan
 from engine.draft.fixed import exit_variants, uniform_variants
 from engine.draft.objective import POOLED_ROWS, PRIOR, smoothed
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations, expected_tokens
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations, expected_tokens, share_accepted
 
 BINS = len(THRESHOLDS)
 COUNTS = st.lists(
@@ -59,6 +59,14 @@ def test_expectations_are_the_stop_rule_played_out(rows: list[tuple[int, bool]])
     for threshold, gamma in product(range(BINS), range(4)):
         played = enumerated(counts, threshold, gamma)
         assert (drafted[0, threshold, gamma], accepted[0, threshold, gamma]) == pytest.approx(played)
+
+
+@examples(50)
+@given(COUNTS, st.integers(0, BINS - 1), st.integers(1, 10))
+def test_the_share_accepted_is_that_of_the_expectations(counts: np.ndarray, threshold: int, gamma: int) -> None:
+    drafted, accepted = expectations(counts[None], gamma)
+    expected = accepted[0, threshold, gamma] / drafted[0, threshold, gamma]
+    assert share_accepted(counts.ravel().tolist(), threshold, gamma) == pytest.approx(expected)
 
 
 @examples(50)
