@@ -53,8 +53,13 @@ class Alike(NamedTuple):
     version: int  # of the plans
     found: Any  # floats, in cells: a ratio, by which their draft tokens differ from those of all; theirs of each plan
     agreement: Mapping[Variants, float]  # share of draft tokens that is to agree
-    brought: Sequence[Sequence[float]]  # by those like it, as in `Kin`
-    weights: np.ndarray  # how much each remembered request counts
+
+
+class Likely(NamedTuple):
+    """What drafting with one plan brought requests alike."""
+
+    cells: Sequence[float]  # their tested tokens, as they weigh, by `cells`
+    brought: Sequence[float]  # `Kin.brought`, by decisions that all share, then by their own
 
 
 class Memory:
@@ -129,6 +134,14 @@ class Memory:
 
     def like(self, kin: Kin, known: Mapping[Variants, AcceptanceCounts]) -> Alike:
         """What to expect of a remembered request, where all have seen the counts `known` of the plans told apart."""
+        found, agreement = self._regress(kin.slot, known)
+        return Alike(self.version, found, dict(zip(known, agreement, strict=True)))
+
+    def likely(self, kin: Kin, variants: Variants) -> Likely | None:
+        """What one of the plans is to bring a remembered request; None where it is not told apart."""
+        column = self.columns.get(variants)
+        if column is None or kin.slot < 0:
+            return None
         for each in self._fresh:
             each.fresh = False
             if each.slot >= 0:
@@ -136,31 +149,31 @@ class Memory:
                     tokens * min(1.0, MOST_MADE / max(pair[1], 1.0)) for pair in each.brought for tokens in pair
                 ]
         self._fresh.clear()
-        found, agreement, weights = self._regress(kin.slot, known)
-        brought = (weights @ self.brought).tolist()
-        agreed = dict(zip(known, agreement, strict=True))
-        return Alike(self.version, found, agreed, (brought[:2], brought[2:]), weights)
+        brought, seen = self._likely(kin.slot, column)
+        return Likely(seen, brought)
 
-    def cells(self, alike: Alike, variants: Variants) -> list[float]:
-        """Draft tokens of this plan that those like it saw tested, by their `cells` and how much each counts."""
-        column = self.columns.get(variants)
-        if column is None:
-            return [0.0] * CELLS
-        weights = alike.weights * np.minimum(MOST_TESTED / np.maximum(self.tested, 1.0), 1.0)
-        counted: list[float] = (weights @ self.counts[:, column]).tolist()
-        return counted
+    def _likely(self, slot: int, column: int) -> tuple[list[float], list[float]]:
+        """`Likely`, brought first."""
+        others, weights = self._others(slot)
+        brought: list[float] = (weights @ self.brought[others]).tolist()
+        weights *= np.minimum(MOST_TESTED / self.tested[others], 1.0)
+        seen: list[float] = (weights @ self.counts[others, column]).tolist()
+        return brought, seen
 
-    def _regress(
-        self, slot: int, known: Mapping[Variants, AcceptanceCounts]
-    ) -> tuple[Any, Sequence[float], np.ndarray]:
-        """`Alike.found`, the agreement of each plan, and how much each remembered request counts."""
+    def _others(self, slot: int) -> tuple[np.ndarray, np.ndarray]:
+        """The requests that saw drafts tested, but for this one, and how much each counts for it."""
         others = np.flatnonzero((self.tested > 0) & (np.arange(REQUESTS) != slot))
+        if not others.size:
+            return others, np.zeros(0)
+        likeness = self._likeness(slot)[others]
+        return others, np.exp((likeness - max(likeness.max(), STRANGE)) / BANDWIDTH)
+
+    def _regress(self, slot: int, known: Mapping[Variants, AcceptanceCounts]) -> tuple[Any, Sequence[float]]:
+        """`Alike.found` and the agreement of each plan."""
+        others, weights = self._others(slot)
         seen = np.zeros((len(known), CELLS // 2, 2))
-        every = np.zeros(REQUESTS)
         if others.size:
-            likeness = self._likeness(slot)[others]
-            every[others] = weights = np.exp((likeness - max(likeness.max(), STRANGE)) / BANDWIDTH)
-            weights = weights * np.minimum(MOST_TESTED / self.tested[others], 1.0)
+            weights *= np.minimum(MOST_TESTED / self.tested[others], 1.0)
             columns = [self.columns[variants] for variants in known]
             counts = self.counts[others][:, columns].astype(np.float64)
             seen = np.tensordot(weights, counts, 1).reshape(seen.shape)
@@ -174,7 +187,7 @@ class Memory:
         seen *= np.minimum(MOST_ROWS / np.maximum(tested, 1e-9), 1.0)[:, None, None]
         believed = shaped(believed, ratio) + seen
         agreement = believed[:, :, 1].sum(axis=1) / believed.sum(axis=(1, 2))
-        return np.concatenate([ratio[None], seen]).ravel().tolist(), agreement.tolist(), every
+        return np.concatenate([ratio[None], seen]).ravel().tolist(), agreement.tolist()
 
     def _likeness(self, slot: int) -> np.ndarray:
         """Cosines [requests] between the features of one and of each, weighed by how rare they are."""

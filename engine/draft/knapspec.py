@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from engine.draft.alike import Alike, Kin, Variants
+from engine.draft.alike import Alike, Kin, Likely, Variants
 from engine.draft.base import Plan, PolicyContext, RoundOutcome, View, register
 from engine.draft.library import Choice, Library, size
 from engine.draft.prior import Prior
@@ -41,6 +41,7 @@ _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plain
 _USEFUL_GAIN = 1.03  # over the plan before, for a search to have been of use: less is as likely luck
 _TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
 _ALIKE_ROUNDS = 128  # for which what requests alike saw is not asked anew
+_PROMISE_SHARE = 0.15  # of the budget: most that promises of its own for each request may take
 _PROMISE_ROUNDS = 4  # after which a new request is promised what it has seen meanwhile
 _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays after all
 _JOINT_WEIGHT = 4.0  # requests that a round of many counts for beside one of a single one: it is one time, seen once
@@ -64,6 +65,7 @@ class _State:
     try_at: int | None = None  # round
     promised: Choice | None = None  # before its promise was corrected, where that is to be done once more
     promise_at: int = 0  # in this round
+    likely: Likely | None = None  # by which
     kin: Kin | None = None  # once it decides
     alike: Alike | None = None
     alike_until: int = 0  # round
@@ -121,6 +123,8 @@ class KnapSpec:
         self._round = 0
         self._decision_seconds = 0.0  # that one takes
         self._asked_seconds = 0.0  # that this round took to be proposed
+        self._promising = False  # whether a request was promised something of its own meanwhile
+        self._promised_seconds = 0.0  # that such rounds took
         self._regimes: defaultdict[int, Regime] = defaultdict(Regime)  # by `size` of the company
         self._promise: _Promise | None = None  # of this round
         self._stands: _Standing | None = None
@@ -135,9 +139,11 @@ class KnapSpec:
 
     def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
         budget, started = self.searcher.budget, self._clock.now()
-        searched = budget.spent
+        searched, self._promising = budget.spent, False
         plans = self._plans(views, others)
         self._asked_seconds = self._clock.now() - started
+        if self._promising:
+            self._promised_seconds += self._asked_seconds - (budget.spent - searched)
         budget.decided += self._asked_seconds - (budget.spent - searched)
         return plans
 
@@ -214,9 +220,9 @@ class KnapSpec:
         decision = regime.decision if requests > 1 or state is None else state.decision
         if decision is None or self._due(decision, regime):
             return None
-        if new and self._decides_at_once(views[0], decision.choice):
-            return None
         choice = decision.choice
+        if new and (self._decides_at_once(views[0], choice) or (choice.plan.gamma and self._affords_promises)):
+            return None
         if choice.plan.gamma != promise.plan.gamma or (choice.plan.gamma and choice.plan is not promise.plan):
             return None
         until = now + regime.rounds_left(choice.plan)
@@ -310,15 +316,16 @@ class KnapSpec:
                 if choice.plan.gamma == 0 and regime.decision is not None:
                     until = regime.decision.until  # what it decodes plainly tells nothing
                 state.decision = Decision(choice, until, self._era + regime.era)
-            if state.decision.choice.plan.gamma:
+            if state.decision.choice.plan.gamma and (state.likely or self._affords_promises):
                 state.promised, state.promise_at = state.decision.choice, self._round + _PROMISE_ROUNDS
-                state.decision.choice = self._promising(view, state.promised)
+                state.likely = self.library.likely(self._kin(view), state.promised)
+                state.decision.choice = self._corrected(state, state.promised)
             if before is not None:
                 view.reselected = _change(before.choice.plan, state.decision.choice.plan)
             choice = state.decision.choice
         else:
             if state.promised is not None and not state.own and self._round >= state.promise_at:
-                before.choice = self._promising(view, state.promised)
+                before.choice = self._corrected(state, state.promised)
                 state.promised = None
             choice = before.choice
         # Now and then what may be better: how good a plan is, only drafting with it shows.
@@ -329,10 +336,17 @@ class KnapSpec:
             state.try_at = self._round + _TRY_EVERY
         return choice
 
-    def _promising(self, view: View, choice: Choice) -> Choice:
+    @property
+    def _affords_promises(self) -> bool:
+        """Whether there is time to promise a new request something of its own: for a short answer in passes of half a
+        millisecond it is much."""
+        budget = self.searcher.budget
+        return self._promised_seconds <= _PROMISE_SHARE * self._config.knapspec_budget * budget.busy
+
+    def _corrected(self, state: _State, choice: Choice) -> Choice:
         """The choice, promising what a request alone may expect of it."""
-        state = self._state(view)
-        return self.library.corrected(choice, self._alike(view), state.counts, own=state.own)
+        likely, self._promising = state.likely, True
+        return choice if likely is None else self.library.corrected(choice, likely, state.counts, own=state.own)
 
     def _decides_at_once(self, view: View, shared: Choice) -> bool:
         """Whether a new request decides by what those like it saw, instead of beginning with what is chosen for all:
@@ -397,11 +411,16 @@ class KnapSpec:
         """What to expect of a request by its prompt."""
         state = self._state(view)
         if state.alike is None or self._round >= state.alike_until or not self.library.fresh(state.alike):
-            if state.kin is None or state.kin.slot < 0:
-                state.kin = self.library.begin(view.prompt, view.sampling)
-            state.alike = self.library.like(state.kin)
+            state.alike = self.library.like(self._kin(view))
             state.alike_until = self._round + _ALIKE_ROUNDS
         return state.alike
+
+    def _kin(self, view: View) -> Kin:
+        """The request as it is remembered."""
+        state = self._state(view)
+        if state.kin is None or state.kin.slot < 0:
+            state.kin = self.library.begin(view.prompt, view.sampling)
+        return state.kin
 
     def _begin_trial(self, company: _Company, regime: Regime) -> Choice | None:
         """What to try; None where drafting promises far less than plain decoding, but for the rarest of trials."""

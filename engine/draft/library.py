@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from engine.draft.alike import Alike, Kin, Memory, Variants
+from engine.draft.alike import Alike, Kin, Likely, Memory, Variants
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
 from engine.draft.objective import Chosen, Prices, Question, choose, promises
@@ -227,8 +227,12 @@ class Library:
         plan = Plan(variants, gamma, confidence, worth, chosen.tpt, acceptance, undrafted)
         return Choice(plan, chosen.tpt / undrafted, asked.trust[chosen.plan], credit)
 
+    def likely(self, kin: Kin, choice: Choice) -> Likely | None:
+        """What the chosen plan is to bring a request, for `corrected`."""
+        return self._memory.likely(kin, choice.plan.variants)
+
     def corrected(
-        self, choice: Choice, alike: Alike, counts: Mapping[Variants, AcceptanceCounts], *, own: bool
+        self, choice: Choice, likely: Likely, counts: Mapping[Variants, AcceptanceCounts], *, own: bool
     ) -> Choice:
         """The same choice, promising one request what drafts brought those like it, beside the `counts` that it has
         seen itself. `own`: it decided by these.
@@ -239,7 +243,7 @@ class Library:
         tpt, plain, variants = plan.predicted_tpt, plan.plain_tpt, plan.variants
         if plan.gamma == 0 or not tpt or not plain or variants not in self._plans:
             return choice
-        cells = self._memory.cells(alike, variants)
+        cells = likely.cells
         believed, seen = _AS_ALL, counts[variants].cells if variants in counts else None
         if seen is not None:
             believed += sum(seen) if own else 0.0
@@ -250,7 +254,7 @@ class Library:
         cells = [count + share * usual for count, usual in zip(cells, all_.cells, strict=True)]
         acceptance = share_accepted(cells, THRESHOLDS.index(plan.min_confidence), plan.gamma)
         credit = min(choice.credit, 1.0 / acceptance) if acceptance else 1.0
-        undrafted, made = alike.brought[own]
+        undrafted, made = likely.brought[2 * own : 2 * own + 2]
         trust = (made + believed) / (undrafted + believed * plain / tpt) * plain / tpt
         plan = replace(plan, predicted_tpt=tpt * trust, predicted_acceptance=acceptance * credit)
         return choice._replace(plan=plan, trust=choice.trust * trust, credit=credit)

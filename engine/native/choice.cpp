@@ -27,10 +27,16 @@ struct Alike {
     const int32_t *columns;  // [plans]
     double *found;           // [1 + plans, CELLS], written: the ratio, and what requests alike saw of each plan
     double *agreement;       // [plans], written
-    double *weights;         // [requests], written: how much each counts
     const double *prior;     // [CELLS], made-up tokens of every plan
     double shared, pooled, pooled_from, bandwidth, strange, most_tested, most, usual;
     int32_t plans, slot;
+};
+
+struct Likely {
+    const double *brought;   // [requests, 4]
+    double *sums, *cells;    // [4] and [CELLS], written: of this, and of what requests alike saw of one plan
+    double bandwidth, strange, most_tested;
+    int32_t column, slot;
 };
 
 struct Choosing {
@@ -90,6 +96,32 @@ template <class Asked> void smooth(const Asked &a, double cells[][CELLS]) {
         const double scale = a.shared / std::max(total(cells[p]), a.shared);
         for (int i = 0; i < CELLS; i++) cells[p][i] *= scale;
     }
+}
+
+// Calls f(j, share) for each remembered request that saw drafts tested, but for `slot`: how much it counts, by how alike
+// their prompts are.
+template <class F> void each_like(const Memory &m, int32_t slot, double bandwidth, double strange, F f) {
+    double by_number[MOST_REQUESTS + 1], rarity[FEATURES], cosines[MOST_REQUESTS];
+    for (int n = 0; n <= m.requests; n++) by_number[n] = std::log((m.requests + 1.0) / (n + 1.0));
+    for (int i = 0; i < FEATURES; i++) rarity[i] = by_number[m.having[i]];
+    const auto weight = [&](const uint64_t *x, const uint64_t *y) {
+        double sum = 0;
+        for (int w = 0; w < WORDS; w++)
+            for (uint64_t left = x[w] & y[w]; left; left &= left - 1) sum += rarity[64 * w + __builtin_ctzll(left)];
+        return sum;
+    };
+    const uint64_t *own = m.features + int64_t(slot) * WORDS;
+    const double norm = weight(own, own);
+    double nearest = strange;
+    const auto counts_for = [&](int j) { return j != slot && m.tested[j] > 0; };
+    for (int j = 0; j < m.requests; j++) {
+        if (!counts_for(j)) continue;
+        const uint64_t *other = m.features + int64_t(j) * WORDS;
+        cosines[j] = weight(own, other) / std::sqrt(std::max(weight(other, other) * norm, 1e-9));
+        nearest = std::max(nearest, cosines[j]);
+    }
+    for (int j = 0; j < m.requests; j++)
+        if (counts_for(j)) f(j, std::exp((cosines[j] - nearest) / bandwidth));
 }
 
 // What is believed of one plan's drafts, by what requests alike saw and the one that asks.
@@ -157,37 +189,15 @@ void ks_remember(const Memory *m, int32_t slot, const uint32_t *tokens, int64_t 
 }
 
 void ks_alike(const Memory *m, const Alike *a) {
-    double by_number[MOST_REQUESTS + 1], rarity[FEATURES];
-    for (int n = 0; n <= m->requests; n++) by_number[n] = std::log((m->requests + 1.0) / (n + 1.0));
-    for (int f = 0; f < FEATURES; f++) rarity[f] = by_number[m->having[f]];
-    const uint64_t *own = m->features + int64_t(a->slot) * WORDS;
-    const auto weight = [&](const uint64_t *x, const uint64_t *y) {
-        double sum = 0;
-        for (int w = 0; w < WORDS; w++)
-            for (uint64_t left = x[w] & y[w]; left; left &= left - 1) sum += rarity[64 * w + __builtin_ctzll(left)];
-        return sum;
-    };
     std::fill(a->found, a->found + (1 + a->plans) * CELLS, 0.0);
     double *ratio = a->found, *of_plans = a->found + CELLS;
-    const double norm = weight(own, own);
-    double cosines[MOST_REQUESTS], nearest = a->strange;
-    const auto counts_for = [&](int j) { return j != a->slot && m->tested[j] > 0; };
-    for (int j = 0; j < m->requests; j++) {
-        if (!counts_for(j)) continue;
-        const uint64_t *other = m->features + int64_t(j) * WORDS;
-        cosines[j] = weight(own, other) / std::sqrt(std::max(weight(other, other) * norm, 1e-9));
-        nearest = std::max(nearest, cosines[j]);
-    }
-    for (int j = 0; j < m->requests; j++) {
-        a->weights[j] = 0;
-        if (!counts_for(j)) continue;
-        const double share = a->weights[j] = std::exp((cosines[j] - nearest) / a->bandwidth);
+    each_like(*m, a->slot, a->bandwidth, a->strange, [&](int j, double share) {
         const double scale = share * std::min(a->most_tested / m->tested[j], 1.0);
         for (int p = 0; p < a->plans; p++) {
             const float *counts = m->counts + (int64_t(j) * m->columns + a->columns[p]) * CELLS;
             for (int c = 0; c < CELLS; c++) of_plans[p * CELLS + c] += scale * counts[c];
         }
-    }
+    });
     double known[MOST_PLANS][CELLS];
     smooth(*a, known);
     double seen[CELLS] = {}, expected[CELLS] = {}, mean[CELLS] = {}, all = 0;
@@ -217,6 +227,17 @@ void ks_alike(const Memory *m, const Alike *a) {
         for (int c = 1; c < CELLS; c += 2) agreed += scale * shaped[c] + counts[c];
         a->agreement[p] = agreed / (total(known[p]) + share * tested);
     }
+}
+
+void ks_likely(const Memory *m, const Likely *a) {
+    std::fill(a->sums, a->sums + 4, 0.0);
+    std::fill(a->cells, a->cells + CELLS, 0.0);
+    each_like(*m, a->slot, a->bandwidth, a->strange, [&](int j, double share) {
+        for (int i = 0; i < 4; i++) a->sums[i] += share * a->brought[4 * j + i];
+        const double scale = share * std::min(a->most_tested / m->tested[j], 1.0);
+        const float *counts = m->counts + (int64_t(j) * m->columns + a->column) * CELLS;
+        for (int c = 0; c < CELLS; c++) a->cells[c] += scale * counts[c];
+    });
 }
 
 // The best plan, threshold and γ; with `hope`, also those of another plan that would be better still if so many tokens

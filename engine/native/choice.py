@@ -9,8 +9,6 @@ from itertools import chain
 from sys import float_info
 from typing import Any
 
-import numpy as np
-
 from engine.draft.alike import BANDWIDTH, MOST_ROWS, MOST_TESTED, PLANS, REQUESTS, STRANGE, USUAL, Memory, Variants
 from engine.draft.objective import HOPE, POOLED_FROM, POOLED_ROWS, PRIOR, SHARED_ROWS, Chosen, Prices, Question
 from engine.draft.tpt import CELLS, AcceptanceCounts
@@ -37,13 +35,23 @@ class _Alike(Structure):
         ("columns", POINTER(c_int32)),
         ("found", _Doubles),
         ("agreement", _Doubles),
-        ("weights", c_void_p),
         ("prior", _Doubles),
         *(
             (name, c_double)
             for name in ("shared", "pooled", "pooled_from", "bandwidth", "strange", "most_tested", "most", "usual")
         ),
         ("plans", c_int32),
+        ("slot", c_int32),
+    )
+
+
+class _Likely(Structure):
+    _fields_ = (
+        ("brought", c_void_p),
+        ("sums", _Doubles),
+        ("cells", _Doubles),
+        *((name, c_double) for name in ("bandwidth", "strange", "most_tested")),
+        ("column", c_int32),
         ("slot", c_int32),
     )
 
@@ -78,7 +86,7 @@ class NativeMemory(Memory):
         self._known = (c_double * (PLANS * CELLS))()
         self._plans = (c_int32 * PLANS)()
         self._agreement = (c_double * PLANS)()
-        self._weights = np.zeros(REQUESTS)
+        self._sums, self._cells = (c_double * 4)(), (c_double * CELLS)()
         arrays = (self.features, self.having, self.counts, self.tested)
         self._native = _Memory(*(array.ctypes.data for array in arrays), REQUESTS, PLANS)
 
@@ -86,15 +94,13 @@ class NativeMemory(Memory):
         address, length = tokens.buffer_info()
         self._library.remember(byref(self._native), slot, address, length)
 
-    def _regress(
-        self, slot: int, known: Mapping[Variants, AcceptanceCounts]
-    ) -> tuple[Any, Sequence[float], np.ndarray]:
+    def _regress(self, slot: int, known: Mapping[Variants, AcceptanceCounts]) -> tuple[Any, Sequence[float]]:
         found = (c_double * ((1 + len(known)) * CELLS))()
         for i, (variants, counts) in enumerate(known.items()):
             self._known[i * CELLS : (i + 1) * CELLS] = [*counts.cells]
             self._plans[i] = self.columns[variants]
         asked = _Alike(
-            *(self._known, self._plans, found, self._agreement, self._weights.ctypes.data),
+            *(self._known, self._plans, found, self._agreement),
             *(
                 _PRIOR,
                 SHARED_ROWS,
@@ -110,7 +116,14 @@ class NativeMemory(Memory):
             ),
         )
         self._library.alike(byref(self._native), byref(asked))
-        return found, self._agreement[: len(known)], self._weights.copy()
+        return found, self._agreement[: len(known)]
+
+    def _likely(self, slot: int, column: int) -> tuple[list[float], list[float]]:
+        asked = _Likely(
+            self.brought.ctypes.data, self._sums, self._cells, BANDWIDTH, STRANGE, MOST_TESTED, column, slot
+        )
+        self._library.likely(byref(self._native), byref(asked))
+        return self._sums[:], self._cells[:]
 
 
 class NativeChooser:

@@ -213,9 +213,10 @@ class Library:
         self.remember = choices.ks_remember
         self.remember.argtypes = (c_void_p, c_int32, c_void_p, c_int64)
         self.alike, self.choose, self.promises = choices.ks_alike, choices.ks_choose, choices.ks_promises
-        for function in (self.alike, self.choose, self.promises):
+        self.likely = choices.ks_likely
+        for function in (self.alike, self.likely, self.choose, self.promises):
             function.argtypes = (c_void_p, c_void_p)
-        for function in (self.remember, self.alike, self.choose, self.promises):
+        for function in (self.remember, self.alike, self.likely, self.choose, self.promises):
             function.restype = None
         self._teams: dict[int, int] = {}
 

@@ -16,6 +16,7 @@ from support import GREEDY, ManualClock, TickingClock, answer, chat_ids, load, m
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
+from engine.draft.alike import Kin, Likely
 from engine.draft.base import Plan, RoundOutcome, View
 from engine.draft.costs import SETTLING, CostModel
 from engine.draft.fixed import exit_variants
@@ -341,10 +342,8 @@ def test_a_request_is_promised_what_came_to_those_like_it(model: LoadedModel) ->
         library.tested(exit_, i, cells([0.95] * 10, [i % 2 == 0] * 10), kin)
         for _ in range(4):
             library.told(kin, False, 1.0, 3.0 if i % 2 == 0 else 1.0)
-    easy, hard = (
-        library.corrected(choice, library.like(library.begin(range(first, first + 40), GREEDY)), {}, own=False)
-        for first in (0, 1000)
-    )
+    likely = [library.likely(library.begin(range(first, first + 40), GREEDY), choice) for first in (0, 1000)]
+    easy, hard = (library.corrected(choice, each, {}, own=False) for each in likely if each)
     plain = choice.plan.plain_tpt or 0.0
     assert easy.plan.predicted_acceptance == pytest.approx(1.0, abs=0.1)
     assert hard.plan.predicted_acceptance == pytest.approx(0.05, abs=0.1)
@@ -358,10 +357,26 @@ def test_a_request_is_promised_what_came_to_those_like_it(model: LoadedModel) ->
         assert (found.plan.predicted_tpt or 0.0) / found.trust == pytest.approx(choice.plan.predicted_tpt)
     knows = AcceptanceCounts()
     knows.add([0.95] * 40, [True] * 40)
-    of_its_own = library.corrected(
-        choice, library.like(library.begin(range(1000, 1040), GREEDY)), {exit_: knows}, own=True
-    )
+    assert likely[1]
+    of_its_own = library.corrected(choice, likely[1], {exit_: knows}, own=True)
     assert (of_its_own.plan.predicted_acceptance or 0.0) > (hard.plan.predicted_acceptance or 0.0) + 0.2
+
+
+@pytest.mark.parametrize(("budget", "least", "most"), [(1.0, 12, 99), (0.0, 0, 1)])
+def test_promises_of_their_own_take_a_share_of_the_budget(
+    model: LoadedModel, prompts: Sequence[str], budget: float, least: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promised: list[Kin] = []
+    likely = Library.likely
+
+    def noting(self: Library, kin: Kin, choice: Choice) -> Likely | None:
+        promised.append(kin)
+        return likely(self, kin, choice)
+
+    monkeypatch.setattr(Library, "likely", noting)
+    core = model.core(EngineConfig(knapspec_budget=budget))
+    answer(core, [chat_ids(core, text) for text in prompts[::7]], GREEDY, ["knapspec"])
+    assert least <= len({id(kin) for kin in promised}) <= most
 
 
 def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> None:

@@ -70,13 +70,14 @@ def test_what_drafting_brought_those_like_it_is_known() -> None:
         for _ in range(1000 if i == 1 else 5):
             memory.told(kin, False, 2.0, 4.0 if i % 2 else 1.0)
         memory.told(kin, True, 2.0, 6.0)
-    easy, hard = (expected(memory, kind, {HALF: seen(60, 60)}) for kind in (EASY, HARD))
-    gains = [alike.brought[own][1] / alike.brought[own][0] for own in (False, True) for alike in (easy, hard)]
+    easy, hard = (memory.likely(memory.begin(prompt(kind, Random(1)), GREEDY), HALF) for kind in (EASY, HARD))
+    assert easy
+    assert hard
+    gains = [likely.brought[2 * own + 1] / likely.brought[2 * own] for own in (0, 1) for likely in (easy, hard)]
     assert gains == pytest.approx([2.0, 0.5, 3.0, 3.0], rel=0.2)
-    assert easy.brought[False][1] < 30 * 48.0
-    cells = memory.cells(easy, HALF)
-    assert cells[AGREED] > 10 * cells[REJECTED]
-    assert memory.cells(easy, THIRD) == [0.0] * CELLS, "nobody drafted with it"
+    assert easy.brought[1] < 30 * 48.0
+    assert easy.cells[AGREED] > 10 * easy.cells[REJECTED]
+    assert memory.likely(kin, THIRD) is None, "nobody knows it"
 
 
 def test_the_same_words_sampled_otherwise_are_less_alike() -> None:
