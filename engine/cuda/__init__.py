@@ -1,1 +1,1 @@
-"""Paged cache and graphs of a CUDA device. All but the capture and the Triton kernels runs, and is tested, on a CPU."""
+"""Paged cache, graphs and kernels of a CUDA device. All but the capture and the Triton kernels runs on a CPU too."""

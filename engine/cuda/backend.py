@@ -12,6 +12,8 @@ from engine.model.backend import Backend
 from engine.model.linear import LinearFactory, PlainLinear
 from engine.model.spec import ModelSpec
 
+_MULTIPLIES_BF16 = (8, 0)  # compute capability from which on a device does, and Triton with it
+
 
 def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
     """Pages, graphs and, where there is a Triton, its kernels. `device` is a CPU in tests."""
@@ -35,16 +37,16 @@ def _settle() -> None:
 
 def _kernels(device: torch.device, dtype: torch.dtype) -> tuple[str, LinearFactory, Kernels]:
     """The backend's name, its products and its attention."""
-    if device.type == "cuda" and dtype != torch.float64:
-        try:
-            from engine.cuda.kernels import TritonKernels
-            from engine.cuda.products import RowsLinear
-        except ImportError:  # torch for Windows comes without
-            return "paged", PlainLinear, TorchKernels()
-        half = dtype.itemsize == 2
-        return (
-            ("paged-triton-rows", RowsLinear, TritonKernels())
-            if half
-            else ("paged-triton", PlainLinear, TritonKernels())
-        )
-    return "paged", PlainLinear, TorchKernels()
+    portable = "paged", PlainLinear, TorchKernels()
+    if device.type != "cuda" or dtype == torch.float64:
+        return portable
+    if dtype == torch.bfloat16 and torch.cuda.get_device_capability(device) < _MULTIPLIES_BF16:
+        return portable
+    try:
+        from engine.cuda.kernels import TritonKernels
+        from engine.cuda.products import RowsLinear
+    except ImportError:  # torch for Windows comes without
+        return portable
+    if dtype.itemsize > 2:
+        return "paged-triton", PlainLinear, TritonKernels()
+    return "paged-triton-rows", RowsLinear, TritonKernels()
