@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import replace
 
-from engine.draft.alike import Alike, Kin, Likely, Variants
+from engine.draft.alike import Alike, Kin, Variants
 from engine.draft.base import Plan, PolicyContext, RoundOutcome, View, register
+from engine.draft.company import Company, Promise, Standing, State
 from engine.draft.library import Choice, Library, size
 from engine.draft.prior import Prior
 from engine.draft.regime import TRIAL_EVERY, Decision, Regime
@@ -54,53 +54,6 @@ _LOST_DECISIONS = 12.0  # decisions' time that drafting may lose against plain d
 _SLOW_DECISION = 1e-3  # seconds; the first one is slow, and says nothing of the others
 
 
-@dataclass(slots=True)
-class _State:
-    """What one request has seen."""
-
-    trail: Trail
-    counts: dict[Variants, AcceptanceCounts] = field(default_factory=dict)  # of rounds alone
-    decision: Decision | None = None  # for rounds alone
-    own: bool = False  # whether it is its own
-    try_at: int | None = None  # round
-    promised: Choice | None = None  # before its promise was corrected, where that is to be done once more
-    promise_at: int = 0  # in this round
-    likely: Likely | None = None  # by which
-    kin: Kin | None = None  # once it decides
-    alike: Alike | None = None
-    alike_until: int = 0  # round
-
-
-class _Company:
-    """The requests of a round: those that ask, and those of other policies."""
-
-    __slots__ = ("contexts", "running", "size", "views")
-
-    def __init__(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> None:
-        self.views = views
-        self.contexts = [view.context for view in views] + [context for context, _ in others]
-        self.running = [plan.variants for _, plan in others if plan.gamma]
-        self.size = len(self.contexts)
-
-
-class _Promise(NamedTuple):
-    """What a round is to bring each of its requests."""
-
-    plan: Plan
-    trust: float  # by which the promise was corrected,
-    credit: float  # and that of acceptance
-    requests: int  # of all policies
-    asked: int  # of this one
-
-
-class _Standing(NamedTuple):
-    """A plan that needs no asking again."""
-
-    plan: Plan
-    regime: Regime
-    until: int  # round
-
-
 @register("knapspec")
 class KnapSpec:
     """The main method (METHODS sections 1 and 6)."""
@@ -126,8 +79,8 @@ class KnapSpec:
         self._promising = False  # whether a request was promised something of its own meanwhile
         self._promised_seconds = 0.0  # that such rounds took
         self._regimes: defaultdict[int, Regime] = defaultdict(Regime)  # by `size` of the company
-        self._promise: _Promise | None = None  # of this round
-        self._stands: _Standing | None = None
+        self._promise: Promise | None = None  # of this round
+        self._stands: Standing | None = None
         self._era = 0  # how often new plans had all decide anew
 
     def learnt(self, model: str) -> Prior | None:
@@ -157,7 +110,7 @@ class KnapSpec:
         if regime.trial_end is not None and self._round >= regime.trial_end:
             regime.trial_end = None
             regime.era += 1
-        company = _Company(views, others)
+        company = Company(views, others)
         found = self._scout.search(views, company.running, self._round, self._promised)
         added = found.added if found is not None else []
         self._era += bool(added)
@@ -177,7 +130,7 @@ class KnapSpec:
             promising = self.library.plain(company.contexts)
             plan = promising.plan
         self._scout.choose(views, self._round, self._promised)
-        self._promise = _Promise(plan, promising.trust, promising.credit, company.size, len(views))
+        self._promise = Promise(plan, promising.trust, promising.credit, company.size, len(views))
         return [plan] * len(views)
 
     def _better(self, choice: Choice) -> bool:
@@ -193,7 +146,7 @@ class KnapSpec:
     def _independent(self, views: Sequence[View]) -> list[Plan]:
         """What each would draft with alone, for comparisons: without trials and trust, which are about one choice."""
         self._promise = None
-        return [self._choice(_Company([view], ())).plan for view in views]
+        return [self._choice(Company([view], ())).plan for view in views]
 
     def stands(self) -> bool:
         standing = self._stands
@@ -204,7 +157,7 @@ class KnapSpec:
         standing.regime.passed(standing.plan)
         return True
 
-    def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]], regime: Regime) -> _Standing | None:
+    def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]], regime: Regime) -> Standing | None:
         """What was decided and promised already, where nothing else is due, which is most of the time: a decision with
         all that belongs to it takes ten times as long as finding that it stands."""
         now, requests, promise = self._round, len(views), self._promise
@@ -215,7 +168,7 @@ class KnapSpec:
             return None
         if not self._scout.rests(views, now):
             return None
-        state: _State | None = views[0].state
+        state: State | None = views[0].state
         new = requests == 1 and state is None
         decision = regime.decision if requests > 1 or state is None else state.decision
         if decision is None or self._due(decision, regime):
@@ -233,7 +186,7 @@ class KnapSpec:
         if now >= until:
             return None
         asked = now if self._scout.recorder else min(until, decision.until, now + look_up - now % look_up)
-        return _Standing(choice.plan, regime, asked)
+        return Standing(choice.plan, regime, asked)
 
     def record(self, view: View, rows_ahead: int) -> int:
         return self._scout.record(view)
@@ -255,7 +208,7 @@ class KnapSpec:
                     own[variants].add_cells(found)
 
     def suspend(self, view: View) -> None:
-        state: _State | None = view.state
+        state: State | None = view.state
         if state is not None:
             self._scout.suspend(state.trail)
 
@@ -265,10 +218,10 @@ class KnapSpec:
         self._era += 1
         self._stands = None
 
-    def _state(self, view: View) -> _State:
+    def _state(self, view: View) -> State:
         if view.state is None:
-            view.state = _State(Trail(self.searcher.rows(), view.context))
-        state: _State = view.state
+            view.state = State(Trail(self.searcher.rows(), view.context))
+        state: State = view.state
         return state
 
     def _compare(self, views: Sequence[View], round: RoundOutcome) -> None:
@@ -291,14 +244,14 @@ class KnapSpec:
         expected = (promise.plan.predicted_acceptance or 0.0) / promise.credit * sum(o.drafted for o in decoded)
         accepted = sum(max(o.emitted - 1, 0) for o in decoded)  # what lies beyond the end of an answer is not
         self.library.credit(promise.requests, self._round, weight * expected, weight * accepted)
-        state: _State | None = views[0].state
+        state: State | None = views[0].state
         if promise.requests == 1 and state is not None and state.kin is not None:
             undrafted = (seconds + self._asked_seconds) * (promise.plan.plain_tpt or 0.0)
             self.library.told(state.kin, state.own, undrafted, kept)
 
     # -- choosing among known plans ----------------------------------------------------------------------------------
 
-    def _choice(self, company: _Company) -> Choice:
+    def _choice(self, company: Company) -> Choice:
         """What stands, or a new decision where one is due."""
         if company.size > 1:
             return self._joint_choice(company, company.views)
@@ -308,6 +261,7 @@ class KnapSpec:
         if before is None or self._due(before, regime):
             shared = None if _knows(state) else self._joint_choice(company, ())
             state.own = shared is None or self._decides_at_once(view, shared)
+            state.promised = None
             if shared is None or state.own:
                 state.decision = self._decide(company, before, state.counts)
             else:
@@ -343,7 +297,7 @@ class KnapSpec:
         budget = self.searcher.budget
         return self._promised_seconds <= _PROMISE_SHARE * self._config.knapspec_budget * budget.busy
 
-    def _corrected(self, state: _State, choice: Choice) -> Choice:
+    def _corrected(self, state: State, choice: Choice) -> Choice:
         """The choice, promising what a request alone may expect of it."""
         likely, self._promising = state.likely, True
         return choice if likely is None else self.library.corrected(choice, likely, state.counts, own=state.own)
@@ -355,7 +309,7 @@ class KnapSpec:
         cheap = self._decision_seconds <= _CHEAP_DECISION * self._costs.verify_pass(1, [view.context])
         return cheap and shared.gain >= _SURE_GAIN
 
-    def _joint_choice(self, company: _Company, told: Sequence[View]) -> Choice:
+    def _joint_choice(self, company: Company, told: Sequence[View]) -> Choice:
         """One choice for all, from what all have seen. The views `told` hear of a new one."""
         regime = self._regimes[size(company.size)]
         before = regime.decision
@@ -371,7 +325,7 @@ class KnapSpec:
         return self._round >= decision.until or self._era + regime.era != decision.era
 
     def _decide(
-        self, company: _Company, before: Decision | None, own: Mapping[Variants, AcceptanceCounts] | None
+        self, company: Company, before: Decision | None, own: Mapping[Variants, AcceptanceCounts] | None
     ) -> Decision:
         """argmax of TPT over the library × thresholds × γ (METHODS section 1, stage 2), from what all have seen and,
         with `own`, one request alone; plain decoding if the gain is small."""
@@ -398,7 +352,7 @@ class KnapSpec:
         same = choice.plan.gamma > 0 and before.choice.plan.variants == choice.plan.variants
         return same and not before.trial and before.era == self._era + regime.era
 
-    def _best(self, company: _Company, own: Mapping[Variants, AcceptanceCounts] | None = None) -> Choice:
+    def _best(self, company: Company, own: Mapping[Variants, AcceptanceCounts] | None = None) -> Choice:
         """The best plan by what all and (with `own`) one request have seen."""
         started = self._clock.now()
         each = company.views if len(self.library) and (own is not None or company.size > 1) else ()
@@ -422,7 +376,7 @@ class KnapSpec:
             state.kin = self.library.begin(view.prompt, view.sampling)
         return state.kin
 
-    def _begin_trial(self, company: _Company, regime: Regime) -> Choice | None:
+    def _begin_trial(self, company: Company, regime: Regime) -> Choice | None:
         """What to try; None where drafting promises far less than plain decoding, but for the rarest of trials."""
         state = self._state(company.views[0]) if company.size == 1 else None
         choice = self._best(company)  # what a request saw of its own was some time ago
@@ -442,7 +396,7 @@ class KnapSpec:
         return choice
 
 
-def _knows(state: _State) -> bool:
+def _knows(state: State) -> bool:
     """Whether a request has seen enough to decide by itself."""
     return sum(counts.total for counts in state.counts.values()) >= _OWN_ROWS
 

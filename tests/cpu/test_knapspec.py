@@ -18,11 +18,13 @@ from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.draft.alike import Kin, Likely
 from engine.draft.base import Plan, RoundOutcome, View
+from engine.draft.company import Company
 from engine.draft.costs import SETTLING, CostModel
 from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
-from engine.draft.library import MOST_PLANS, Choice, Library
+from engine.draft.library import MOST_PLANS, Choice, Library, size
 from engine.draft.prior import Prior
+from engine.draft.regime import Decision
 from engine.draft.scout import Trail
 from engine.draft.search import Budget, Rows
 from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, cells
@@ -377,6 +379,30 @@ def test_promises_of_their_own_take_a_share_of_the_budget(
     core = model.core(EngineConfig(knapspec_budget=budget))
     answer(core, [chat_ids(core, text) for text in prompts[::7]], GREEDY, ["knapspec"])
     assert least <= len({id(kin) for kin in promised}) <= most
+
+
+def test_a_decision_to_decode_plainly_is_not_undone_by_a_promise(
+    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A promise that was to be made anew after some rounds was one of a choice that stands no more."""
+    core, policy = core_with(model, EngineConfig(knapspec_budget=1.0))
+    rounds(core, ids[:4])  # drafting is known to pay
+    core.add(GenerateRequest("0", ids[4], replace(GREEDY, max_tokens=200, ignore_eos=True), "knapspec"))
+    while not any(r.drafted for r in core.step().rounds):
+        pass
+    (request,) = core.scheduler.running
+
+    def plainly(company: Company, before: Decision | None, own: object) -> Decision:
+        regime = policy._regimes[size(company.size)]
+        return Decision(policy.library.plain(company.contexts), policy._round + 100, policy._era + regime.era)
+
+    monkeypatch.setattr(policy, "_decide", plainly)
+    policy._era += 1
+    policy._stands = None
+    for _ in range(12):
+        core.step()
+        assert request.plan is not None
+        assert request.plan.gamma == 0
 
 
 def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> None:

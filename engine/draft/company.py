@@ -1,0 +1,61 @@
+"""What policy knapspec keeps of each request, and of the round that it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from engine.draft.alike import Alike, Kin, Likely, Variants
+from engine.draft.base import Plan, View
+from engine.draft.library import Choice
+from engine.draft.regime import Decision, Regime
+from engine.draft.scout import Trail
+from engine.draft.tpt import AcceptanceCounts
+
+
+@dataclass(slots=True)
+class State:
+    """What one request has seen."""
+
+    trail: Trail
+    counts: dict[Variants, AcceptanceCounts] = field(default_factory=dict)  # of rounds alone
+    decision: Decision | None = None  # for rounds alone
+    own: bool = False  # whether it is its own
+    try_at: int | None = None  # round
+    promised: Choice | None = None  # before its promise was corrected, where that is to be done once more
+    promise_at: int = 0  # in this round
+    likely: Likely | None = None  # by which
+    kin: Kin | None = None  # once it decides
+    alike: Alike | None = None
+    alike_until: int = 0  # round
+
+
+class Company:
+    """The requests of a round: those that ask, and those of other policies."""
+
+    __slots__ = ("contexts", "running", "size", "views")
+
+    def __init__(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> None:
+        self.views = views
+        self.contexts = [view.context for view in views] + [context for context, _ in others]
+        self.running = [plan.variants for _, plan in others if plan.gamma]
+        self.size = len(self.contexts)
+
+
+class Promise(NamedTuple):
+    """What a round is to bring each of its requests."""
+
+    plan: Plan
+    trust: float  # by which the promise was corrected,
+    credit: float  # and that of acceptance
+    requests: int  # of all policies
+    asked: int  # of this one
+
+
+class Standing(NamedTuple):
+    """A plan that needs no asking again."""
+
+    plan: Plan
+    regime: Regime
+    until: int  # round
