@@ -1,8 +1,9 @@
 """Triton kernels of the matrix products of few rows, which take as long as the weights take to be read.
 
 One kernel does what torch needs two to four for: RMSNorm before the product; the gate's silu, a bias or the residual
-behind it. A row's result does not depend on how many rows there are, to the last bit: verification says what plain
-decoding says. Tiles are what ran fastest on an H200 (docs/performance.md), and never depend on the number of rows.
+behind it. A row's result does not depend on how many rows there are, to the last bit, as long as the kernel takes them
+all: verification says what plain decoding says. Tiles are what ran fastest on an H200 (docs/performance.md), and never
+depend on the number of rows.
 """
 
 from __future__ import annotations
@@ -179,13 +180,17 @@ class RowsLinear:
 
     def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
         """Of the RMSNorm of x [rows ≤ most, in]. Narrow tiles would norm their input too often."""
-        if len(self._weight) >= _MANY:
+        if len(self._weight) >= _MANY and x.dtype == torch.bfloat16:
             return product(x, self._weight, norm=norm, epsilon=epsilon, bias=self._bias)
         return product(normalise(x, norm[None], epsilon, torch.empty_like(x)), self._weight, bias=self._bias)
 
     def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """The same, silu of the first half of it times the second."""
-        return product(x, self._weight, norm=norm, epsilon=epsilon, bias=self._bias, gated=True)
+        """The same, silu of the first half of it times the second. What is normed by the way is multiplied before it is
+        divided, which float16 has no room for."""
+        if x.dtype == torch.bfloat16:
+            return product(x, self._weight, norm=norm, epsilon=epsilon, bias=self._bias, gated=True)
+        normed = normalise(x, norm[None], epsilon, torch.empty_like(x))
+        return product(normed, self._weight, bias=self._bias, gated=True)
 
     def normalise_heads(self, qkv: Tensor, weight: Tensor, epsilon: float) -> None:
         """RMSNorm of each of the first heads of qkv [rows, …] by weight [heads, head_dim], in place."""

@@ -90,6 +90,8 @@ class Memory:
 
     def begin(self, prompt: Sequence[int], sampling: SamplingParams) -> Kin:
         """Remember a request; the oldest is forgotten."""
+        if len(self._fresh) > REQUESTS:
+            self._note()  # nobody has asked for long
         slot, self._next = self._next, (self._next + 1) % REQUESTS
         old = self._kin[slot]
         if old is not None:
@@ -142,6 +144,12 @@ class Memory:
         column = self.columns.get(variants)
         if column is None or kin.slot < 0:
             return None
+        self._note()
+        brought, seen = self._likely(kin.slot, column)
+        return Likely(seen, brought)
+
+    def _note(self) -> None:
+        """Take over what requests were told since the last time."""
         for each in self._fresh:
             each.fresh = False
             if each.slot >= 0:
@@ -149,8 +157,6 @@ class Memory:
                     tokens * min(1.0, MOST_MADE / max(pair[1], 1.0)) for pair in each.brought for tokens in pair
                 ]
         self._fresh.clear()
-        brought, seen = self._likely(kin.slot, column)
-        return Likely(seen, brought)
 
     def _likely(self, slot: int, column: int) -> tuple[list[float], list[float]]:
         """`Likely`, brought first."""

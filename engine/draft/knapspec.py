@@ -181,7 +181,7 @@ class KnapSpec:
         until = now + regime.rounds_left(choice.plan)
         if choice.plan.gamma and requests == 1 and (state is None or choice.hopeful):
             until = min(until, (state and state.try_at) or 0)
-        if state is not None and state.promised is not None and not state.own:
+        if requests == 1 and state is not None and state.promised is not None and not state.own:
             until = min(until, state.promise_at)
         if now >= until:
             return None
@@ -388,7 +388,7 @@ class KnapSpec:
         regime.era += 1
         decision = Decision(choice, regime.trial_end, self._era + regime.era, trial=True)
         if state is not None:
-            state.decision = decision
+            state.decision, state.own, state.promised = decision, False, None
         else:
             regime.decision = decision
         for view in company.views:

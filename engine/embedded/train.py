@@ -231,7 +231,7 @@ class Trainer:
     def _pool(self) -> Iterator[Batch]:
         """The batches of the pool where the run stands, made here, of the hardest candidates."""
         p = self.progress
-        if p.batch == 0:
+        if p.batch == 0 or not p.picked:  # or begun by workers
             p.pool_progress = min(1.0, p.tokens / self.settings.tokens)
         candidates = pool_candidates(self.tokenizer, self.settings.seed, p.pool, p.pool_progress)
         if len(p.picked) != len(candidates) or p.batch == 0:

@@ -381,6 +381,25 @@ def test_promises_of_their_own_take_a_share_of_the_budget(
     assert least <= len({id(kin) for kin in promised}) <= most
 
 
+def test_a_promise_of_one_does_not_have_all_decide(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    """Of a request that began alone and was joined before it was promised anew."""
+    core, policy = core_with(model, EngineConfig(knapspec_budget=1.0, knapspec_interval=10_000))
+    rounds(core, ids[:4])
+    requests = [
+        GenerateRequest(str(i), ids[i], replace(GREEDY, max_tokens=400, ignore_eos=True), "knapspec") for i in (4, 5)
+    ]
+    core.add(requests[0])
+    while not any(r.drafted for r in core.step().rounds):
+        pass
+    core.add(requests[1])
+    asked: list[int] = []
+    plans = policy._plans
+    policy._plans = lambda views, others: [asked.append(len(views)), plans(views, others)][1]  # type: ignore
+    for _ in range(60):
+        core.step()
+    assert asked.count(2) < 40
+
+
 def test_a_decision_to_decode_plainly_is_not_undone_by_a_promise(
     model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
