@@ -6,7 +6,7 @@ about as often as their distributions do, and what a request says depends on its
 is zero noise.
 
 A sub-network is less sure than the whole model, so that noise decides for it what it does not decide for the model:
-drafts are drawn with less of it (`DRAFT_NOISE`), which makes them the model's tokens more often. It changes no text:
+drafts are drawn with less of it (`draft_noise`), which makes them the model's tokens more often. It changes no text:
 what the model draws for itself decides.
 """
 
@@ -26,7 +26,8 @@ from engine.seeds import mix64
 from engine.types import SamplingParams
 from engine.upload import upload
 
-DRAFT_NOISE = 0.5  # of the noise that the model draws with; measured (docs/knapspec.md)
+DRAFT_NOISE = 0.5  # of the noise that the model draws with; measured (docs/knapspec.md),
+_MUCH_LEFT_OUT = 0.4  # of the sublayers: with fewer left out drafts are as sure as the model, the fewer the more
 
 _MASK = (1 << 64) - 1
 
@@ -39,6 +40,13 @@ class Draw(NamedTuple):
 
     tokens: list[int]
     confidence: list[float]
+
+
+@lru_cache(256)
+def draft_noise(variants: tuple[int, ...]) -> float:
+    """How much of the noise a sub-network draws with: all where it is the whole model."""
+    left_out = 1.0 - sum(variants) / len(variants)
+    return 1.0 - (1.0 - DRAFT_NOISE) * min(1.0, left_out / _MUCH_LEFT_OUT)
 
 
 def draw(

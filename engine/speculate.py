@@ -18,7 +18,7 @@ from engine.draft.base import References
 from engine.model.attention import Segment
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder, DraftRequest, Draws
-from engine.sampling import DRAFT_NOISE, Edit, draw, launch
+from engine.sampling import Edit, draft_noise, draw, launch
 from engine.step import Work, WorkOutput
 from engine.types import SamplingParams, TokenLogprobs
 from engine.upload import upload
@@ -139,7 +139,7 @@ class _DraftPass:
             *(decoder.head(x), [d.work.sampling for d in drafts], [e + 1 for e in ends]),
             confidence=True,
             edits=() if unread else [d.edit for d in drafts],
-            noise=(DRAFT_NOISE,) * len(drafts),
+            noise=[draft_noise(d.work.plan.variants) for d in drafts if d.work.plan],
         )
 
     def next(self) -> _DraftPass | None:

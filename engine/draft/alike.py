@@ -22,8 +22,6 @@ Variants = tuple[int, ...]
 REQUESTS = 128  # remembered
 FEATURES = 2048  # that tokens are hashed into
 PLANS = 16  # told apart
-BANDWIDTH = 0.05  # of the kernel, as a difference of cosines
-STRANGE = 0.2  # cosine below which even the nearest is hardly like it
 MOST_TESTED = 16.0  # tokens that a request counts for
 MOST_ROWS = 8.0  # weight of what requests alike saw of a plan, in tested tokens
 USUAL = 8.0  # tokens of theirs that are as everybody's, to tell how theirs differ
@@ -32,6 +30,18 @@ _ENDS = 128  # tokens of either end of a prompt that are looked at
 _SETTINGS = 4  # features of how a request is sampled,
 _NOT_TOKENS = 1 << 24  # numbered from here
 _HASH = 2654435761  # Knuth's multiplicative hash; its upper bits are the feature
+
+
+class Kernel(NamedTuple):
+    """How requests count by how alike their prompts are."""
+
+    bandwidth: float  # as a difference of cosines
+    strange: float  # cosine below which even the nearest is hardly like it
+    power: float  # of how rare features are, in their weights
+
+
+EVIDENCE = Kernel(0.1, 0.3, 2.0)  # for what is chosen,
+PROMISES = Kernel(0.05, 0.2, 1.0)  # and for what is promised: kinds of text rather than the same text
 
 
 class Kin:
@@ -160,23 +170,23 @@ class Memory:
 
     def _likely(self, slot: int, column: int) -> tuple[list[float], list[float]]:
         """`Likely`, brought first."""
-        others, weights = self._others(slot)
+        others, weights = self._others(slot, PROMISES)
         brought: list[float] = (weights @ self.brought[others]).tolist()
         weights *= np.minimum(MOST_TESTED / self.tested[others], 1.0)
         seen: list[float] = (weights @ self.counts[others, column]).tolist()
         return brought, seen
 
-    def _others(self, slot: int) -> tuple[np.ndarray, np.ndarray]:
+    def _others(self, slot: int, kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
         """The requests that saw drafts tested, but for this one, and how much each counts for it."""
         others = np.flatnonzero((self.tested > 0) & (np.arange(REQUESTS) != slot))
         if not others.size:
             return others, np.zeros(0)
-        likeness = self._likeness(slot)[others]
-        return others, np.exp((likeness - max(likeness.max(), STRANGE)) / BANDWIDTH)
+        likeness = self._likeness(slot, kernel.power)[others]
+        return others, np.exp((likeness - max(likeness.max(), kernel.strange)) / kernel.bandwidth)
 
     def _regress(self, slot: int, known: Mapping[Variants, AcceptanceCounts]) -> tuple[Any, Sequence[float]]:
         """`Alike.found` and the agreement of each plan."""
-        others, weights = self._others(slot)
+        others, weights = self._others(slot, EVIDENCE)
         seen = np.zeros((len(known), CELLS // 2, 2))
         if others.size:
             weights *= np.minimum(MOST_TESTED / self.tested[others], 1.0)
@@ -195,10 +205,10 @@ class Memory:
         agreement = believed[:, :, 1].sum(axis=1) / believed.sum(axis=(1, 2))
         return np.concatenate([ratio[None], seen]).ravel().tolist(), agreement.tolist()
 
-    def _likeness(self, slot: int) -> np.ndarray:
+    def _likeness(self, slot: int, power: float) -> np.ndarray:
         """Cosines [requests] between the features of one and of each, weighed by how rare they are."""
         features = self._bits(slice(None)).astype(np.float64)
-        rarity = np.log((REQUESTS + 1.0) / (self.having + 1.0))
+        rarity = np.log((REQUESTS + 1.0) / (self.having + 1.0)) ** power
         own = features[slot] * rarity
         cosines: np.ndarray = features @ own / np.sqrt(np.maximum(features @ rarity * own.sum(), 1e-9))
         return cosines

@@ -28,14 +28,14 @@ struct Alike {
     double *found;           // [1 + plans, CELLS], written: the ratio, and what requests alike saw of each plan
     double *agreement;       // [plans], written
     const double *prior;     // [CELLS], made-up tokens of every plan
-    double shared, pooled, pooled_from, bandwidth, strange, most_tested, most, usual;
+    double shared, pooled, pooled_from, bandwidth, strange, power, most_tested, most, usual;
     int32_t plans, slot;
 };
 
 struct Likely {
     const double *brought;   // [requests, 4]
     double *sums, *cells;    // [4] and [CELLS], written: of this, and of what requests alike saw of one plan
-    double bandwidth, strange, most_tested;
+    double bandwidth, strange, power, most_tested;
     int32_t column, slot;
 };
 
@@ -99,10 +99,10 @@ template <class Asked> void smooth(const Asked &a, double cells[][CELLS]) {
 }
 
 // Calls f(j, share) for each remembered request that saw drafts tested, but for `slot`: how much it counts, by how alike
-// their prompts are.
-template <class F> void each_like(const Memory &m, int32_t slot, double bandwidth, double strange, F f) {
+// their prompts are, where features weigh as their rarity to a power.
+template <class F> void each_like(const Memory &m, int32_t slot, double bandwidth, double strange, double power, F f) {
     double by_number[MOST_REQUESTS + 1], rarity[FEATURES], cosines[MOST_REQUESTS];
-    for (int n = 0; n <= m.requests; n++) by_number[n] = std::log((m.requests + 1.0) / (n + 1.0));
+    for (int n = 0; n <= m.requests; n++) by_number[n] = std::pow(std::log((m.requests + 1.0) / (n + 1.0)), power);
     for (int i = 0; i < FEATURES; i++) rarity[i] = by_number[m.having[i]];
     const auto weight = [&](const uint64_t *x, const uint64_t *y) {
         double sum = 0;
@@ -191,7 +191,7 @@ void ks_remember(const Memory *m, int32_t slot, const uint32_t *tokens, int64_t 
 void ks_alike(const Memory *m, const Alike *a) {
     std::fill(a->found, a->found + (1 + a->plans) * CELLS, 0.0);
     double *ratio = a->found, *of_plans = a->found + CELLS;
-    each_like(*m, a->slot, a->bandwidth, a->strange, [&](int j, double share) {
+    each_like(*m, a->slot, a->bandwidth, a->strange, a->power, [&](int j, double share) {
         const double scale = share * std::min(a->most_tested / m->tested[j], 1.0);
         for (int p = 0; p < a->plans; p++) {
             const float *counts = m->counts + (int64_t(j) * m->columns + a->columns[p]) * CELLS;
@@ -232,7 +232,7 @@ void ks_alike(const Memory *m, const Alike *a) {
 void ks_likely(const Memory *m, const Likely *a) {
     std::fill(a->sums, a->sums + 4, 0.0);
     std::fill(a->cells, a->cells + CELLS, 0.0);
-    each_like(*m, a->slot, a->bandwidth, a->strange, [&](int j, double share) {
+    each_like(*m, a->slot, a->bandwidth, a->strange, a->power, [&](int j, double share) {
         for (int i = 0; i < 4; i++) a->sums[i] += share * a->brought[4 * j + i];
         const double scale = share * std::min(a->most_tested / m->tested[j], 1.0);
         const float *counts = m->counts + (int64_t(j) * m->columns + a->column) * CELLS;

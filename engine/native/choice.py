@@ -9,7 +9,17 @@ from itertools import chain
 from sys import float_info
 from typing import Any
 
-from engine.draft.alike import BANDWIDTH, MOST_ROWS, MOST_TESTED, PLANS, REQUESTS, STRANGE, USUAL, Memory, Variants
+from engine.draft.alike import (
+    EVIDENCE,
+    MOST_ROWS,
+    MOST_TESTED,
+    PLANS,
+    PROMISES,
+    REQUESTS,
+    USUAL,
+    Memory,
+    Variants,
+)
 from engine.draft.objective import HOPE, POOLED_FROM, POOLED_ROWS, PRIOR, SHARED_ROWS, Chosen, Prices, Question
 from engine.draft.tpt import CELLS, AcceptanceCounts
 from engine.native.library import Library
@@ -38,7 +48,17 @@ class _Alike(Structure):
         ("prior", _Doubles),
         *(
             (name, c_double)
-            for name in ("shared", "pooled", "pooled_from", "bandwidth", "strange", "most_tested", "most", "usual")
+            for name in (
+                "shared",
+                "pooled",
+                "pooled_from",
+                "bandwidth",
+                "strange",
+                "power",
+                "most_tested",
+                "most",
+                "usual",
+            )
         ),
         ("plans", c_int32),
         ("slot", c_int32),
@@ -50,7 +70,7 @@ class _Likely(Structure):
         ("brought", c_void_p),
         ("sums", _Doubles),
         ("cells", _Doubles),
-        *((name, c_double) for name in ("bandwidth", "strange", "most_tested")),
+        *((name, c_double) for name in ("bandwidth", "strange", "power", "most_tested")),
         ("column", c_int32),
         ("slot", c_int32),
     )
@@ -106,8 +126,7 @@ class NativeMemory(Memory):
                 SHARED_ROWS,
                 POOLED_ROWS,
                 POOLED_FROM,
-                BANDWIDTH,
-                STRANGE,
+                *EVIDENCE,
                 MOST_TESTED,
                 MOST_ROWS,
                 USUAL,
@@ -119,9 +138,7 @@ class NativeMemory(Memory):
         return found, self._agreement[: len(known)]
 
     def _likely(self, slot: int, column: int) -> tuple[list[float], list[float]]:
-        asked = _Likely(
-            self.brought.ctypes.data, self._sums, self._cells, BANDWIDTH, STRANGE, MOST_TESTED, column, slot
-        )
+        asked = _Likely(self.brought.ctypes.data, self._sums, self._cells, *PROMISES, MOST_TESTED, column, slot)
         self._library.likely(byref(self._native), byref(asked))
         return self._sums[:], self._cells[:]
 

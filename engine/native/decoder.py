@@ -21,7 +21,7 @@ from engine.model.spec import ModelSpec
 from engine.native import library as native
 from engine.native.attention import NativeAttention, NativeBatch
 from engine.native.linear import PANEL, NativeLinear
-from engine.sampling import DRAFT_NOISE, draw, sampling_array
+from engine.sampling import draft_noise, draw, sampling_array
 
 
 def fits(spec: ModelSpec) -> bool:
@@ -161,7 +161,7 @@ class NativeDecoder(Decoder):
             edited = edited or r.edit is not None
         drafts = room.struct
         drafts.plans = b"".join([_plan_bytes(r.variants) for r in requests])
-        drafts.sampling = sampling_array([r.sampling for r in requests], (DRAFT_NOISE,) * count)
+        drafts.sampling = sampling_array([r.sampling for r in requests], [draft_noise(r.variants) for r in requests])
         drafts.edited = bytes([_when(r) for r in requests]) if edited else room.unedited
 
         def edit(i: int, drafted: int, row: Callable[[], Tensor]) -> bool:
