@@ -143,6 +143,25 @@ def test_a_row_is_the_same_to_the_last_bit_in_any_pass(directory: Path) -> None:
     rows_of_a_long_context(directory)
 
 
+@torch.inference_mode()
+def test_two_threads_say_the_same_by_rows_and_by_shares(directory: Path) -> None:
+    """Which of these a pass of a small layer uses changes as it goes on: the 33rd to 37th of its width try the other."""
+    one, two = (load(torch.bfloat16, model=directory, kernels="native", threads=threads) for threads in (1, 2))
+    plans = [(1, 1) * one.spec.layers, (0, 1) * one.spec.layers, (1, 0) * one.spec.layers]
+    for model in (one, two):
+        for slab in (0, 1):
+            run(model, [Segment(slab, 0, 70)])
+    for segments in ([Segment(0, 30, 9)], [Segment(0, 30, 6), Segment(1, 40, 5)], [Segment(2, 0, 40)]):
+        rows = sum(s.rows for s in segments)
+        mixed = [plans[i % 3] for i in range(rows)]
+        for turn in range(45):
+            x = torch.randn(rows, one.spec.hidden, generator=torch.Generator().manual_seed(turn))
+            alone, shared = ((m.decoder, m.attention.prepare(segments)) for m in (one, two))
+            assert torch.equal(shared[0].run(x, shared[1]), alone[0].run(x, alone[1]))
+            if turn % 2:
+                assert torch.equal(shared[0].run_plans(x, shared[1], mixed), alone[0].run_plans(x, alone[1], mixed))
+
+
 @pytest.mark.parametrize("shape", ["qwen3 windows", "llama one kv head", "llama wide heads"])
 @torch.inference_mode()
 def test_without_bf16_instructions_too(
