@@ -91,20 +91,41 @@ def propose(
     return drafts + copied, passes
 
 
+def in_one_call(
+    decoder: Decoder, attention: Attention, work: Sequence[Work]
+) -> tuple[tuple[WorkOutput, ...], int, float] | None:
+    """A round of work that `drafts`, by `Decoder.round`: the outputs, the number of draft passes and their share of the
+    time; None where there is other work, or the backend has no such call."""
+    if not work or not all([w.drafts for w in work]):
+        return None
+    made = decoder.round(attention, [_request(w) for w in work])
+    if made is None:
+        return None
+    outputs = []
+    for guesses, confidences, said in zip(made.drafted.tokens, made.drafted.confidences, made.drawn, strict=True):
+        kept = said[: _accepted(guesses, said) + 1]
+        outputs.append(WorkOutput(tuple(kept), len(guesses), tuple(confidences)))
+    return tuple(outputs), made.drafted.passes, made.drafting
+
+
+def _accepted(guesses: Sequence[int], said: Sequence[int]) -> int:
+    """How many drafted tokens are the target's own."""
+    return next((i for i, guess in enumerate(guesses) if guess != said[i]), len(guesses))
+
+
+def _request(work: Work) -> DraftRequest:
+    plan = work.plan
+    assert plan is not None
+    return DraftRequest(
+        *(work.slab, work.start, work.tokens[-1], plan.variants, plan.gamma),
+        *(plan.min_confidence, plan.pass_worth, work.sampling),
+        *_edits(work),
+    )
+
+
 def _in_one_call(decoder: Decoder, attention: Attention, drafts: Sequence[Draft]) -> int | None:
     """The same by `Decoder.draft`: the number of passes, or None where the backend has no such call."""
-    requests = []
-    for d in drafts:
-        work, plan = d.work, d.work.plan
-        assert plan is not None
-        requests.append(
-            DraftRequest(
-                *(work.slab, work.start, work.tokens[-1], plan.variants, plan.gamma),
-                *(plan.min_confidence, plan.pass_worth, work.sampling),
-                *_edits(work),
-            )
-        )
-    drafted = decoder.draft(attention, requests)
+    drafted = decoder.draft(attention, [_request(d.work) for d in drafts])
     if drafted is None:
         return None
     for d, tokens, confidences in zip(drafts, drafted.tokens, drafted.confidences, strict=True):
@@ -183,7 +204,7 @@ def verify(
         said = [next(drawn) for _ in range(len(guesses) + 1)] if w.samples else []
         if said and w.processor is not None and w.processor.late:
             _keep_to_grammar(w.processor, list(guesses), said, sampled, passed.again)
-        accepted = next((i for i, g in enumerate(guesses) if g != said[i]), len(guesses))
+        accepted = _accepted(guesses, said)
         verified = len(w.tokens) + accepted
         kept = said[: accepted + 1]
         output = WorkOutput(tuple(kept), len(guesses), confidences)

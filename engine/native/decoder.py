@@ -15,11 +15,11 @@ from engine.draft.knapsack import Knapsack, Row
 from engine.logits import SURE
 from engine.model.attention import AttentionBatch, Segment
 from engine.model.backend import Attention
-from engine.model.decoder import Decoder, Drafted, DraftRequest, Draws, LayerWeights, Verified
+from engine.model.decoder import Decoder, Drafted, DraftRequest, Draws, LayerWeights, Round, Verified
 from engine.model.linear import Linear
 from engine.model.spec import ModelSpec
 from engine.native import library as native
-from engine.native.attention import NativeAttention, NativeBatch
+from engine.native.attention import NativeAttention, NativeBatch, NativeCache
 from engine.native.linear import PANEL, NativeLinear
 from engine.sampling import draft_noise, draw, sampling_array
 
@@ -145,24 +145,10 @@ class NativeDecoder(Decoder):
         if not self._embeds:
             return None
         native_attention = cast(NativeAttention, attention)
-        cache = native_attention.cache  # the kernels write where they are told
-        count, longest = len(requests), max([r.gamma for r in requests])
-        room = self._rooms.get((count, longest))
-        if room is None:
-            room = self._rooms[count, longest] = _DraftRoom(count, longest, self._edits)
-        width, tokens, confidences = longest + 1, room.tokens, room.confidences
-        edited = False
-        for i, r in enumerate(requests):
-            assert 0 <= r.slab < cache.slabs
-            assert 0 <= r.start <= cache.length - r.gamma
-            room.slabs[i], room.starts[i], room.most[i] = r.slab, r.start, r.gamma
-            room.least[i], room.worth[i] = r.min_confidence, r.pass_worth
-            tokens[i * width] = r.token
-            edited = edited or r.edit is not None
-        drafts = room.struct
-        drafts.plans = b"".join([_plan_bytes(r.variants) for r in requests])
-        drafts.sampling = sampling_array([r.sampling for r in requests], [draft_noise(r.variants) for r in requests])
-        drafts.edited = bytes([_when(r) for r in requests]) if edited else room.unedited
+        room = self._room(native_attention.cache, requests, 0)
+        width, tokens = room.longest + 1, room.tokens
+        if any([r.edit is not None for r in requests]):
+            room.struct.edited = bytes([_when(r) for r in requests])
 
         def edit(i: int, drafted: int, row: Callable[[], Tensor]) -> bool:
             request, so_far = requests[i], tokens[i * width + 1 : i * width + 1 + drafted]
@@ -171,15 +157,45 @@ class NativeDecoder(Decoder):
             return True
 
         self._edits.begin(edit)
-        ends = self._ends(native_attention)
-        passes = self._library.draft(self._team, self._model, ctypes.byref(cache.struct), ends, room.reference)
+        ends, cache = self._ends(native_attention), ctypes.byref(native_attention.cache.struct)
+        passes = self._library.draft(self._team, self._model, cache, ends, room.reference)
         self._edits.end()
-        lengths = room.lengths[:]
-        return Drafted(
-            [tokens[i * width + 1 : i * width + 1 + n] for i, n in enumerate(lengths)],
-            [confidences[i * longest : i * longest + n] for i, n in enumerate(lengths)],
-            passes,
-        )
+        return room.drafted(passes)
+
+    def round(self, attention: Attention, requests: Sequence[DraftRequest]) -> Round | None:
+        if not self._embeds:
+            return None
+        native_attention = cast(NativeAttention, attention)
+        room = self._room(native_attention.cache, requests, 1)
+        room.round.sampling = sampling_array([r.sampling for r in requests])
+        ends, cache = self._ends(native_attention), ctypes.byref(native_attention.cache.struct)
+        passes = self._library.round(self._team, self._model, cache, ends, room.reference, room.round_reference)
+        made, drafting, verifying = room.drafted(passes), *room.seconds
+        drawn, begin = [], 0
+        for tokens in made.tokens:
+            end = begin + len(tokens) + 1
+            drawn.append(room.drawn[begin:end])
+            begin = end
+        return Round(made, drawn, drafting / (drafting + verifying))
+
+    def _room(self, cache: NativeCache, requests: Sequence[DraftRequest], beyond: int) -> _DraftRoom:
+        """What the kernels are told of these requests, none edited, which write to the cache up to `beyond` positions
+        behind the draft passes' last."""
+        count, longest = len(requests), max([r.gamma for r in requests])
+        room = self._rooms.get((count, longest))
+        if room is None:
+            room = self._rooms[count, longest] = _DraftRoom(count, longest, self._edits, self._all)
+        for i, r in enumerate(requests):
+            assert 0 <= r.slab < cache.slabs
+            assert 0 <= r.start <= cache.length - r.gamma - beyond
+            room.slabs[i], room.starts[i], room.most[i] = r.slab, r.start, r.gamma
+            room.least[i], room.worth[i] = r.min_confidence, r.pass_worth
+            room.tokens[i * (longest + 1)] = r.token
+        drafts = room.struct
+        drafts.plans = b"".join([_plan_bytes(r.variants) for r in requests])
+        drafts.sampling = sampling_array([r.sampling for r in requests], [draft_noise(r.variants) for r in requests])
+        drafts.edited = room.unedited
+        return room
 
     def verify(
         self,
@@ -294,7 +310,8 @@ def _plan_bytes(variants: tuple[int, ...]) -> bytes:
 class _DraftRoom:
     """Arrays for drafts of so many requests and tokens. They are used again: making them takes as long as a pass."""
 
-    def __init__(self, count: int, longest: int, edits: _Edits) -> None:
+    def __init__(self, count: int, longest: int, edits: _Edits, whole: bytes) -> None:
+        self.longest = longest
         ints, floats = ctypes.c_int32 * count, ctypes.c_float * count
         self.slabs, self.starts, self.most, self.lengths = ints(), ints(), ints(), ints()
         self.least, self.worth = floats(), floats()
@@ -316,6 +333,20 @@ class _DraftRoom:
             longest=longest,
         )
         self.reference = ctypes.byref(self.struct)
+        self.drawn = (ctypes.c_int32 * (count * (longest + 1)))()
+        self.seconds = (ctypes.c_double * 2)()
+        self.round = native.Round(plan=whole, drawn=self.drawn, seconds=self.seconds)
+        self.round_reference = ctypes.byref(self.round)
+
+    def drafted(self, passes: int) -> Drafted:
+        """What the kernels wrote, in so many passes."""
+        lengths, longest = self.lengths[:], self.longest
+        firsts = range(1, len(lengths) * (longest + 1), longest + 1)
+        return Drafted(
+            [self.tokens[first : first + n] for first, n in zip(firsts, lengths, strict=True)],
+            [self.confidences[i * longest : i * longest + n] for i, n in enumerate(lengths)],
+            passes,
+        )
 
 
 def _when(request: DraftRequest) -> int:

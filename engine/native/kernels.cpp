@@ -442,6 +442,13 @@ struct Verify {
     int32_t rows, draws;
 };
 
+struct Round {               // the verify pass over what was drafted, one row more for each request
+    const uint8_t *plan;     // [2·layers]: which sublayers run
+    const Sampling *sampling;    // [requests]
+    int32_t *drawn;          // behind every row of each request, one request after the other
+    double *seconds;         // [2]: of the drafts and of the verify pass
+};
+
 // ---- drawing
 
 // Index of the largest (the first of equals), and its softmax probability if asked for.
@@ -1423,68 +1430,39 @@ public:
         all.multiply(l, x, rows, out, norm, epsilon);
     }
 
-    // Draft passes in lock-step, which requests leave as they stop; how many there were.
     int draft(const Model &m, const Cache &cache, const Ends &ends, const Drafts &d) {
         const Turn turn(busy);
-        const size_t width = 2 * m.layers;
-        std::vector<int> live(d.requests);
-        std::vector<int32_t> slabs(d.requests), positions(d.requests);
-        std::vector<uint8_t> plans(d.requests * width);
-        std::vector<double> reach(d.requests, 1.0);
-        for (int r = 0; r < d.requests; r++) { live[r] = r; d.lengths[r] = 0; }
-        float *x = x_.get(size_t(d.requests) * m.hidden);
-        float *logits = logits_.get(size_t(d.requests) * ends.head.out);
-        for (int passes = 1;; passes++) {
-            const int rows = int(live.size());
-            for (int i = 0; i < rows; i++) {
-                const int r = live[i], n = d.lengths[r];
-                slabs[i] = d.slabs[r];
-                positions[i] = d.starts[r] + n;
-                std::memcpy(&plans[i * width], d.plans + r * width, width);
-                embed(ends, m.hidden, d.tokens[r * (d.longest + 1) + n], x + size_t(i) * m.hidden);
-            }
-            run(m, cache, {ends.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows, 0, int32_t(width), 0}, &ends.head);
-            all.multiply(ends.head, x, rows, logits, ends.norm, m.epsilon);
-            double hope = 0;
-            float worth = 0;
-            int kept = 0;
-            for (int i = 0; i < rows; i++) {
-                const int r = live[i];
-                float *row = logits + size_t(i) * ends.head.out;
-                if (d.edited[r] == BEFORE) edit(d.edit, r, d.lengths[r], row);
-                float sure = add_token(d, r, row, ends.head.out);
-                if (d.edited[r] == AFTER && sure < d.sure && edit(d.edit, r, d.lengths[r], row)) {
-                    d.lengths[r]--;
-                    sure = add_token(d, r, row, ends.head.out);
-                }
-                reach[r] *= sure;
-                const int n = d.lengths[r];
-                if (n == d.most[r] || d.confidences[r * d.longest + n - 1] < d.least[r]) continue;
-                live[kept++] = r;
-                hope += reach[r];
-                worth = std::max(worth, d.worth[r]);
-            }
-            live.resize(kept);
-            if (!kept || hope < worth) return passes;
-        }
+        return drafted(m, cache, ends, d);
     }
 
-    // A pass over rows of tokens, and what is drawn behind the picked ones.
     void verify(const Model &m, const Cache &cache, const Ends &ends, const Verify &v) {
         const Turn turn(busy);
-        float *x = x_.get(size_t(v.rows) * m.hidden);
-        for (int i = 0; i < v.rows; i++) embed(ends, m.hidden, v.tokens[i], x + size_t(i) * m.hidden);
-        run(m, cache, {ends.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0}, &ends.head);
-        if (!v.draws) return;
-        for (int i = 0; i < v.draws; i++)
-            if (v.picked[i] != i) std::memcpy(x + size_t(i) * m.hidden, x + size_t(v.picked[i]) * m.hidden, m.hidden * sizeof(float));
-        float *logits = logits_.get(size_t(v.draws) * ends.head.out);
-        all.multiply(ends.head, x, v.draws, logits, ends.norm, m.epsilon);
-        for (int i = 0; i < v.draws; i++) if (v.edited[i]) edit(v.edit, i, 0, logits + size_t(i) * ends.head.out);
-        all.each_row(v.draws, ends.head.out, [&](int i) {
-            v.drawn[i] = int32_t(draw(logits + size_t(i) * ends.head.out, ends.head.out, v.sampling[i], v.positions[v.picked[i]] + 1, nullptr));
-        });
-        *v.scores = logits;
+        verified(m, cache, ends, v);
+    }
+
+    // Both, of requests whose logits nobody edits; how many draft passes there were.
+    int round(const Model &m, const Cache &cache, const Ends &ends, const Drafts &d, const Round &r) {
+        const Turn turn(busy);
+        const auto began = std::chrono::steady_clock::now();
+        const int passes = drafted(m, cache, ends, d);
+        const auto then = std::chrono::steady_clock::now();
+        verified_tokens.clear(); verified_slabs.clear(); verified_positions.clear(); verified_rows.clear(); verified_sampling.clear();
+        for (int i = 0; i < d.requests; i++)
+            for (int n = 0; n <= d.lengths[i]; n++) {
+                verified_rows.push_back(int32_t(verified_rows.size()));
+                verified_tokens.push_back(d.tokens[i * (d.longest + 1) + n]);
+                verified_slabs.push_back(d.slabs[i]);
+                verified_positions.push_back(d.starts[i] + n);
+                verified_sampling.push_back(r.sampling[i]);
+            }
+        const int rows = int(verified_rows.size());
+        unedited.resize(rows);
+        float *scores;
+        verified(m, cache, ends, {r.plan, verified_tokens.data(), verified_slabs.data(), verified_positions.data(), verified_rows.data(),
+                                  verified_sampling.data(), unedited.data(), nullptr, r.drawn, &scores, nullptr, rows, rows});
+        r.seconds[0] = std::chrono::duration<double>(then - began).count();
+        r.seconds[1] = std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+        return passes;
     }
 
     // Fills rows of the knapsack, one for each sublayer of the pass, until one is empty: every live state runs through it
@@ -1543,6 +1521,68 @@ public:
     }
 
 private:
+    // Draft passes in lock-step, which requests leave as they stop; how many there were.
+    int drafted(const Model &m, const Cache &cache, const Ends &ends, const Drafts &d) {
+        const size_t width = 2 * m.layers;
+        std::vector<int> live(d.requests);
+        std::vector<int32_t> slabs(d.requests), positions(d.requests);
+        std::vector<uint8_t> plans(d.requests * width);
+        std::vector<double> reach(d.requests, 1.0);
+        for (int r = 0; r < d.requests; r++) { live[r] = r; d.lengths[r] = 0; }
+        float *x = x_.get(size_t(d.requests) * m.hidden);
+        float *logits = logits_.get(size_t(d.requests) * ends.head.out);
+        for (int passes = 1;; passes++) {
+            const int rows = int(live.size());
+            for (int i = 0; i < rows; i++) {
+                const int r = live[i], n = d.lengths[r];
+                slabs[i] = d.slabs[r];
+                positions[i] = d.starts[r] + n;
+                std::memcpy(&plans[i * width], d.plans + r * width, width);
+                embed(ends, m.hidden, d.tokens[r * (d.longest + 1) + n], x + size_t(i) * m.hidden);
+            }
+            run(m, cache, {ends.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows, 0, int32_t(width), 0}, &ends.head);
+            all.multiply(ends.head, x, rows, logits, ends.norm, m.epsilon);
+            double hope = 0;
+            float worth = 0;
+            int kept = 0;
+            for (int i = 0; i < rows; i++) {
+                const int r = live[i];
+                float *row = logits + size_t(i) * ends.head.out;
+                if (d.edited[r] == BEFORE) edit(d.edit, r, d.lengths[r], row);
+                float sure = add_token(d, r, row, ends.head.out);
+                if (d.edited[r] == AFTER && sure < d.sure && edit(d.edit, r, d.lengths[r], row)) {
+                    d.lengths[r]--;
+                    sure = add_token(d, r, row, ends.head.out);
+                }
+                reach[r] *= sure;
+                const int n = d.lengths[r];
+                if (n == d.most[r] || d.confidences[r * d.longest + n - 1] < d.least[r]) continue;
+                live[kept++] = r;
+                hope += reach[r];
+                worth = std::max(worth, d.worth[r]);
+            }
+            live.resize(kept);
+            if (!kept || hope < worth) return passes;
+        }
+    }
+
+    // A pass over rows of tokens, and what is drawn behind the picked ones.
+    void verified(const Model &m, const Cache &cache, const Ends &ends, const Verify &v) {
+        float *x = x_.get(size_t(v.rows) * m.hidden);
+        for (int i = 0; i < v.rows; i++) embed(ends, m.hidden, v.tokens[i], x + size_t(i) * m.hidden);
+        run(m, cache, {ends.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0}, &ends.head);
+        if (!v.draws) return;
+        for (int i = 0; i < v.draws; i++)
+            if (v.picked[i] != i) std::memcpy(x + size_t(i) * m.hidden, x + size_t(v.picked[i]) * m.hidden, m.hidden * sizeof(float));
+        float *logits = logits_.get(size_t(v.draws) * ends.head.out);
+        all.multiply(ends.head, x, v.draws, logits, ends.norm, m.epsilon);
+        for (int i = 0; i < v.draws; i++) if (v.edited[i]) edit(v.edit, i, 0, logits + size_t(i) * ends.head.out);
+        all.each_row(v.draws, ends.head.out, [&](int i) {
+            v.drawn[i] = int32_t(draw(logits + size_t(i) * ends.head.out, ends.head.out, v.sampling[i], v.positions[v.picked[i]] + 1, nullptr));
+        });
+        *v.scores = logits;
+    }
+
     struct Entry { int64_t skipped; float score; bool ran; int32_t source; };
 
     // The entries of the row behind `row`, by their skipped weight: Knapsack.advance and Knapsack._prune.
@@ -1666,6 +1706,9 @@ private:
     std::mutex busy;
     std::vector<float> scores;   // of the knapsack's states, run and left as they are,
     std::vector<Entry> entries;  // and what goes on
+    std::vector<int32_t> verified_tokens, verified_slabs, verified_positions, verified_rows;
+    std::vector<Sampling> verified_sampling;
+    std::vector<uint8_t> unedited;
     Buffer<float> x_, logits_;
 };
 
@@ -1704,6 +1747,10 @@ void ks_fill(void *team, const Model *model, const Cache *cache, const Pass *pas
 
 int ks_draft(void *team, const Model *model, const Cache *cache, const Ends *ends, const Drafts *drafts) {
     return static_cast<Runner *>(team)->draft(*model, *cache, *ends, *drafts);
+}
+
+int ks_round(void *team, const Model *model, const Cache *cache, const Ends *ends, const Drafts *drafts, const Round *round) {
+    return static_cast<Runner *>(team)->round(*model, *cache, *ends, *drafts, *round);
 }
 
 void ks_verify(void *team, const Model *model, const Cache *cache, const Ends *ends, const Verify *verify) {
