@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +13,9 @@ from support import GREEDY, SAMPLED, answer, chat_ids, load, made_up_profile
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
+from engine.draft.base import DraftPolicy, Plan, View
 from engine.kv.cache import bytes_per_token
+from engine.step import StepOutput, StepPlan
 from engine.types import FinishReason, GenerateRequest, SamplingParams, TokenEvent
 
 LONG = replace(SAMPLED, max_tokens=90, ignore_eos=True)
@@ -52,6 +55,38 @@ def test_a_model_drafting_with_itself_accepts_everything(
         assert last.speculation is not None
         assert last.speculation.num_draft_tokens > 40
         assert last.speculation.num_accepted_draft_tokens == last.speculation.num_draft_tokens
+
+
+@pytest.mark.parametrize("policy", ["none", "knapspec"])
+def test_policies_learn_from_every_round_before_they_decide(
+    model: LoadedModel, ids: list[tuple[int, ...]], policy: str
+) -> None:
+    """At once where they were asked, up to four rounds at a time where what they proposed stands."""
+    core = model.core(EngineConfig())
+    ran: list[StepOutput] = []
+    learnt: list[StepOutput] = []
+    late: list[int] = []
+    propose, work, observe = core.policy(policy).propose, core.runner.run, core._observe
+
+    def proposing(views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
+        assert learnt == ran
+        return propose(views, others)
+
+    def running(*args: Any, **named: Any) -> StepOutput:
+        late.append(len(ran) - len(learnt))
+        ran.append(work(*args, **named))
+        return ran[-1]
+
+    def observing(standing: DraftPolicy | None, plan: StepPlan, out: StepOutput, *rest: Any) -> None:
+        learnt.append(out)
+        observe(standing, plan, out, *rest)
+
+    core.policy(policy).propose = proposing  # type: ignore[method-assign]
+    core.runner.run, core._observe = running, observing  # type: ignore[method-assign, assignment]
+    for index, prompt in enumerate(ids[:3]):
+        run(core, GenerateRequest(str(index), prompt, replace(GREEDY, ignore_eos=True), policy))
+        assert learnt == ran, "an answer has ended"
+    assert max(late) == 3
 
 
 def test_preempted_equals_undisturbed(ids: list[tuple[int, ...]], plain: list[tuple[int, ...]]) -> None:

@@ -28,7 +28,7 @@ from engine.model.decoder import Draws
 from engine.native.library import Library, _name, build, compiler, library
 from engine.native.library import directory as directory_of_libraries
 from engine.sampling import draw
-from engine.speculate import propose
+from engine.speculate import in_one_call, propose, verify
 from engine.step import Work
 from engine.types import SamplingParams
 
@@ -147,7 +147,7 @@ def test_a_row_is_the_same_to_the_last_bit_in_any_pass(directory: Path) -> None:
 def test_two_threads_say_the_same_by_rows_and_by_shares(directory: Path) -> None:
     """Which of these a pass of a small layer uses changes as it goes on: the 33rd to 37th of its width try the other."""
     one, two = (load(torch.bfloat16, model=directory, kernels="native", threads=threads) for threads in (1, 2))
-    plans = [(1, 1) * one.spec.layers, (0, 1) * one.spec.layers, (1, 0) * one.spec.layers]
+    plans = [kinds * one.spec.layers for kinds in ((1, 1), (0, 1), (1, 0))]
     for model in (one, two):
         for slab in (0, 1):
             run(model, [Segment(slab, 0, 70)])
@@ -231,8 +231,8 @@ def test_drafts_in_one_call_are_those_of_single_passes(
     for slab in range(4):
         run(model, [Segment(slab, 0, 1300)])
 
-    def drafts(worth: float) -> tuple[list[Any], int]:
-        work = [
+    def asked(worth: float) -> list[Work]:
+        return [
             Work(
                 str(slab),
                 slab,
@@ -244,7 +244,9 @@ def test_drafts_in_one_call_are_those_of_single_passes(
             )
             for slab, (plan, (gamma, least)) in enumerate(zip(plans, rules, strict=True))
         ]
-        made, passes = propose(model.decoder, model.attention, work)
+
+    def drafts(worth: float) -> tuple[list[Any], int]:
+        made, passes = propose(model.decoder, model.attention, asked(worth))
         return [(d.tokens, d.confidences) for d in made], passes
 
     for worth, least in ((0.0, 6), (3.0, 1)):
@@ -253,6 +255,11 @@ def test_drafts_in_one_call_are_those_of_single_passes(
             patch.setattr(model.decoder, "draft", lambda *_: None)
             one_by_one, count = drafts(worth)
         assert passes == count == least
+        made, _ = propose(model.decoder, model.attention, asked(worth))
+        found = in_one_call(model.decoder, model.attention, asked(worth))
+        assert found is not None
+        assert found[:2] == (verify(model.decoder, model.attention, asked(worth), made), least)
+        assert 0 < found[2] < 1
         for (tokens, shares), (want_tokens, want_shares) in zip(together, one_by_one, strict=True):
             assert tokens == want_tokens
             assert shares == pytest.approx(want_shares, rel=1e-4)
