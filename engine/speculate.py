@@ -96,7 +96,7 @@ def in_one_call(
 ) -> tuple[tuple[WorkOutput, ...], int, float] | None:
     """A round of work that `drafts`, by `Decoder.round`: the outputs, the number of draft passes and their share of the
     time; None where there is other work, or the backend has no such call."""
-    if not work or not all([w.drafts for w in work]):
+    if not work or not all(w.drafts for w in work):
         return None
     made = decoder.round(attention, [_request(w) for w in work])
     if made is None:

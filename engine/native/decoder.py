@@ -147,7 +147,7 @@ class NativeDecoder(Decoder):
         native_attention = cast(NativeAttention, attention)
         room = self._room(native_attention.cache, requests, 0)
         width, tokens = room.longest + 1, room.tokens
-        if any([r.edit is not None for r in requests]):
+        if any(r.edit is not None for r in requests):
             room.struct.edited = bytes([_when(r) for r in requests])
 
         def edit(i: int, drafted: int, row: Callable[[], Tensor]) -> bool:

@@ -145,7 +145,7 @@ def test_a_row_is_the_same_to_the_last_bit_in_any_pass(directory: Path) -> None:
 
 @torch.inference_mode()
 def test_two_threads_say_the_same_by_rows_and_by_shares(directory: Path) -> None:
-    """Which of these a pass of a small layer uses changes as it goes on: the 33rd to 37th of its width try the other."""
+    """Which of these a pass of a small layer uses changes as it goes on: some after the 32nd try the other."""
     one, two = (load(torch.bfloat16, model=directory, kernels="native", threads=threads) for threads in (1, 2))
     plans = [kinds * one.spec.layers for kinds in ((1, 1), (0, 1), (1, 0))]
     for model in (one, two):
