@@ -39,22 +39,25 @@ class Kernel(NamedTuple):
     strange: float  # cosine below which even the nearest is hardly like it
     power: float  # of how rare features are, in their weights
 
+    @property
+    def rarities(self) -> np.ndarray:
+        """Weights of features that 0, 1 … requests have."""
+        weights: np.ndarray = np.log((REQUESTS + 1.0) / np.arange(1.0, REQUESTS + 2.0)) ** self.power
+        return weights
+
 
 EVIDENCE = Kernel(0.1, 0.3, 2.0)  # for what is chosen,
 PROMISES = Kernel(0.05, 0.2, 1.0)  # and for what is promised: kinds of text rather than the same text
+BROUGHT = 4  # numbers that say what drafting brought
 
 
 class Kin:
     """One request among those remembered."""
 
-    __slots__ = ("brought", "fresh", "slot")
+    __slots__ = ("slot",)
 
     def __init__(self, slot: int) -> None:
         self.slot = slot  # -1: forgotten
-        # Tokens that plain decoding would have made in the time of its drafting rounds, and those that they made: by
-        # decisions that all share, and by its own.
-        self.brought = [[0.0, 0.0], [0.0, 0.0]]
-        self.fresh = False  # whether there is more than the memory knows
 
 
 class Alike(NamedTuple):
@@ -68,8 +71,19 @@ class Alike(NamedTuple):
 class Likely(NamedTuple):
     """What drafting with one plan brought requests alike."""
 
-    cells: Sequence[float]  # their tested tokens, as they weigh, by `cells`
-    brought: Sequence[float]  # `Kin.brought`, by decisions that all share, then by their own
+    found: Any  # floats: what drafting brought them, then their tested tokens, in cells; as they weigh
+
+    @property
+    def brought(self) -> Sequence[float]:
+        """Tokens that plain decoding would have made in the time of their drafting rounds, and those that they made: by
+        decisions that all share, then the same by their own."""
+        brought: Sequence[float] = self.found[:BROUGHT]
+        return brought
+
+    @property
+    def cells(self) -> Sequence[float]:
+        cells: Sequence[float] = self.found[BROUGHT:]
+        return cells
 
 
 class Memory:
@@ -80,8 +94,8 @@ class Memory:
         self.having = np.zeros(FEATURES, np.int32)  # requests with each
         self.counts = np.zeros((REQUESTS, PLANS, CELLS), np.float32)  # tested tokens
         self.tested = np.zeros(REQUESTS, np.float32)  # their sum
-        self.brought = np.zeros((REQUESTS, 4))  # `Kin.brought` of each, by its weight
-        self._fresh: list[Kin] = []
+        self.brought = np.zeros((REQUESTS, BROUGHT))  # as in `Likely`
+        self._brought = self.brought.data.cast("B").cast("d")  # where one number is written sooner
         self.columns: dict[Variants, int] = {}  # of the plans that are told apart
         self.version = 0  # of these
         self._kin: list[Kin | None] = [None] * REQUESTS
@@ -100,8 +114,6 @@ class Memory:
 
     def begin(self, prompt: Sequence[int], sampling: SamplingParams) -> Kin:
         """Remember a request; the oldest is forgotten."""
-        if len(self._fresh) > REQUESTS:
-            self._note()  # nobody has asked for long
         slot, self._next = self._next, (self._next + 1) % REQUESTS
         old = self._kin[slot]
         if old is not None:
@@ -136,13 +148,11 @@ class Memory:
             self.tested[kin.slot] += len(found)
 
     def told(self, kin: Kin, own: bool, undrafted: float, made: float) -> None:
-        """Of a drafting round of its answer, by its own decision or by that of all: as in `Kin`."""
-        brought = kin.brought[own]
-        brought[0] += undrafted
-        brought[1] += made
-        if not kin.fresh:
-            kin.fresh = True
-            self._fresh.append(kin)
+        """Of a drafting round of its answer, by its own decision or by that of all: as in `Likely`."""
+        if kin.slot >= 0:
+            at = BROUGHT * kin.slot + 2 * own
+            self._brought[at] += undrafted
+            self._brought[at + 1] += made
 
     def like(self, kin: Kin, known: Mapping[Variants, AcceptanceCounts]) -> Alike:
         """What to expect of a remembered request, where all have seen the counts `known` of the plans told apart."""
@@ -154,34 +164,25 @@ class Memory:
         column = self.columns.get(variants)
         if column is None or kin.slot < 0:
             return None
-        self._note()
-        brought, seen = self._likely(kin.slot, column)
-        return Likely(seen, brought)
+        return Likely(self._likely(kin.slot, column))
 
-    def _note(self) -> None:
-        """Take over what requests were told since the last time."""
-        for each in self._fresh:
-            each.fresh = False
-            if each.slot >= 0:
-                self.brought[each.slot] = [
-                    tokens * min(1.0, MOST_MADE / max(pair[1], 1.0)) for pair in each.brought for tokens in pair
-                ]
-        self._fresh.clear()
-
-    def _likely(self, slot: int, column: int) -> tuple[list[float], list[float]]:
-        """`Likely`, brought first."""
+    def _likely(self, slot: int, column: int) -> Any:
+        """`Likely.found`."""
         others, weights = self._others(slot, PROMISES)
-        brought: list[float] = (weights @ self.brought[others]).tolist()
+        made = self.brought[others, 1::2].repeat(2, axis=1)
+        brought: list[float] = (
+            weights @ (self.brought[others] * np.minimum(MOST_MADE / np.maximum(made, 1.0), 1.0))
+        ).tolist()
         weights *= np.minimum(MOST_TESTED / self.tested[others], 1.0)
         seen: list[float] = (weights @ self.counts[others, column]).tolist()
-        return brought, seen
+        return brought + seen
 
     def _others(self, slot: int, kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
         """The requests that saw drafts tested, but for this one, and how much each counts for it."""
         others = np.flatnonzero((self.tested > 0) & (np.arange(REQUESTS) != slot))
         if not others.size:
             return others, np.zeros(0)
-        likeness = self._likeness(slot, kernel.power)[others]
+        likeness = self._likeness(slot, kernel)[others]
         return others, np.exp((likeness - max(likeness.max(), kernel.strange)) / kernel.bandwidth)
 
     def _regress(self, slot: int, known: Mapping[Variants, AcceptanceCounts]) -> tuple[Any, Sequence[float]]:
@@ -205,10 +206,10 @@ class Memory:
         agreement = believed[:, :, 1].sum(axis=1) / believed.sum(axis=(1, 2))
         return np.concatenate([ratio[None], seen]).ravel().tolist(), agreement.tolist()
 
-    def _likeness(self, slot: int, power: float) -> np.ndarray:
+    def _likeness(self, slot: int, kernel: Kernel) -> np.ndarray:
         """Cosines [requests] between the features of one and of each, weighed by how rare they are."""
         features = self._bits(slice(None)).astype(np.float64)
-        rarity = np.log((REQUESTS + 1.0) / (self.having + 1.0)) ** power
+        rarity = kernel.rarities[self.having]
         own = features[slot] * rarity
         cosines: np.ndarray = features @ own / np.sqrt(np.maximum(features @ rarity * own.sum(), 1e-9))
         return cosines

@@ -113,6 +113,14 @@ class CostModel:
         """The correction of verify passes of so many rows: one each where nothing was drafted."""
         return self._corrected(self._nearest_verify(_width(rows), rows > requests))
 
+    def _verify_factors(self, widest: int) -> list[float]:
+        """`verify_factor` behind a draft for each width."""
+        speed, seen, (least, most) = self._speed.factor, self.verify[True], _BOUNDS
+        factors = [
+            seen[width].factor if seen[width].seen else self._nearest_verify(width, True) for width in range(widest + 1)
+        ]
+        return [min(max(speed * factor, least), most) for factor in factors]
+
     def _nearest_verify(self, width: int, drafted: bool) -> float:
         found = _nearest(self.verify[drafted], width) or _nearest(self.verify[not drafted], width)
         return found.factor if found else 1.0
@@ -151,7 +159,7 @@ class CostModel:
     def verify_curve(self, most: int, contexts: Sequence[int]) -> tuple[Sequence[int], list[float]]:
         """Rows, ascending up to `most`, and `verify_pass` of so many behind a draft, which is linear between."""
         knots = self._knots(most)
-        factors = [self._corrected(self._nearest_verify(width, True)) for width in range(_width(most) + 1)]
+        factors = self._verify_factors(_width(most))
         context, requests = _about(contexts), len(contexts)
         key = most, requests, context
         found = self._curves.get(key)

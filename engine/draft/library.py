@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from engine.draft.alike import Alike, Kin, Likely, Memory, Variants
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
-from engine.draft.objective import Chosen, Prices, Question, choose, promises
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, share_accepted
+from engine.draft.objective import Chosen, Prices, Promised, Question, choose, corrected, promises
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
 from engine.draft.trust import Drift, Trust
 from engine.native.choice import NativeChooser, NativeMemory
 from engine.native.library import loaded
@@ -19,8 +19,6 @@ from engine.types import SamplingParams
 
 MOST_PLANS = 8
 _USUAL = 2.0  # plans that kept what they promised, before any was tried
-_AS_ALL = 8.0  # tokens of requests alike that are believed to have been as everybody's
-_AS_OTHERS = 16.0  # most tokens that requests alike count for beside a request's own
 _PASS_WORTH = 0.5  # of what a pass's time is worth: products of confidences understate how far drafts reach (measured)
 
 
@@ -60,7 +58,9 @@ class Library:
         native = loaded()
         self._memory = NativeMemory(native) if native else Memory()
         chooser = NativeChooser(native) if native else None
-        self._choose, self._promises = (chooser, chooser.promises) if chooser else (choose, promises)
+        self._choose, self._promises, self._promised = (
+            (chooser, chooser.promises, chooser.corrected) if chooser else (choose, promises, corrected)
+        )
 
     def __len__(self) -> int:
         return len(self._plans)
@@ -243,21 +243,14 @@ class Library:
         tpt, plain, variants = plan.predicted_tpt, plan.plain_tpt, plan.variants
         if plan.gamma == 0 or not tpt or not plain or variants not in self._plans:
             return choice
-        cells = likely.cells
-        believed, seen = _AS_ALL, counts[variants].cells if variants in counts else None
-        if seen is not None:
-            believed += sum(seen) if own else 0.0
-            share = _AS_OTHERS / max(sum(cells), _AS_OTHERS)
-            cells = [share * other + mine for other, mine in zip(cells, seen, strict=True)]
-        all_ = self._plans[variants].counts
-        share = _AS_ALL / max(all_.total, _AS_ALL)
-        cells = [count + share * usual for count, usual in zip(cells, all_.cells, strict=True)]
-        acceptance = share_accepted(cells, THRESHOLDS.index(plan.min_confidence), plan.gamma)
+        known, seen = self._plans[variants].counts.cells, counts[variants].cells if variants in counts else None
+        trust, acceptance = self._promised(
+            Promised(tpt / plain, THRESHOLDS.index(plan.min_confidence), plan.gamma, known, seen, own, likely.found)
+        )
         credit = min(choice.credit, 1.0 / acceptance) if acceptance else 1.0
-        undrafted, made = likely.brought[2 * own : 2 * own + 2]
-        trust = (made + believed) / (undrafted + believed * plain / tpt) * plain / tpt
-        plan = replace(plan, predicted_tpt=tpt * trust, predicted_acceptance=acceptance * credit)
-        return choice._replace(plan=plan, trust=choice.trust * trust, credit=credit)
+        promise = tpt * trust, acceptance * credit
+        plan = Plan(variants, plan.gamma, plan.min_confidence, plan.pass_worth, *promise, plain)
+        return Choice(plan, choice.gain, choice.trust * trust, credit, choice.hopeful)
 
     def rank(self, known: Mapping[Variants, AcceptanceCounts], context: int) -> list[Variants]:
         """Plans with their counts, by the TPT that these promise a request alone; best first."""

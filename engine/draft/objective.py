@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.draft.tpt import THRESHOLDS, Objective, expectations, lock_step_passes
+from engine.draft.tpt import THRESHOLDS, Objective, expectations, lock_step_passes, share_accepted
 
 SHARED_ROWS = 24.0  # most weight of what other requests saw of a plan, in tested tokens
 PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 0.8]])  # two rows that say little
 POOLED_ROWS = 6.0  # of what plans have in common that each is believed to have, against the luck of the best of many;
 POOLED_FROM = 64.0  # so many tokens of each, at most, tell what that is
+AS_ALL = 8.0  # tokens of requests alike that are believed to have been as everybody's
+AS_OTHERS = 16.0  # most tokens that requests alike count for beside a request's own
 HOPE = 4.0  # agreeing tokens that are believed of a plan while little is known, to see whether it should be tried
 
 
@@ -55,6 +57,18 @@ class Chosen(NamedTuple):
     accepted: float
 
 
+class Promised(NamedTuple):
+    """What was chosen, and what is known of what it means for one request."""
+
+    gain: float  # over plain decoding, as promised
+    threshold: int
+    gamma: int
+    known: Sequence[float]  # what all have seen of the plan, in `cells`,
+    own: Sequence[float] | None  # and the request,
+    decided: bool  # which decided by that
+    likely: Any  # `alike.Likely.found`
+
+
 Chooser = Callable[[Question], tuple[Chosen, Chosen | None]]
 
 
@@ -81,6 +95,20 @@ def promises(known: Sequence[Sequence[float]], prices: Prices) -> list[float]:
     counts = smoothed(np.array(known).reshape(len(known), -1, 2))
     highest: list[float] = objective(counts, prices).best.tolist()
     return highest
+
+
+def corrected(promised: Promised) -> tuple[float, float]:
+    """By how much more drafting is to bring this request than was promised, and A ÷ D of its drafts: by what drafts
+    brought those like it, beside what it has seen itself."""
+    undrafted, made = promised.likely[2 * promised.decided : 2 * promised.decided + 2]
+    cells, believed = np.array(promised.likely[4:]), AS_ALL
+    if promised.own is not None:
+        if promised.decided:
+            believed += sum(promised.own)
+        cells = AS_OTHERS / max(cells.sum(), AS_OTHERS) * cells + promised.own
+    cells = cells + AS_ALL / max(sum(promised.known), AS_ALL) * np.array(promised.known)
+    acceptance = share_accepted(cells.tolist(), promised.threshold, promised.gamma)
+    return (made + believed) / (promised.gain * undrafted + believed), acceptance
 
 
 def evidence(question: Question) -> np.ndarray:

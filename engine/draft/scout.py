@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -54,6 +55,7 @@ class Scout:
         self.recorder: View | None = None  # whose rows are kept,
         self._owed = False  # and whether for a search that it is owed
         self._searching: View | None = None
+        self._saving = [0.0, 0.0]  # by whether it decodes plainly: seconds of rounds before which no search can be paid
         self._hurry = 0  # how often in a row a request ended before its search did
         self._replayed: dict[Variants, AcceptanceCounts] = {}  # of plans that are not in the library
 
@@ -85,11 +87,16 @@ class Scout:
             return
         budget = self._searcher.budget
         plain = promised is not None and promised.gamma == 0
+        if budget.busy < self._saving[plain]:
+            return
         earned, left = budget.earned(ignorant=not len(self._library), plain=plain), budget.left
+        missing = self._searcher.least_cost - max(earned, left)
+        if missing > 0:
+            share = self._config.knapspec_budget
+            self._saving[plain] = budget.busy + missing / share if share else math.inf
+            return
         soon = round + self._config.knapspec_rows
         due = [view for view in views if soon >= self._trail(view).due]
-        if max(earned, left) < self._searcher.least_cost:
-            return
         due.sort(key=lambda view: self._trail(view).due)
         self._owed = False
         self.recorder = self._affordable(due, earned)
@@ -124,7 +131,7 @@ class Scout:
             return None
         started = self._clock.now()
         trail.search = self._searching = None
-        self._hurry = 0
+        self._hurry, self._saving = 0, [0.0, 0.0]
         trail.searched, trail.again = view.context, True
         trail.due = round + self._config.knapspec_interval
         added = self._adopt(view, search)

@@ -12,14 +12,23 @@ namespace {
 
 constexpr int BINS = 7, CELLS = 2 * BINS;  // rejected and agreed of each bin of confidence
 constexpr int FEATURES = 2048, WORDS = FEATURES / 64;
-constexpr int MOST_PLANS = 16, MOST_REQUESTS = 128;
+constexpr int MOST_PLANS = 16, BROUGHT = 4;
+constexpr int REQUESTS = 128, USERS = REQUESTS / 64;
+
+enum Kernel { EVIDENCE, PROMISES, KERNELS };
 
 struct Memory {
-    uint64_t *features;   // [requests, WORDS]: bits
-    int32_t *having;      // [FEATURES]: requests with each
-    const float *counts;  // [requests, columns, CELLS]: tested tokens
-    const float *tested;  // [requests]: their sum
-    int32_t requests, columns;
+    uint64_t *features;     // [REQUESTS, WORDS]: bits
+    int32_t *having;        // [FEATURES]: requests with each
+    const float *counts;    // [REQUESTS, columns, CELLS]: tested tokens
+    const float *tested;    // [REQUESTS]: their sum
+    const double *brought;  // [REQUESTS, BROUGHT]
+    double most_tested, most_made;
+    double bandwidth[KERNELS], strange[KERNELS];
+    double rarity[REQUESTS + 1][KERNELS];  // weight of a feature that so many requests have
+    double norm[REQUESTS][KERNELS];        // of each request's features, summed, kept as they change
+    uint64_t users[FEATURES][USERS];       // bits: the requests with each feature
+    int32_t columns;
 };
 
 struct Alike {
@@ -28,15 +37,8 @@ struct Alike {
     double *found;           // [1 + plans, CELLS], written: the ratio, and what requests alike saw of each plan
     double *agreement;       // [plans], written
     const double *prior;     // [CELLS], made-up tokens of every plan
-    double shared, pooled, pooled_from, bandwidth, strange, power, most_tested, most, usual;
+    double shared, pooled, pooled_from, most, usual;
     int32_t plans, slot;
-};
-
-struct Likely {
-    const double *brought;   // [requests, 4]
-    double *sums, *cells;    // [4] and [CELLS], written: of this, and of what requests alike saw of one plan
-    double bandwidth, strange, power, most_tested;
-    int32_t column, slot;
 };
 
 struct Choosing {
@@ -50,13 +52,20 @@ struct Choosing {
     int32_t plans, likes, gamma, requests, points;
 };
 
+struct Promised {
+    const double *likely;       // [BROUGHT + CELLS]: of requests alike
+    double known[CELLS], own[CELLS];  // what all have seen of the plan, and the request
+    double gain, as_all, as_others;
+    int32_t threshold, gamma, seen, decided;  // `seen`: whether it has; `decided`: by that
+};
+
 struct Chosen {
     double tpt, drafted, accepted;
     int32_t plan, threshold, gamma;
 };
 
-template <class F> void each_bit(const uint64_t *bits, F f) {
-    for (int w = 0; w < WORDS; w++)
+template <int SIZE = WORDS, class F> void each_bit(const uint64_t *bits, F f) {
+    for (int w = 0; w < SIZE; w++)
         for (uint64_t left = bits[w]; left; left &= left - 1) f(64 * w + __builtin_ctzll(left));
 }
 
@@ -98,30 +107,32 @@ template <class Asked> void smooth(const Asked &a, double cells[][CELLS]) {
     }
 }
 
+// One request more has a feature, or less, which makes it more common for all of them.
+void count(Memory *m, int feature, int32_t slot, int change) {
+    const double *before = m->rarity[m->having[feature]], *now = m->rarity[m->having[feature] += change];
+    const double more[KERNELS] = {now[EVIDENCE] - before[EVIDENCE], now[PROMISES] - before[PROMISES]};
+    uint64_t *users = m->users[feature];
+    users[slot / 64] ^= uint64_t(1) << (slot % 64);
+    each_bit<USERS>(users, [&](int j) {
+        for (int k = 0; k < KERNELS; k++) m->norm[j][k] += more[k];
+    });
+}
+
 // Calls f(j, share) for each remembered request that saw drafts tested, but for `slot`: how much it counts, by how alike
-// their prompts are, where features weigh as their rarity to a power.
-template <class F> void each_like(const Memory &m, int32_t slot, double bandwidth, double strange, double power, F f) {
-    double by_number[MOST_REQUESTS + 1], rarity[FEATURES], cosines[MOST_REQUESTS];
-    for (int n = 0; n <= m.requests; n++) by_number[n] = std::pow(std::log((m.requests + 1.0) / (n + 1.0)), power);
-    for (int i = 0; i < FEATURES; i++) rarity[i] = by_number[m.having[i]];
-    const auto weight = [&](const uint64_t *x, const uint64_t *y) {
-        double sum = 0;
-        for (int w = 0; w < WORDS; w++)
-            for (uint64_t left = x[w] & y[w]; left; left &= left - 1) sum += rarity[64 * w + __builtin_ctzll(left)];
-        return sum;
-    };
-    const uint64_t *own = m.features + int64_t(slot) * WORDS;
-    const double norm = weight(own, own);
-    double nearest = strange;
+// their prompts are.
+template <class F> void each_like(const Memory &m, Kernel k, int32_t slot, F f) {
+    double cosines[REQUESTS] = {}, nearest = m.strange[k];
+    each_bit(m.features + int64_t(slot) * WORDS, [&](int feature) {
+        const double weight = m.rarity[m.having[feature]][k];
+        each_bit<USERS>(m.users[feature], [&](int j) { cosines[j] += weight; });
+    });
     const auto counts_for = [&](int j) { return j != slot && m.tested[j] > 0; };
-    for (int j = 0; j < m.requests; j++) {
-        if (!counts_for(j)) continue;
-        const uint64_t *other = m.features + int64_t(j) * WORDS;
-        cosines[j] = weight(own, other) / std::sqrt(std::max(weight(other, other) * norm, 1e-9));
-        nearest = std::max(nearest, cosines[j]);
+    for (int j = 0; j < REQUESTS; j++) {
+        cosines[j] /= std::sqrt(std::max(m.norm[j][k] * m.norm[slot][k], 1e-9));
+        if (counts_for(j)) nearest = std::max(nearest, cosines[j]);
     }
-    for (int j = 0; j < m.requests; j++)
-        if (counts_for(j)) f(j, std::exp((cosines[j] - nearest) / bandwidth));
+    for (int j = 0; j < REQUESTS; j++)
+        if (counts_for(j)) f(j, std::exp((cosines[j] - nearest) / m.bandwidth[k]));
 }
 
 // What is believed of one plan's drafts, by what requests alike saw and the one that asks.
@@ -177,22 +188,26 @@ Chosen best_of(const Choosing &c, int plan, const double *cells, Curve &verify, 
 extern "C" {
 
 // Remember a request by its tokens; `slot` is forgotten before.
-void ks_remember(const Memory *m, int32_t slot, const uint32_t *tokens, int64_t n) {
+void ks_remember(Memory *m, int32_t slot, const uint32_t *tokens, int64_t n) {
     uint64_t *bits = m->features + int64_t(slot) * WORDS;
-    each_bit(bits, [&](int f) { m->having[f]--; });
+    each_bit(bits, [&](int f) { count(m, f, slot, -1); });
     std::fill(bits, bits + WORDS, 0);
     for (int64_t i = 0; i < n; i++) {
         const uint32_t f = (tokens[i] * 2654435761u) >> 21;
         bits[f / 64] |= uint64_t(1) << (f % 64);
     }
-    each_bit(bits, [&](int f) { m->having[f]++; });
+    each_bit(bits, [&](int f) { count(m, f, slot, 1); });
+    for (int k = 0; k < KERNELS; k++) {
+        m->norm[slot][k] = 0;
+        each_bit(bits, [&](int f) { m->norm[slot][k] += m->rarity[m->having[f]][k]; });
+    }
 }
 
 void ks_alike(const Memory *m, const Alike *a) {
     std::fill(a->found, a->found + (1 + a->plans) * CELLS, 0.0);
     double *ratio = a->found, *of_plans = a->found + CELLS;
-    each_like(*m, a->slot, a->bandwidth, a->strange, a->power, [&](int j, double share) {
-        const double scale = share * std::min(a->most_tested / m->tested[j], 1.0);
+    each_like(*m, EVIDENCE, a->slot, [&](int j, double share) {
+        const double scale = share * std::min(m->most_tested / m->tested[j], 1.0);
         for (int p = 0; p < a->plans; p++) {
             const float *counts = m->counts + (int64_t(j) * m->columns + a->columns[p]) * CELLS;
             for (int c = 0; c < CELLS; c++) of_plans[p * CELLS + c] += scale * counts[c];
@@ -229,15 +244,43 @@ void ks_alike(const Memory *m, const Alike *a) {
     }
 }
 
-void ks_likely(const Memory *m, const Likely *a) {
-    std::fill(a->sums, a->sums + 4, 0.0);
-    std::fill(a->cells, a->cells + CELLS, 0.0);
-    each_like(*m, a->slot, a->bandwidth, a->strange, a->power, [&](int j, double share) {
-        for (int i = 0; i < 4; i++) a->sums[i] += share * a->brought[4 * j + i];
-        const double scale = share * std::min(a->most_tested / m->tested[j], 1.0);
-        const float *counts = m->counts + (int64_t(j) * m->columns + a->column) * CELLS;
-        for (int c = 0; c < CELLS; c++) a->cells[c] += scale * counts[c];
+// Of one plan: what it brought requests alike, and what they saw of its drafts; found [BROUGHT + CELLS].
+void ks_likely(const Memory *m, int32_t slot, int32_t column, double *found) {
+    std::fill(found, found + BROUGHT + CELLS, 0.0);
+    each_like(*m, PROMISES, slot, [&](int j, double share) {
+        const double *brought = m->brought + int64_t(BROUGHT) * j;
+        for (int i = 0; i < BROUGHT; i++)
+            found[i] += share * std::min(m->most_made / std::max(brought[i | 1], 1.0), 1.0) * brought[i];
+        const double scale = share * std::min(m->most_tested / m->tested[j], 1.0);
+        const float *counts = m->counts + (int64_t(j) * m->columns + column) * CELLS;
+        for (int c = 0; c < CELLS; c++) found[BROUGHT + c] += scale * counts[c];
     });
+}
+
+// What a choice means for one request: told[0] is the factor on its promise, told[1] A ÷ D.
+void ks_corrected(const Promised *p, double *told) {
+    const double *brought = p->likely + 2 * p->decided, undrafted = brought[0], made = brought[1];
+    double cells[CELLS], believed = p->as_all;
+    std::copy(p->likely + BROUGHT, p->likely + BROUGHT + CELLS, cells);
+    if (p->seen) {
+        if (p->decided) believed += total(p->own);
+        const double share = p->as_others / std::max(total(cells), p->as_others);
+        for (int c = 0; c < CELLS; c++) cells[c] = share * cells[c] + p->own[c];
+    }
+    const double usual = p->as_all / std::max(total(p->known), p->as_all);
+    double agreed = 0, sure = 0, both = 0;
+    for (int c = 0; c < CELLS; c++) {
+        cells[c] += usual * p->known[c];
+        if (c % 2) agreed += cells[c];
+        if (c < 2 * p->threshold) continue;
+        sure += cells[c];
+        if (c % 2) both += cells[c];
+    }
+    double all = total(cells), drafted = 0, accepted = 0, alive = 1, reached = 1;
+    if (all == 0) all = 1;
+    for (int k = 0; k < p->gamma; k++, alive *= sure / all, reached *= both / all) drafted += alive, accepted += reached;
+    told[0] = (made + believed) / (p->gain * undrafted + believed);
+    told[1] = agreed / all * accepted / drafted;
 }
 
 // The best plan, threshold and γ; with `hope`, also those of another plan that would be better still if so many tokens

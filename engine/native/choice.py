@@ -1,16 +1,23 @@
-"""Decisions of draft policies in `choice.cpp`: tens of microseconds less each, which small models notice."""
+"""Decisions of draft policies in `choice.cpp`: tens of microseconds less each, which small models notice.
+
+What is asked is written into structures that stay: to make one anew takes longer than most answers.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from ctypes import POINTER, Structure, byref, c_double, c_int32, c_void_p
+from ctypes import POINTER, Structure, byref, c_double, c_int32, c_uint64, c_void_p, memset
 from itertools import chain
+from struct import Struct
 from sys import float_info
 from typing import Any
 
 from engine.draft.alike import (
+    BROUGHT,
     EVIDENCE,
+    FEATURES,
+    MOST_MADE,
     MOST_ROWS,
     MOST_TESTED,
     PLANS,
@@ -20,21 +27,43 @@ from engine.draft.alike import (
     Memory,
     Variants,
 )
-from engine.draft.objective import HOPE, POOLED_FROM, POOLED_ROWS, PRIOR, SHARED_ROWS, Chosen, Prices, Question
+from engine.draft.objective import (
+    AS_ALL,
+    AS_OTHERS,
+    HOPE,
+    POOLED_FROM,
+    POOLED_ROWS,
+    PRIOR,
+    SHARED_ROWS,
+    Chosen,
+    Prices,
+    Promised,
+    Question,
+)
 from engine.draft.tpt import CELLS, AcceptanceCounts
 from engine.native.library import Library
 
 _Doubles = POINTER(c_double)
 _PRIOR = (c_double * CELLS)(*PRIOR.ravel())
+_POINTS = 64  # most widths of verify passes that are priced
+_SIZE = CELLS * 8  # bytes of one plan's cells
+_write = Struct(f"={CELLS}d").pack_into
+_Found = c_double * (BROUGHT + CELLS)
+
+
+_KERNELS = EVIDENCE, PROMISES
 
 
 class _Memory(Structure):
     _fields_ = (
-        ("features", c_void_p),
-        ("having", c_void_p),
-        ("counts", c_void_p),
-        ("tested", c_void_p),
-        ("requests", c_int32),
+        *((name, c_void_p) for name in ("features", "having", "counts", "tested", "brought")),
+        ("most_tested", c_double),
+        ("most_made", c_double),
+        ("bandwidth", c_double * len(_KERNELS)),
+        ("strange", c_double * len(_KERNELS)),
+        ("rarity", c_double * ((REQUESTS + 1) * len(_KERNELS))),
+        ("norm", c_double * (REQUESTS * len(_KERNELS))),
+        ("users", c_uint64 * (FEATURES * REQUESTS // 64)),
         ("columns", c_int32),
     )
 
@@ -46,33 +75,19 @@ class _Alike(Structure):
         ("found", _Doubles),
         ("agreement", _Doubles),
         ("prior", _Doubles),
-        *(
-            (name, c_double)
-            for name in (
-                "shared",
-                "pooled",
-                "pooled_from",
-                "bandwidth",
-                "strange",
-                "power",
-                "most_tested",
-                "most",
-                "usual",
-            )
-        ),
+        *((name, c_double) for name in ("shared", "pooled", "pooled_from", "most", "usual")),
         ("plans", c_int32),
         ("slot", c_int32),
     )
 
 
-class _Likely(Structure):
+class _Promised(Structure):
     _fields_ = (
-        ("brought", c_void_p),
-        ("sums", _Doubles),
-        ("cells", _Doubles),
-        *((name, c_double) for name in ("bandwidth", "strange", "power", "most_tested")),
-        ("column", c_int32),
-        ("slot", c_int32),
+        ("likely", _Doubles),
+        ("known", c_double * CELLS),
+        ("own", c_double * CELLS),
+        *((name, c_double) for name in ("gain", "as_all", "as_others")),
+        *((name, c_int32) for name in ("threshold", "gamma", "seen", "decided")),
     )
 
 
@@ -94,9 +109,6 @@ class _Chosen(Structure):
     )
 
 
-_EMPTY = [0.0] * CELLS
-
-
 class NativeMemory(Memory):
     """`Memory` that compares requests in C++."""
 
@@ -104,79 +116,103 @@ class NativeMemory(Memory):
         super().__init__()
         self._library = library
         self._known = (c_double * (PLANS * CELLS))()
-        self._plans = (c_int32 * PLANS)()
+        self._columns = (c_int32 * PLANS)()
         self._agreement = (c_double * PLANS)()
-        self._sums, self._cells = (c_double * 4)(), (c_double * CELLS)()
-        arrays = (self.features, self.having, self.counts, self.tested)
-        self._native = _Memory(*(array.ctypes.data for array in arrays), REQUESTS, PLANS)
+        arrays = (self.features, self.having, self.counts, self.tested, self.brought)
+        memory = _Memory(*(array.ctypes.data for array in arrays), MOST_TESTED, MOST_MADE, columns=PLANS)
+        memory.bandwidth[:] = [kernel.bandwidth for kernel in _KERNELS]
+        memory.strange[:] = [kernel.strange for kernel in _KERNELS]
+        memory.rarity[:] = [
+            float(weight) for weights in zip(*(k.rarities for k in _KERNELS), strict=True) for weight in weights
+        ]
+        self._native = byref(memory)
+        self._asked = _Alike(known=self._known, columns=self._columns, agreement=self._agreement, prior=_PRIOR)
+        self._asked.shared, self._asked.pooled, self._asked.pooled_from = SHARED_ROWS, POOLED_ROWS, POOLED_FROM
+        self._asked.most, self._asked.usual = MOST_ROWS, USUAL
 
     def _remember(self, slot: int, tokens: array[int]) -> None:
         address, length = tokens.buffer_info()
-        self._library.remember(byref(self._native), slot, address, length)
+        self._library.remember(self._native, slot, address, length)
 
     def _regress(self, slot: int, known: Mapping[Variants, AcceptanceCounts]) -> tuple[Any, Sequence[float]]:
-        found = (c_double * ((1 + len(known)) * CELLS))()
         for i, (variants, counts) in enumerate(known.items()):
-            self._known[i * CELLS : (i + 1) * CELLS] = [*counts.cells]
-            self._plans[i] = self.columns[variants]
-        asked = _Alike(
-            *(self._known, self._plans, found, self._agreement),
-            *(
-                _PRIOR,
-                SHARED_ROWS,
-                POOLED_ROWS,
-                POOLED_FROM,
-                *EVIDENCE,
-                MOST_TESTED,
-                MOST_ROWS,
-                USUAL,
-                len(known),
-                slot,
-            ),
-        )
-        self._library.alike(byref(self._native), byref(asked))
-        return found, self._agreement[: len(known)]
+            _write(self._known, i * _SIZE, *counts.cells)
+            self._columns[i] = self.columns[variants]
+        asked, plans = self._asked, len(known)
+        asked.found = found = (c_double * ((1 + plans) * CELLS))()
+        asked.plans, asked.slot = plans, slot
+        self._library.alike(self._native, byref(asked))
+        return found, self._agreement[:plans]
 
-    def _likely(self, slot: int, column: int) -> tuple[list[float], list[float]]:
-        asked = _Likely(self.brought.ctypes.data, self._sums, self._cells, *PROMISES, MOST_TESTED, column, slot)
-        self._library.likely(byref(self._native), byref(asked))
-        return self._sums[:], self._cells[:]
+    def _likely(self, slot: int, column: int) -> Any:
+        found = _Found()
+        self._library.likely(self._native, slot, column, found)
+        return found
 
 
 class NativeChooser:
-    """`objective.choose` and `objective.promises` in C++."""
+    """`objective.choose`, `objective.corrected` and `objective.promises` in C++."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
         self._known = (c_double * (PLANS * CELLS))()
         self._own = (c_double * (PLANS * CELLS))()
+        self._owners = 0  # plans from which on nothing is written there
+        self._alike = (_Doubles * 1)()
+        numbers: list[Any] = [(c_double * size)() for size in (PLANS, PLANS, _POINTS, _POINTS)]
+        self._draft, self._trust, self._rows, self._verify = numbers
+        self._rows_of: Sequence[float] | None = None  # what is written there
+        self._asked = _Choosing(
+            *(self._known, self._own, self._alike, _PRIOR, *numbers),
+            shared=SHARED_ROWS,
+            pooled=POOLED_ROWS,
+            pooled_from=POOLED_FROM,
+        )
         self._chosen = (_Chosen * 2)()
+        self._promised = _Promised(as_all=AS_ALL, as_others=AS_OTHERS)
+        self._told = (c_double * 2)()
 
     def __call__(self, question: Question) -> tuple[Chosen, Chosen | None]:
-        prices = question.prices
+        prices, asked = question.prices, self._asked
         plans, points, likes = len(question.known), len(prices.rows), len(question.alike)
-        for i, (known, own) in enumerate(zip(question.known, question.own, strict=True)):
-            self._known[i * CELLS : (i + 1) * CELLS] = [*known]
-            self._own[i * CELLS : (i + 1) * CELLS] = [*(own or _EMPTY)]
-        alike = (_Doubles * likes)(*question.alike)
-        asked = _Choosing(
-            *(self._known, self._own, alike, _PRIOR),
-            *((c_double * plans)(*prices.draft), (c_double * plans)(*question.trust)),
-            *((c_double * points)(*prices.rows), (c_double * points)(*prices.verify)),
-            *(
-                prices.overhead,
-                prices.accepted,
-                SHARED_ROWS,
-                POOLED_ROWS,
-                POOLED_FROM,
-                question.drift,
-                question.hope * HOPE,
-            ),
-            *(plans, likes, prices.gamma, prices.requests, points),
-        )
+        for i, known in enumerate(question.known):
+            _write(self._known, i * _SIZE, *known)
+        self._write_own(question.own)
+        if likes > len(self._alike):
+            asked.alike = self._alike = (_Doubles * likes)()
+        for i, found in enumerate(question.alike):
+            self._alike[i] = found
+        if prices.rows is not self._rows_of:
+            self._rows[:points] = self._rows_of = prices.rows
+        self._draft[:plans], self._trust[:plans], self._verify[:points] = prices.draft, question.trust, prices.verify
+        asked.overhead, asked.accepted = prices.overhead, prices.accepted
+        asked.drift, asked.hope = question.drift, question.hope * HOPE
+        asked.plans, asked.likes, asked.points = plans, likes, points
+        asked.gamma, asked.requests = prices.gamma, prices.requests
         self._library.choose(byref(asked), self._chosen)
         best, other = self._chosen
         return _made(best), _made(other) if other.plan >= 0 else None
+
+    def _write_own(self, own: Sequence[Sequence[float] | None]) -> None:
+        if self._owners:
+            memset(self._own, 0, self._owners * _SIZE)
+            self._owners = 0
+        for i, seen in enumerate(own):
+            if seen is not None:
+                _write(self._own, i * _SIZE, *seen)
+                self._owners = i + 1
+
+    def corrected(self, promised: Promised) -> tuple[float, float]:
+        asked, own = self._promised, promised.own
+        asked.likely, asked.gain = promised.likely, promised.gain
+        asked.threshold, asked.gamma = promised.threshold, promised.gamma
+        asked.decided, asked.seen = promised.decided, own is not None
+        _write(asked, _Promised.known.offset, *promised.known)
+        if own is not None:
+            _write(asked, _Promised.own.offset, *own)
+        self._library.corrected(byref(asked), self._told)
+        factor, acceptance = self._told
+        return factor, acceptance
 
     def promises(self, known: Sequence[Sequence[float]], prices: Prices) -> list[float]:
         plans, points = len(known), len(prices.rows)

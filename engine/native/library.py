@@ -225,11 +225,13 @@ class Library:
         choices = ctypes.PyDLL(str(path))  # calls keep the interpreter lock
         self.remember = choices.ks_remember
         self.remember.argtypes = (c_void_p, c_int32, c_void_p, c_int64)
-        self.alike, self.choose, self.promises = choices.ks_alike, choices.ks_choose, choices.ks_promises
         self.likely = choices.ks_likely
-        for function in (self.alike, self.likely, self.choose, self.promises):
+        self.likely.argtypes = (c_void_p, c_int32, c_int32, c_void_p)
+        self.alike, self.corrected = choices.ks_alike, choices.ks_corrected
+        self.choose, self.promises = choices.ks_choose, choices.ks_promises
+        for function in (self.alike, self.corrected, self.choose, self.promises):
             function.argtypes = (c_void_p, c_void_p)
-        for function in (self.remember, self.alike, self.likely, self.choose, self.promises):
+        for function in (self.remember, self.alike, self.likely, self.corrected, self.choose, self.promises):
             function.restype = None
         self._teams: dict[int, int] = {}
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ctypes import c_double
 from random import Random
 
 import pytest
 
-from engine.draft.alike import Alike, Likely, Memory
-from engine.draft.objective import Prices, Question, choose, promises
-from engine.draft.tpt import CELLS, AcceptanceCounts
+from engine.draft.alike import BROUGHT, Alike, Likely, Memory
+from engine.draft.objective import Prices, Promised, Question, choose, corrected, promises
+from engine.draft.tpt import CELLS, THRESHOLDS, AcceptanceCounts
 from engine.native.choice import NativeChooser, NativeMemory
 from engine.native.library import Library, library
 from engine.types import SamplingParams
@@ -95,6 +96,20 @@ def test_what_requests_alike_saw_is_the_same(native: Library, seed: int) -> None
         assert theirs.brought == pytest.approx(ours.brought, rel=1e-5)
         assert theirs.cells == pytest.approx(ours.cells, rel=1e-5, abs=1e-9)
     assert any(each and sum(each.cells) > 1 and each.brought[0] > 1 for each in found[0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_a_request_is_promised_is_the_same(native: Library, seed: int) -> None:
+    random = Random(seed)
+    chooser, facts = NativeChooser(native), []
+    for _ in range(5):
+        likely = [random.choice([0.0, 40 * random.random()]) for _ in range(BROUGHT)] + some_counts(random, 30).cells
+        known, own = some_counts(random, random.choice([0, 3, 200])).cells, some_counts(random, 20).cells
+        places = random.uniform(0.8, 3.0), random.randrange(len(THRESHOLDS)), random.choice([1, 4, 10])
+        facts.append(Promised(*places, known, random.choice([own, None]), random.random() < 0.5, likely))
+    for promised in facts:
+        found = chooser.corrected(promised._replace(likely=(c_double * len(promised.likely))(*promised.likely)))
+        assert found == pytest.approx(corrected(promised), rel=1e-9)
 
 
 @pytest.mark.parametrize("plans", [1, 8, 40])

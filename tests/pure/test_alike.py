@@ -80,14 +80,6 @@ def test_what_drafting_brought_those_like_it_is_known() -> None:
     assert memory.likely(kin, THIRD) is None, "nobody knows it"
 
 
-def test_what_nobody_asks_for_is_not_kept_for_ever() -> None:
-    memory, random = Memory(), Random(0)
-    memory.keep([HALF])
-    for _ in range(5 * REQUESTS):
-        memory.told(memory.begin(prompt(EASY, random), GREEDY), False, 1.0, 2.0)
-    assert len(memory._fresh) <= REQUESTS + 1
-
-
 def test_the_same_words_sampled_otherwise_are_less_alike() -> None:
     memory = Memory()
     memory.keep([HALF])
