@@ -17,6 +17,8 @@ _ADOPTED = 3  # plans a search may add
 _REPLAYED_PLANS = 128  # whose replays are remembered from search to search: early exits come again and again,
 _REPLAYED_MEMORY = 64.0  # so many tested tokens of each
 _LONG_ANSWER = (400, 1000)  # tokens after which a search is owed: the first one, and each further one
+_LATE = 300  # tokens later the first one is made on credit,
+_CREDIT = 1.0  # while no more than so many searches are
 
 
 @dataclass(slots=True)
@@ -32,6 +34,10 @@ class Trail:
     def owed(self, context: int) -> bool:
         """Whether it has waited long for a search."""
         return context - self.searched >= _LONG_ANSWER[self.again]
+
+    def late(self, context: int) -> bool:
+        """Whether it must search now, or its answer may end without."""
+        return context - self.searched >= _LONG_ANSWER[0] + _LATE and not self.again
 
 
 class Found(NamedTuple):
@@ -87,22 +93,24 @@ class Scout:
             return
         budget = self._searcher.budget
         plain = promised is not None and promised.gamma == 0
-        if budget.busy < self._saving[plain]:
+        late = [view for view in views if self._trail(view).late(view.context)] if self._config.knapspec_budget else []
+        if budget.busy < self._saving[plain] and not late:
             return
         earned, left = budget.earned(ignorant=not len(self._library), plain=plain), budget.left
         missing = self._searcher.least_cost - max(earned, left)
         if missing > 0:
             share = self._config.knapspec_budget
             self._saving[plain] = budget.busy + missing / share if share else math.inf
-            return
+            if not late:
+                return
         soon = round + self._config.knapspec_rows
-        due = [view for view in views if soon >= self._trail(view).due]
-        due.sort(key=lambda view: self._trail(view).due)
-        self._owed = False
+        due = sorted((v for v in views if soon >= self._trail(v).due), key=lambda view: self._trail(view).due)
         self.recorder = self._affordable(due, earned)
-        if self.recorder is None:
-            self._owed = True
-            self.recorder = self._affordable((view for view in due if self._trail(view).owed(view.context)), left)
+        self._owed = self.recorder is None
+        if self._owed:
+            owed = (view for view in due if self._trail(view).owed(view.context))
+            on_credit = (view for view in late if left >= -_CREDIT * self._searcher.cost(view))
+            self.recorder = self._affordable(owed, left) or next(on_credit, None)
 
     def _affordable(self, due: Iterable[View], seconds: float) -> View | None:
         """The first whose search takes no longer."""

@@ -693,6 +693,24 @@ def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
     assert len(owed) == (2 if budget else 0), "and none for short ones"
 
 
+def test_answers_of_a_thousand_tokens_are_searched_for_on_credit(
+    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing is earned, but for two searches of debt at most."""
+    monkeypatch.setattr(model, "clock", TickingClock(1e-4))
+    core, policy = core_with(model, EngineConfig(knapspec_budget=1e-9))
+    limits = policy.searcher.budget
+    limits.searches = 9
+    ended: list[int] = []
+    for prompt in ids[:4]:
+        answer(core, [prompt], replace(GREEDY, max_tokens=300, ignore_eos=True), ["knapspec"])
+        assert limits.searches == max([9, *ended]), "short"
+        answer(core, [prompt], replace(GREEDY, max_tokens=1000, ignore_eos=True), ["knapspec"])
+        ended.append(limits.searches)
+    assert ended[0] == 10
+    assert ended[-1] in (10, 11)
+
+
 def test_long_answers_are_owed_their_first_search_sooner_than_further_ones() -> None:
     first, later = (Trail(Rows(8), 100, again=again) for again in (False, True))
     assert [first.owed(n) for n in (499, 500, 1100)] == [False, True, True]
