@@ -171,7 +171,8 @@ class _Bench:
         drafted = next((c.tally for c in ours if c.name == "knapspec"), None)
         if drafted is not None:
             answers = f", in {drafted.searched} of {len(self.prompts)} answers" if self.args.concurrency == 1 else ""
-            print(f"knapspec ended {drafted.searches} searches{answers}")
+            share = drafted.knapsack_seconds / drafted.seconds
+            print(f"knapspec ended {drafted.searches} searches{answers}, {share:.1%} of the time without decisions")
         figures = self._figures(rows, len(before), reading, differing) | {"domains": domains}
         if drafted and (promises := predictions(drafted.history)).tpt.size:
             print(f"knapspec promised, by request: {promises}")

@@ -65,6 +65,7 @@ class Tally:
     skipped_mlp: int = 0
     searches: int = 0  # that ended, for whole answers
     searched: int = 0  # answers in which one did, where one was given at a time
+    knapsack_seconds: float = 0.0  # in searches, decisions left out, for whole answers
     context: float = 0.0  # positions that the decode rounds read from the cache, mean over layers
     history: list[DraftRound] = field(default_factory=list)  # rounds without prompt rows
     first_token: list[float] = field(default_factory=list)  # seconds from a request's arrival, one each
@@ -163,7 +164,7 @@ class PolicyContender:
         if self._context:
             core.imagine(self._context)
         said: dict[str, list[int]] = {}
-        searches = searched = self._searches()
+        (searches, searching), searched = self._searches(), 0
         arrived: dict[str, float] = {}  # when, by `seconds`: requests that have not said anything
         seconds = 0.0
         told: list[tuple[float, RoundReport]] = []  # when, by the clock
@@ -201,20 +202,24 @@ class PolicyContender:
                         tally.first_token.append(seconds + at - started - arrived.pop(event.request_id))
                     said.setdefault(event.request_id, []).extend(event.token_ids)
                     if event.finish_reason is not None:
-                        tally.searched += streams == 1 and self._searches() > searched
-                        searched = self._searches()
+                        before, searched = searched, self._searches()[0] - searches
+                        tally.searched += streams == 1 and searched > before
             told.clear()
             spent = self._clock.now() - started
             seconds += spent
             yield spent
-        tally.searches += self._searches() - searches
+        ended, spent = self._searches()
+        tally.searches += ended - searches
+        tally.knapsack_seconds += spent - searching
         tally.answered(sum(len(tokens) for tokens in said.values()), seconds)
         return [tuple(said[str(index)]) for index in range(len(prompts))]
 
-    def _searches(self) -> int:
-        """How many this contender has ended so far."""
+    def _searches(self) -> tuple[int, float]:
+        """How many this contender has ended so far, and seconds spent on them."""
         policy = self.core.policy(self._policy)
-        return policy.searcher.budget.searches if isinstance(policy, KnapSpec) else 0
+        if not isinstance(policy, KnapSpec):
+            return 0, 0.0
+        return policy.searcher.budget.searches, policy.searcher.budget.spent
 
     def check(self, prompts: Sequence[Prompt]) -> None:
         """Raises ConfigError for a prompt that has no room, or is empty."""

@@ -31,6 +31,7 @@ def summarise(contender: Contender, plain: Tally, layers: int) -> dict[str, Any]
         "acceptance_length": tally.decode_tokens / tally.rounds,
         "search_share": tally.search_seconds / seconds,
         "searches": tally.searches,
+        "knapsack_share": tally.knapsack_seconds / tally.seconds,
         "other_us_per_token": 1e6 * tally.other_seconds / max(tally.tokens, 1),
     }
     if tally.drafted:
