@@ -1696,7 +1696,7 @@ private:
 
     Team team, alone{1};
     Lane all{team}, lanes[2] = {Lane(alone), Lane(alone)};
-    static constexpr int FEWEST = 5, MANY = 16, WIDTHS = MANY + 8;  // rows
+    static constexpr int FEWEST = 3, MANY = 16, WIDTHS = MANY + 8;  // rows
     Ways ways[WIDTHS];  // by the number of rows
     struct Turn {  // of one call
         explicit Turn(std::mutex &busy) : one(busy) {}
