@@ -94,8 +94,9 @@ class Memory:
         self.having = np.zeros(FEATURES, np.int32)  # requests with each
         self.counts = np.zeros((REQUESTS, PLANS, CELLS), np.float32)  # tested tokens
         self.tested = np.zeros(REQUESTS, np.float32)  # their sum
+        self._counts = self.counts.data.cast("B").cast("f")  # where one number is written sooner
         self.brought = np.zeros((REQUESTS, BROUGHT))  # as in `Likely`
-        self._brought = self.brought.data.cast("B").cast("d")  # where one number is written sooner
+        self._brought = self.brought.data.cast("B").cast("d")
         self.columns: dict[Variants, int] = {}  # of the plans that are told apart
         self.version = 0  # of these
         self._kin: list[Kin | None] = [None] * REQUESTS
@@ -142,9 +143,9 @@ class Memory:
         """Draft tokens of its answer were verified, by their `cells`."""
         column = self.columns.get(variants)
         if kin.slot >= 0 and column is not None:
-            counts = self.counts[kin.slot, column]
+            counts, first = self._counts, (kin.slot * PLANS + column) * CELLS
             for cell in found:
-                counts[cell] += 1.0
+                counts[first + cell] += 1.0
             self.tested[kin.slot] += len(found)
 
     def told(self, kin: Kin, own: bool, undrafted: float, made: float) -> None:

@@ -208,9 +208,11 @@ class CostModel:
         Not by the first round that drafts, or the first ones that do not: they find other things in the processor's
         caches than those that follow them, of which a decision makes many.
         """
-        if not plan.work:
+        work = plan.work
+        if not work:
             return
-        before, drafts = self._drafts, any(o.drafted for o in out.outputs)
+        drafted = [o.drafted for o in out.outputs]
+        before, drafts = self._drafts, any(drafted)
         self._drafts = drafts
         if drafts != before:
             self._unsettled = SETTLING[drafts]
@@ -218,38 +220,51 @@ class CostModel:
             self._unsettled -= 1
             return
         self._round_seconds += 0.1 * (out.draft_seconds + out.verify_seconds - self._round_seconds)
-        decodes = all(len(w.tokens) == 1 for w in plan.work)  # reading prompts is work of its own
-        if decodes:
-            accepted = sum(o.accepted for o in out.outputs) if drafts else None
-            self._observe_overhead(len(plan.work), accepted, overhead)
-        contexts = [w.start for w in plan.work]
-        rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
-        seen: list[tuple[Sequence[Correction], float, float]] = []
-        if rows and decodes and not plan.copies:
-            width = _width(rows)
-            correction = self.verify[drafts][width]
-            if not correction.seen:
-                correction.factor = self._nearest_verify(width, drafts)
-            predicted = self._price(self._all, rows, contexts, rows / len(contexts))
-            seen.append(([correction], out.verify_seconds, predicted))
-        drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.copied]
+        memory, requests, tokens = self._memory, len(work), sum([len(w.tokens) for w in work])
+        contexts = [w.start for w in work]
+        seen: list[tuple[tuple[Correction, ...], float, float]] = []
+        if tokens == requests:  # reading prompts is work of its own
+            accepted = sum([o.accepted for o in out.outputs]) if drafts else None
+            self._observe_overhead(requests, accepted, overhead, memory)
+            if not plan.copies:
+                rows = tokens + sum(drafted)
+                correction = self._verify_correction(rows, drafted=drafts)
+                seen.append(
+                    ((correction,), out.verify_seconds, self._price(self._all, rows, contexts, rows / requests))
+                )
+        drafting = [(w, d) for w, d in zip(work, drafted, strict=True) if d and not w.copied] if drafts else []
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
-            variants = next(iter(plans))
-            predicted, longest = 0.0, max(drafted for _, drafted in drafting)
-            for live, passes in lock_step(drafting):
-                predicted += passes * self._draft_price(variants, [w.start for w in live])
+            variants = plans.pop()
+            predicted, longest = self._drafts_price(variants, drafting)
             general, own = self._draft_corrections(variants, len(drafting))
             expected = self._corrected(own.factor) * predicted
             setup = self._observe_setup(len(drafting), longest, out.draft_seconds, expected)
             seen.append(((general, own), max(out.draft_seconds - setup, 0.0), predicted))
         if not seen:
             return
-        usual = sum(corrections[-1].factor * predicted for corrections, _, predicted in seen)
-        self._speed.add(sum(seconds for _, seconds, _ in seen), usual, _SPEED_MEMORY)
+        usual = sum([corrections[-1].factor * predicted for corrections, _, predicted in seen])
+        self._speed.add(sum([seconds for _, seconds, _ in seen]), usual, _SPEED_MEMORY)
         for corrections, seconds, predicted in seen:
             for correction in corrections:
-                correction.add(seconds, predicted, self._memory)
+                correction.add(seconds, predicted, memory)
+
+    def _verify_correction(self, rows: int, *, drafted: bool) -> Correction:
+        width = _width(rows)
+        correction = self.verify[drafted][width]
+        if not correction.seen:
+            correction.factor = self._nearest_verify(width, drafted)
+        return correction
+
+    def _drafts_price(self, variants: tuple[int, ...], drafting: Sequence[tuple[Work, int]]) -> tuple[float, int]:
+        """Of the passes in which these drafted so many tokens, before any correction; and how many there were."""
+        if len(drafting) == 1:
+            ((work, passes),) = drafting
+            return passes * self._draft_price(variants, (work.start,)), passes
+        predicted = 0.0
+        for live, passes in lock_step(drafting):
+            predicted += passes * self._draft_price(variants, [w.start for w in live])
+        return predicted, max(drafted for _, drafted in drafting)
 
     def _draft_corrections(self, variants: tuple[int, ...], requests: int) -> tuple[Correction, Correction]:
         """For plans in general, and for this one: small ones stay in the processor's cache from pass to pass."""
@@ -271,13 +286,13 @@ class CostModel:
         self._setup[width] = min(max(before + _SETUP_MEMORY * missing / passes**2, 0.0), predicted)
         return before
 
-    def _observe_overhead(self, requests: int, accepted: int | None, seconds: float) -> None:
+    def _observe_overhead(self, requests: int, accepted: int | None, seconds: float, memory: float) -> None:
         """`accepted`: None where nothing was drafted. A stall, or the end of a request, counts as twice as long as
         usual, at most."""
         width, drafted = _width(requests), accepted is not None
         known, rounds = self._per_request[drafted], self._rounds[drafted]
         rounds[width] += 1
-        memory = max(self._memory, 2 / (rounds[width] + 2))
+        memory = max(memory, 2 / (rounds[width] + 2))
         before = known[width]
         if before is None:
             known[width] = max(seconds - (accepted or 0) * self._per_accepted, 0.0) / requests
@@ -304,7 +319,7 @@ def _width(rows: float) -> int:
 def _about(contexts: Sequence[int]) -> int:
     """The context that all are priced at: what reading costs is all but linear. Rounded, so that prices are found
     again."""
-    mean = int(sum(contexts) / len(contexts))
+    mean = int(sum(contexts) / len(contexts)) if len(contexts) > 1 else contexts[0]
     step = max(_NEAR, 1 << max(mean.bit_length() - 6, 0))
     return mean // step * step + step // 2
 
