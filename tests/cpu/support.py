@@ -15,7 +15,9 @@ from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
+from engine.draft.base import DraftPolicy, Plan, View
 from engine.native.library import library
+from engine.step import StepOutput, StepPlan
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from profiles.schema import LatencyProfile, ProfileKey
 
@@ -44,6 +46,37 @@ class ManualClock:
     def now(self) -> float:
         self.looked += 1
         return self.time
+
+
+class Learning:
+    """What rounds of a core its policy has learnt from, looked at when the policy is asked and when a pass begins."""
+
+    def __init__(self, core: EngineCore, policy: str) -> None:
+        self.ran: list[StepOutput] = []
+        self.learnt: list[StepOutput] = []
+        self.asked: list[int] = []  # how many rounds had been run then,
+        self.behind: list[tuple[int, int]] = []  # and how many of them were not learnt from when another one began
+        self._propose, self._run, self._observe = core.policy(policy).propose, core.runner.run, core._observe
+        core.policy(policy).propose = self._proposing  # type: ignore[method-assign]
+        core.runner.run, core._observe = self._running, self._observing  # type: ignore[method-assign, assignment]
+
+    @property
+    def done(self) -> bool:
+        return self.learnt == self.ran
+
+    def _proposing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
+        self.asked.append(len(self.ran))
+        assert self.done
+        return self._propose(views, others)
+
+    def _running(self, *args: Any, **named: Any) -> StepOutput:
+        self.behind.append((len(self.ran), len(self.ran) - len(self.learnt)))
+        self.ran.append(self._run(*args, **named))
+        return self.ran[-1]
+
+    def _observing(self, standing: DraftPolicy | None, plan: StepPlan, out: StepOutput, *rest: Any) -> None:
+        self.learnt.append(out)
+        self._observe(standing, plan, out, *rest)
 
 
 def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02) -> LatencyProfile:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
-from support import GREEDY, SAMPLED, answer, chat_ids, load, made_up_profile
+from support import GREEDY, SAMPLED, Learning, answer, chat_ids, load, made_up_profile
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
-from engine.draft.base import DraftPolicy, Plan, View
 from engine.kv.cache import bytes_per_token
-from engine.step import StepOutput, StepPlan
 from engine.types import FinishReason, GenerateRequest, SamplingParams, TokenEvent
 
 LONG = replace(SAMPLED, max_tokens=90, ignore_eos=True)
@@ -63,30 +60,11 @@ def test_policies_learn_from_every_round_before_they_decide(
 ) -> None:
     """At once where they were asked, up to four rounds at a time where what they proposed stands."""
     core = model.core(EngineConfig())
-    ran: list[StepOutput] = []
-    learnt: list[StepOutput] = []
-    late: list[int] = []
-    propose, work, observe = core.policy(policy).propose, core.runner.run, core._observe
-
-    def proposing(views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
-        assert learnt == ran
-        return propose(views, others)
-
-    def running(*args: Any, **named: Any) -> StepOutput:
-        late.append(len(ran) - len(learnt))
-        ran.append(work(*args, **named))
-        return ran[-1]
-
-    def observing(standing: DraftPolicy | None, plan: StepPlan, out: StepOutput, *rest: Any) -> None:
-        learnt.append(out)
-        observe(standing, plan, out, *rest)
-
-    core.policy(policy).propose = proposing  # type: ignore[method-assign]
-    core.runner.run, core._observe = running, observing  # type: ignore[method-assign, assignment]
+    learning = Learning(core, policy)
     for index, prompt in enumerate(ids[:3]):
         run(core, GenerateRequest(str(index), prompt, replace(GREEDY, ignore_eos=True), policy))
-        assert learnt == ran, "an answer has ended"
-    assert max(late) == 3
+        assert learning.done, "an answer has ended"
+    assert max(late for _, late in learning.behind) == 3
 
 
 def test_preempted_equals_undisturbed(ids: list[tuple[int, ...]], plain: list[tuple[int, ...]]) -> None:

@@ -151,7 +151,12 @@ def test_two_threads_say_the_same_by_rows_and_by_shares(directory: Path) -> None
     for model in (one, two):
         for slab in (0, 1):
             run(model, [Segment(slab, 0, 70)])
-    for segments in ([Segment(0, 30, 3)], [Segment(0, 30, 9)], [Segment(0, 30, 6), Segment(1, 40, 5)], [Segment(2, 0, 40)]):
+    for segments in (
+        [Segment(0, 30, 3)],
+        [Segment(0, 30, 9)],
+        [Segment(0, 30, 6), Segment(1, 40, 5)],
+        [Segment(2, 0, 40)],
+    ):
         rows = sum(s.rows for s in segments)
         mixed = [plans[i % 3] for i in range(rows)]
         for turn in range(45):

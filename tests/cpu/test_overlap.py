@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 import torch
-from support import chat_ids, load
+from support import Learning, chat_ids, load
 
 import engine.speculate
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.cuda.backend import cuda_backend
-from engine.draft.base import DraftPolicy, Plan, View
 from engine.loop import Message, run_rounds
 from engine.speculate import PlainPass
-from engine.step import StepOutput, StepPlan, Work
+from engine.step import Work
 from engine.types import ErrorEvent, GenerateRequest, RoundReport, SamplingParams, TokenEvent
 
 CONFIG = EngineConfig(layerskip_exit=6, layerskip_gamma=4)
@@ -246,34 +245,13 @@ def test_a_pass_is_not_taken_for_that_of_a_namesake(core: EngineCore, prompts: S
 @pytest.mark.parametrize("policy", ["layerskip", "knapspec"])
 def test_policies_learn_from_every_round_once(core: EngineCore, prompts: Sequence[str], policy: str) -> None:
     """While the next one runs, if what they proposed stands there; before they are asked, if not."""
-    ran: list[StepOutput] = []
-    learnt: list[StepOutput] = []
-    asked: list[int] = []  # how many rounds had been run,
-    behind: list[tuple[int, int]] = []  # and how many of them were not learnt from when another one began
-    propose, run, observe = core.policy(policy).propose, core.runner.run, core._observe
-
-    def proposing(views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
-        asked.append(len(ran))
-        assert learnt == ran
-        return propose(views, others)
-
-    def running(*args: Any, **named: Any) -> StepOutput:
-        behind.append((len(ran), len(ran) - len(learnt)))
-        ran.append(run(*args, **named))
-        return ran[-1]
-
-    def observing(standing: DraftPolicy | None, plan: StepPlan, out: StepOutput, *rest: Any) -> None:
-        learnt.append(out)
-        observe(standing, plan, out, *rest)
-
-    core.policy(policy).propose = proposing  # type: ignore[method-assign]
-    core.runner.run, core._observe = running, observing  # type: ignore[method-assign, assignment]
+    learning = Learning(core, policy)
     sampling = SamplingParams(max_tokens=40, ignore_eos=True)
     ids = [chat_ids(core, text)[:120] for text in prompts[::20]]
     run_rounds(core, Script([GenerateRequest(str(i), ids[i], sampling, policy) for i in range(2)], [], []))
-    assert learnt == ran
-    decided = [late for before, late in behind if before in asked]
-    stood = [late for before, late in behind if before not in asked]
+    assert learning.done
+    decided = [late for before, late in learning.behind if before in learning.asked]
+    stood = [late for before, late in learning.behind if before not in learning.asked]
     assert set(decided) == {0}
     assert stood.count(1) > 5
 
