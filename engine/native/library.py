@@ -1,4 +1,4 @@
-"""Compiles `kernels.cpp` and `choice.cpp` for this machine, once, and loads it.
+"""Compiles `kernels.cpp` and `choice.cpp`, with what they include, for this machine, once, and loads it.
 
 It takes a few seconds at the first start, or at install (`python -m engine.native.library`); the result is kept under a
 name made of source, compiler and CPU. Without a C++ compiler there is no library: torch's operations do the work.
@@ -322,7 +322,8 @@ def build(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> No
 
 def _name(command: Sequence[str]) -> str:
     """Of a library that fits this source, compiler and CPU."""
-    facts = hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES))
+    headers = sorted(SOURCES[0].parent.glob("*.h"))
+    facts = hashlib.sha256(b"".join(source.read_bytes() for source in (*SOURCES, *headers)))
     facts.update(" ".join((*FLAGS, *command)).encode())
     facts.update(subprocess.run([*command, "--version"], capture_output=True, timeout=TIMEOUT, check=True).stdout)
     targets = [*command, "-march=native", "-dM", "-E", "-x", "c++", os.devnull]  # old kernels do not list all flags

@@ -97,8 +97,9 @@ def test_what_is_copied_makes_the_whole_package(tmp_path: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     code = {path.relative_to(source).as_posix() for folder in ("engine", "profiles", "server")
             for path in (source / folder).rglob("*.py")}  # fmt: skip
-    data = {"engine/embedded/config.json", "engine/native/kernels.cpp", "engine/native/choice.cpp", "server/page.html"}
-    data |= {path.relative_to(source).as_posix() for path in (source / "engine/embedded").glob("*.safetensors")}
+    data = {"engine/embedded/config.json", "engine/native/kernels.cpp", "engine/native/lane.h", "server/page.html"}
+    data |= {path.relative_to(source).as_posix() for pattern in ("embedded/*.safetensors", "native/*.cpp", "native/*.h")
+             for path in (source / "engine").glob(pattern)}  # fmt: skip
     assert {*code, *data} <= names
 
 

@@ -1,0 +1,319 @@
+// Passes, drafts, verification and searches over one team of threads.
+
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "drawing.h"
+#include "lane.h"
+#include "structures.h"
+#include "team.h"
+#include "vectors.h"
+
+namespace {
+
+constexpr int64_t SMALL = 4 << 20;  // bytes of a layer up to which threads may take rows instead of shares of it
+
+class Runner {
+public:
+    explicit Runner(int threads) : team(threads) {}
+
+    void pass(const Model &m, const Cache &cache, const Pass &p) {
+        const Turn turn(busy);
+        run(m, cache, p);
+    }
+
+    void product(const Linear &l, const float *x, int rows, float *out, const float *norm, float epsilon) {
+        const Turn turn(busy);
+        all.multiply(l, x, rows, out, norm, epsilon);
+    }
+
+    int draft(const Model &m, const Cache &cache, const Ends &ends, const Drafts &d) {
+        const Turn turn(busy);
+        return drafted(m, cache, ends, d);
+    }
+
+    void verify(const Model &m, const Cache &cache, const Ends &ends, const Verify &v) {
+        const Turn turn(busy);
+        verified(m, cache, ends, v);
+    }
+
+    // Both, of requests whose logits nobody edits; how many draft passes there were.
+    int round(const Model &m, const Cache &cache, const Ends &ends, const Drafts &d, const Round &r) {
+        const Turn turn(busy);
+        const auto began = std::chrono::steady_clock::now();
+        const int passes = drafted(m, cache, ends, d);
+        const auto then = std::chrono::steady_clock::now();
+        verified_tokens.clear(); verified_slabs.clear(); verified_positions.clear(); verified_rows.clear(); verified_sampling.clear();
+        for (int i = 0; i < d.requests; i++)
+            for (int n = 0; n <= d.lengths[i]; n++) {
+                verified_rows.push_back(int32_t(verified_rows.size()));
+                verified_tokens.push_back(d.tokens[i * (d.longest + 1) + n]);
+                verified_slabs.push_back(d.slabs[i]);
+                verified_positions.push_back(d.starts[i] + n);
+                verified_sampling.push_back(r.sampling[i]);
+            }
+        const int rows = int(verified_rows.size());
+        unedited.resize(rows);
+        float *scores;
+        verified(m, cache, ends, {r.plan, verified_tokens.data(), verified_slabs.data(), verified_positions.data(), verified_rows.data(),
+                                  verified_sampling.data(), unedited.data(), nullptr, r.drawn, &scores, nullptr, rows, rows});
+        r.seconds[0] = std::chrono::duration<double>(then - began).count();
+        r.seconds[1] = std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+        return passes;
+    }
+
+    // Fills rows of the knapsack, one for each sublayer of the pass, until one is empty: every live state runs through it
+    // and is left as it is, and by the mean cosines of these with the full model's the entries that go on are chosen.
+    void fill(const Model &m, const Cache &cache, const Pass &p, const Table &t) {
+        const Turn turn(busy);
+        const int64_t state = int64_t(t.rows) * m.hidden;
+        float *reached = t.states + t.beam * state;
+        scores.resize(2 * t.beam);
+        for (int index = p.first; index < p.last; index++) {
+            const int row = index - p.first, live = t.live[row];
+            if (!live) { std::fill(t.live + row, t.live + p.last - p.first + 1, 0); return; }
+            for (int half = 0; half < 2; half++) std::memcpy(reached + half * live * state, t.states, live * state * sizeof(float));
+            run(m, cache, {p.rope, reached, p.slabs, p.positions, p.plans, nullptr, 0, live * t.rows, index, index + 1, 1});
+            const float *direction = t.directions + (index + 1) * state;
+            team.each(2 * live, std::max(1, live / (2 * team.size)), [&](int first, int last) {
+                for (int i = first; i < last; i++) {
+                    float sum = 0;
+                    for (int r = 0; r < t.rows; r++) sum += cosine(reached + i * state + r * m.hidden, direction + r * m.hidden, m.hidden);
+                    scores[i] = sum / t.rows;
+                }
+            });
+            enter(t, t.weights[index], t.kept[index], row);
+            for (int i = 0; i < int(entries.size()); i++) {
+                const Entry &e = entries[i];
+                const int64_t to = int64_t(row + 1) * t.beam + i;
+                t.skipped[to] = e.skipped; t.source[to] = e.source; t.ran[to] = e.ran; t.cosines[i] = e.score;
+                std::memcpy(t.states + i * state, reached + (e.ran ? e.source : live + e.source) * state, state * sizeof(float));
+            }
+            t.live[row + 1] = int32_t(entries.size());
+        }
+    }
+
+    // Reads all of it but a few lines, to no end but the time it takes: at four places at a time, as one alone does not
+    // keep every memory busy.
+    uint64_t read(const uint64_t *data, int64_t n) {
+        const Turn turn(busy);
+        std::atomic<uint64_t> sum{0};
+        const int64_t share = 1 << 17;
+        team.begin();
+        team.each(int((n + share - 1) / share), 1, [&](int first, int last) {
+            uint64_t own = 0;
+            constexpr int PLACES = 4, LINE = 8;
+            const int64_t from = first * share, count = (std::min(last * share, n) - from) / (PLACES * LINE) * LINE;
+            vq sums[PLACES] = {};
+            for (int64_t i = 0; i < count; i += LINE)
+                for (int place = 0; place < PLACES; place++) {
+                    const uint64_t *at = data + from + place * count + i;
+                    __builtin_prefetch(at + NEAR / 4, 0, 2);
+                    for (int j = 0; j < LINE; j += LANES / 2) sums[place] += load<vq>(at + j);
+                }
+            for (const vq &part : sums) for (int j = 0; j < LANES / 2; j++) own += part[j];
+            sum += own;
+        });
+        return sum;
+    }
+
+private:
+    // Draft passes in lock-step, which requests leave as they stop; how many there were.
+    int drafted(const Model &m, const Cache &cache, const Ends &ends, const Drafts &d) {
+        const size_t width = 2 * m.layers;
+        std::vector<int> live(d.requests);
+        std::vector<int32_t> slabs(d.requests), positions(d.requests);
+        std::vector<uint8_t> plans(d.requests * width);
+        std::vector<double> reach(d.requests, 1.0);
+        for (int r = 0; r < d.requests; r++) { live[r] = r; d.lengths[r] = 0; }
+        float *x = x_.get(size_t(d.requests) * m.hidden);
+        float *logits = logits_.get(size_t(d.requests) * ends.head.out);
+        for (int passes = 1;; passes++) {
+            const int rows = int(live.size());
+            for (int i = 0; i < rows; i++) {
+                const int r = live[i], n = d.lengths[r];
+                slabs[i] = d.slabs[r];
+                positions[i] = d.starts[r] + n;
+                std::memcpy(&plans[i * width], d.plans + r * width, width);
+                embed(ends, m.hidden, d.tokens[r * (d.longest + 1) + n], x + size_t(i) * m.hidden);
+            }
+            run(m, cache, {ends.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows, 0, int32_t(width), 0}, &ends.head);
+            all.multiply(ends.head, x, rows, logits, ends.norm, m.epsilon);
+            double hope = 0;
+            float worth = 0;
+            int kept = 0;
+            for (int i = 0; i < rows; i++) {
+                const int r = live[i];
+                float *row = logits + size_t(i) * ends.head.out;
+                if (d.edited[r] == BEFORE) edit(d.edit, r, d.lengths[r], row);
+                float sure = add_token(d, r, row, ends.head.out);
+                if (d.edited[r] == AFTER && sure < d.sure && edit(d.edit, r, d.lengths[r], row)) {
+                    d.lengths[r]--;
+                    sure = add_token(d, r, row, ends.head.out);
+                }
+                reach[r] *= sure;
+                const int n = d.lengths[r];
+                if (n == d.most[r] || d.confidences[r * d.longest + n - 1] < d.least[r]) continue;
+                live[kept++] = r;
+                hope += reach[r];
+                worth = std::max(worth, d.worth[r]);
+            }
+            live.resize(kept);
+            if (!kept || hope < worth) return passes;
+        }
+    }
+
+    // A pass over rows of tokens, and what is drawn behind the picked ones.
+    void verified(const Model &m, const Cache &cache, const Ends &ends, const Verify &v) {
+        float *x = x_.get(size_t(v.rows) * m.hidden);
+        for (int i = 0; i < v.rows; i++) embed(ends, m.hidden, v.tokens[i], x + size_t(i) * m.hidden);
+        run(m, cache, {ends.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0}, &ends.head);
+        if (!v.draws) return;
+        for (int i = 0; i < v.draws; i++)
+            if (v.picked[i] != i) std::memcpy(x + size_t(i) * m.hidden, x + size_t(v.picked[i]) * m.hidden, m.hidden * sizeof(float));
+        float *logits = logits_.get(size_t(v.draws) * ends.head.out);
+        all.multiply(ends.head, x, v.draws, logits, ends.norm, m.epsilon);
+        for (int i = 0; i < v.draws; i++) if (v.edited[i]) edit(v.edit, i, 0, logits + size_t(i) * ends.head.out);
+        all.each_row(v.draws, ends.head.out, [&](int i) {
+            v.drawn[i] = int32_t(draw(logits + size_t(i) * ends.head.out, ends.head.out, v.sampling[i], v.positions[v.picked[i]] + 1, nullptr));
+        });
+        *v.scores = logits;
+    }
+
+    struct Entry { int64_t skipped; float score; bool ran; int32_t source; };
+
+    // The entries of the row behind `row`, by their skipped weight: Knapsack.advance and Knapsack._prune.
+    void enter(const Table &t, int64_t weight, bool kept, int row) {
+        const int live = t.live[row];
+        const int64_t *skipped = t.skipped + int64_t(row) * t.beam;
+        entries.clear();
+        for (int i = 0; i < live; i++) if (scores[i] >= t.tau || !skipped[i]) entries.push_back({skipped[i], scores[i], true, i});
+        for (int i = 0; i < live && !kept; i++) {
+            const Entry e{skipped[i] + weight, scores[live + i], false, i};
+            if (!(e.score >= t.tau) || e.skipped > t.capacity) continue;
+            auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry &other) { return other.skipped == e.skipped; });
+            if (same == entries.end()) entries.push_back(e);
+            else if (e.score > same->score) *same = e;
+        }
+        std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.skipped < b.skipped; });
+        const int n = int(entries.size());
+        if (n <= t.beam) return;
+        double x = 0, y = 0, along = 0, spread = 0;
+        for (const Entry &e : entries) { x += e.skipped; y += e.score; }
+        for (const Entry &e : entries) { along += (e.skipped - x / n) * (e.score - y / n); spread += (e.skipped - x / n) * (e.skipped - x / n); }
+        const double trend = along / spread, width = double(entries[n - 1].skipped - entries[0].skipped + 1) / t.beam;
+        const int64_t least = entries[0].skipped;
+        int last = -1, count = 0;
+        for (const Entry e : entries) {  // each of equal ranges keeps what is furthest above the trend
+            const int cell = int((e.skipped - least) / width);
+            if (cell != last) entries[count++] = e;
+            else if (e.score - trend * e.skipped > entries[count - 1].score - trend * entries[count - 1].skipped) entries[count - 1] = e;
+            last = cell;
+        }
+        entries.resize(count);
+    }
+
+    // `later` is read behind the pass.
+    void run(const Model &m, const Cache &cache, const Pass &p, const Linear *later = nullptr) {
+        const bool whole = p.first == 0 && p.last == 2 * m.layers;
+        if (team.size == 1 || p.rows < FEWEST || !whole || p.records || m.weights() > SMALL) {
+            all.run(m, cache, p, later);
+            return;
+        }
+        Ways &known = ways[p.rows <= MANY ? p.rows : std::min(MANY + 1 + int(std::log2(p.rows / MANY)), WIDTHS - 1)];
+        const int way = known.pick();
+        const auto began = std::chrono::steady_clock::now();
+        if (way) by_rows(m, cache, p, later); else all.run(m, cache, p, later);
+        known.took(std::chrono::duration<float>(std::chrono::steady_clock::now() - began).count());
+    }
+
+    // Each of two threads takes its rows through all layers: they meet once, but both read all weights.
+    void by_rows(const Model &m, const Cache &cache, const Pass &p, const Linear *later) {
+        int middle = (p.rows + 1) / 2;
+        for (int off = 0; off <= p.rows / 4; off++) {  // rather between two requests
+            if (p.slabs[middle + off] != p.slabs[middle + off - 1]) { middle += off; break; }
+            if (p.slabs[middle - off] != p.slabs[middle - off - 1]) { middle -= off; break; }
+        }
+        const bool parted = p.slabs[middle] != p.slabs[middle - 1];
+        const auto part = [&](int first, int last) {
+            Pass some = p;
+            some.x += int64_t(first) * m.hidden;
+            some.slabs += first; some.positions += first; some.plans += int64_t(first) * p.plan_stride;
+            some.rows = last - first;
+            return some;
+        };
+        const Pass passes[2] = {part(0, middle), part(middle, p.rows)};
+        lanes[0].rewind();
+        team.each(2, 1, [&](int first, int last) {
+            for (int i = first; i < last; i++) lanes[i].run(m, cache, passes[i], later, i && !parted ? lanes : nullptr);
+        }, false);
+    }
+
+    static bool edit(Edit changes, int i, int drafted, float *row) {
+        leave_tiles();
+        return changes(i, drafted, row);
+    }
+
+    static void embed(const Ends &ends, int64_t hidden, int64_t token, float *to) {
+        if (ends.wide) std::memcpy(to, static_cast<const float *>(ends.embedding) + token * hidden, hidden * sizeof(float));
+        else for (int64_t i = 0; i < hidden; i++) to[i] = widen(static_cast<const bf16 *>(ends.embedding)[token * hidden + i]);
+    }
+
+    // Draws the next token of request r from its logits; its confidence.
+    static float add_token(const Drafts &d, int r, float *logits, int32_t vocabulary) {
+        const int n = d.lengths[r]++;
+        float &confidence = d.confidences[r * d.longest + n];
+        d.tokens[r * (d.longest + 1) + n + 1] = int32_t(draw(logits, vocabulary, d.sampling[r], d.starts[r] + n + 1, &confidence));
+        return confidence;
+    }
+
+    // Which of two ways to do the same is faster at the moment. The other one is tried now and then, a few times together,
+    // of which the first finds caches cold; the more rarely, the longer it has been slower.
+    class Ways {
+    public:
+        int pick() {
+            if (trying == 0 && ++since >= every) { since = 0; trying = TRIES; tried = 0; }
+            return trying ? !better : better;
+        }
+        void took(float now) {
+            if (!trying) {
+                known += known == 0 ? now : 0.1f * (std::min(now, 2 * known) - known);
+                return;
+            }
+            if (trying-- < TRIES) tried += now / (TRIES - 1);
+            if (trying) return;
+            if (tried < known) { better = !better; known = tried; every = SOON; } else every = std::min(2 * every, LATE);
+        }
+
+    private:
+        static constexpr int TRIES = 5, SOON = 32, LATE = 512;
+        float known = 0, tried = 0;  // seconds of the better one, and of the other
+        int better = 0, trying = 0, since = 0, every = SOON;
+    };
+
+    Team team, alone{1};
+    Lane all{team}, lanes[2] = {Lane(alone), Lane(alone)};
+    static constexpr int FEWEST = 3, MANY = 16, WIDTHS = MANY + 8;  // rows
+    Ways ways[WIDTHS];  // by the number of rows
+    struct Turn {  // of one call
+        explicit Turn(std::mutex &busy) : one(busy) {}
+        ~Turn() { leave_tiles(); }
+        std::lock_guard<std::mutex> one;
+    };
+    std::mutex busy;
+    std::vector<float> scores;   // of the knapsack's states, run and left as they are,
+    std::vector<Entry> entries;  // and what goes on
+    std::vector<int32_t> verified_tokens, verified_slabs, verified_positions, verified_rows;
+    std::vector<Sampling> verified_sampling;
+    std::vector<uint8_t> unedited;
+    Buffer<float> x_, logits_;
+};
+
+}  // namespace

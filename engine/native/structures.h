@@ -1,0 +1,95 @@
+// What Python describes: native/library.py has the same structures.
+
+#pragma once
+
+#include <cstdint>
+
+#include "vectors.h"
+
+namespace {
+
+struct Linear { const bf16 *w; const float *bias; int32_t out, in; };
+struct Layer {
+    const float *attention_norm, *mlp_norm, *qk_norm;
+    Linear qkv, output, gate_up, down;
+    int32_t window;
+};
+struct Model {
+    int32_t layers, hidden, heads, kv_heads, head_dim, intermediate;
+    float epsilon;
+    const Layer *layer;
+    // Bytes of a layer.
+    int64_t weights() const { return 2 * int64_t(hidden) * ((2 * heads + 2 * kv_heads) * head_dim + 3 * intermediate); }
+};
+struct Cache { bf16 *data; int64_t layer, slab, head; };  // strides in elements
+struct Pass {
+    const float *rope;       // [positions][head_dim/2][cos, sin]
+    float *x;                // [rows][hidden], changed in place
+    const int32_t *slabs, *positions;  // [rows]; rows of a slab are neighbours
+    const uint8_t *plans;    // which sublayers run: [2·layers], or one such row after another
+    float *records;          // [last - first + 1][rows][hidden] or null
+    int32_t plan_stride, rows, first, last;
+    int32_t own;             // rows see the cache before their position, and themselves; nothing is written
+};
+struct Table {               // the knapsack of engine/draft/knapsack.py; row r holds what is reached before sublayer first + r
+    const float *directions; // [2·layers + 1][rows][hidden], of unit length
+    const int64_t *weights;  // [2·layers]
+    const uint8_t *kept;     // [2·layers]: which sublayers always run
+    float *states;           // [3·beam][rows][hidden]: those of row 0, then those of the last, and room
+    float *cosines;          // [beam], of the last row
+    int64_t *skipped;        // [last - first + 1][beam]
+    int32_t *live;           // [last - first + 1]: entries
+    int32_t *source;         // [last - first + 1][beam]: which entry of the row before,
+    uint8_t *ran;            // and whether the sublayer ran
+    double tau;
+    int64_t capacity;
+    int32_t beam, rows;
+};
+struct Sampling {
+    float temperature, top_p, min_p;  // a temperature of 0 is greedy
+    float noise;             // what it is multiplied with: 1 where the model speaks
+    int32_t top_k;           // 0 or less: all
+    uint64_t seed;           // mixed
+};
+struct Ends {                // what lies before and behind the layers
+    const void *embedding;   // [vocabulary][hidden], of float where `wide`, of bf16 elsewhere
+    const float *norm, *rope;
+    Linear head;
+    int32_t wide;
+};
+// Changes the logits of draw i, which comes after so many drafted tokens, as Python says.
+using Edit = int32_t (*)(int32_t i, int32_t drafted, float *row);  // whether it changed the row
+enum { BEFORE = 1, AFTER = 2 };  // a token is drawn
+struct Drafts {
+    const int32_t *slabs, *starts, *most;  // [requests]; positions of the first tokens; tokens to draft at most
+    const uint8_t *plans;    // [requests][2·layers]
+    const float *least, *worth;  // [requests]: the stop rule of engine/speculate.py
+    const Sampling *sampling;    // [requests]
+    const uint8_t *edited;   // [requests]: whose logits to edit, and when; after: the token is drawn again if they changed
+    Edit edit;
+    int32_t *tokens, *lengths;  // [requests][longest + 1], the first of each given; [requests], how many were drafted
+    float *confidences;      // [requests][longest]
+    float sure;              // at least so sure, a token is not edited after it was drawn
+    int32_t requests, longest;
+};
+struct Verify {
+    const uint8_t *plan;     // [2·layers]: which sublayers run
+    const int32_t *tokens, *slabs, *positions;  // [rows]
+    const int32_t *picked;   // [draws]: rows behind which a token is drawn, in rising order
+    const Sampling *sampling;    // [draws]
+    const uint8_t *edited;   // [draws]: whose logits to edit before
+    Edit edit;
+    int32_t *drawn;          // [draws]
+    float **scores;          // gets where what was drawn from lies until the next call: [draws][vocabulary], by temperature
+    float *records;          // as in Pass
+    int32_t rows, draws;
+};
+
+struct Round {               // the verify pass over what was drafted, one row more for each request
+    const uint8_t *plan;     // [2·layers]: which sublayers run
+    const Sampling *sampling;    // [requests]
+    int32_t *drawn;          // behind every row of each request, one request after the other
+    double *seconds;         // [2]: of the drafts and of the verify pass
+};
+
+}  // namespace
