@@ -2,8 +2,9 @@
 
 The model really answers; only the clock is made up. So two policies, or two versions of one, differ by what they decide
 and not by what else the machine does meanwhile: differences of one per cent show, where runs in real time show five.
-Searches take what their passes do. What decisions take does not count, nor what a cold cache adds: what looks good here
-is to be measured.
+That may be made up too: with `--unsteady 1.5` passes take 1.5 times as long for half of the time, which policies see
+and the figures do not count. Searches take what their passes do. What decisions take does not count, nor what a cold
+cache adds: what looks good here is to be measured.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from engine.prompts import add_prompt_arguments, encode, positive, read_prompts
 from engine.step import StepOutput, StepPlan
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams
 
+_STRETCH = 64  # rounds for which an unsteady machine stays as it is, on average
 _NOISE = 0.03  # standard deviation of what a pass takes, as a share
 _DRAFT_SETUP = 1.5e-5  # seconds of a draft beside its passes
 _OUTSIDE = 5e-5  # seconds of a round outside the passes, and of that for each request more
@@ -80,13 +82,16 @@ class Result(NamedTuple):
 class Simulation:
     """A core whose rounds take simulated time."""
 
-    def __init__(self, model: LoadedModel, config: EngineConfig) -> None:
+    def __init__(self, model: LoadedModel, config: EngineConfig, unsteady: float = 1.0) -> None:
+        """`unsteady`: what passes take now and then of what they usually take."""
         assert model.profile is not None
         self.clock = SimulatedClock()
         model.clock = self.clock
         self.core: EngineCore = model.core(config, own_cache=True)
         self._truth = CostModel(model.spec, model.profile)
-        self._random = Random(0)
+        self._random, self._moments = Random(0), Random(1)
+        self._unsteady, self._slow = unsteady, 1.0
+        self.lost = 0.0  # seconds of the clock beyond those that passes usually take
         self._run = self.core.runner.run
         self.core.runner.run = self._round  # type: ignore[method-assign]
         self._candidates = self.core.runner.candidates
@@ -108,6 +113,10 @@ class Simulation:
             draft += passes * self._truth.draft_pass(live[0].plan.variants, [w.start for w in live])
         if drafting:
             draft = (draft + _DRAFT_SETUP) * self._random.gauss(1.0, _NOISE)
+        if self._moments.random() < 1 / _STRETCH:
+            self._slow = self._unsteady if self._slow == 1.0 else 1.0
+        self.lost += (self._slow - 1.0) * (draft + verify)
+        draft, verify = self._slow * draft, self._slow * verify
         self.clock.time += draft + verify + _OUTSIDE * (1 + _SHARED_OUTSIDE * (len(contexts) - 1))
         return StepOutput(out.outputs, out.draft_passes, draft, verify)
 
@@ -123,11 +132,11 @@ class Simulation:
                 index, prompt = todo.pop()
                 live[str(index)] = prompt.domain
                 core.add(GenerateRequest(str(index), prompt.tokens, replace(sampling, seed=index), policy))
-            before = self.clock.time
+            before = self.clock.time - self.lost
             report = core.step()
             for round in report.rounds if not report.prompt_tokens else ():
                 domain = live[round.request_id]
-                seconds[domain] += (self.clock.time - before) / len(report.rounds)
+                seconds[domain] += (self.clock.time - self.lost - before) / len(report.rounds)
                 tokens[domain] += round.emitted
                 if round.drafted and round.predicted_acceptance is not None:
                     found = round.predicted_acceptance * round.drafted, round.accepted, round.drafted
@@ -154,7 +163,7 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     prompts = [encode(model, text) for text in texts]
     sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
     plain, drafting = (
-        Simulation(model, config).answer(prompts, policy, sampling, args.concurrency)
+        Simulation(model, config, args.unsteady).answer(prompts, policy, sampling, args.concurrency)
         for policy in ("none", args.policy)
     )
     domains = {domain: drafting.domains[domain] / speed for domain, speed in plain.domains.items()}
@@ -180,6 +189,9 @@ def main() -> None:
     parser.add_argument("--shuffle", type=int, metavar="SEED", help="mix the prompts")
     parser.add_argument("--concurrency", type=positive, default=1)
     parser.add_argument("--temperature", type=float, default=0.0)
+    parser.add_argument(
+        "--unsteady", type=float, default=1.0, metavar="FACTOR", help="what passes take for half of the time (1)"
+    )
     print(json.dumps(compare(parser.parse_args())))
 
 

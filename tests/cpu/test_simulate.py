@@ -37,6 +37,18 @@ def test_what_drafts_nothing_gains_nothing(capsys: pytest.CaptureFixture[str], m
     assert found["acceptance_error"] is None
 
 
+def test_an_unsteady_machine_is_seen_and_not_counted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = simulated(capsys, monkeypatch, "--policy", "none", "--unsteady", "3")
+    assert plain["speedup"] == plain["mean"] == 1.0
+    fixed = ("--policy", "layerskip")
+    steady, unsteady = (simulated(capsys, monkeypatch, *fixed, "--unsteady", factor) for factor in ("1", "3"))
+    assert unsteady["domains"] == pytest.approx(steady["domains"], rel=1e-9), "what is decided without looking"
+    looking = [simulated(capsys, monkeypatch, "--unsteady", factor)["speedup"] for factor in ("1", "3")]
+    assert looking[0] != pytest.approx(looking[1], rel=1e-6)
+
+
 def test_a_setting_may_be_another(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert simulated(capsys, monkeypatch, "--set", "knapspec_gamma=0")["acceptance_error"] is None
     with pytest.raises(ConfigError, match="knapspec_rowz"):
