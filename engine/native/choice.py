@@ -45,7 +45,7 @@ from engine.native.library import Library
 
 _Doubles = POINTER(c_double)
 _PRIOR = (c_double * CELLS)(*PRIOR.ravel())
-_POINTS = 64  # most widths of verify passes that are priced
+_POINTS = 32  # widths of verify passes that there is room for at first
 _SIZE = CELLS * 8  # bytes of one plan's cells
 _write = Struct(f"={CELLS}d").pack_into
 _Found = c_double * (BROUGHT + CELLS)
@@ -183,7 +183,7 @@ class NativeChooser:
         for i, found in enumerate(question.alike):
             self._alike[i] = found
         if prices.rows is not self._rows_of:
-            self._rows[:points] = self._rows_of = prices.rows
+            self._take_rows(prices.rows)
         self._draft[:plans], self._trust[:plans], self._verify[:points] = prices.draft, question.trust, prices.verify
         asked.overhead, asked.accepted = prices.overhead, prices.accepted
         asked.drift, asked.hope = question.drift, question.hope * HOPE
@@ -192,6 +192,12 @@ class NativeChooser:
         self._library.choose(byref(asked), self._chosen)
         best, other = self._chosen
         return _made(best), _made(other) if other.plan >= 0 else None
+
+    def _take_rows(self, rows: Sequence[float]) -> None:
+        if len(rows) > len(self._rows):
+            self._asked.knots = self._rows = (c_double * len(rows))()
+            self._asked.verify = self._verify = (c_double * len(rows))()
+        self._rows[: len(rows)] = self._rows_of = rows
 
     def _write_own(self, own: Sequence[Sequence[float] | None]) -> None:
         if self._owners:

@@ -81,6 +81,24 @@ def test_decisions_are_the_same(native: Library, seed: int) -> None:
             assert ours[3:] == pytest.approx(theirs[3:], rel=1e-5)
 
 
+def test_what_was_asked_before_does_not_matter(native: Library) -> None:
+    """Fewer and more plans, widths, requests, and some of whom nothing is known: a chooser keeps what it writes to."""
+    random, asked = Random(5), []
+    for plans, rows, requests in ((8, 5, 1), (3, 90, 1), (8, 2, 20), (1, 200, 1), (11, 6, 1)):
+        known = [some_counts(random, 60).cells for _ in range(plans)]
+        knots = [1 + i * (11 * requests - 1) / (rows - 1) for i in range(rows)]
+        draft = [random.uniform(1e-4, 4e-4) for _ in known]
+        prices = Prices(requests, 10, draft, knots, [4e-4 + 1e-5 * n for n in knots], 5e-5, 3e-6)
+        own = [some_counts(random, 30).cells if requests == 1 and i % 2 else None for i in range(plans)]
+        alike = [[random.uniform(0.5, 1.5) for _ in range((1 + plans) * CELLS)] for _ in range(requests)]
+        found = [(c_double * len(each))(*each) for each in alike]
+        facts = (0.9, [random.uniform(0.7, 1.1) for _ in known], prices, requests == 1)
+        asked.append((Question(known, own, alike, *facts), Question(known, own, found, *facts)))
+    chooser = NativeChooser(native)
+    for ours, theirs in [*asked, *asked[::-1]]:
+        assert chooser(theirs)[0] == pytest.approx(choose(ours)[0], rel=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_what_requests_alike_saw_is_the_same(native: Library, seed: int) -> None:
     found: list[list[Likely | None]] = []
