@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.draft.objective import SHARED_ROWS, shaped, smoothed
+from engine.draft.objective import BROUGHT, SHARED_ROWS, shaped, smoothed
 from engine.draft.tpt import CELLS, AcceptanceCounts
 from engine.types import SamplingParams
 
@@ -48,7 +48,6 @@ class Kernel(NamedTuple):
 
 EVIDENCE = Kernel(0.1, 0.3, 2.0)  # for what is chosen,
 PROMISES = Kernel(0.05, 0.2, 1.0)  # and for what is promised: kinds of text rather than the same text
-BROUGHT = 4  # numbers that say what drafting brought
 
 
 class Kin:

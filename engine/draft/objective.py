@@ -17,6 +17,7 @@ SHARED_ROWS = 24.0  # most weight of what other requests saw of a plan, in teste
 PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 0.8]])  # two rows that say little
 POOLED_ROWS = 6.0  # of what plans have in common that each is believed to have, against the luck of the best of many;
 POOLED_FROM = 64.0  # so many tokens of each, at most, tell what that is
+BROUGHT = 4  # numbers that say what drafting brought requests alike
 AS_ALL = 8.0  # tokens of requests alike that are believed to have been as everybody's
 AS_OTHERS = 16.0  # most tokens that requests alike count for beside a request's own
 HOPE = 4.0  # agreeing tokens that are believed of a plan while little is known, to see whether it should be tried
@@ -101,7 +102,7 @@ def corrected(promised: Promised) -> tuple[float, float]:
     """By how much more drafting is to bring this request than was promised, and A ÷ D of its drafts: by what drafts
     brought those like it, beside what it has seen itself."""
     undrafted, made = promised.likely[2 * promised.decided : 2 * promised.decided + 2]
-    cells, believed = np.array(promised.likely[4:]), AS_ALL
+    cells, believed = np.array(promised.likely[BROUGHT:]), AS_ALL
     if promised.own is not None:
         if promised.decided:
             believed += sum(promised.own)

@@ -14,7 +14,6 @@ from sys import float_info
 from typing import Any
 
 from engine.draft.alike import (
-    BROUGHT,
     EVIDENCE,
     FEATURES,
     MOST_MADE,
@@ -30,6 +29,7 @@ from engine.draft.alike import (
 from engine.draft.objective import (
     AS_ALL,
     AS_OTHERS,
+    BROUGHT,
     HOPE,
     POOLED_FROM,
     POOLED_ROWS,

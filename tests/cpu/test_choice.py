@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from engine.draft.alike import BROUGHT, Alike, Likely, Memory
-from engine.draft.objective import Prices, Promised, Question, choose, corrected, promises
+from engine.draft.alike import Alike, Likely, Memory
+from engine.draft.objective import BROUGHT, Prices, Promised, Question, choose, corrected, promises
 from engine.draft.tpt import CELLS, THRESHOLDS, AcceptanceCounts
 from engine.native.choice import NativeChooser, NativeMemory
 from engine.native.library import Library, library
