@@ -13,22 +13,22 @@ from engine.seeds import mix64
 
 # skill: (module, attribute, share of the examples at the start, share at the end)
 SKILLS: dict[str, tuple[str, str, float, float]] = {
-    "echo": ("echo", "SKILL", 1, 1),
-    "talk": ("talk", "SKILL", 4, 4),
-    "knapserve": ("knapserve", "SKILL", 4, 4),
-    "notice": ("notice", "SKILL", 11, 11),
-    "sums": ("sums", "SKILL", 11, 11),
-    "stories": ("stories", "SKILL", 3, 3),
-    "translation": ("german", "SKILL", 46, 46),
-    "sql": ("sql", "SKILL", 20, 20),
-    "summaries": ("summaries", "SKILL", 32, 32),
-    "fields": ("fields", "SKILL", 120, 120),
-    "tools": ("tools", "SKILL", 6, 7),
-    "turns": ("turns", "SKILL", 4, 5),
-    "python": ("python", "SKILL", 6, 6),
-    "documents": ("documents", "SKILL", 16, 16),
-    "documents_long": ("documents", "LONG", 0, 3),
-    "documents_8k": ("documents", "VERY_LONG", 0, 0.02),
+    "echo": ("echo", "SKILL", 11, 11),
+    "talk": ("talk", "SKILL", 24, 24),
+    "knapserve": ("knapserve", "SKILL", 16, 16),
+    "notice": ("notice", "SKILL", 17, 17),
+    "sums": ("sums", "SKILL", 54, 54),
+    "stories": ("stories", "SKILL", 9, 9),
+    "translation": ("german", "SKILL", 64, 64),
+    "sql": ("sql", "SKILL", 22, 22),
+    "summaries": ("summaries", "SKILL", 19, 19),
+    "fields": ("fields", "SKILL", 40, 40),
+    "tools": ("tools", "SKILL", 16, 16),
+    "turns": ("turns", "SKILL", 17, 17),
+    "python": ("python", "SKILL", 44, 44),
+    "documents": ("documents", "SKILL", 11, 11),
+    "documents_long": ("documents", "LONG", 0.8, 2.4),
+    "documents_8k": ("documents", "VERY_LONG", 0, 0.08),
 }
 
 # Of so many examples of a skill, a training run learns from the one that the network finds hardest.
