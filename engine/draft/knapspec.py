@@ -213,7 +213,7 @@ class KnapSpec:
             self._scout.suspend(state.trail)
 
     def recalibrate(self) -> None:
-        self.searcher.recalibrate()
+        self._scout.recalibrate()
         self._decision_seconds = 0.0
         self._era += 1
         self._stands = None

@@ -79,6 +79,11 @@ class Scout:
         if outcome.references is not None:
             self._trail(view).rows.add(outcome.references)
 
+    def recalibrate(self) -> None:
+        """Price searches by the profile again, and look again whether one can be paid."""
+        self._searcher.recalibrate()
+        self._saving = [0.0, 0.0]
+
     def suspend(self, trail: Trail) -> None:
         """What the request's rows refer to is gone."""
         trail.search = None

@@ -711,6 +711,19 @@ def test_answers_of_a_thousand_tokens_are_searched_for_on_credit(
     assert ended[-1] in (10, 11)
 
 
+def test_when_searches_were_found_too_dear_is_forgotten_with_what_they_took(
+    model: LoadedModel, ids: list[tuple[int, ...]]
+) -> None:
+    core, policy = core_with(model, EngineConfig(knapspec_interval=8))
+    limits = policy.searcher.budget
+    limits.busy, limits.searches, limits.cost = 100.0, 9, 1000.0  # seconds
+    rounds(core, ids[:2])
+    assert limits.searches == 9
+    core.reset_calibration()
+    rounds(core, ids[:2])
+    assert limits.searches > 9
+
+
 def test_long_answers_are_owed_their_first_search_sooner_than_further_ones() -> None:
     first, later = (Trail(Rows(8), 100, again=again) for again in (False, True))
     assert [first.owed(n) for n in (499, 500, 1100)] == [False, True, True]
