@@ -26,6 +26,7 @@ MOST_TESTED = 16.0  # tokens that a request counts for
 MOST_ROWS = 8.0  # weight of what requests alike saw of a plan, in tested tokens
 USUAL = 8.0  # tokens of theirs that are as everybody's, to tell how theirs differ
 MOST_MADE = 48.0  # tokens of a request that count for what drafting brings
+_FEW_UNDRAFTED = 32  # requests that may hold places although none of their drafts was tested
 _ENDS = 128  # tokens of either end of a prompt that are looked at
 _SETTINGS = 4  # features of how a request is sampled,
 _NOT_TOKENS = 1 << 24  # numbered from here
@@ -99,7 +100,8 @@ class Memory:
         self.columns: dict[Variants, int] = {}  # of the plans that are told apart
         self.version = 0  # of these
         self._kin: list[Kin | None] = [None] * REQUESTS
-        self._next = 0
+        self._begun = np.zeros(REQUESTS, np.int64)  # numbers of the requests, as they came
+        self._requests = 0
 
     def keep(self, plans: Collection[Variants]) -> None:
         """Tell these plans apart from now on, and forget what was seen of others."""
@@ -113,8 +115,14 @@ class Memory:
                 self.columns[variants] = next(free)
 
     def begin(self, prompt: Sequence[int], sampling: SamplingParams) -> Kin:
-        """Remember a request; the oldest is forgotten."""
-        slot, self._next = self._next, (self._next + 1) % REQUESTS
+        """Remember a request; the oldest is forgotten, of those that never drafted if they are many."""
+        undrafted = np.flatnonzero(self.tested == 0.0)
+        if len(undrafted) > _FEW_UNDRAFTED:
+            slot = int(undrafted[self._begun[undrafted].argmin()])
+        else:
+            slot = int(self._begun.argmin())
+        self._requests += 1
+        self._begun[slot] = self._requests
         old = self._kin[slot]
         if old is not None:
             old.slot = -1

@@ -108,8 +108,7 @@ class KnapSpec:
             regime.passed(standing.plan)
             return [standing.plan] * len(views)
         if regime.trial_end is not None and self._round >= regime.trial_end:
-            regime.trial_end = None
-            regime.era += 1
+            regime.end_trial()
         company = Company(views, others)
         found = self._scout.search(views, company.running, self._round, self._promised)
         added = found.added if found is not None else []
@@ -215,6 +214,8 @@ class KnapSpec:
     def recalibrate(self) -> None:
         self._scout.recalibrate()
         self._decision_seconds = 0.0
+        for regime in self._regimes.values():
+            regime.recalibrate()
         self._era += 1
         self._stands = None
 
@@ -236,9 +237,8 @@ class KnapSpec:
         promised = len(decoded) * (promise.plan.predicted_tpt or 0.0) / promise.trust * seconds
         kept = sum(o.emitted for o in decoded)
         regime = self._regimes[size(promise.requests)]
-        regime.losses.add(seconds - kept / (len(decoded) * (promise.plan.plain_tpt or 1.0)))
-        if regime.trial_end is None and regime.losses.beyond(_LOST_DECISIONS * self._decision_seconds):
-            regime.era += 1
+        lost = seconds - kept / (len(decoded) * (promise.plan.plain_tpt or 1.0))
+        if regime.lost(lost, _LOST_DECISIONS * self._decision_seconds):
             self._stands = None
         self.library.compare(promise.plan.variants, promise.requests, self._round, weight * promised, weight * kept)
         expected = (promise.plan.predicted_acceptance or 0.0) / promise.credit * sum(o.drafted for o in decoded)
@@ -384,9 +384,9 @@ class KnapSpec:
             return None
         self.library.renew(choice.plan.variants, company.size)
         self._costs.renew_draft(choice.plan.variants, company.size)
-        regime.trial_end = self._round + _TRIAL_ROUNDS
-        regime.era += 1
-        decision = Decision(choice, regime.trial_end, self._era + regime.era, trial=True)
+        until = self._round + _TRIAL_ROUNDS
+        regime.begin_trial(until)
+        decision = Decision(choice, until, self._era + regime.era, trial=True)
         if state is not None:
             state.decision, state.own, state.promised = decision, False, None
         else:

@@ -239,7 +239,9 @@ class Searcher:
         self.slices += 1
         self.charge(search, self._clock.now() - started)
         if search.done:
-            self._priced = self._price(view.context)
+            price = self._price(view.context)
+            self.budget.cost *= price / self._priced  # of one like this, for comparison
+            self._priced = price
         return search.done
 
     def _row_cost(self, view: View, search: Search) -> float:

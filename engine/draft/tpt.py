@@ -139,7 +139,7 @@ class Objective:
     @property
     def best(self) -> np.ndarray:
         """Highest TPT of each plan while it drafts."""
-        highest: np.ndarray = self.tpt[:, :, 1:].max(axis=(1, 2))
+        highest: np.ndarray = self.tpt[:, :, 1:].max(axis=(1, 2), initial=-1.0)  # of none: -1
         return highest
 
     def argmax(self) -> tuple[int, int, int]:

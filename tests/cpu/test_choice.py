@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from engine.draft.alike import Alike, Likely, Memory
+from engine.draft.alike import REQUESTS, Alike, Likely, Memory
 from engine.draft.objective import BROUGHT, Prices, Promised, Question, choose, corrected, promises
 from engine.draft.tpt import CELLS, THRESHOLDS, AcceptanceCounts
 from engine.native.choice import NativeChooser, NativeMemory
@@ -151,3 +151,24 @@ def test_some_of_these_find_a_plan_that_may_be_better(native: Library) -> None:
         assert (choose(asked)[1] is None) == (NativeChooser(native)(asked)[1] is None)
         found.append(choose(asked)[1] is not None)
     assert 0 < sum(found) < 30
+
+
+@pytest.mark.parametrize("kind", ["array", "native"])
+def test_who_never_drafts_does_not_displace_who_did(native: Library, kind: str) -> None:
+    memory = Memory() if kind == "array" else NativeMemory(native)
+    plans = some_plans(Random(1))
+    memory.keep(plans)
+    variants = next(iter(plans))
+    drafting = [memory.begin([i, i + 1], SamplingParams()) for i in range(REQUESTS)]
+    for kin in drafting:
+        memory.saw(kin, variants, [0])
+    running = [memory.begin([i], SamplingParams()) for i in range(1000)]
+    left = [kin for kin in drafting if kin.slot >= 0]
+    assert left == drafting[-len(left) :], "the oldest are forgotten"
+    assert 0.7 * REQUESTS < len(left) < REQUESTS
+    assert all(kin.slot >= 0 for kin in running[-16:]), "who is running is remembered"
+    for i in range(REQUESTS):
+        drafting.append(memory.begin([i, i + 1], SamplingParams()))
+        memory.saw(drafting[-1], variants, [0])
+    assert sum(kin.slot >= 0 for kin in drafting) == REQUESTS
+    assert all(kin.slot >= 0 for kin in drafting[-REQUESTS:])

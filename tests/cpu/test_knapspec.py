@@ -24,7 +24,7 @@ from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
 from engine.draft.library import MOST_PLANS, Choice, Library, size
 from engine.draft.prior import Prior
-from engine.draft.regime import Decision
+from engine.draft.regime import TRIAL_EVERY, Decision, Regime
 from engine.draft.scout import Trail
 from engine.draft.search import Budget, Rows
 from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, cells
@@ -186,6 +186,20 @@ def test_a_search_is_priced_at_the_context_that_it_reads(model: LoadedModel) -> 
     assert searcher.cost(far) > 2.0 * searcher.cost(near)
     searcher._priced = searcher._price(20_000)  # where that is what the last one read
     assert searcher.least_cost <= searcher.cost(near) < 0.5 * searcher.cost(far)
+
+
+def test_a_search_after_a_long_context_is_known_to_take_as_long(model: LoadedModel) -> None:
+    """Searches that take 2.5 times what the profile says, whatever they read."""
+    _, policy = core_with(model, EngineConfig())
+    searcher = policy.searcher
+    for context in (50, 20_000, 20_000, 50, 20_000):
+        view = SimpleNamespace(context=context)
+        for _ in range(1 + (context == 50)):  # a price may double at a time
+            search = SimpleNamespace(done=True, owed=False, seconds=2.5 * searcher._price(context))
+            searcher.advance(view, search, alone=True)  # type: ignore[arg-type]
+            searcher.done(search, useful=True)  # type: ignore[arg-type]
+        assert searcher.cost(view) == pytest.approx(search.seconds)  # type: ignore[arg-type]
+        assert searcher._costs.search_factor == pytest.approx(2.5, rel=0.01)
 
 
 def test_a_search_stands_still_no_longer_for_a_long_context(model: LoadedModel) -> None:
@@ -638,6 +652,36 @@ def test_drafting_that_loses_is_tried_ever_more_rarely(model: LoadedModel, ids: 
     assert sum(drafted[-1500:]) < 0.12 * 1500  # 0.05 to 0.07, by what is found when
 
 
+def test_what_a_trial_loses_is_no_debt_of_the_rounds_after_it() -> None:
+    regime = Regime()
+    assert regime.lost(2.0, 1.0), "all decide anew"
+    for _ in range(9):
+        regime.begin_trial(10)
+        assert not any(regime.lost(5.0, 1.0) for _ in range(6))
+        regime.end_trial()
+    assert not regime.lost(1.9, 1.0), "it is asked half as often"
+    regime.begin_trial(20)
+    regime.lost(-3.0, 1.0)
+    regime.lost(3.5, 1.0)
+    regime.end_trial()
+    assert regime.losses.known, "one good round is luck"
+    regime.begin_trial(30)
+    regime.lost(-1.0, 1.0)
+    regime.end_trial()
+    assert not regime.losses.known
+
+
+def test_verdicts_by_prices_that_were_reset_are_forgotten(model: LoadedModel) -> None:
+    core, policy = core_with(model, EngineConfig())
+    regime = policy._regimes[1]
+    assert regime.lost(1.0, 0.1)
+    regime.plain_rounds = regime.trial_every
+    assert regime.trial_due()
+    core.reset_calibration()
+    assert not regime.losses.known
+    assert regime.trial_every == TRIAL_EVERY[0]
+
+
 def test_what_pays_for_one_does_not_have_two_try_again_and_again(
     model: LoadedModel, ids: list[tuple[int, ...]]
 ) -> None:
@@ -817,12 +861,13 @@ def test_who_is_not_asked_is_counted_all_the_same(model: LoadedModel, ids: list[
     assert sum(core._unobserved.values()) < policy.searcher.budget.busy
 
 
-def test_of_many_tuned_plans_the_best_stay(model: LoadedModel) -> None:
+@pytest.mark.parametrize("gamma", [10, 0])
+def test_of_many_tuned_plans_the_best_stay(model: LoadedModel, gamma: int) -> None:
     layers = model.spec.layers
     counts = np.zeros((len(THRESHOLDS), 2))
     counts[-1] = 5.0, 45.0
     plans = dict.fromkeys(((1,) * i + (0,) + (1,) * (2 * layers - 1 - i) for i in range(2 * layers)), counts)
     assert len(plans) > 16
-    core = model.core(EngineConfig(prior="none"))
+    core = model.core(EngineConfig(prior="none", knapspec_gamma=gamma))
     policy = KnapSpec(replace(core._policies, prior=Prior("model", plans)))
     assert 1 <= len(policy.library) <= MOST_PLANS
