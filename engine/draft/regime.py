@@ -29,14 +29,13 @@ class Regime:
     """What was decided and seen while so many requests were in flight: numbers within a factor of two are alike, and
     whether drafting pays for one says nothing of the others."""
 
-    __slots__ = ("decision", "drafting_rounds", "era", "losses", "plain_rounds", "trial_end", "trial_every", "tried")
+    __slots__ = ("decision", "drafting_rounds", "era", "losses", "plain_rounds", "trial_end", "trial_every")
 
     def __init__(self) -> None:
         self.decision: Decision | None = None  # for requests together, or new
         self.era = 0  # how often all had to decide anew
         self.plain_rounds = self.drafting_rounds = 0
         self.trial_end: int | None = None
-        self.tried = 0.0  # seconds that the trial lost
         self.recalibrate()
 
     def recalibrate(self) -> None:
@@ -56,10 +55,9 @@ class Regime:
         return PLAIN_EVERY - 1 - self.drafting_rounds if plan.gamma else self.trial_every - self.plain_rounds
 
     def lost(self, seconds: float, limit: float) -> bool:
-        """So much in a round that drafted; whether it is more than `limit` by now, and all decide anew. A trial counts
-        by itself: what it loses is no news, and one round of it may be luck."""
+        """So much in a round that drafted; whether it is more than `limit` by now, and all decide anew. Trials do not
+        count: what they lose is no news, and what they gain may be luck."""
         if self.trial_end is not None:
-            self.tried += seconds
             return False
         self.losses.add(seconds)
         beyond = self.losses.beyond(limit)
@@ -67,13 +65,10 @@ class Regime:
         return beyond
 
     def begin_trial(self, until: int) -> None:
-        self.trial_end, self.tried = until, 0.0
+        self.trial_end = until
         self.era += 1
 
     def end_trial(self) -> None:
-        """If drafting was faster, it is no longer known to lose."""
-        if self.tried < 0:
-            self.losses = Losses()
         self.trial_end = None
         self.era += 1
 
