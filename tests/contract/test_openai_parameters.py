@@ -259,9 +259,9 @@ def test_the_async_client_parses_and_calls_tools_all_at_once(server: Process) ->
 
 
 def test_a_tool_result_is_answered(client: openai.OpenAI) -> None:
-    function = {"name": "get_weather", "arguments": '{"city": "Bern", "days": 3}'}
+    function = {"name": "get_weather", "arguments": '{"city": "Bern"}'}
     talk: Any = [
-        *messages("What is the weather in Bern for 3 days?"),
+        *messages("What is the weather in Bern?"),
         {
             "role": "assistant",
             "content": None,
@@ -269,15 +269,15 @@ def test_a_tool_result_is_answered(client: openai.OpenAI) -> None:
                 {"id": "c1", "type": "function", "function": function},
             ],
         },
-        {"role": "tool", "tool_call_id": "c1", "content": '{"weather": "sunny"}'},
+        {"role": "tool", "tool_call_id": "c1", "content": ""},
     ]
     replies = []
-    for weather in ("sunny", "rainy"):
-        talk[-1]["content"] = f'{{"weather": "{weather}"}}'
+    for condition, temperature in (("sunny", 21), ("rain", 9)):
+        talk[-1]["content"] = f'{{"condition": "{condition}", "temperature": {temperature}}}'
         reply = client.chat.completions.create(model=MODEL, messages=talk, tools=[WEATHER], max_tokens=60, **GREEDY)
         replies.append(reply.choices[0].message.content)
-    assert replies[0]
-    assert replies[0] != replies[1], "the result counts"
+    assert "21" in replies[0]
+    assert "9" in replies[1]
 
 
 def test_a_message_is_gone_on_with(client: openai.OpenAI) -> None:

@@ -115,8 +115,7 @@ def test_every_request_reselects_on_its_own(model: LoadedModel, ids: list[tuple[
         decided = [i for i, r in enumerate(own) if r.reselected is not None]
         gaps = [b - a for a, b in pairwise([0, *decided, len(own)])]
         assert gaps[0] <= 24
-        assert max(gaps) <= 64
-        assert max(gaps) > 16
+        assert 16 <= max(gaps) <= 64
 
 
 def test_search_keeps_to_its_budget_and_none_means_none(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
@@ -830,7 +829,7 @@ def test_new_requests_decide_at_once_where_that_is_cheap(
     counts = AcceptanceCounts()
     counts.add([0.95] * 100, [True] * 100)
     policy.library.add(exit_variants(layers, layers // 2), counts)
-    policy._clock = TickingClock(tick)
+    policy._clock, policy._decision_seconds = TickingClock(tick), tick
     decided: list[int] = []  # tokens that the request had tested itself
     best = policy.library.best
 
@@ -843,7 +842,7 @@ def test_new_requests_decide_at_once_where_that_is_cheap(
     policy.library.best = spy  # type: ignore[method-assign]
     answer(core, ids[:6], replace(GREEDY, max_tokens=80, ignore_eos=True), ["knapspec"])
     assert decided
-    assert (0.0 in decided[1:]) == at_once
+    assert (0.0 in decided) == at_once
 
 
 def test_who_is_not_asked_is_counted_all_the_same(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:

@@ -246,7 +246,7 @@ def test_a_pass_is_not_taken_for_that_of_a_namesake(core: EngineCore, prompts: S
 def test_policies_learn_from_every_round_once(core: EngineCore, prompts: Sequence[str], policy: str) -> None:
     """While the next one runs, if what they proposed stands there; before they are asked, if not."""
     learning = Learning(core, policy)
-    sampling = SamplingParams(max_tokens=40, ignore_eos=True)
+    sampling = SamplingParams(max_tokens=160, ignore_eos=True)
     ids = [chat_ids(core, text)[:120] for text in prompts[::20]]
     run_rounds(core, Script([GenerateRequest(str(i), ids[i], sampling, policy) for i in range(2)], [], []))
     assert learning.done

@@ -27,7 +27,7 @@ SKILLS: dict[str, tuple[str, str, float, float]] = {
     "turns": ("turns", "SKILL", 17, 17),
     "python": ("python", "SKILL", 44, 44),
     "documents": ("documents", "SKILL", 11, 11),
-    "documents_long": ("documents", "LONG", 0.8, 2.4),
+    "documents_long": ("documents", "LONG", 0, 2.4),
     "documents_8k": ("documents", "VERY_LONG", 0, 0.08),
 }
 
