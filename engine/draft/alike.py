@@ -26,7 +26,7 @@ MOST_TESTED = 16.0  # tokens that a request counts for
 MOST_ROWS = 8.0  # weight of what requests alike saw of a plan, in tested tokens
 USUAL = 8.0  # tokens of theirs that are as everybody's, to tell how theirs differ
 MOST_MADE = 48.0  # tokens of a request that count for what drafting brings
-_FEW_UNDRAFTED = 32  # requests that may hold places although none of their drafts was tested
+FEW_UNDRAFTED = 32  # requests that may hold places although none of their drafts was tested
 _ENDS = 128  # tokens of either end of a prompt that are looked at
 _SETTINGS = 4  # features of how a request is sampled,
 _NOT_TOKENS = 1 << 24  # numbered from here
@@ -100,7 +100,7 @@ class Memory:
         self.columns: dict[Variants, int] = {}  # of the plans that are told apart
         self.version = 0  # of these
         self._kin: list[Kin | None] = [None] * REQUESTS
-        self._begun = np.zeros(REQUESTS, np.int64)  # numbers of the requests, as they came
+        self.begun = np.zeros(REQUESTS, np.int64)  # numbers of the requests, as they came
         self._requests = 0
 
     def keep(self, plans: Collection[Variants]) -> None:
@@ -116,31 +116,33 @@ class Memory:
 
     def begin(self, prompt: Sequence[int], sampling: SamplingParams) -> Kin:
         """Remember a request; the oldest is forgotten, of those that never drafted if they are many."""
-        undrafted = np.flatnonzero(self.tested == 0.0)
-        if len(undrafted) > _FEW_UNDRAFTED:
-            slot = int(undrafted[self._begun[undrafted].argmin()])
-        else:
-            slot = int(self._begun.argmin())
-        self._requests += 1
-        self._begun[slot] = self._requests
-        old = self._kin[slot]
-        if old is not None:
-            old.slot = -1
-            self.counts[slot] = 0.0
-            self.tested[slot] = 0.0
-            self.brought[slot] = 0.0
         settings = _NOT_TOKENS + _SETTINGS * (2 * round(10 * sampling.temperature) + (sampling.grammar is not None))
         tokens = array("I", prompt if len(prompt) <= 2 * _ENDS else (*prompt[:_ENDS], *prompt[-_ENDS:]))
         tokens.extend(range(settings, settings + _SETTINGS))
-        self._remember(slot, tokens)
+        self._requests += 1
+        slot = self._place(tokens)
+        old = self._kin[slot]
+        if old is not None:
+            old.slot = -1
         made = self._kin[slot] = Kin(slot)
         return made
 
-    def _remember(self, slot: int, tokens: array[int]) -> None:
+    def _place(self, tokens: array[int]) -> int:
+        """Where a request of these features is remembered from now on."""
+        undrafted = np.flatnonzero(self.tested == 0.0)
+        if len(undrafted) > FEW_UNDRAFTED:
+            slot = int(undrafted[self.begun[undrafted].argmin()])
+        else:
+            slot = int(self.begun.argmin())
+        self.begun[slot] = self._requests
+        self.counts[slot] = 0.0
+        self.tested[slot] = 0.0
+        self.brought[slot] = 0.0
         bits = np.zeros(FEATURES, np.uint8)
         bits[(np.array(tokens, np.uint64) * _HASH % (1 << 32) // ((1 << 32) // FEATURES)).astype(np.int64)] = 1
         self.having += bits.astype(np.int32) - self._bits(slot)
         self.features[slot] = np.packbits(bits, bitorder="little").view(np.uint64)
+        return slot
 
     def _bits(self, slots: int | slice) -> np.ndarray:
         """[.., features]: 0 or 1."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from engine.draft.alike import Alike, Kin, Likely, Variants
-from engine.draft.base import Plan, View
+from engine.draft.base import Outcome, Plan, View
 from engine.draft.library import Choice
 from engine.draft.regime import Decision, Regime
 from engine.draft.scout import Trail
@@ -23,8 +23,9 @@ class State:
     decision: Decision | None = None  # for rounds alone
     own: bool = False  # whether it is its own
     try_at: int | None = None  # round
-    promised: Choice | None = None  # before its promise was corrected, where that is to be done once more
-    promise_at: int = 0  # in this round
+    promised: Choice | None = None  # before its promise was corrected, where that is to be done again
+    promise_at: int = 0  # in this round, and
+    promise_rounds: int = 0  # after so many more, doubled each time,
     likely: Likely | None = None  # by which
     kin: Kin | None = None  # once it decides
     alike: Alike | None = None
@@ -41,6 +42,28 @@ class Company:
         self.contexts = [view.context for view in views] + [context for context, _ in others]
         self.running = [plan.variants for _, plan in others if plan.gamma]
         self.size = len(self.contexts)
+
+
+class Tally(NamedTuple):
+    """What a round did for those who did not read their prompts in it."""
+
+    decoding: int  # requests,
+    drafting: int  # and of these
+    emitted: int
+    drafted: int
+    accepted: int  # without what lies beyond the end of an answer
+
+
+def tally(outcomes: Sequence[Outcome]) -> Tally:
+    decoding = drafting = emitted = drafted = accepted = 0
+    for outcome in outcomes:
+        if not outcome.prompt:
+            decoding += 1
+            drafting += outcome.drafted > 0
+            emitted += outcome.emitted
+            drafted += outcome.drafted
+            accepted += max(outcome.emitted - 1, 0)
+    return Tally(decoding, drafting, emitted, drafted, accepted)
 
 
 class Promise(NamedTuple):

@@ -20,10 +20,10 @@ from dataclasses import replace
 
 from engine.draft.alike import Alike, Kin, Variants
 from engine.draft.base import Plan, PolicyContext, RoundOutcome, View, register
-from engine.draft.company import Company, Promise, Standing, State
+from engine.draft.company import Company, Promise, Standing, State, tally
 from engine.draft.library import Choice, Library, size
 from engine.draft.prior import Prior
-from engine.draft.regime import TRIAL_EVERY, Decision, Regime
+from engine.draft.regime import TRIAL_EVERY, Decision, Regime, change
 from engine.draft.scout import Scout, Trail
 from engine.draft.search import Searcher
 from engine.draft.tpt import AcceptanceCounts, cells
@@ -42,7 +42,7 @@ _USEFUL_GAIN = 1.03  # over the plan before, for a search to have been of use: l
 _TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
 _ALIKE_ROUNDS = 128  # for which what requests alike saw is not asked anew
 _PROMISE_SHARE = 0.8  # of the budget: most that promises of its own for each request may take
-_PROMISE_ROUNDS = 4  # after which a new request is promised what it has seen meanwhile
+_PROMISE_ROUNDS = 3  # after which a new request is promised what it has seen meanwhile; twice as many the next time
 _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays after all
 _JOINT_WEIGHT = 4.0  # requests that a round of many counts for beside one of a single one: it is one time, seen once
 _ALIKE = 0.5  # least share of a round's requests that drafted, for it to tell what drafting brings
@@ -77,7 +77,8 @@ class KnapSpec:
         self._decision_seconds = 0.0  # that one takes
         self._asked_seconds = 0.0  # that this round took to be proposed
         self._promising = False  # whether a request was promised something of its own meanwhile
-        self._promised_seconds = 0.0  # that such rounds took
+        self._promised_seconds = 0.0  # that such rounds took to be proposed, beside their searches and decisions
+        self._decided_seconds = 0.0  # that all decisions took
         self._regimes: defaultdict[int, Regime] = defaultdict(Regime)  # by `size` of the company
         self._promise: Promise | None = None  # of this round
         self._stands: Standing | None = None
@@ -92,12 +93,13 @@ class KnapSpec:
 
     def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
         budget, started = self.searcher.budget, self._clock.now()
-        searched, self._promising = budget.spent, False
+        searched, decided, self._promising = budget.spent, self._decided_seconds, False
         plans = self._plans(views, others)
         self._asked_seconds = self._clock.now() - started
+        asked = self._asked_seconds - (budget.spent - searched)
         if self._promising:
-            self._promised_seconds += self._asked_seconds - (budget.spent - searched)
-        budget.decided += self._asked_seconds - (budget.spent - searched)
+            self._promised_seconds += asked - (self._decided_seconds - decided)
+        budget.decided += asked
         return plans
 
     def _plans(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
@@ -230,23 +232,21 @@ class KnapSpec:
         promise, seconds = self._promise, round.decode_seconds
         if promise is None or seconds is None or promise.plan.gamma == 0:
             return
-        decoded = [outcome for outcome in round.outcomes if not outcome.prompt]
-        if sum(o.drafted > 0 for o in decoded) < _ALIKE * len(decoded) or len(decoded) != promise.asked:
+        decoding, drafting, kept, drafted, accepted = tally(round.outcomes)
+        if drafting < _ALIKE * decoding or decoding != promise.asked:
             return
-        weight = min(1.0, _JOINT_WEIGHT / promise.requests)
-        promised = len(decoded) * (promise.plan.predicted_tpt or 0.0) / promise.trust * seconds
-        kept = sum(o.emitted for o in decoded)
+        plan, weight = promise.plan, min(1.0, _JOINT_WEIGHT / promise.requests)
+        lost = seconds - kept / (decoding * (plan.plain_tpt or 1.0))
         regime = self._regimes[size(promise.requests)]
-        lost = seconds - kept / (len(decoded) * (promise.plan.plain_tpt or 1.0))
         if regime.lost(lost, _LOST_DECISIONS * self._decision_seconds):
             self._stands = None
-        self.library.compare(promise.plan.variants, promise.requests, self._round, weight * promised, weight * kept)
-        expected = (promise.plan.predicted_acceptance or 0.0) / promise.credit * sum(o.drafted for o in decoded)
-        accepted = sum(max(o.emitted - 1, 0) for o in decoded)  # what lies beyond the end of an answer is not
+        promised = decoding * (plan.predicted_tpt or 0.0) / promise.trust * seconds
+        self.library.compare(plan.variants, promise.requests, self._round, weight * promised, weight * kept)
+        expected = (plan.predicted_acceptance or 0.0) / promise.credit * drafted
         self.library.credit(promise.requests, self._round, weight * expected, weight * accepted)
         state: State | None = views[0].state
         if promise.requests == 1 and state is not None and state.kin is not None:
-            undrafted = (seconds + self._asked_seconds) * (promise.plan.plain_tpt or 0.0)
+            undrafted = (seconds + self._asked_seconds) * (plan.plain_tpt or 0.0)
             self.library.told(state.kin, state.own, undrafted, kept)
 
     # -- choosing among known plans ----------------------------------------------------------------------------------
@@ -271,16 +271,18 @@ class KnapSpec:
                     until = regime.decision.until  # what it decodes plainly tells nothing
                 state.decision = Decision(choice, until, self._era + regime.era)
             if state.decision.choice.plan.gamma and (state.likely or self._affords_promises):
-                state.promised, state.promise_at = state.decision.choice, self._round + _PROMISE_ROUNDS
+                state.promised, state.promise_rounds = state.decision.choice, _PROMISE_ROUNDS
+                state.promise_at = self._round + _PROMISE_ROUNDS
                 state.likely = self.library.likely(self._kin(view), state.promised)
                 state.decision.choice = self._corrected(state, state.promised)
             if before is not None:
-                view.reselected = _change(before.choice.plan, state.decision.choice.plan)
+                view.reselected = change(before.choice.plan, state.decision.choice.plan)
             choice = state.decision.choice
         else:
             if state.promised is not None and not state.own and self._round >= state.promise_at:
                 before.choice = self._corrected(state, state.promised)
-                state.promised = None
+                state.promise_rounds *= 2
+                state.promise_at = self._round + state.promise_rounds
             choice = before.choice
         # Now and then what may be better: how good a plan is, only drafting with it shows.
         if choice.plan.gamma and choice.hopeful and self._round >= (state.try_at or self._round + 1):
@@ -318,7 +320,7 @@ class KnapSpec:
         decision = regime.decision = self._decide(company, before, None)
         if before is not None:
             for view in told:
-                view.reselected = _change(before.choice.plan, decision.choice.plan)
+                view.reselected = change(before.choice.plan, decision.choice.plan)
         return decision.choice
 
     def _due(self, decision: Decision, regime: Regime) -> bool:
@@ -358,7 +360,9 @@ class KnapSpec:
         each = company.views if len(self.library) and (own is not None or company.size > 1) else ()
         alike = [self._alike(view) for view in each]
         choice = self.library.best(company.contexts, company.running, self._round, own, alike)
-        self._decision_seconds += 0.2 * (min(self._clock.now() - started, _SLOW_DECISION) - self._decision_seconds)
+        seconds = self._clock.now() - started
+        self._decided_seconds += seconds
+        self._decision_seconds += 0.2 * (min(seconds, _SLOW_DECISION) - self._decision_seconds)
         return choice
 
     def _alike(self, view: View) -> Alike:
@@ -399,10 +403,3 @@ class KnapSpec:
 def _knows(state: State) -> bool:
     """Whether a request has seen enough to decide by itself."""
     return sum(counts.total for counts in state.counts.values()) >= _OWN_ROWS
-
-
-def _change(before: Plan, after: Plan) -> str:
-    """The outcome of a decision, as metrics call it."""
-    if after.gamma == 0:
-        return "plain" if before.gamma else "kept"
-    return "kept" if before.gamma and before.variants == after.variants else "changed"

@@ -18,8 +18,8 @@ PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 
 POOLED_ROWS = 6.0  # of what plans have in common that each is believed to have, against the luck of the best of many;
 POOLED_FROM = 64.0  # so many tokens of each, at most, tell what that is
 BROUGHT = 4  # numbers that say what drafting brought requests alike
-AS_ALL = 8.0  # tokens of requests alike that are believed to have been as everybody's
-AS_OTHERS = 16.0  # most tokens that requests alike count for beside a request's own
+AS_ALL = 4.0  # tokens of requests alike that are believed to have been as everybody's
+AS_OTHERS = 8.0  # most tokens that requests alike count for beside a request's own
 HOPE = 4.0  # agreeing tokens that are believed of a plan while little is known, to see whether it should be tried
 
 

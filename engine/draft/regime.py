@@ -86,3 +86,10 @@ class Regime:
         self.plain_rounds = 0
         self.trial_every = min(2 * self.trial_every, TRIAL_EVERY[1])
         return True
+
+
+def change(before: Plan, after: Plan) -> str:
+    """The outcome of a decision, as metrics call it."""
+    if after.gamma == 0:
+        return "plain" if before.gamma else "kept"
+    return "kept" if before.gamma and before.variants == after.variants else "changed"

@@ -20,15 +20,16 @@ enum Kernel { EVIDENCE, PROMISES, KERNELS };
 struct Memory {
     uint64_t *features;     // [REQUESTS, WORDS]: bits
     int32_t *having;        // [FEATURES]: requests with each
-    const float *counts;    // [REQUESTS, columns, CELLS]: tested tokens
-    const float *tested;    // [REQUESTS]: their sum
-    const double *brought;  // [REQUESTS, BROUGHT]
+    float *counts;          // [REQUESTS, columns, CELLS]: tested tokens
+    float *tested;          // [REQUESTS]: their sum
+    double *brought;        // [REQUESTS, BROUGHT]
+    int64_t *begun;         // [REQUESTS]: their numbers, as they came
     double most_tested, most_made;
     double bandwidth[KERNELS], strange[KERNELS];
     double rarity[REQUESTS + 1][KERNELS];  // weight of a feature that so many requests have
     double norm[REQUESTS][KERNELS];        // of each request's features, summed, kept as they change
     uint64_t users[FEATURES][USERS];       // bits: the requests with each feature
-    int32_t columns;
+    int32_t columns, few_undrafted;
 };
 
 struct Alike {
@@ -187,11 +188,24 @@ Chosen best_of(const Choosing &c, int plan, const double *cells, Curve &verify, 
 
 extern "C" {
 
-// Remember a request by its tokens; `slot` is forgotten before.
-void ks_remember(Memory *m, int32_t slot, const uint32_t *tokens, int64_t n) {
+// Remember a request by its tokens; returns its slot. The oldest is forgotten, of those whose drafts were never tested if
+// they are many.
+int32_t ks_remember(Memory *m, const uint32_t *tokens, int64_t n, int64_t number) {
+    int32_t oldest = 0, undrafted = 0, oldest_undrafted = -1;
+    for (int32_t j = 0; j < REQUESTS; j++) {
+        if (m->begun[j] < m->begun[oldest]) oldest = j;
+        if (m->tested[j] > 0) continue;
+        undrafted++;
+        if (oldest_undrafted < 0 || m->begun[j] < m->begun[oldest_undrafted]) oldest_undrafted = j;
+    }
+    const int32_t slot = undrafted > m->few_undrafted ? oldest_undrafted : oldest;
+    m->begun[slot] = number;
+    m->tested[slot] = 0;
+    std::fill_n(m->counts + int64_t(slot) * m->columns * CELLS, m->columns * CELLS, 0.0f);
+    std::fill_n(m->brought + int64_t(slot) * BROUGHT, BROUGHT, 0.0);
     uint64_t *bits = m->features + int64_t(slot) * WORDS;
     each_bit(bits, [&](int f) { count(m, f, slot, -1); });
-    std::fill(bits, bits + WORDS, 0);
+    std::fill_n(bits, WORDS, 0);
     for (int64_t i = 0; i < n; i++) {
         const uint32_t f = (tokens[i] * 2654435761u) >> 21;
         bits[f / 64] |= uint64_t(1) << (f % 64);
@@ -201,6 +215,7 @@ void ks_remember(Memory *m, int32_t slot, const uint32_t *tokens, int64_t n) {
         m->norm[slot][k] = 0;
         each_bit(bits, [&](int f) { m->norm[slot][k] += m->rarity[m->having[f]][k]; });
     }
+    return slot;
 }
 
 void ks_alike(const Memory *m, const Alike *a) {

@@ -16,6 +16,7 @@ from typing import Any
 from engine.draft.alike import (
     EVIDENCE,
     FEATURES,
+    FEW_UNDRAFTED,
     MOST_MADE,
     MOST_ROWS,
     MOST_TESTED,
@@ -56,7 +57,7 @@ _KERNELS = EVIDENCE, PROMISES
 
 class _Memory(Structure):
     _fields_ = (
-        *((name, c_void_p) for name in ("features", "having", "counts", "tested", "brought")),
+        *((name, c_void_p) for name in ("features", "having", "counts", "tested", "brought", "begun")),
         ("most_tested", c_double),
         ("most_made", c_double),
         ("bandwidth", c_double * len(_KERNELS)),
@@ -65,6 +66,7 @@ class _Memory(Structure):
         ("norm", c_double * (REQUESTS * len(_KERNELS))),
         ("users", c_uint64 * (FEATURES * REQUESTS // 64)),
         ("columns", c_int32),
+        ("few_undrafted", c_int32),
     )
 
 
@@ -118,8 +120,9 @@ class NativeMemory(Memory):
         self._known = (c_double * (PLANS * CELLS))()
         self._columns = (c_int32 * PLANS)()
         self._agreement = (c_double * PLANS)()
-        arrays = (self.features, self.having, self.counts, self.tested, self.brought)
-        memory = _Memory(*(array.ctypes.data for array in arrays), MOST_TESTED, MOST_MADE, columns=PLANS)
+        arrays = (self.features, self.having, self.counts, self.tested, self.brought, self.begun)
+        memory = _Memory(*(array.ctypes.data for array in arrays), MOST_TESTED, MOST_MADE)
+        memory.columns, memory.few_undrafted = PLANS, FEW_UNDRAFTED
         memory.bandwidth[:] = [kernel.bandwidth for kernel in _KERNELS]
         memory.strange[:] = [kernel.strange for kernel in _KERNELS]
         memory.rarity[:] = [
@@ -130,9 +133,9 @@ class NativeMemory(Memory):
         self._asked.shared, self._asked.pooled, self._asked.pooled_from = SHARED_ROWS, POOLED_ROWS, POOLED_FROM
         self._asked.most, self._asked.usual = MOST_ROWS, USUAL
 
-    def _remember(self, slot: int, tokens: array[int]) -> None:
-        address, length = tokens.buffer_info()
-        self._library.remember(self._native, slot, address, length)
+    def _place(self, tokens: array[int]) -> int:
+        place: int = self._library.remember(self._native, *tokens.buffer_info(), self._requests)
+        return place
 
     def _regress(self, slot: int, known: Mapping[Variants, AcceptanceCounts]) -> tuple[Any, Sequence[float]]:
         for i, (variants, counts) in enumerate(known.items()):

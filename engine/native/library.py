@@ -224,14 +224,14 @@ class Library:
         self.mask.argtypes, self.mask.restype = (c_void_p, c_void_p, c_int32), None
         choices = ctypes.PyDLL(str(path))  # calls keep the interpreter lock
         self.remember = choices.ks_remember
-        self.remember.argtypes = (c_void_p, c_int32, c_void_p, c_int64)
+        self.remember.argtypes, self.remember.restype = (c_void_p, c_void_p, c_int64, c_int64), c_int32
         self.likely = choices.ks_likely
         self.likely.argtypes = (c_void_p, c_int32, c_int32, c_void_p)
         self.alike, self.corrected = choices.ks_alike, choices.ks_corrected
         self.choose, self.promises = choices.ks_choose, choices.ks_promises
         for function in (self.alike, self.corrected, self.choose, self.promises):
             function.argtypes = (c_void_p, c_void_p)
-        for function in (self.remember, self.alike, self.likely, self.corrected, self.choose, self.promises):
+        for function in (self.alike, self.likely, self.corrected, self.choose, self.promises):
             function.restype = None
         self._teams: dict[int, int] = {}
 

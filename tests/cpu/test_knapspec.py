@@ -394,6 +394,36 @@ def test_promises_of_their_own_take_a_share_of_the_budget(
     assert least <= len({id(kin) for kin in promised}) <= most
 
 
+def test_decisions_are_not_taken_for_promises(
+    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take as long, and would leave no time to promise anything to the next request."""
+    monkeypatch.setattr(model, "clock", TickingClock(1e-6))
+    core, policy = core_with(model, EngineConfig(knapspec_budget=1.0, knapspec_redecide=4))
+    rounds(core, ids[:8], max_tokens=100)
+    assert min(policy._promised_seconds, policy._decided_seconds) > 0
+    assert policy._promised_seconds + policy._decided_seconds < policy.searcher.budget.decided
+
+
+def test_a_new_request_is_promised_anew_ever_more_rarely(
+    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core, policy = core_with(model, EngineConfig(knapspec_budget=1.0, knapspec_interval=10_000))
+    rounds(core, ids[:4])
+    monkeypatch.setattr(policy, "_config", replace(policy._config, knapspec_redecide=1000))
+    monkeypatch.setattr(policy, "_decides_at_once", lambda *_: False)
+    corrected, promised = policy.library.corrected, []
+
+    def noting(*facts: Any, own: bool) -> Choice:
+        promised.append(policy._round)
+        return corrected(*facts, own=own)
+
+    monkeypatch.setattr(policy.library, "corrected", noting)
+    rounds(core, ids[4:5], max_tokens=150)
+    assert [later - first for first, later in pairwise(promised)] == [3, 6, 12, 24, 48][: len(promised) - 1]
+    assert len(promised) >= 3
+
+
 def test_a_promise_of_one_does_not_have_all_decide(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """Of a request that began alone and was joined before it was promised anew."""
     core, policy = core_with(model, EngineConfig(knapspec_budget=1.0, knapspec_interval=10_000))
