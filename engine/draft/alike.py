@@ -164,6 +164,11 @@ class Memory:
             self._brought[at] += undrafted
             self._brought[at + 1] += made
 
+    def brought_by(self, kin: Kin) -> tuple[float, float]:
+        """What a request's drafting by a decision of all has brought it, as in `Likely`."""
+        at = BROUGHT * kin.slot
+        return (self._brought[at], self._brought[at + 1]) if kin.slot >= 0 else (0.0, 0.0)
+
     def like(self, kin: Kin, known: Mapping[Variants, AcceptanceCounts]) -> Alike:
         """What to expect of a remembered request, where all have seen the counts `known` of the plans told apart."""
         found, agreement = self._regress(kin.slot, known)

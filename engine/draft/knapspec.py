@@ -301,8 +301,10 @@ class KnapSpec:
 
     def _corrected(self, state: State, choice: Choice) -> Choice:
         """The choice, promising what a request alone may expect of it."""
-        likely, self._promising = state.likely, True
-        return choice if likely is None else self.library.corrected(choice, likely, state.counts, own=state.own)
+        likely, kin, self._promising = state.likely, state.kin, True
+        if likely is None or kin is None:
+            return choice
+        return self.library.corrected(choice, likely, kin, state.counts, own=state.own)
 
     def _decides_at_once(self, view: View, shared: Choice) -> bool:
         """Whether a new request decides by what those like it saw, instead of beginning with what is chosen for all:

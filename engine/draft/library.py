@@ -232,7 +232,7 @@ class Library:
         return self._memory.likely(kin, choice.plan.variants)
 
     def corrected(
-        self, choice: Choice, likely: Likely, counts: Mapping[Variants, AcceptanceCounts], *, own: bool
+        self, choice: Choice, likely: Likely, kin: Kin, counts: Mapping[Variants, AcceptanceCounts], *, own: bool
     ) -> Choice:
         """The same choice, promising one request what drafts brought those like it, beside the `counts` that it has
         seen itself. `own`: it decided by these.
@@ -245,7 +245,10 @@ class Library:
             return choice
         known, seen = self._plans[variants].counts.cells, counts[variants].cells if variants in counts else None
         trust, acceptance = self._promised(
-            Promised(tpt / plain, THRESHOLDS.index(plan.min_confidence), plan.gamma, known, seen, own, likely.found)
+            Promised(
+                *(tpt / plain, THRESHOLDS.index(plan.min_confidence), plan.gamma, known, seen, own, likely.found),
+                self._memory.brought_by(kin),
+            )
         )
         credit = min(choice.credit, 1.0 / acceptance) if acceptance else 1.0
         promise = tpt * trust, acceptance * credit

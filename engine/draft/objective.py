@@ -19,7 +19,8 @@ POOLED_ROWS = 6.0  # of what plans have in common that each is believed to have,
 POOLED_FROM = 64.0  # so many tokens of each, at most, tell what that is
 BROUGHT = 4  # numbers that say what drafting brought requests alike
 AS_ALL = 4.0  # tokens of requests alike that are believed to have been as everybody's
-AS_OTHERS = 8.0  # most tokens that requests alike count for beside a request's own
+AS_OTHERS = 8.0  # most tested tokens that requests alike count for beside a request's own,
+AS_OTHERS_MADE = 12.0  # and most tokens that they made
 HOPE = 4.0  # agreeing tokens that are believed of a plan while little is known, to see whether it should be tried
 
 
@@ -68,6 +69,7 @@ class Promised(NamedTuple):
     own: Sequence[float] | None  # and the request,
     decided: bool  # which decided by that
     likely: Any  # `alike.Likely.found`
+    brought: tuple[float, float] = (0.0, 0.0)  # the first two of that, of the request itself by a decision of all
 
 
 Chooser = Callable[[Question], tuple[Chosen, Chosen | None]]
@@ -106,6 +108,9 @@ def corrected(promised: Promised) -> tuple[float, float]:
     if promised.own is not None:
         if promised.decided:
             believed += sum(promised.own)
+        else:
+            share = AS_OTHERS_MADE / max(made, AS_OTHERS_MADE)
+            undrafted, made = (share * a + b for a, b in zip((undrafted, made), promised.brought, strict=True))
         cells = AS_OTHERS / max(cells.sum(), AS_OTHERS) * cells + promised.own
     cells = cells + AS_ALL / max(sum(promised.known), AS_ALL) * np.array(promised.known)
     acceptance = share_accepted(cells.tolist(), promised.threshold, promised.gamma)

@@ -56,7 +56,8 @@ struct Choosing {
 struct Promised {
     const double *likely;       // [BROUGHT + CELLS]: of requests alike
     double known[CELLS], own[CELLS];  // what all have seen of the plan, and the request
-    double gain, as_all, as_others;
+    double brought[2];                // of the request by a decision of all
+    double gain, as_all, as_others, as_others_made;
     int32_t threshold, gamma, seen, decided;  // `seen`: whether it has; `decided`: by that
 };
 
@@ -274,11 +275,13 @@ void ks_likely(const Memory *m, int32_t slot, int32_t column, double *found) {
 
 // What a choice means for one request: told[0] is the factor on its promise, told[1] A ÷ D.
 void ks_corrected(const Promised *p, double *told) {
-    const double *brought = p->likely + 2 * p->decided, undrafted = brought[0], made = brought[1];
+    double undrafted = p->likely[2 * p->decided], made = p->likely[2 * p->decided + 1];
     double cells[CELLS], believed = p->as_all;
     std::copy(p->likely + BROUGHT, p->likely + BROUGHT + CELLS, cells);
     if (p->seen) {
+        const double others = p->as_others_made / std::max(made, p->as_others_made);
         if (p->decided) believed += total(p->own);
+        else undrafted = others * undrafted + p->brought[0], made = others * made + p->brought[1];
         const double share = p->as_others / std::max(total(cells), p->as_others);
         for (int c = 0; c < CELLS; c++) cells[c] = share * cells[c] + p->own[c];
     }

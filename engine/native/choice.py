@@ -30,6 +30,7 @@ from engine.draft.alike import (
 from engine.draft.objective import (
     AS_ALL,
     AS_OTHERS,
+    AS_OTHERS_MADE,
     BROUGHT,
     HOPE,
     POOLED_FROM,
@@ -88,7 +89,8 @@ class _Promised(Structure):
         ("likely", _Doubles),
         ("known", c_double * CELLS),
         ("own", c_double * CELLS),
-        *((name, c_double) for name in ("gain", "as_all", "as_others")),
+        ("brought", c_double * 2),
+        *((name, c_double) for name in ("gain", "as_all", "as_others", "as_others_made")),
         *((name, c_int32) for name in ("threshold", "gamma", "seen", "decided")),
     )
 
@@ -172,7 +174,7 @@ class NativeChooser:
             pooled_from=POOLED_FROM,
         )
         self._chosen = (_Chosen * 2)()
-        self._promised = _Promised(as_all=AS_ALL, as_others=AS_OTHERS)
+        self._promised = _Promised(as_all=AS_ALL, as_others=AS_OTHERS, as_others_made=AS_OTHERS_MADE)
         self._told = (c_double * 2)()
 
     def __call__(self, question: Question) -> tuple[Chosen, Chosen | None]:
@@ -219,6 +221,7 @@ class NativeChooser:
         _write(asked, _Promised.known.offset, *promised.known)
         if own is not None:
             _write(asked, _Promised.own.offset, *own)
+            asked.brought[:] = promised.brought
         self._library.corrected(byref(asked), self._told)
         factor, acceptance = self._told
         return factor, acceptance
