@@ -75,7 +75,7 @@ class KnapSpec:
         self._scout = Scout(context, self.searcher, self.library, lambda view: self._state(view).trail)
         self._round = 0
         self._decision_seconds = 0.0  # that one takes
-        self._asked_seconds = 0.0  # that this round took to be proposed
+        self._asked_seconds = 0.0  # that the last proposal took, until it is told
         self._promising = False  # whether a request was promised something of its own meanwhile
         self._promised_seconds = 0.0  # that such rounds took to be proposed, beside their searches and decisions
         self._decided_seconds = 0.0  # that all decisions took
@@ -154,7 +154,6 @@ class KnapSpec:
         if standing is None or self._round + 1 >= standing.until:
             return False
         self._round += 1
-        self._asked_seconds = 0.0
         standing.regime.passed(standing.plan)
         return True
 
@@ -248,6 +247,7 @@ class KnapSpec:
         if promise.requests == 1 and state is not None and state.kin is not None:
             undrafted = (seconds + self._asked_seconds) * (plan.plain_tpt or 0.0)
             self.library.told(state.kin, state.own, undrafted, kept)
+            self._asked_seconds = 0.0
 
     # -- choosing among known plans ----------------------------------------------------------------------------------
 

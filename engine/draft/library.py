@@ -126,8 +126,8 @@ class Library:
         self._credit[size(requests)].add(round, expected, accepted)
 
     def told(self, kin: Kin, own: bool, undrafted: float, made: float) -> None:
-        """Tokens that a drafting round of one request would have made undrafted, and made: this corrects what those
-        like it are promised, no choice either."""
+        """Tokens that a drafting round of one request would have made undrafted, and made: this corrects what it and
+        those like it are promised, no choice either."""
         self._memory.told(kin, own, undrafted, made)
 
     def renew(self, variants: Variants, requests: int) -> None:
@@ -234,8 +234,8 @@ class Library:
     def corrected(
         self, choice: Choice, likely: Likely, kin: Kin, counts: Mapping[Variants, AcceptanceCounts], *, own: bool
     ) -> Choice:
-        """The same choice, promising one request what drafts brought those like it, beside the `counts` that it has
-        seen itself. `own`: it decided by these.
+        """The same choice, promising one request what drafts brought those like it, beside what they brought itself
+        and the `counts` that it has seen. `own`: it decided by these.
 
         Which plan is best, and how far to draft, differs less between kinds of text than how far drafts get.
         """

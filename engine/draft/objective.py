@@ -69,7 +69,7 @@ class Promised(NamedTuple):
     own: Sequence[float] | None  # and the request,
     decided: bool  # which decided by that
     likely: Any  # `alike.Likely.found`
-    brought: tuple[float, float] = (0.0, 0.0)  # the first two of that, of the request itself by a decision of all
+    brought: tuple[float, float] = (0.0, 0.0)  # the first two of that, of the request itself: until it has decided
 
 
 Chooser = Callable[[Question], tuple[Chosen, Chosen | None]]
@@ -105,12 +105,12 @@ def corrected(promised: Promised) -> tuple[float, float]:
     brought those like it, beside what it has seen itself."""
     undrafted, made = promised.likely[2 * promised.decided : 2 * promised.decided + 2]
     cells, believed = np.array(promised.likely[BROUGHT:]), AS_ALL
+    if promised.brought[1] and not promised.decided:
+        share = AS_OTHERS_MADE / max(made, AS_OTHERS_MADE)
+        undrafted, made = (share * a + b for a, b in zip((undrafted, made), promised.brought, strict=True))
     if promised.own is not None:
         if promised.decided:
             believed += sum(promised.own)
-        else:
-            share = AS_OTHERS_MADE / max(made, AS_OTHERS_MADE)
-            undrafted, made = (share * a + b for a, b in zip((undrafted, made), promised.brought, strict=True))
         cells = AS_OTHERS / max(cells.sum(), AS_OTHERS) * cells + promised.own
     cells = cells + AS_ALL / max(sum(promised.known), AS_ALL) * np.array(promised.known)
     acceptance = share_accepted(cells.tolist(), promised.threshold, promised.gamma)

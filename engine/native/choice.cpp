@@ -278,10 +278,13 @@ void ks_corrected(const Promised *p, double *told) {
     double undrafted = p->likely[2 * p->decided], made = p->likely[2 * p->decided + 1];
     double cells[CELLS], believed = p->as_all;
     std::copy(p->likely + BROUGHT, p->likely + BROUGHT + CELLS, cells);
+    if (p->brought[1] > 0 && !p->decided) {
+        const double share = p->as_others_made / std::max(made, p->as_others_made);
+        undrafted = share * undrafted + p->brought[0];
+        made = share * made + p->brought[1];
+    }
     if (p->seen) {
-        const double others = p->as_others_made / std::max(made, p->as_others_made);
         if (p->decided) believed += total(p->own);
-        else undrafted = others * undrafted + p->brought[0], made = others * made + p->brought[1];
         const double share = p->as_others / std::max(total(cells), p->as_others);
         for (int c = 0; c < CELLS; c++) cells[c] = share * cells[c] + p->own[c];
     }

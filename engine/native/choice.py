@@ -114,7 +114,7 @@ class _Chosen(Structure):
 
 
 class NativeMemory(Memory):
-    """`Memory` that compares requests in C++."""
+    """`Memory` that places and compares requests in C++."""
 
     def __init__(self, library: Library) -> None:
         super().__init__()
@@ -221,7 +221,7 @@ class NativeChooser:
         _write(asked, _Promised.known.offset, *promised.known)
         if own is not None:
             _write(asked, _Promised.own.offset, *own)
-            asked.brought[:] = promised.brought
+        asked.brought[:] = promised.brought
         self._library.corrected(byref(asked), self._told)
         factor, acceptance = self._told
         return factor, acceptance

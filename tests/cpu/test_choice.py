@@ -124,7 +124,7 @@ def test_what_a_request_is_promised_is_the_same(native: Library, seed: int) -> N
         likely = [random.choice([0.0, 40 * random.random()]) for _ in range(BROUGHT)] + some_counts(random, 30).cells
         known, own = some_counts(random, random.choice([0, 3, 200])).cells, some_counts(random, 20).cells
         places = random.uniform(0.8, 3.0), random.randrange(len(THRESHOLDS)), random.choice([1, 4, 10])
-        brought = 30 * random.random(), 40 * random.random()
+        brought = random.choice([(0.0, 0.0), (30 * random.random(), 40 * random.random())])
         facts.append(Promised(*places, known, random.choice([own, None]), random.random() < 0.5, likely, brought))
     for promised in facts:
         found = chooser.corrected(promised._replace(likely=(c_double * len(promised.likely))(*promised.likely)))
