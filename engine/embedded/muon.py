@@ -19,12 +19,12 @@ _EPSILON = 1e-7
 
 
 class Muon(torch.optim.Optimizer):
-    """Trains matrices; `precision` is the dtype of the orthogonalising products."""
+    """Trains matrices; `precision` is the dtype of the orthogonalising products. `lr` may be a tensor."""
 
     def __init__(
         self,
         parameters: Iterable[Tensor],
-        lr: float,
+        lr: float | Tensor,
         *,
         momentum: float = 0.95,
         weight_decay: float = 0.05,
@@ -58,7 +58,7 @@ class Muon(torch.optim.Optimizer):
                 rate = group["lr"] * 0.2 * max(shape) ** 0.5  # AdamW's usual size of an update
                 alike_ones = [trained[i] for i in indices]
                 made = made.to(alike_ones[0].dtype, memory_format=torch.contiguous_format)  # or it goes one by one
-                torch._foreach_add_(alike_ones, made.unbind(), alpha=-rate)
+                torch._foreach_add_(alike_ones, (made * -rate).unbind())
 
 
 def orthogonalised(matrices: Tensor, precision: torch.dtype) -> Tensor:

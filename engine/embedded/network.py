@@ -140,19 +140,29 @@ class Network(nn.Module):
             assert isinstance(find, Attention)
             write_copying(look, find, self.embedding.weight, _COPYING)
 
-    def grown(self, layers: int) -> Network:
-        """This network behind `layers` new ones, which add nothing at first."""
-        network = Network(replace(self.shape, layers=self.shape.layers + layers))
-        with torch.no_grad():
-            for attention, mlp in zip(network.attention[:layers], network.mlp[:layers], strict=True):
-                assert isinstance(attention, Attention)
-                assert isinstance(mlp, MLP)
+    @torch.no_grad()
+    def grown(self, layers: int, intermediate: int) -> Network:
+        """This network before new layers, so that there are `layers`, and with wider MLPs: all of it adds nothing at
+        first."""
+        network = Network(replace(self.shape, layers=layers, intermediate=intermediate))
+        own, width = self.shape.layers, self.shape.intermediate
+        network.embedding.load_state_dict(self.embedding.state_dict())
+        network.norm.copy_(self.norm)
+        for i, (attention, mlp) in enumerate(zip(network.attention, network.mlp, strict=True)):
+            assert isinstance(attention, Attention)
+            assert isinstance(mlp, MLP)
+            if i >= own:
                 attention.o_proj.weight.zero_()
                 mlp.down_proj.weight.zero_()
-            network.norm.copy_(self.norm)
-        network.embedding.load_state_dict(self.embedding.state_dict())
-        network.attention[layers:].load_state_dict(self.attention.state_dict())
-        network.mlp[layers:].load_state_dict(self.mlp.state_dict())
+                continue
+            before = self.mlp[i]
+            assert isinstance(before, MLP)
+            attention.load_state_dict(self.attention[i].state_dict())
+            mlp.norm.copy_(before.norm)
+            mlp.gate_proj.weight[:width] = before.gate_proj.weight
+            mlp.up_proj.weight[:width] = before.up_proj.weight
+            mlp.down_proj.weight[:, :width] = before.down_proj.weight
+            mlp.down_proj.weight[:, width:] = 0.0
         return network
 
     def sublayers(self) -> list[nn.Module]:

@@ -120,6 +120,8 @@ class Quotes:
         self, row: np.ndarray, mark: int, sources: Places, base: int, learned: np.ndarray
     ) -> tuple[int, int] | None:
         """The first token of the line that is quoted after `mark`, and the one after its last; None if unknown."""
+        if mark + 1 == len(row):
+            return None  # cut off
         last = mark + 1 + int(np.argmax(self._ends[row[mark + 1 :]]))
         told = _between(sources, base + mark + 1, base + last)
         given = ~learned[sources.place[told]]

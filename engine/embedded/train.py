@@ -21,7 +21,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from engine.embedded.bpe import train_tokenizer
 from engine.embedded.conversation import Tokens, segments
 from engine.embedded.corpus.mixture import training_examples
 from engine.embedded.draws import left_out, sampled, weighted_loss
-from engine.embedded.export import export
+from engine.embedded.export import export, imported
 from engine.embedded.loading import Pools
 from engine.embedded.muon import Muon
 from engine.embedded.network import Network, Shape
@@ -49,8 +49,8 @@ from engine.seeds import mix64
 TOKENIZER_EXAMPLES = 30_000
 CLIP = 1.0
 WARM_UP_STEPS = 150
-THINNED_SHARE = 0.3  # of the batches leave sublayers out
-DROP_AT_LAST = 0.5  # rate at the last sublayer of such a batch; 0 at the first
+THINNED_SHARE = 0.5  # of the batches leave sublayers out
+DROP_AT_LAST = (0.2, 0.9)  # between these is the rate at the last sublayer of such a batch; 0 at the first
 EXIT_SHARE = 0.25  # of the batches add an exit's loss
 EXIT_WEIGHT = 0.3
 POINTING_WEIGHT = 0.3
@@ -179,12 +179,9 @@ class Trainer:
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
 
-    def start_from(self, directory: Path, grow: int) -> None:
-        """Takes over an exported checkpoint of `grow` layers less."""
-        shape = self.settings.shape
-        network = Network(replace(shape, layers=shape.layers - grow))
-        network.read(load_file(directory / "model.safetensors"))
-        self.network.load_state_dict(network.grown(grow).state_dict())
+    def start_from(self, directory: Path) -> None:
+        """Takes over an exported checkpoint, which may have fewer layers and narrower MLPs."""
+        self.network.load_state_dict(imported(directory, self.settings.shape).state_dict())
 
     @torch.no_grad()
     def average_with(self, directory: Path, share: float) -> None:
@@ -277,7 +274,9 @@ class Trainer:
         drop = exit_after = None
         if not self.settings.plain:
             if thinned < THINNED_SHARE:
-                drop = left_out(torch.linspace(0, DROP_AT_LAST, 2 * layers), rows, draw)
+                least, most = DROP_AT_LAST
+                last = least + (most - least) * float(torch.rand((), generator=draw))
+                drop = left_out(torch.linspace(0, last, 2 * layers), rows, draw)
             if exits < EXIT_SHARE:
                 first = max(1, layers // 4)
                 exit_after = first + int(layer**2 * (layers - first))
@@ -315,8 +314,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--intermediate", type=int, default=Shape.intermediate)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="the twin: no stochastic depth, no exits")
-    parser.add_argument("--start", type=Path, help="exported checkpoint that a new run goes on from, its tokenizer too")
-    parser.add_argument("--grow", type=int, default=0, metavar="N", help="put N new layers before those of --start (0)")
+    parser.add_argument(
+        "--start", type=Path,
+        help="exported checkpoint that a new run goes on from, its tokenizer too; "
+        "what --layers and --intermediate ask beyond its own is new and adds nothing at first",
+    )  # fmt: skip
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, help="fuse with torch.compile (on a CPU)")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (torch's choice)")
@@ -348,7 +350,7 @@ def main() -> None:
         if trainer.checkpoint.exists():
             trainer.resume()
         elif args.start:
-            trainer.start_from(args.start, args.grow)
+            trainer.start_from(args.start)
         if args.device == "cpu" if args.compile is None else args.compile:
             trainer.compile()
         train(trainer, args.minutes, args.evaluate_every, args.save_every)

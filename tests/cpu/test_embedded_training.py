@@ -304,15 +304,17 @@ def test_an_untrained_network_copies(words: int, share: float) -> None:
 
 
 @torch.inference_mode()
-def test_a_run_can_go_on_with_more_layers_which_change_nothing_at_first(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_run_can_go_on_with_more_layers_and_wider_ones_which_change_nothing_at_first(
+    tokenizer: Tokenizer, tmp_path: Path
+) -> None:
     torch.manual_seed(1)
     base = Network(SHAPE)
     export(base, tokenizer, tmp_path / "base")
     (tmp_path / "run").mkdir()
     tokenizer.save(str(tmp_path / "run" / "tokenizer.json"))
-    larger = replace(TINY, shape=replace(SHAPE, layers=SHAPE.layers + 2))
+    larger = replace(TINY, shape=replace(SHAPE, layers=SHAPE.layers + 2, intermediate=SHAPE.intermediate + 16))
     trainer = Trainer(larger, tmp_path / "run", torch.device("cpu"))
-    trainer.start_from(tmp_path / "base", grow=2)
+    trainer.start_from(tmp_path / "base")
     assert len(trainer.network.mlp) == SHAPE.layers + 2
     base.read(load_file(tmp_path / "base" / "model.safetensors"))
     tokens = torch.randint(0, SHAPE.vocabulary, (2, 30))

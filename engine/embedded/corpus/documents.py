@@ -221,4 +221,4 @@ def ask_summary(draw: Draw, section: Section) -> Question:
 
 SKILL = Documents(words=(30, 250), tokens=400)
 LONG = Documents(words=(250, 1300), tokens=1900, name="documents_long", follow_ups=36)
-VERY_LONG = Documents(words=(1300, 4500), tokens=7800, name="documents_8k")
+VERY_LONG = Documents(words=(1300, 4500), tokens=7800, name="documents_8k", follow_ups=36)

@@ -14,21 +14,21 @@ from engine.seeds import mix64
 # skill: (module, attribute, share of the examples at the start, share at the end)
 SKILLS: dict[str, tuple[str, str, float, float]] = {
     "echo": ("echo", "SKILL", 11, 11),
-    "talk": ("talk", "SKILL", 24, 24),
-    "knapserve": ("knapserve", "SKILL", 16, 16),
+    "talk": ("talk", "SKILL", 26, 26),
+    "knapserve": ("knapserve", "SKILL", 17, 17),
     "notice": ("notice", "SKILL", 17, 17),
-    "sums": ("sums", "SKILL", 54, 54),
-    "stories": ("stories", "SKILL", 9, 9),
+    "sums": ("sums", "SKILL", 58, 58),
+    "stories": ("stories", "SKILL", 11, 11),
     "translation": ("german", "SKILL", 64, 64),
-    "sql": ("sql", "SKILL", 22, 22),
-    "summaries": ("summaries", "SKILL", 19, 19),
-    "fields": ("fields", "SKILL", 40, 40),
-    "tools": ("tools", "SKILL", 16, 16),
-    "turns": ("turns", "SKILL", 17, 17),
+    "sql": ("sql", "SKILL", 26, 26),
+    "summaries": ("summaries", "SKILL", 25, 25),
+    "fields": ("fields", "SKILL", 44, 44),
+    "tools": ("tools", "SKILL", 23, 23),
+    "turns": ("turns", "SKILL", 20, 20),
     "python": ("python", "SKILL", 44, 44),
-    "documents": ("documents", "SKILL", 11, 11),
-    "documents_long": ("documents", "LONG", 0, 2.4),
-    "documents_8k": ("documents", "VERY_LONG", 0, 0.08),
+    "documents": ("documents", "SKILL", 13, 13),
+    "documents_long": ("documents", "LONG", 0, 3),
+    "documents_8k": ("documents", "VERY_LONG", 0, 0.8),
 }
 
 # Of so many examples of a skill, a training run learns from the one that the network finds hardest.
