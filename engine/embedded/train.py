@@ -1,9 +1,9 @@
 """Trains the embedded model: `python -m engine.embedded.train --run DIR`; started again, it resumes.
 
 Preparation for drafting: on some of the batches each sublayer is left out at rates growing with depth (stochastic
-depth, attention and MLP apart), and some add the loss of an exit after a layer drawn at random, early ones more often:
-what is to be said there is what the whole network says (distillation), since that is what drafts have to guess; where
-sublayers are left out besides, it is what the text says.
+depth, attention and MLP apart) up to one that is drawn for the batch, and some add the loss of an exit after a layer
+drawn at random, early ones more often: what is to be said there is what the whole network says (distillation), since
+that is what drafts have to guess; where sublayers are left out besides, it is what the text says.
 `--plain` trains the twin without either. A few heads are told where to look (`pointing`), the twin's too.
 
 Where a skill makes several candidates for an example, the run learns from the one whose answers it finds hardest; with
