@@ -102,6 +102,9 @@ def arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if not (args.prepared or args.plain):
         parser.error("one of --prepared and --plain is required")
+    begun = [args.start, *(path for path in (args.prepared, args.plain) if path and args.go_on)]
+    if missing := [str(path) for path in begun if not (path / "model.safetensors").exists()]:
+        parser.error(f"no checkpoint in {', '.join(missing)}")
     return args
 
 
