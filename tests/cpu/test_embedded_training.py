@@ -259,7 +259,7 @@ def test_an_exit_learns_to_say_what_the_whole_network_says(tmp_path: Path, monke
 def test_it_learns_from_the_hardest_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "EASY_SHARE", 0.0)
     trainer = run(tmp_path)  # has read a little: candidates are not all alike
-    candidates = pool_candidates(trainer.tokenizer, 8, 1, 0.5)
+    candidates = pool_candidates(trainer.tokenizer, 8, 2, 0.5)
     picked = trainer.hardest(candidates)
     assert {len(rows) for rows in candidates} == {1, *CANDIDATES.values()}
     assert len(set(picked)) > 1
