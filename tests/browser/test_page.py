@@ -18,12 +18,14 @@ pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip in
 from playwright.sync_api import Page, expect
 from visitor import Visitor
 
+from engine.build import EMBEDDED
 from engine.draft.regime import PLAIN_ROUNDS
 
 Visit = Callable[..., Visitor]
 
 STORY = "Tell me a story about a small bear and a hill."
 CODE = "Write a short function which should cube a given number."
+LAYERS = json.loads((EMBEDDED / "config.json").read_text("utf-8"))["num_hidden_layers"]
 LONG = {"limit": "3500", "others": '{"ignore_eos": true}'}  # seconds of work: far more than what a test waits for
 # It must draft, with plans that change; one request runs and one waits, so that a queue is soon full.
 FLAGS = (
@@ -691,7 +693,7 @@ def _labelled(page: Page) -> Iterator[Any]:
         ("article", "Answer"),
     ):
         yield page.get_by_role(role, name=name, exact=True)  # type: ignore[arg-type]
-    yield page.get_by_role("img", name=re.compile("of 14 attention")).first
+    yield page.get_by_role("img", name=re.compile(f"of {LAYERS} attention")).first
     yield page.get_by_role("img", name=re.compile("over the context length"))
 
 

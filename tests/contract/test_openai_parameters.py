@@ -117,11 +117,9 @@ def test_logprobs_and_echo_of_completions(client: openai.OpenAI) -> None:
     reply = client.completions.create(logprobs=2, **options)
     logprobs = reply.choices[0].logprobs
     assert logprobs is not None
-    shown = "".join(token for token in logprobs.tokens or [] if not token.startswith("<|"))
-    assert shown == reply.choices[0].text
-    assert logprobs.text_offset == [
-        sum(map(len, (logprobs.tokens or [])[:i])) for i in range(len(logprobs.tokens or []))
-    ]
+    shown = ["" if token.startswith("<|") else token for token in logprobs.tokens or []]
+    assert "".join(shown) == reply.choices[0].text
+    assert logprobs.text_offset == [len("".join(shown[:i])) for i in range(len(shown))]
     echoed = client.completions.create(echo=True, **options)
     assert echoed.choices[0].text == "Once upon" + reply.choices[0].text
     silent = client.completions.create(model=MODEL, prompt="Once upon", max_tokens=0, echo=True)
