@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.embedded.corpus import sql_further as further
 from engine.embedded.corpus.base import Phrases
 
 # t text, n a person's name, c a city, i whole number, r decimal number, d date
@@ -137,6 +138,7 @@ CLAUSES = {
         "{c} is exactly {v}",
         "{c} has the value {v}",
         "{c}={v}",
+        more=further.CLAUSES["="],
     ),
     "<>": Phrases(
         "{c} is not {v}",
@@ -147,6 +149,7 @@ CLAUSES = {
         "{c} is different from {v}",
         "{c} does not equal {v}",
         "{c} is anything but {v}",
+        more=further.CLAUSES["<>"],
     ),
     ">": Phrases(
         "{c} is (more|greater) than {v}",
@@ -158,6 +161,7 @@ CLAUSES = {
         "{c} is over {v}",
         "{c} > {v}",
         "{c} is strictly more than {v}",
+        more=further.CLAUSES[">"],
     ),
     "<": Phrases(
         "{c} is (less|smaller) than {v}",
@@ -168,6 +172,7 @@ CLAUSES = {
         "{c} is under {v}",
         "{c} is strictly less than {v}",
         "{c} < {v}",
+        more=further.CLAUSES["<"],
     ),
     ">=": Phrases(
         "{c} is at least {v}",
@@ -179,6 +184,7 @@ CLAUSES = {
         "{c} is no less than {v}",
         "{c} is {v} or (higher|greater)",
         "{c} is {v} or above",
+        more=further.CLAUSES[">="],
     ),
     "<=": Phrases(
         "{c} is at most {v}",
@@ -190,6 +196,7 @@ CLAUSES = {
         "{c} is no more than {v}",
         "{c} is {v} or (lower|below)",
         "{c} does not exceed {v}",
+        more=further.CLAUSES["<="],
     ),
     "after": Phrases(
         "{c} is after {v}",
@@ -199,6 +206,7 @@ CLAUSES = {
         "{c} comes after {v}",
         "{c} lies after {v}",
         "{c} is (past|after) {v}",
+        more=further.CLAUSES["after"],
     ),
     "before": Phrases(
         "{c} is before {v}",
@@ -208,6 +216,7 @@ CLAUSES = {
         "{c} comes before {v}",
         "{c} lies before {v}",
         "{c} is (older than|before) {v}",
+        more=further.CLAUSES["before"],
     ),
     "between": Phrases(
         "{c} is between {v} and {w}",
@@ -217,6 +226,7 @@ CLAUSES = {
         "{c} between {v} and {w}",
         "{c} is in the range {v} to {w}",
         "{c} ranges from {v} to {w}",
+        more=further.CLAUSES["between"],
     ),
     "prefix": Phrases(
         "{c} starts with {v}",
@@ -226,6 +236,7 @@ CLAUSES = {
         "{c} is starting with {v}",
         "{c} has {v} at the start",
         "{c} starts with the letters {v}",
+        more=further.CLAUSES["prefix"],
     ),
     "suffix": Phrases(
         "{c} ends with {v}",
@@ -235,6 +246,7 @@ CLAUSES = {
         "{c} is ending with {v}",
         "{c} has {v} at the end",
         "{c} ends with the letters {v}",
+        more=further.CLAUSES["suffix"],
     ),
     "contains": Phrases(
         "{c} contains {v}",
@@ -244,6 +256,7 @@ CLAUSES = {
         "{c} contains the text {v}",
         "{c} has {v} somewhere",
         "{c} contains the letters {v}",
+        more=further.CLAUSES["contains"],
     ),
 }
 
@@ -258,6 +271,7 @@ NOUNS = {
         "{c} of exactly {v}",
         "{c} (|of ){v}",
         "the {c} {v}",
+        more=further.NOUNS["="],
     ),
     ">": Phrases(
         "{c} over {v}",
@@ -268,6 +282,7 @@ NOUNS = {
         "more than {v} {c}",
         "{c} > {v}",
         "{c} more than {v}",
+        more=further.NOUNS[">"],
     ),
     "<": Phrases(
         "{c} under {v}",
@@ -277,6 +292,7 @@ NOUNS = {
         "{c} (less|lower|smaller) than {v}",
         "less than {v} {c}",
         "{c} < {v}",
+        more=further.NOUNS["<"],
     ),
     ">=": Phrases(
         "{c} of at least {v}",
@@ -286,6 +302,7 @@ NOUNS = {
         "{c} >= {v}",
         "{c} not less than {v}",
         "{v} or more {c}",
+        more=further.NOUNS[">="],
     ),
     "<=": Phrases(
         "{c} of at most {v}",
@@ -295,6 +312,7 @@ NOUNS = {
         "{c} <= {v}",
         "{c} not more than {v}",
         "{v} or less {c}",
+        more=further.NOUNS["<="],
     ),
 }
 
@@ -336,6 +354,7 @@ ASCENDING = Phrases(
     "(sorted|ordered) by {c} (asc|in ascending order)",
     "sorted by {c}, lowest first",
     "order by {c}",
+    more=further.ASCENDING,
 )
 DESCENDING = Phrases(
     "sorted by {c} in descending order",
@@ -351,6 +370,7 @@ DESCENDING = Phrases(
     "(sorted|ordered) by {c} (desc|in descending order)",
     "sorted by {c}, highest first",
     "order by {c} desc",
+    more=further.DESCENDING,
 )
 
 ALL = Phrases(
@@ -383,6 +403,7 @@ ALL = Phrases(
     "all {t}{where}{order}",
     "Find {t}{where}{order}.",
     "Show me the {t}{where}{order}.",
+    more=further.ALL,
 )
 
 LIST = Phrases(
@@ -415,6 +436,7 @@ LIST = Phrases(
     "show {cols} from {t}{where}{order}",
     "Tell me the {cols} of all {t}{where}{order}.",
     "Give the {cols} for every row of {t}{where}{order}.",
+    more=further.LIST,
 )
 
 COUNT = Phrases(
@@ -437,6 +459,7 @@ COUNT = Phrases(
     "What is the count of {t}{where}?",
     "(Get|What is) the number of {t}{where}(.|)",
     "Count how many {t} there are{where}.",
+    more=further.COUNT,
 )
 
 COUNT_DISTINCT = Phrases(
@@ -448,6 +471,7 @@ COUNT_DISTINCT = Phrases(
     "What is the number of distinct {c} values in {t}{where}?",
     "Number of unique {c} values in {t}{where}?",
     "How many unique {c} values does {t} have{where}?",
+    more=further.COUNT_DISTINCT,
 )
 
 FUNCTIONS = {
@@ -530,6 +554,7 @@ AGGREGATE = Phrases(
     "What is the {f} in the table {t}{where}?",
     "Which is the {f} of all {t}{where}?",
     "(What is|Show) the {f} in {t}{where}(.|)",
+    more=further.AGGREGATE,
 )
 
 GROUP = Phrases(
@@ -551,6 +576,7 @@ GROUP = Phrases(
     "I need the {f} of all {t} per {g}{where}.",
     "Calculate the {f} of {t} by {g}{where}.",
     "(What is|Give me) the {f} of {t} (per|by) {g}{where}(.|)",
+    more=further.GROUP,
 )
 
 GROUP_COUNT = Phrases(
@@ -572,6 +598,7 @@ GROUP_COUNT = Phrases(
     "Find the count of {t} in each {g}{where}.",
     "Per {g}, how many {t} are there{where}?",
     "How many {t} are there (per|by|for each) {g}{where}?",
+    more=further.GROUP_COUNT,
 )
 
 DISTINCT = Phrases(
@@ -590,6 +617,7 @@ DISTINCT = Phrases(
     "Get the distinct {c} of {t}{where}.",
     "What distinct {c} values do the {t} have{where}?",
     "distinct {c} of {t}{where}",
+    more=further.DISTINCT,
 )
 
 RANKED = Phrases(
@@ -607,6 +635,7 @@ RANKED = Phrases(
     "I want {head}the {n} {t} with the {most} {c}{where}.",
     "I need {head}the {top} {n} {t} ranked by {c}{where}.",
     "Select {head}the {n} {t} with the {most} {c}{where}.",
+    more=further.RANKED,
 )
 
 FIRST = Phrases(
@@ -618,6 +647,7 @@ FIRST = Phrases(
     "Show {head}{n} {t}{where}.",
     "Get {head}the first {n} {t}{where}.",
     "List {head}at most {n} rows of {t}{where}.",
+    more=further.FIRST,
 )
 
 JOIN = Phrases(
@@ -636,6 +666,7 @@ JOIN = Phrases(
     "Select {cols} from {a} joined with {b}{where}{order}.",
     "I need {cols}{where}{order}.",
     "Find {cols} using both tables{where}{order}.",
+    more=further.JOIN,
 )
 
 PROMPTS = Phrases(
