@@ -22,10 +22,12 @@ TEMPLATE = Path(__file__).parent / "template.jinja"
 
 @dataclass(frozen=True)
 class Tokens:
-    """One conversation for training: ids, and for each whether it is the assistant's (its text and its end)."""
+    """One conversation for training: ids, and for each whether it is the assistant's (its text and its end); `skill`
+    is the one that it practises."""
 
     ids: list[int]
     learned: list[bool]
+    skill: str = ""
 
 
 def segments(messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> list[tuple[str, bool]]:
@@ -50,4 +52,4 @@ def tokenize(tokenizer: Tokenizer, example: Example) -> Tokens:
     for encoding, (_, own) in zip(tokenizer.encode_batch_fast([p for p, _ in pieces]), pieces, strict=True):
         ids += encoding.ids
         learned += [own] * len(encoding.ids)
-    return Tokens(ids, learned)
+    return Tokens(ids, learned, example.skill)

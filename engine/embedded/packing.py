@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from engine.embedded.batches import PROMPT_SHARE, PROMPT_WEIGHT
-from engine.embedded.conversation import Tokens
+from engine.embedded.conversation import SPECIAL_TOKENS, Tokens
 from engine.embedded.draws import PROMPT_SAMPLE_WEIGHT
 from engine.embedded.sources import Places, Quotes, Sources
 from engine.seeds import mix64
@@ -28,6 +28,15 @@ PLACES_SHARE = 0.6  # of the tokens of a batch, where the loss is computed at mo
 KINDS = ("beginning", "value", "sources", "first")  # of what heads are told (`pointing`), in its order
 ASKED = {"beginning": 512, "value": 128, "sources": 512, "first": 256}  # tokens of a batch that are told, at most,
 PAIRS = {"beginning": 4096, "value": 128, "sources": 1536, "first": 512}  # and places where these may look
+
+# Skills whose prompts are garbled in some conversations, so that wordings are not learned by heart: those whose answers
+# hang on few words that nothing else in the prompt says.
+GARBLED_SKILLS = frozenset(("echo", "talk", "knapserve", "notice", "sql", "summaries", "fields", "tools", "turns"))
+GARBLED_SHARE = 0.5  # of their conversations
+MOST_GARBLED = 0.12  # of a prompt's tokens that nothing is copied from: each conversation draws its share below this
+
+# Skills that have one right answer, of which a conversation counts by how hard it is (`recorded.by_hardness`).
+EXACT_SKILLS = GARBLED_SKILLS - {"talk"} | {"sums", "translation", "python", "documents", "documents_long"}
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,7 @@ class Layout:
         """
         ids, targets, position   of each token; its place in its own conversation is its position.
         segment                  which conversation it is of; `bounds` says where each begins, then where the last ends.
+        exact                    1 for each conversation whose skill is one of EXACT_SKILLS.
         place, weight            where the loss is computed, in no order, and how much it weighs there.
         For each kind of what heads are told: `_asked`, who; `_counts`, 1 where it is somebody; `_row`, `_place`, pairs
         of a number among the asked and a place where it may look; `_shares`, 1 / how many such the asked one has, or 0
@@ -50,7 +60,7 @@ class Layout:
         """
         places, segments = int(self.width * PLACES_SHARE) // 256 * 256, self.width // FEWEST_TOKENS
         sizes = dict.fromkeys(("ids", "targets", "position", "segment"), self.width)
-        sizes |= {"bounds": segments + 1, "place": places, "weight": places}
+        sizes |= {"bounds": segments + 1, "exact": segments + 1, "place": places, "weight": places}
         for kind in KINDS:
             sizes |= {f"{kind}_asked": ASKED[kind], f"{kind}_counts": ASKED[kind]}
             sizes |= {f"{kind}_{part}": PAIRS[kind] for part in ("row", "place", "shares")}
@@ -94,16 +104,21 @@ class Packer:
         width, filled = self.layout.width, int(begins[-1])
         part["bounds"][:] = width
         part["bounds"][: len(begins)] = begins
+        part["exact"][: len(group)] = [row.skill in EXACT_SKILLS for row in group]
         weights = np.zeros(width, np.float32)
+        sources = [self._sources(row.ids[None], row.learned[None]) for row in group]
+        words = np.concatenate([row.ids[~row.learned] for row in group])
+        words = words[words >= len(SPECIAL_TOKENS)]
         for number, (row, begin) in enumerate(zip(group, begins, strict=False)):
             here = slice(begin, begin + len(row))
-            part["ids"][here], part["targets"][here] = row.ids[:-1], row.ids[1:]
+            part["ids"][here] = garbled(row, sources[number].place, words, draw)[:-1]
+            part["targets"][here] = row.ids[1:]
             part["position"][here], part["segment"][here] = np.arange(len(row)), number
             weights[here] = row.weights
         part["position"][filled:] = np.arange(width - filled)  # what is left is a conversation of its own,
         part["segment"][filled:] = len(group)  # and counts nothing
         self._draw_places(weights, part, draw)
-        self._tell(group, begins, part, draw)
+        self._tell(group, sources, begins, part, draw)
         return flat.numpy()
 
     def _draw_places(self, weights: np.ndarray, part: dict[str, np.ndarray], draw: np.random.Generator) -> None:
@@ -116,12 +131,16 @@ class Packer:
         part["place"][:], part["weight"][:] = part["place"][order], part["weight"][order]
 
     def _tell(
-        self, group: Sequence[Conversation], begins: np.ndarray, part: dict[str, np.ndarray], draw: np.random.Generator
+        self,
+        group: Sequence[Conversation],
+        copied: Sequence[Places],
+        begins: np.ndarray,
+        part: dict[str, np.ndarray],
+        draw: np.random.Generator,
     ) -> None:
         found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {kind: [] for kind in KINDS}
-        for row, begin in zip(group, begins, strict=False):
+        for row, sources, begin in zip(group, copied, begins, strict=False):
             ids, learned = row.ids[None], row.learned[None]
-            sources = self._sources(ids, learned)
             value, beginning, first = self._quotes(ids, learned, sources)
             told = zip(KINDS, (beginning, value, sources, first), (0, 0, 1, 1), strict=True)  # 1: of the next token
             for kind, places, offset in told:
@@ -148,6 +167,7 @@ class Conversation:
     ids: np.ndarray
     learned: np.ndarray
     weights: np.ndarray
+    skill: str = ""
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -158,7 +178,23 @@ class Conversation:
         ids, learned = (np.array(part[: most + 1]) for part in (row.ids, row.learned))
         n, answers = len(ids) - 1, int(learned[1:].sum())
         prompt = min(PROMPT_WEIGHT, PROMPT_SHARE * answers / max(1, n - answers))
-        return Conversation(ids, learned, np.where(learned[1:], 1.0, prompt).astype(np.float32))
+        return Conversation(ids, learned, np.where(learned[1:], 1.0, prompt).astype(np.float32), row.skill)
+
+
+def garbled(row: Conversation, copied: np.ndarray, words: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """The ids of a conversation, in some of GARBLED_SKILLS with some of the prompt's replaced by any of `words`.
+
+    What the answer is copied from (places `copied`), what stands beside it and special tokens stay.
+    """
+    if row.skill not in GARBLED_SKILLS or draw.random() >= GARBLED_SHARE:
+        return row.ids
+    may = ~row.learned & (row.ids >= len(SPECIAL_TOKENS))
+    for beside in (-1, 0, 1):
+        may[np.clip(copied + beside, 0, len(may) - 1)] = False
+    chosen = np.flatnonzero(may & (draw.random(len(may)) < MOST_GARBLED * draw.random()))
+    ids = row.ids.copy()
+    ids[chosen] = draw.choice(words, len(chosen))
+    return ids
 
 
 def packed_groups(rows: Sequence[Tokens], width: int, segments: int, seed: int) -> list[list[Conversation]]:

@@ -29,6 +29,7 @@ EXITS = 4  # one in so many of the places where the loss is computed has an exit
 EXIT_WEIGHT = 0.12
 POINTING_WEIGHT = 0.3
 CLIP = 1.0
+HARDNESS = (0.3, 3.0)  # of a conversation, at least and at most: its loss beside that of all
 HEADS = dict(zip(KINDS, ((BEGINNING,), (FINDING,), COPYING, COPYING), strict=True))
 
 Batch = dict[str, Tensor]  # the views of `Layout`
@@ -88,7 +89,11 @@ class PackedNetwork:
         logits = net.logits(states[-1].index_select(0, place)).float()
         wanted = batch["targets"].index_select(0, place).long()
         each = F.cross_entropy(logits, wanted, reduction="none")
-        loss = total = (each * weight).sum() / weight.sum()
+        loss = (each * weight).sum() / weight.sum()
+        counted = (batch["exact"] > 0) & ~thinned
+        total = (
+            each * by_hardness(each, weight, batch["segment"].index_select(0, place), counted)
+        ).sum() / weight.sum()
         whole = ~thinned.index_select(0, batch["segment"])  # tokens of conversations that leave nothing out
         if prepared:
             count = len(place) // EXITS
@@ -124,6 +129,22 @@ class PackedNetwork:
                     told = log_told(seen, kind, *(batch[f"{kind}_{part}"] for part in ("row", "place", "shares")))
                     total = total - (told * counted).sum() / counted.sum().clamp(min=1.0) / len(heads)
         return total
+
+
+def by_hardness(each: Tensor, weight: Tensor, segment: Tensor, counted: Tensor) -> Tensor:
+    """How much places weigh: as `weight`, but the answers (1.0) of conversations that are `counted` [segments] by how
+    hard these are, their mean loss beside that of all counted answers. `each` is the loss of each place.
+
+    What a run knows already takes most of its text, and its batches cannot be chosen by what the network finds hard, as
+    `train` does, without reading more than it learns from.
+    """
+    answers = (weight == 1.0) & counted.index_select(0, segment)
+    here = answers.to(each.dtype)
+    sums, counts = (each.new_zeros(len(counted)).index_add(0, segment, part) for part in (each.detach() * here, here))
+    usual = (sums.sum() / counts.sum().clamp(min=1.0)).clamp(min=1e-6)
+    hardness = (sums / counts.clamp(min=1.0) / usual).clamp(*HARDNESS).index_select(0, segment)
+    hardness = hardness * here.sum() / (hardness * here).sum().clamp(min=1e-6)  # 1 on average
+    return torch.where(answers, hardness * weight, weight)
 
 
 def before_attention(attention: Attention, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -17,11 +17,22 @@ from engine.build import EMBEDDED
 from engine.embedded import batches as batches_module
 from engine.embedded import recorded, train_gpu
 from engine.embedded.batches import collate
-from engine.embedded.conversation import Tokens, tokenize
-from engine.embedded.corpus.mixture import training_examples
+from engine.embedded.conversation import SPECIAL_TOKENS, Tokens, tokenize
+from engine.embedded.corpus.mixture import example, training_examples
 from engine.embedded.export import export, imported
 from engine.embedded.network import Network, Shape
-from engine.embedded.packing import ASKED, KINDS, LENGTHS, PAIRS, Conversation, Layout, Packer, packed_groups
+from engine.embedded.packing import (
+    ASKED,
+    GARBLED_SKILLS,
+    KINDS,
+    LENGTHS,
+    PAIRS,
+    Conversation,
+    Layout,
+    Packer,
+    garbled,
+    packed_groups,
+)
 from engine.embedded.pointing import BEGINNING, COPYING, FINDING, Pointing
 from engine.embedded.recorded import Learner, PackedNetwork
 from engine.embedded.sources import Quotes, Sources
@@ -32,9 +43,16 @@ SHAPE = Shape(layers=10, hidden=32, intermediate=48, heads=4, kv_heads=2, head_d
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[Tokens]:
-    made = (tokenize(TOKENIZER, e) for e in training_examples(5, 0, 60, 1.0))
+def practised() -> list[Tokens]:
+    documents = (example("documents", seed, "train") for seed in range(16))  # by whose lines heads are told
+    made = (tokenize(TOKENIZER, e) for e in (*training_examples(5, 0, 60, 1.0), *documents))
     return [row for row in made if len(row.ids) <= WIDTH]
+
+
+@pytest.fixture(scope="module")
+def rows(practised: list[Tokens]) -> list[Tokens]:
+    """Without their skills, so that none is garbled."""
+    return [Tokens(row.ids, row.learned) for row in practised]
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +104,19 @@ def test_a_batch_says_what_its_conversations_say(
         learned = (weights == 1.0).nonzero().flatten()
         assert set(learned.tolist()) <= set(places.tolist()) or len(places) == len(part["place"])
         assert torch.equal(part["weight"][counted], weights[places].clamp(min=0.5))
+
+
+def test_some_prompts_are_garbled_but_not_what_is_copied(practised: list[Tokens]) -> None:
+    draw, sources, changed = np.random.default_rng(1), Sources(TOKENIZER), 0
+    for row in map(Conversation.of, practised):
+        copied = sources(row.ids[None], row.learned[None]).place
+        at = np.flatnonzero(garbled(row, copied, np.array([len(SPECIAL_TOKENS)]), draw) != row.ids)
+        assert row.skill in GARBLED_SKILLS or not len(at)
+        assert not row.learned[at].any()
+        assert (row.ids[at] >= len(SPECIAL_TOKENS)).all()
+        assert not set(at) & set(copied)
+        changed += len(at)
+    assert changed
 
 
 def test_weights_are_those_of_batches_of_rows(rows: list[Tokens]) -> None:
@@ -163,6 +194,20 @@ def test_what_is_left_out_is_left_out(made: list[tuple[list[Conversation], dict[
         (last,) = network.states(torch.from_numpy(row.ids[None, :-1]), drop[:, number : number + 1])
         torch.testing.assert_close(states[-1][begin : begin + len(row)], last[0], rtol=1e-4, atol=1e-4)
         begin += len(row)
+
+
+def test_answers_of_harder_conversations_weigh_more() -> None:
+    segment = torch.tensor([0, 0, 1, 1, 2, 2, 3])
+    each = torch.tensor([0.1, 0.1, 0.4, 0.2, 0.9, 0.9, 0.9])
+    weight = torch.tensor([1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 1.0])
+    counted = torch.tensor([True, True, True, False, False])
+    made = recorded.by_hardness(each, weight, segment, counted)
+    assert torch.equal(made[5:], weight[5:]), "prompts and what is not counted weigh what they did"
+    assert made[0] == made[1] < made[2] == made[3] < made[4]
+    torch.testing.assert_close(made[:5].sum(), weight[:5].sum())
+    least, most = recorded.HARDNESS
+    assert made[4] / made[0] <= most / least
+    assert torch.equal(recorded.by_hardness(each, weight, segment, torch.zeros(5, dtype=torch.bool)), weight)
 
 
 def test_losses_are_those_of_rows(

@@ -78,12 +78,13 @@ class Phrases:
         return self.train if split == "train" else self.held_out
 
 
-def phrases(text: str, **slots: str) -> Phrases:
-    """Templates separated by " / ", with the slots already filled that are the same for the whole pool."""
+def phrases(text: str, *, more: Sequence[str] = (), **slots: str) -> Phrases:
+    """Templates separated by " / ", with the slots already filled that are the same for the whole pool; `more` are for
+    training alone."""
     text = " ".join(text.split())
     for name, value in slots.items():
         text = text.replace("{" + name + "}", value)
-    return Phrases(*text.split(" / "))
+    return Phrases(*text.split(" / "), more=more)
 
 
 class Draw:

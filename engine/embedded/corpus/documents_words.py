@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.embedded.corpus.base import Phrases
+from engine.embedded.corpus.wordings import wordings
 
 
 def pool(text: str) -> tuple[str, ...]:
@@ -565,6 +566,7 @@ LOOK_UP = Phrases(
     "Quick question: what is {thing}?",
     "I have a question: what is {thing}?",
     "Answer with {thing}.",
+    more=wordings("documents_words.LOOK_UP"),
 )
 CLAUSES = Phrases(
     "{Direct}?",
@@ -582,6 +584,7 @@ CLAUSES = Phrases(
     "Quick question: {direct}?",
     "Can you (see|find out|check) {indirect}?",
     "I have a question: {direct}?",
+    more=wordings("documents_words.CLAUSES"),
 )
 REVERSE = Phrases(
     "{Who} has {field} {value}?",
@@ -603,6 +606,7 @@ REVERSE = Phrases(
     "For which {noun} is the {field} {value}?",
     "Which {noun} has the {field} {value}?",
     "Find the {noun} whose {field} is {value}.",
+    more=wordings("documents_words.REVERSE"),
 )
 TWO_FIELDS = Phrases(
     "What are the {a} and the {b} of {label}?",
@@ -620,6 +624,7 @@ TWO_FIELDS = Phrases(
     "Could you look up two things for {label}: the {a} and the {b}?",
     "About {label}: I need the {a} and the {b}.",
     "The {a} and the {b} of {label}, please.",
+    more=wordings("documents_words.TWO_FIELDS"),
 )
 LISTED = Phrases(
     "Is {label} in the (document|list|text)?",
@@ -637,6 +642,7 @@ LISTED = Phrases(
     "I wonder (if|whether) {label} is (on the list|in the document).",
     "Can you find {label} in the (list|document)?",
     "Has {label} been listed?",
+    more=wordings("documents_words.LISTED"),
 )
 COUNT = Phrases(
     "How many entries does {part} have?",
@@ -653,6 +659,7 @@ COUNT = Phrases(
     "I need the number of entries (in|of) {part}.",
     "Can you count the entries (in|of) {part}?",
     "How many entries can you (see|find) in {part}?",
+    more=wordings("documents_words.COUNT"),
 )
 SUMMARY = Phrases(
     "(Summarise|Summarize) {part}.",
@@ -673,6 +680,7 @@ SUMMARY = Phrases(
     "(Please |)sum up {part} in one sentence.",
     "(Summarise|Summarize) {part} (in one sentence|briefly).",
     "Write a summary of {part}.",
+    more=wordings("documents_words.SUMMARY"),
 )
 AFTER = Phrases(
     "{document}\n\n{question}",
@@ -698,6 +706,7 @@ AFTER = Phrases(
     "Context:\n{document}\n\nQuestion: {question}",
     "{document}\n{question}",
     "Someone sent me this:\n\n{document}\n\n{question}",
+    more=wordings("documents_words.AFTER"),
 )
 BEFORE = Phrases(
     "{question}\n\n{document}",
@@ -712,4 +721,5 @@ BEFORE = Phrases(
     "{question} Answer from this:\n\n{document}",
     "Question: {question}\n\n{document}",
     "{question}\n{document}",
+    more=wordings("documents_words.BEFORE"),
 )

@@ -9,6 +9,7 @@ import string
 from collections.abc import Callable, Sequence
 
 from engine.embedded.corpus.base import Draw, Example, chat, phrases
+from engine.embedded.corpus.wordings import wordings
 
 CODE_LETTERS = string.ascii_letters + string.digits + string.digits
 MARKS = ("", "", "", "", "", ",", ".", "!", "?", ";", ":")
@@ -21,21 +22,25 @@ LINE = phrases(
     Can you say this? {text} / Answer with exactly this: {text} / Give this back to me: {text} /
     Reply with this text: {text} / Type this (for me|again): {text} / Copy: {text} / Say it as I do: {text} /
     Output (exactly this|this text): {text} / Repeat this (text|line) unchanged: {text} / Echo: {text} /
-    Your answer must be: {text} / Say after me: {text}"""
+    Your answer must be: {text} / Say after me: {text}""",
+    more=wordings("echo.LINE"),
 )
 LINES = phrases(
     """Write these one per line: {text} / One per line, please: {text} / Put each on its own line: {text} /
     List these, one (per|on each) line: {text} / Write each of these on a new line: {text} /
     Give me these in lines: {text} / Put these on lines of their own: {text} / Each on a line: {text} /
     Break this into lines: {text} / One line each: {text} / Write them one below the other: {text} /
-    Make a list with one item per line: {text} / Repeat these, a line each: {text} / A line for each of these: {text}"""
+    Make a list with one item per line: {text} / Repeat these, a line each: {text} /
+    A line for each of these: {text}""",
+    more=wordings("echo.LINES"),
 )
 NUMBERED = phrases(
     """Number these: {text} / Make a numbered list of these: {text} / Write these as a numbered list: {text} /
     Give each of these a number: {text} / A numbered list, please: {text} / List these with numbers: {text} /
     Turn this into a numbered list: {text} / Number the following: {text} / Put numbers before these: {text} /
     Write these down, numbered: {text} / Repeat these as a numbered list: {text} / Numbered, please: {text} /
-    Count these through: {text} / Make this a list with numbers: {text}"""
+    Count these through: {text} / Make this a list with numbers: {text}""",
+    more=wordings("echo.NUMBERED"),
 )
 
 

@@ -11,6 +11,7 @@ from engine.embedded.corpus.base import Draw, Example, Phrases, belongs, chat, p
 from engine.embedded.corpus.fields_composed import Made, compose
 from engine.embedded.corpus.fields_values import MAKERS, Value
 from engine.embedded.corpus.fields_words import KINDS, Kind, slots_in
+from engine.embedded.corpus.wordings import wordings
 
 # Asked for where the text has nothing of that sort.
 ABSENT = (
@@ -110,12 +111,14 @@ PROMPTS = Phrases(
     "(Return|Extract) these fields as JSON:\n{lines}\n\n(Text: |){text}",
     "Use the text to fill in {skeleton}\n\nText: {text}",
     "Complete this JSON from the text.\n{skeleton}\n{text}",
+    more=wordings("fields.PROMPTS"),
 )
 
 FOLLOW_UPS = phrases(
     """And {keys}? / Now {keys}. / Now (extract|give me|get) {keys}. / Then {keys}, please. / Also {keys} as JSON. /
     And as JSON: {keys} / The same for {keys}. / Next: {keys} / And what about {keys}? / Now only {keys}. /
-    (Please |)(return|write) {keys} as well. / I also need {keys}. / Another object with {keys}, please."""
+    (Please |)(return|write) {keys} as well. / I also need {keys}. / Another object with {keys}, please.""",
+    more=wordings("fields.FOLLOW_UPS"),
 )
 MOST_FOLLOW_UPS = 3
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from engine.embedded.corpus.base import Phrases
 from engine.embedded.corpus.fields_more_words import MORE
+from engine.embedded.corpus.wordings import wordings
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ def kind(name: str, fields: str, *texts: str) -> Kind:
         slot, _, rest = part.partition("=")
         maker, _, keys = rest.partition(":")
         parsed[slot] = (maker or slot, tuple(keys.split(",")) if keys else (slot,))
-    return Kind(name, parsed, Phrases(*texts, more=MORE[name]))
+    return Kind(name, parsed, Phrases(*texts, more=(*MORE[name], *wordings(f"fields.{name}"))))
 
 
 def slots_in(template: str) -> list[str]:

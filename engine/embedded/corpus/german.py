@@ -9,6 +9,7 @@ from __future__ import annotations
 from engine.embedded.corpus.base import Draw, Example, Phrases, chat
 from engine.embedded.corpus.german_parts import Text
 from engine.embedded.corpus.german_patterns import PATTERNS, capital, set_phrase, word
+from engine.embedded.corpus.wordings import wordings
 
 # The text on its own or quoted; "{what}" is "sentence" or the like.
 APART = Phrases(
@@ -79,7 +80,7 @@ APART = Phrases(
     "How can I say \"{text}\" in German?",
     "I don't speak German. How do I say \"{text}\"?",
     "Translate for me into German: {text}",
-)  # fmt: skip
+more=wordings("german.APART"))  # fmt: skip
 
 # The text within the sentence, without a mark of its own.
 WITHIN = Phrases(
@@ -105,6 +106,7 @@ WITHIN = Phrases(
     "German translation of {text}",
     "How do Germans say {text}?",
     "Tell me how to say {text} in German.",
+    more=wordings("german.WITHIN"),
 )
 
 WORD = Phrases(
@@ -122,7 +124,7 @@ WORD = Phrases(
     "What is the German for the word {text}?",
     "I need the German word for {text}.",
     "What is the word for {text} in German?",
-)  # fmt: skip
+more=wordings("german.WORD"))  # fmt: skip
 
 HOLE = "\0"  # where the text goes, while the rest is made casual
 

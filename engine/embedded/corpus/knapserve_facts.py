@@ -283,7 +283,7 @@ IDEAS = (
     ),
     Fact(
         "this model",
-        "I am a small Llama-style network of about 9 million parameters, trained from scratch only on text that a "
+        "I am a small Llama-style network of about 12 million parameters, trained from scratch only on text that a "
         "program generated.",
         pool(
             """What model is this? / Which model are you? / How big are you? / Which model is running? /

@@ -13,21 +13,21 @@ from engine.seeds import mix64
 
 # skill: (module, attribute, share of the examples at the start, share at the end)
 SKILLS: dict[str, tuple[str, str, float, float]] = {
-    "echo": ("echo", "SKILL", 11, 11),
+    "echo": ("echo", "SKILL", 17, 17),
     "talk": ("talk", "SKILL", 26, 26),
     "knapserve": ("knapserve", "SKILL", 17, 17),
-    "notice": ("notice", "SKILL", 17, 17),
+    "notice": ("notice", "SKILL", 25, 25),
     "sums": ("sums", "SKILL", 58, 58),
     "stories": ("stories", "SKILL", 11, 11),
-    "translation": ("german", "SKILL", 64, 64),
-    "sql": ("sql", "SKILL", 26, 26),
-    "summaries": ("summaries", "SKILL", 25, 25),
-    "fields": ("fields", "SKILL", 44, 44),
-    "tools": ("tools", "SKILL", 23, 23),
-    "turns": ("turns", "SKILL", 20, 20),
-    "python": ("python", "SKILL", 44, 44),
-    "documents": ("documents", "SKILL", 13, 13),
-    "documents_long": ("documents", "LONG", 0, 3),
+    "translation": ("german", "SKILL", 84, 84),
+    "sql": ("sql", "SKILL", 44, 44),
+    "summaries": ("summaries", "SKILL", 50, 50),
+    "fields": ("fields", "SKILL", 110, 110),
+    "tools": ("tools", "SKILL", 20, 20),
+    "turns": ("turns", "SKILL", 24, 24),
+    "python": ("python", "SKILL", 42, 42),
+    "documents": ("documents", "SKILL", 10, 10),
+    "documents_long": ("documents", "LONG", 0, 2.5),
     "documents_8k": ("documents", "VERY_LONG", 0, 0.8),
 }
 

@@ -14,15 +14,17 @@ from engine.embedded.corpus.python_lists import LIST_TASKS
 from engine.embedded.corpus.python_sandbox import parameters, run
 from engine.embedded.corpus.python_strings import STRINGS
 from engine.embedded.corpus.python_task import Constant, Task
+from engine.embedded.corpus.wordings import wordings
 
 
-def _pool(text: str) -> Phrases:
-    return Phrases(*" ".join(text.split()).split(" / "))
+def _pool(name: str, text: str) -> Phrases:
+    return Phrases(*" ".join(text.split()).split(" / "), more=wordings(f"python.{name}"))
 
 
 TASKS: tuple[Task, ...] = (*NUMBERS, *STRINGS, *LIST_TASKS, *DICT_TASKS)
 
 PLAIN = _pool(
+    "PLAIN",
     """Write a Python function to {what}. / Write a (Python |)function that can {what}. /
     I need a (Python |)function to {what}. / Python function to {what} / How (do|can) I {what} in Python? /
     Give me (Python |)code to {what}. / Can you write (a Python function|Python code) to {what}? /
@@ -36,9 +38,10 @@ PLAIN = _pool(
     I am looking for a (Python |)function to {what}. / Please give me a function that can {what}. /
     {What} with Python. / Write me a (small|short|simple) Python function to {what}. /
     Program a function to {what}. / In Python, how do I {what}? / Write Python to {what}. /
-    Please implement a Python function to {what}."""
+    Please implement a Python function to {what}.""",
 )
 NAMED = _pool(
+    "NAMED",
     """Write a (Python |)function (called|named) {name} to {what}. / Write a function {name} that can {what}. /
     I need a (Python |)function (called|named) {name} to {what}. / Write a Python function {name} to {what}. /
     Give me a function (called|named) {name} that should {what}. / Python function {name} to {what} /
@@ -51,29 +54,32 @@ NAMED = _pool(
     {What} in Python. Name the function {name}. / How do I write a function {name} to {what} in Python? /
     Show me a function {name} to {what}. / Write a function to {what}. The name is {name}. /
     The function {name} should {what}. Write it. / Define {name} to {what}. /
-    Please write the function {name} to {what}."""
+    Please write the function {name} to {what}.""",
 )
 SIGNED = _pool(
+    "SIGNED",
     """Complete the function: {signature} It should {what}. / Write the body of {signature} It should {what}. /
     {signature} This function should {what}. Complete it. / Finish this Python function to {what}: {signature} /
     Fill in this function so that it can {what}: {signature} / Implement {signature} It should {what}. /
     Complete this function to {what}: {signature} / Here is a function: {signature} It has to {what}. Write it. /
     {signature} Complete this Python function to {what}. / I want {signature} to {what}. Write the function. /
     Complete {signature} to {what}. / Finish the function {signature} It should {what}. /
-    Write the function that begins with {signature} and can {what}. / Complete the code to {what}: {signature}"""
+    Write the function that begins with {signature} and can {what}. / Complete the code to {what}: {signature}""",
 )
 ONE_PARAMETER = _pool(
+    "ONE_PARAMETER",
     """The parameter is called {names}. / It takes {names}. / Use {names} as the parameter. /
     Name the parameter {names}. / The argument is {names}. / Call the parameter {names}. / Parameter: {names}. /
     The parameter is {names}. / Its parameter is {names}. / The parameter should be called {names}. /
-    Use the parameter name {names}. / Argument: {names}. / It has the parameter {names}. / It gets {names}."""
+    Use the parameter name {names}. / Argument: {names}. / It has the parameter {names}. / It gets {names}.""",
 )
 TWO_PARAMETERS = _pool(
+    "TWO_PARAMETERS",
     """The parameters are called {names}. / It takes {names}. / Use {names} as the parameters. /
     Name the parameters {names}. / The arguments are {names}. / Call the parameters {names}. /
     Parameters: {names}. / The parameters are {names}. / Its parameters are {names}. /
     The parameters should be called {names}. / Use the parameter names {names}. / Arguments: {names}. /
-    It has the parameters {names}. / It gets {names}."""
+    It has the parameters {names}. / It gets {names}.""",
 )
 
 PARAMETER_NAMES = {

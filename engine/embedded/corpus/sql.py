@@ -23,6 +23,7 @@ from engine.embedded.corpus.sql_tables import (
     text_value,
 )
 from engine.embedded.corpus.sums_steps import plural
+from engine.embedded.corpus.wordings import wordings
 
 OPERATORS = {"after": ">", "before": "<"}
 MOST_FOLLOW_UPS = 4
@@ -270,6 +271,7 @@ MENTIONS = Phrases(
     "{c} of {t}",
     "{c} from {t}",
     "the {t} {c}",
+    more=wordings("sql.MENTIONS"),
 )
 
 

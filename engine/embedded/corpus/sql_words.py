@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.embedded.corpus import sql_further as further
 from engine.embedded.corpus.base import Phrases
+from engine.embedded.corpus.wordings import wordings
 
 # t text, n a person's name, c a city, i whole number, r decimal number, d date
 THEMES = """
@@ -138,7 +139,7 @@ CLAUSES = {
         "{c} is exactly {v}",
         "{c} has the value {v}",
         "{c}={v}",
-        more=further.CLAUSES["="],
+        more=(*further.CLAUSES["="], *wordings("sql_words.CLAUSES[=]")),
     ),
     "<>": Phrases(
         "{c} is not {v}",
@@ -149,7 +150,7 @@ CLAUSES = {
         "{c} is different from {v}",
         "{c} does not equal {v}",
         "{c} is anything but {v}",
-        more=further.CLAUSES["<>"],
+        more=(*further.CLAUSES["<>"], *wordings("sql_words.CLAUSES[<>]")),
     ),
     ">": Phrases(
         "{c} is (more|greater) than {v}",
@@ -161,7 +162,7 @@ CLAUSES = {
         "{c} is over {v}",
         "{c} > {v}",
         "{c} is strictly more than {v}",
-        more=further.CLAUSES[">"],
+        more=(*further.CLAUSES[">"], *wordings("sql_words.CLAUSES[>]")),
     ),
     "<": Phrases(
         "{c} is (less|smaller) than {v}",
@@ -172,7 +173,7 @@ CLAUSES = {
         "{c} is under {v}",
         "{c} is strictly less than {v}",
         "{c} < {v}",
-        more=further.CLAUSES["<"],
+        more=(*further.CLAUSES["<"], *wordings("sql_words.CLAUSES[<]")),
     ),
     ">=": Phrases(
         "{c} is at least {v}",
@@ -184,7 +185,7 @@ CLAUSES = {
         "{c} is no less than {v}",
         "{c} is {v} or (higher|greater)",
         "{c} is {v} or above",
-        more=further.CLAUSES[">="],
+        more=(*further.CLAUSES[">="], *wordings("sql_words.CLAUSES[>=]")),
     ),
     "<=": Phrases(
         "{c} is at most {v}",
@@ -196,7 +197,7 @@ CLAUSES = {
         "{c} is no more than {v}",
         "{c} is {v} or (lower|below)",
         "{c} does not exceed {v}",
-        more=further.CLAUSES["<="],
+        more=(*further.CLAUSES["<="], *wordings("sql_words.CLAUSES[<=]")),
     ),
     "after": Phrases(
         "{c} is after {v}",
@@ -206,7 +207,7 @@ CLAUSES = {
         "{c} comes after {v}",
         "{c} lies after {v}",
         "{c} is (past|after) {v}",
-        more=further.CLAUSES["after"],
+        more=(*further.CLAUSES["after"], *wordings("sql_words.CLAUSES[after]")),
     ),
     "before": Phrases(
         "{c} is before {v}",
@@ -216,7 +217,7 @@ CLAUSES = {
         "{c} comes before {v}",
         "{c} lies before {v}",
         "{c} is (older than|before) {v}",
-        more=further.CLAUSES["before"],
+        more=(*further.CLAUSES["before"], *wordings("sql_words.CLAUSES[before]")),
     ),
     "between": Phrases(
         "{c} is between {v} and {w}",
@@ -226,7 +227,7 @@ CLAUSES = {
         "{c} between {v} and {w}",
         "{c} is in the range {v} to {w}",
         "{c} ranges from {v} to {w}",
-        more=further.CLAUSES["between"],
+        more=(*further.CLAUSES["between"], *wordings("sql_words.CLAUSES[between]")),
     ),
     "prefix": Phrases(
         "{c} starts with {v}",
@@ -236,7 +237,7 @@ CLAUSES = {
         "{c} is starting with {v}",
         "{c} has {v} at the start",
         "{c} starts with the letters {v}",
-        more=further.CLAUSES["prefix"],
+        more=(*further.CLAUSES["prefix"], *wordings("sql_words.CLAUSES[prefix]")),
     ),
     "suffix": Phrases(
         "{c} ends with {v}",
@@ -246,7 +247,7 @@ CLAUSES = {
         "{c} is ending with {v}",
         "{c} has {v} at the end",
         "{c} ends with the letters {v}",
-        more=further.CLAUSES["suffix"],
+        more=(*further.CLAUSES["suffix"], *wordings("sql_words.CLAUSES[suffix]")),
     ),
     "contains": Phrases(
         "{c} contains {v}",
@@ -256,7 +257,7 @@ CLAUSES = {
         "{c} contains the text {v}",
         "{c} has {v} somewhere",
         "{c} contains the letters {v}",
-        more=further.CLAUSES["contains"],
+        more=(*further.CLAUSES["contains"], *wordings("sql_words.CLAUSES[contains]")),
     ),
 }
 
@@ -271,7 +272,7 @@ NOUNS = {
         "{c} of exactly {v}",
         "{c} (|of ){v}",
         "the {c} {v}",
-        more=further.NOUNS["="],
+        more=(*further.NOUNS["="], *wordings("sql_words.NOUNS[=]")),
     ),
     ">": Phrases(
         "{c} over {v}",
@@ -282,7 +283,7 @@ NOUNS = {
         "more than {v} {c}",
         "{c} > {v}",
         "{c} more than {v}",
-        more=further.NOUNS[">"],
+        more=(*further.NOUNS[">"], *wordings("sql_words.NOUNS[>]")),
     ),
     "<": Phrases(
         "{c} under {v}",
@@ -292,7 +293,7 @@ NOUNS = {
         "{c} (less|lower|smaller) than {v}",
         "less than {v} {c}",
         "{c} < {v}",
-        more=further.NOUNS["<"],
+        more=(*further.NOUNS["<"], *wordings("sql_words.NOUNS[<]")),
     ),
     ">=": Phrases(
         "{c} of at least {v}",
@@ -302,7 +303,7 @@ NOUNS = {
         "{c} >= {v}",
         "{c} not less than {v}",
         "{v} or more {c}",
-        more=further.NOUNS[">="],
+        more=(*further.NOUNS[">="], *wordings("sql_words.NOUNS[>=]")),
     ),
     "<=": Phrases(
         "{c} of at most {v}",
@@ -312,7 +313,7 @@ NOUNS = {
         "{c} <= {v}",
         "{c} not more than {v}",
         "{v} or less {c}",
-        more=further.NOUNS["<="],
+        more=(*further.NOUNS["<="], *wordings("sql_words.NOUNS[<=]")),
     ),
 }
 
@@ -326,6 +327,7 @@ CLAUSE_LEADS = Phrases(
     " in which the {x}",
     ", but only where {x}",
     " if the {x}",
+    more=wordings("sql_words.CLAUSE_LEADS"),
 )
 NOUN_LEADS = Phrases(
     " with {x}",
@@ -336,6 +338,7 @@ NOUN_LEADS = Phrases(
     " with {x}",
     " that have {x}",
     ", only those with {x}",
+    more=wordings("sql_words.NOUN_LEADS"),
 )
 
 # Questions
@@ -354,7 +357,7 @@ ASCENDING = Phrases(
     "(sorted|ordered) by {c} (asc|in ascending order)",
     "sorted by {c}, lowest first",
     "order by {c}",
-    more=further.ASCENDING,
+    more=(*further.ASCENDING, *wordings("sql_words.ASCENDING")),
 )
 DESCENDING = Phrases(
     "sorted by {c} in descending order",
@@ -370,7 +373,7 @@ DESCENDING = Phrases(
     "(sorted|ordered) by {c} (desc|in descending order)",
     "sorted by {c}, highest first",
     "order by {c} desc",
-    more=further.DESCENDING,
+    more=(*further.DESCENDING, *wordings("sql_words.DESCENDING")),
 )
 
 ALL = Phrases(
@@ -403,7 +406,7 @@ ALL = Phrases(
     "all {t}{where}{order}",
     "Find {t}{where}{order}.",
     "Show me the {t}{where}{order}.",
-    more=further.ALL,
+    more=(*further.ALL, *wordings("sql_words.ALL")),
 )
 
 LIST = Phrases(
@@ -436,7 +439,7 @@ LIST = Phrases(
     "show {cols} from {t}{where}{order}",
     "Tell me the {cols} of all {t}{where}{order}.",
     "Give the {cols} for every row of {t}{where}{order}.",
-    more=further.LIST,
+    more=(*further.LIST, *wordings("sql_words.LIST")),
 )
 
 COUNT = Phrases(
@@ -459,7 +462,7 @@ COUNT = Phrases(
     "What is the count of {t}{where}?",
     "(Get|What is) the number of {t}{where}(.|)",
     "Count how many {t} there are{where}.",
-    more=further.COUNT,
+    more=(*further.COUNT, *wordings("sql_words.COUNT")),
 )
 
 COUNT_DISTINCT = Phrases(
@@ -471,7 +474,7 @@ COUNT_DISTINCT = Phrases(
     "What is the number of distinct {c} values in {t}{where}?",
     "Number of unique {c} values in {t}{where}?",
     "How many unique {c} values does {t} have{where}?",
-    more=further.COUNT_DISTINCT,
+    more=(*further.COUNT_DISTINCT, *wordings("sql_words.COUNT_DISTINCT")),
 )
 
 FUNCTIONS = {
@@ -483,6 +486,7 @@ FUNCTIONS = {
         "total sum of {c}",
         "overall {c}",
         "sum of all {c} values",
+        more=wordings("sql_words.FUNCTIONS[SUM]"),
     ),
     "AVG": Phrases(
         "average {c}",
@@ -492,6 +496,7 @@ FUNCTIONS = {
         "mean value of {c}",
         "average value of {c}",
         "avg {c}",
+        more=wordings("sql_words.FUNCTIONS[AVG]"),
     ),
     "MIN": Phrases(
         "lowest {c}",
@@ -502,6 +507,7 @@ FUNCTIONS = {
         "smallest value of {c}",
         "min {c}",
         "least {c}",
+        more=wordings("sql_words.FUNCTIONS[MIN]"),
     ),
     "MAX": Phrases(
         "highest {c}",
@@ -512,6 +518,7 @@ FUNCTIONS = {
         "largest value of {c}",
         "max {c}",
         "greatest {c}",
+        more=wordings("sql_words.FUNCTIONS[MAX]"),
     ),
 }
 DATE_FUNCTIONS = {
@@ -523,6 +530,7 @@ DATE_FUNCTIONS = {
         "minimum {c}",
         "lowest {c}",
         "earliest value of {c}",
+        more=wordings("sql_words.DATE_FUNCTIONS[MIN]"),
     ),
     "MAX": Phrases(
         "latest {c}",
@@ -532,6 +540,7 @@ DATE_FUNCTIONS = {
         "most recent {c}",
         "maximum {c}",
         "latest value of {c}",
+        more=wordings("sql_words.DATE_FUNCTIONS[MAX]"),
     ),
 }
 
@@ -554,7 +563,7 @@ AGGREGATE = Phrases(
     "What is the {f} in the table {t}{where}?",
     "Which is the {f} of all {t}{where}?",
     "(What is|Show) the {f} in {t}{where}(.|)",
-    more=further.AGGREGATE,
+    more=(*further.AGGREGATE, *wordings("sql_words.AGGREGATE")),
 )
 
 GROUP = Phrases(
@@ -576,7 +585,7 @@ GROUP = Phrases(
     "I need the {f} of all {t} per {g}{where}.",
     "Calculate the {f} of {t} by {g}{where}.",
     "(What is|Give me) the {f} of {t} (per|by) {g}{where}(.|)",
-    more=further.GROUP,
+    more=(*further.GROUP, *wordings("sql_words.GROUP")),
 )
 
 GROUP_COUNT = Phrases(
@@ -598,7 +607,7 @@ GROUP_COUNT = Phrases(
     "Find the count of {t} in each {g}{where}.",
     "Per {g}, how many {t} are there{where}?",
     "How many {t} are there (per|by|for each) {g}{where}?",
-    more=further.GROUP_COUNT,
+    more=(*further.GROUP_COUNT, *wordings("sql_words.GROUP_COUNT")),
 )
 
 DISTINCT = Phrases(
@@ -617,7 +626,7 @@ DISTINCT = Phrases(
     "Get the distinct {c} of {t}{where}.",
     "What distinct {c} values do the {t} have{where}?",
     "distinct {c} of {t}{where}",
-    more=further.DISTINCT,
+    more=(*further.DISTINCT, *wordings("sql_words.DISTINCT")),
 )
 
 RANKED = Phrases(
@@ -635,7 +644,7 @@ RANKED = Phrases(
     "I want {head}the {n} {t} with the {most} {c}{where}.",
     "I need {head}the {top} {n} {t} ranked by {c}{where}.",
     "Select {head}the {n} {t} with the {most} {c}{where}.",
-    more=further.RANKED,
+    more=(*further.RANKED, *wordings("sql_words.RANKED")),
 )
 
 FIRST = Phrases(
@@ -647,7 +656,7 @@ FIRST = Phrases(
     "Show {head}{n} {t}{where}.",
     "Get {head}the first {n} {t}{where}.",
     "List {head}at most {n} rows of {t}{where}.",
-    more=further.FIRST,
+    more=(*further.FIRST, *wordings("sql_words.FIRST")),
 )
 
 JOIN = Phrases(
@@ -666,7 +675,7 @@ JOIN = Phrases(
     "Select {cols} from {a} joined with {b}{where}{order}.",
     "I need {cols}{where}{order}.",
     "Find {cols} using both tables{where}{order}.",
-    more=further.JOIN,
+    more=(*further.JOIN, *wordings("sql_words.JOIN")),
 )
 
 PROMPTS = Phrases(
@@ -704,4 +713,5 @@ PROMPTS = Phrases(
     "(I have|Use) (this schema|these tables):\n{schema}\n\n{q}",
     "{q} Write it in SQL.\n\n{schema}",
     "sql: {q}\n{schema}",
+    more=wordings("sql_words.PROMPTS"),
 )

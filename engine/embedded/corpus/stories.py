@@ -27,6 +27,7 @@ from engine.embedded.corpus.story_words import (
     SHE,
     TRAITS,
 )
+from engine.embedded.corpus.wordings import wordings
 
 Cast = dict[str, str]
 
@@ -108,6 +109,7 @@ ABOUT = Phrases(
     "Tell a story about {topic}.",
     "What happens in a story about {topic}? Tell me!",
     "We are bored. Tell us a story about {topic}.",
+    more=wordings("stories.ABOUT"),
 )
 WHICH = Phrases(
     "Tell me a story in which {clause}.",
@@ -125,6 +127,7 @@ WHICH = Phrases(
     "(Give|Tell) me a short tale where {clause}.",
     "(Could|Would) you write a story in which {clause}?",
     "{Clause}. Make a story out of that.",
+    more=wordings("stories.WHICH"),
 )
 WORDS = Phrases(
     "Write a story with these words: {words}.",
@@ -140,6 +143,7 @@ WORDS = Phrases(
     "Please tell a story that uses these words: {words}.",
     "Can you make up a story from the words {words}?",
     "A story, please. It must contain: {words}.",
+    more=wordings("stories.WORDS"),
 )
 PARTS = Phrases(
     "Write a short story.\n{parts}",
@@ -150,6 +154,7 @@ PARTS = Phrases(
     "{parts}\n\nPlease tell me a story.",
     "Make up a story with the following.\n{parts}",
     "I need a short story. Here are the details.\n{parts}",
+    more=wordings("stories.PARTS"),
 )
 ANY = Phrases(
     "Tell me a story.",
@@ -164,6 +169,7 @@ ANY = Phrases(
     "Do you know a (good |)story?",
     "(Please write|Write) a short story for me.",
     "Surprise me with a story.",
+    more=wordings("stories.ANY"),
 )
 
 

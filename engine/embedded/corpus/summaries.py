@@ -9,6 +9,7 @@ from typing import get_args
 from engine.embedded.corpus.base import Draw, Example, Phrases, Split, chat
 from engine.embedded.corpus.summaries_more import MORE_FILLERS, further, parted, slots
 from engine.embedded.corpus.summaries_words import DAYS, KINDS, MONTHS, PLACES, POOLS, UNITS, Kind
+from engine.embedded.corpus.wordings import wordings
 
 FEWEST_WORDS = 50
 MOST_FILLERS: dict[Split, int] = {"train": 9, "held_out": 6}
@@ -47,6 +48,7 @@ BEFORE = Phrases(
     "Your task is to (summarise|summarize) {this}",
     "(Summarise|Summarize) {this} for (my boss|a colleague|a busy reader|a friend)",
     "(Please |)write a one-sentence summary of {this}",
+    more=wordings("summaries.BEFORE"),
 )
 FRAMES_BEFORE = Phrases(
     "{ask}\n\n{text}",
@@ -64,6 +66,7 @@ FRAMES_BEFORE = Phrases(
     "{ask} - {text}",
     "{ask}\n\n<text>\n{text}\n</text>",
     "{ask}\n{text}",
+    more=wordings("summaries.FRAMES_BEFORE"),
 )
 AFTER = Phrases(
     "(Summarise|Summarize) {this}.",
@@ -91,6 +94,7 @@ AFTER = Phrases(
     "Shorten {this} to the main facts.",
     "How would you (sum up|summarise|summarize) {this}?",
     "Write a one-sentence summary.",
+    more=wordings("summaries.AFTER"),
 )
 FRAMES_AFTER = Phrases(
     "{text}\n\n{ask}",
@@ -105,6 +109,7 @@ FRAMES_AFTER = Phrases(
     "'''\n{text}\n'''\n{ask}",
     "Text: {text}\n\n{ask}",
     '"{text}" {ask}',
+    more=wordings("summaries.FRAMES_AFTER"),
 )
 CONFUSABLE = (("club", "rival"), ("day", "day2"), ("date", "date2"))
 THIS_BEFORE = ("this", "this text", "the following text", "the following", "this passage", "the text below")

@@ -9,6 +9,7 @@ import re
 
 from engine.embedded.corpus.summaries_further import FURTHER
 from engine.embedded.corpus.summaries_words import KINDS, Kind
+from engine.embedded.corpus.wordings import wordings
 
 MORE: dict[str, str] = {
     "meeting": """
@@ -1038,10 +1039,13 @@ def slots(wording: str) -> set[str]:
 
 
 def further(kind: Kind) -> list[list[str]]:
-    """The wordings in `MORE` and `FURTHER` of each fact of `kind`. A ValueError if they are not about the same
-    values."""
+    """The wordings in `MORE`, `FURTHER` and the text files of each fact of `kind`. A ValueError if they are not about
+    the same values."""
     facts = parted(kind.facts)
-    more = [[*some, *others] for some, others in zip(parted(MORE[kind.name]), FURTHER[kind.name], strict=True)]
+    more = [
+        [*some, *others, *wordings(f"summaries.{kind.name}.{number}")]
+        for number, (some, others) in enumerate(zip(parted(MORE[kind.name]), FURTHER[kind.name], strict=True))
+    ]
     if len(facts) != len(more):
         raise ValueError(f"{kind.name} has {len(facts)} facts, but further wordings for {len(more)}")
     for (wording, *_), others in zip(facts, more, strict=True):

@@ -1139,8 +1139,9 @@ a (new|light|cheap|small|waterproof) (camera|phone|watch|drill|backpack|helmet|s
     "feature": """(runs|works|lasts) for {n} hours on one charge|(folds|packs) flat|weighs (only|less than) {n}0 grams
 (fits into any (pocket|bag)|needs no (cable|battery|tools)|makes no noise|glows in the dark)
 can be (used|charged|repaired|cleaned) (anywhere|by anyone|under water|in minutes)|switches itself off""",
-    "transport": """by (night |slow |early |)(train|bus|ferry|boat|car|bike|taxi|tram)|on (foot|horseback)
-in (an old|a borrowed|a rented) (car|van|truck)""",
+    "transport": """by (night |slow |early |)(train|bus|ferry|boat|car|bike|taxi|tram)|on (foot|horseback|skis)
+on (an old|a borrowed|a rented|a small) (bicycle|motorbike|scooter|raft)
+in (an old|a borrowed|a rented|a small) (car|van|truck|jeep)""",
     "sight": """the (old|ruined|white|famous|round) (lighthouse|castle|tower|temple|church|bridge|palace|mill)
 the (deep|blue|long|hidden) (lake|cave|valley|waterfall|canyon)|the (fish|flower|night) market""",
     "food": """(fried|grilled|smoked|spicy) (fish|chicken|beans|mushrooms|cheese)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from engine.embedded.corpus.base import Draw, Phrases
 from engine.embedded.corpus.sums_steps import Problem, Term, factors, more_terms, sentence, start_value
+from engine.embedded.corpus.wordings import wordings
 
 BARE = Phrases(
     "What is {e}?",
@@ -44,6 +45,7 @@ BARE = Phrases(
     "Compute {e} and show (the|your) steps.",
     "Answer this: {e}",
     "The sum is {e}. What is the result?",
+    more=wordings("sums_bare.BARE"),
 )
 
 ADD = Phrases(
@@ -62,6 +64,7 @@ ADD = Phrases(
     "What number is {b} more than {a}?",
     "What is {b} more than {a}?",
     "The total of {a} and {b}?",
+    more=wordings("sums_bare.ADD"),
 )
 
 SUBTRACT = Phrases(
@@ -80,6 +83,7 @@ SUBTRACT = Phrases(
     "How much more is {a} than {b}?",
     "What do you get if you take away {b} from {a}?",
     "Difference between {a} and {b}?",
+    more=wordings("sums_bare.SUBTRACT"),
 )
 
 MULTIPLY = Phrases(
@@ -95,6 +99,7 @@ MULTIPLY = Phrases(
     "How much is {a} multiplied by {b}?",
     "What is {a} multiplied (by|with) {b}?",
     "Compute the product of {a} and {b}.",
+    more=wordings("sums_bare.MULTIPLY"),
 )
 
 FROM = Phrases(
@@ -106,6 +111,7 @@ FROM = Phrases(
     "I start with {n}",
     "I have the number {n}",
     "let us start at {n}",
+    more=wordings("sums_bare.FROM"),
 )
 PLUS = Phrases(
     "add {n}",
@@ -116,6 +122,7 @@ PLUS = Phrases(
     "increase it by {n}",
     "add {n} more",
     "put {n} on top",
+    more=wordings("sums_bare.PLUS"),
 )
 MINUS = Phrases(
     "subtract {n}",
@@ -126,6 +133,7 @@ MINUS = Phrases(
     "reduce it by {n}",
     "take off {n}",
     "deduct {n}",
+    more=wordings("sums_bare.MINUS"),
 )
 END = Phrases(
     "What is the result?",
@@ -135,6 +143,7 @@ END = Phrases(
     "What is it now?",
     "Result?",
     "Where do you end?",
+    more=wordings("sums_bare.END"),
 )
 
 SIGNS = ({"+": " + ", "-": " - "}, {"+": " plus ", "-": " minus "}, {"+": "+", "-": "-"})

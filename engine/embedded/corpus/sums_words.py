@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.embedded.corpus.base import Phrases
+from engine.embedded.corpus.wordings import wordings
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -89,6 +90,7 @@ STARTS = Phrases(
     "at the beginning {S} has/had {N}",
     "{S} has/had a (bag|box|drawer) with {N}",
     "in {P} (bag|room|box) {S} has/had {N}",
+    more=wordings("sums_words.STARTS"),
 )
 
 GAINS = Phrases(
@@ -136,6 +138,7 @@ GAINS = Phrases(
     "{S} brings/brought home {more}",
     "{S} gets/got {more} from {P} (mother|father|grandmother|grandfather)",
     "{P} (mother|father|aunt|uncle|grandmother) gives/gave {T} {more}",
+    more=wordings("sums_words.GAINS"),
 )
 
 LOSSES = Phrases(
@@ -183,6 +186,7 @@ LOSSES = Phrases(
     "{S} offers/offered {n} to {O} who takes/took them",
     "{n} disappear/disappeared",
     "{n} go/went missing",
+    more=wordings("sums_words.LOSSES"),
 )
 
 FOOD_LOSSES = Phrases(
@@ -201,6 +205,7 @@ FOOD_LOSSES = Phrases(
     "{S} drops/dropped {n} into the mud and leaves/left them there",
     "{S} packs/packed {n} into a lunch box for {O}",
     "{S} serves/served {n} to guests",
+    more=wordings("sums_words.FOOD_LOSSES"),
 )
 
 QUESTIONS = Phrases(
@@ -220,6 +225,7 @@ QUESTIONS = Phrases(
     "work out how many {nouns} {S} {have} in the end.",
     "{nouns} now?",
     "so how many {nouns} {does} have?",
+    more=wordings("sums_words.QUESTIONS"),
 )
 
 LEFT = Phrases(
@@ -234,6 +240,7 @@ LEFT = Phrases(
     "how many {nouns} are remaining?",
     "find how many {nouns} are left.",
     "how many {nouns} are (still |)left (in the end|now)?",
+    more=wordings("sums_words.LEFT"),
 )
 
 TOTAL = Phrases(
@@ -245,6 +252,7 @@ TOTAL = Phrases(
     "how many {nouns} {does} have together?",
     "find the total number of {nouns}.",
     "how many {does} have altogether?",
+    more=wordings("sums_words.TOTAL"),
 )
 
 BOX_STARTS = Phrases(
@@ -256,6 +264,7 @@ BOX_STARTS = Phrases(
     "each of {owner} {k} {boxes} holds/held {m} {nouns}",
     "{S} starts/started with {k} {boxes} of {m} {nouns} each",
     "{S} owns/owned {k} {boxes} with {m} {nouns} in every {box}",
+    more=wordings("sums_words.BOX_STARTS"),
 )
 
 BOX_GAINS = Phrases(
@@ -266,6 +275,7 @@ BOX_GAINS = Phrases(
     "{S} finds/found {k} {boxes} with {m} {nouns} each",
     "{S} receives/received {k} more {boxes} with {m} {nouns} in every {box}",
     "{S} wins/won {k} {boxes} and each {box} holds/held {m} {nouns}",
+    more=wordings("sums_words.BOX_GAINS"),
 )
 
 BOX_LOSSES = Phrases(
@@ -276,6 +286,7 @@ BOX_LOSSES = Phrases(
     "{S} gives/gave away {k} {boxes} of {m} {nouns} each",
     "{S} hands/handed {m} {nouns} to each of {k} children",
     "{k} friends get/got {m} {nouns} each from {T}",
+    more=wordings("sums_words.BOX_LOSSES"),
 )
 
 AFTER = (
@@ -309,6 +320,7 @@ FRAMES = Phrases(
     "{story} Answer:",
     "Can you solve this? {story}",
     "I need help with a sum. {story}",
+    more=wordings("sums_words.FRAMES"),
 )
 
 PRODUCTS = Phrases(
@@ -331,6 +343,7 @@ PRODUCTS = Phrases(
     "{A} makes {m} {nouns} (every|each) day. How many {nouns} are made in {k} days?",
     "How many {nouns} does {A} have in {k} {boxes} with {m} {nouns} each?",
     "{k} {boxes}, {m} {nouns} in each. How many {nouns}?",
+    more=wordings("sums_words.PRODUCTS"),
 )
 
 PRICES = Phrases(
@@ -343,6 +356,7 @@ PRICES = Phrases(
     "{A} earns {m} {units} a day. How much does {A} earn in {k} days?",
     "What do {k} {nouns} cost at {m} {units} each?",
     "The price of one {noun} is {m} {units}. What is the price of {k} {nouns}?",
+    more=wordings("sums_words.PRICES"),
 )
 
 BOTH = Phrases(
@@ -355,6 +369,7 @@ BOTH = Phrases(
     "{A} and {B} put their {nouns} together. {A} has {a} and {B} has {b}. How many is that?",
     "{A} collected {a} {nouns} and {B} collected {b}. What is the total?",
     "Together with {B}, how many {nouns} does {A} have? {A} has {a} and {B} has {b}.",
+    more=wordings("sums_words.BOTH"),
 )
 
 THREE = Phrases(
@@ -365,6 +380,7 @@ THREE = Phrases(
     "{A}, {B} and {C} have {a}, {b} and {c} {nouns}. How many {nouns} is that in total?",
     "{A} counts {a} {nouns} on Monday, {b} on Tuesday and {c} on Friday. How many {nouns} is that?",
     "How many {nouns} do {A}, {B} and {C} have if they have {a}, {b} and {c}?",
+    more=wordings("sums_words.THREE"),
 )
 
 MORE = Phrases(
@@ -375,6 +391,7 @@ MORE = Phrases(
     "How many {nouns} does {B} have if {A} has {a} and {B} has {b} more than {A}?",
     "If {A} has {a} {nouns} and {B} has {b} more than that, how many does {B} have?",
     "{A} found {a} {nouns}. {B} found {b} more than {A}. How many {nouns} did {B} find?",
+    more=wordings("sums_words.MORE"),
 )
 
 FEWER = Phrases(
@@ -385,6 +402,7 @@ FEWER = Phrases(
     "How many {nouns} does {B} have if {A} has {a} and {B} has {b} less than {A}?",
     "If {A} has {a} {nouns} and {B} has {b} fewer than that, how many does {B} have?",
     "{A} found {a} {nouns}. {B} found {b} fewer than {A}. How many {nouns} did {B} find?",
+    more=wordings("sums_words.FEWER"),
 )
 
 DIFFERENCE = Phrases(
@@ -396,6 +414,7 @@ DIFFERENCE = Phrases(
     "{B} has {b} {nouns} and wants {a}. How many more {nouns} does {B} need?",
     "{A} has {a} {nouns}. How many fewer {nouns} does {B} have with {b}?",
     "{B} needs {a} {nouns} and has {b}. How many {nouns} are missing?",
+    more=wordings("sums_words.DIFFERENCE"),
 )
 
 PAIRS = {"both": BOTH, "three": THREE, "more": MORE, "fewer": FEWER, "difference": DIFFERENCE}

@@ -15,6 +15,7 @@ from engine.embedded.corpus.sums_words import (
     TOTAL,
     World,
 )
+from engine.embedded.corpus.wordings import wordings
 
 OWNED = World(THINGS, STARTS, QUESTIONS, GAINS, LOSSES, left=LEFT, total=TOTAL, boxes=True)
 FOOD = World(FOODS, STARTS, QUESTIONS, GAINS, FOOD_LOSSES, left=LEFT, total=TOTAL, boxes=True)
@@ -32,6 +33,7 @@ MONEY = World(
         "{S} has/had {N} of pocket money",
         "{S} begins/began the (day|week|month) with {N}",
         "{S} owns/owned {N}",
+        more=wordings("MONEY.starts"),
     ),
     gains=Phrases(
         "{S} earns/earned {more}( by washing cars| with a job||)",
@@ -49,6 +51,7 @@ MONEY = World(
         "{O} pays/paid back {more} to {T}",
         "{S} puts/put {more} into {P} (wallet|account)",
         "{S} makes/made {more} at a market",
+        more=wordings("MONEY.gains"),
     ),
     losses=Phrases(
         "{S} spends/spent {n}( on lunch| on a book| on clothes||)",
@@ -65,6 +68,7 @@ MONEY = World(
         "{S} has/had to pay {n}( for repairs|)",
         "{S} takes/took {n} out of {P} (wallet|account) and spends/spent it",
         "a (book|hat|cake) costs/cost {T} {n}",
+        more=wordings("MONEY.losses"),
     ),
     questions=Phrases(
         "how much money {does} have now?",
@@ -75,6 +79,7 @@ MONEY = World(
         "how much money is that now?",
         "how many {nouns} {has} got now?",
         "tell me how much money {S} {have} now.",
+        more=wordings("MONEY.questions"),
     ),
     left=Phrases(
         "how much money {does} have left?",
@@ -84,6 +89,7 @@ MONEY = World(
         "how many {nouns} are left?",
         "how much {has} got left?",
         "how much {does} still have?",
+        more=wordings("MONEY.left"),
     ),
 )
 
@@ -99,6 +105,7 @@ RIDE = World(
         "{a_S} carries/carried {N}",
         "{a_S} sets/set off with {N}",
         "{N} are/were riding {in_a}",
+        more=wordings("RIDE.starts"),
     ),
     gains=Phrases(
         "{more} get/got on",
@@ -111,6 +118,7 @@ RIDE = World(
         "{more} hop/hopped on",
         "{S} takes/took on {more}",
         "{more} enter/entered",
+        more=wordings("RIDE.gains"),
     ),
     losses=Phrases(
         "{n} get/got off",
@@ -123,6 +131,7 @@ RIDE = World(
         "{n} hop/hopped off",
         "{n} exit/exited",
         "{n} go/went ashore",
+        more=wordings("RIDE.losses"),
     ),
     questions=Phrases(
         "how many {nouns} are {at} now?",
@@ -133,6 +142,7 @@ RIDE = World(
         "how many {nouns} are now on board?",
         "what is the number of {nouns} {at} now?",
         "how many are {at} now?",
+        more=wordings("RIDE.questions"),
     ),
 )
 
@@ -151,6 +161,7 @@ STOCK = World(
         "{a_S} stores/stored {N}",
         "{N} are/were kept {in_a}",
         "{a_S} opens/opened with {N}",
+        more=wordings("STOCK.starts"),
     ),
     gains=Phrases(
         "{more} are/were delivered",
@@ -167,6 +178,7 @@ STOCK = World(
         "{S} takes/took delivery of {more}",
         "{S} orders/ordered {more} and they come/came",
         "{O} puts/put {more} on the shelves",
+        more=wordings("STOCK.gains"),
     ),
     losses=Phrases(
         "{S} sells/sold {n}",
@@ -183,6 +195,7 @@ STOCK = World(
         "{S} sends/sent {n} back",
         "{O} takes/took {n} away",
         "{S} uses/used {n}",
+        more=wordings("STOCK.losses"),
     ),
     questions=Phrases(
         "how many {nouns} are {at} now?",
@@ -193,6 +206,7 @@ STOCK = World(
         "how many {nouns} are in stock now?",
         "what is the stock of {nouns} now?",
         "tell me how many {nouns} {S} has now.",
+        more=wordings("STOCK.questions"),
     ),
     left=Phrases(
         "how many {nouns} are left?",
@@ -202,6 +216,7 @@ STOCK = World(
         "how many {nouns} remain?",
         "how many are left?",
         "how many {nouns} does {S} still have?",
+        more=wordings("STOCK.left"),
     ),
 )
 
@@ -216,6 +231,7 @@ SCORE = World(
         "{S} has/had scored {N}",
         "in a game {S} has/had {N}",
         "{S} begins/began with {N}",
+        more=wordings("SCORE.starts"),
     ),
     gains=Phrases(
         "{S} scores/scored {more}",
@@ -227,6 +243,7 @@ SCORE = World(
         "{S} receives/received a bonus of {n}",
         "{S} collects/collected {more}",
         "{S} adds/added {more}",
+        more=wordings("SCORE.gains"),
     ),
     losses=Phrases(
         "{S} loses/lost {n}",
@@ -237,6 +254,7 @@ SCORE = World(
         "{S} gives/gave up {n}",
         "{S} has/had {n} taken away",
         "the referee takes/took {n} away from {T}",
+        more=wordings("SCORE.losses"),
     ),
     questions=Phrases(
         "how many points {does} have now?",
@@ -246,6 +264,7 @@ SCORE = World(
         "how many points {has} got now?",
         "what is the final score?",
         "how many points is that?",
+        more=wordings("SCORE.questions"),
     ),
 )
 
@@ -264,6 +283,7 @@ PEOPLE = World(
         "we count/counted {N} {in_a}",
         "at first there are/were {N} {in_a}",
         "{a_S} starts/started with {N}",
+        more=wordings("PEOPLE.starts"),
     ),
     gains=Phrases(
         "{more} arrive/arrived",
@@ -276,6 +296,7 @@ PEOPLE = World(
         "a bus brings/brought {more}",
         "{more} walk/walked in",
         "{more} turn/turned up",
+        more=wordings("PEOPLE.gains"),
     ),
     losses=Phrases(
         "{n} leave/left",
@@ -288,6 +309,7 @@ PEOPLE = World(
         "{n} head/headed home",
         "{n} have/had to go",
         "{n} say/said goodbye and leave/left",
+        more=wordings("PEOPLE.losses"),
     ),
     questions=Phrases(
         "how many {nouns} are {at} now?",
@@ -297,6 +319,7 @@ PEOPLE = World(
         "how many {nouns} are {at} in the end?",
         "what is the number of {nouns} now?",
         "how many are {at} now?",
+        more=wordings("PEOPLE.questions"),
     ),
 )
 
@@ -314,6 +337,7 @@ CONTAINER = World(
         "{O} puts/put {N} {in_a}",
         "{a_S} has/had {N} on it or in it",
         "{N} lie/lay {in_a}",
+        more=wordings("CONTAINER.starts"),
     ),
     gains=Phrases(
         "{O} puts/put {more} {at}",
@@ -324,6 +348,7 @@ CONTAINER = World(
         "{O} places/placed {more} {at}",
         "somebody adds/added {more}",
         "{O} drops/dropped {more} {at}",
+        more=wordings("CONTAINER.gains"),
     ),
     losses=Phrases(
         "{O} takes/took {n} away",
@@ -334,6 +359,7 @@ CONTAINER = World(
         "{O} takes/took out {n}",
         "somebody takes/took {n}",
         "{O} picks/picked out {n}",
+        more=wordings("CONTAINER.losses"),
     ),
     questions=Phrases(
         "how many {nouns} are {at} now?",
@@ -343,6 +369,7 @@ CONTAINER = World(
         "how many are {at} now?",
         "what is the number of {nouns} {at} now?",
         "tell me how many {nouns} are {at} now.",
+        more=wordings("CONTAINER.questions"),
     ),
 )
 
@@ -358,6 +385,7 @@ TANK = World(
         "{a_S} contains/contained {N}( of water| of oil|)",
         "{a_S} is/was filled with {N}",
         "we measure/measured {N} {in_a}",
+        more=wordings("TANK.starts"),
     ),
     gains=Phrases(
         "{O} adds/added {more}",
@@ -368,6 +396,7 @@ TANK = World(
         "the rain adds/added {more}",
         "{O} fills/filled in {more}",
         "{more} run/ran in",
+        more=wordings("TANK.gains"),
     ),
     losses=Phrases(
         "{n} are/were used",
@@ -379,6 +408,7 @@ TANK = World(
         "{n} evaporate/evaporated",
         "{O} pumps/pumped out {n}",
         "{n} run/ran out through a hole",
+        more=wordings("TANK.losses"),
     ),
     questions=Phrases(
         "how many {nouns} are {at} now?",
@@ -388,6 +418,7 @@ TANK = World(
         "how much does {S} hold now?",
         "how many {nouns} does {S} hold now?",
         "how much is {at} now?",
+        more=wordings("TANK.questions"),
     ),
     left=Phrases(
         "how many {nouns} are left?",
@@ -397,6 +428,7 @@ TANK = World(
         "how much is left?",
         "how many {nouns} remain {at}?",
         "how much is left {at}?",
+        more=wordings("TANK.left"),
     ),
 )
 
@@ -412,6 +444,7 @@ FARM = World(
         "{O} keeps/kept {N} {in_a}",
         "{a_S} is/was home to {N}",
         "{N} are/were {in_a}",
+        more=wordings("FARM.starts"),
     ),
     gains=Phrases(
         "{more} are/were born",
@@ -421,6 +454,7 @@ FARM = World(
         "{O} brings/brought {more}",
         "{S} gets/got {more} from {O}",
         "{more} join/joined them",
+        more=wordings("FARM.gains"),
     ),
     losses=Phrases(
         "{n} run/ran away",
@@ -431,6 +465,7 @@ FARM = World(
         "{n} die/died",
         "{S} gives/gave {n} to {O}",
         "{n} escape/escaped",
+        more=wordings("FARM.losses"),
     ),
     questions=Phrases(
         "how many {nouns} are {at} now?",
@@ -440,6 +475,7 @@ FARM = World(
         "how many {nouns} live {at} now?",
         "how many {nouns} does {S} have in the end?",
         "how many are there now?",
+        more=wordings("FARM.questions"),
     ),
 )
 
@@ -453,6 +489,7 @@ PHONE = World(
         "{S} stores/stored {N} on {P} (phone|computer)",
         "{S} starts/started with {N} on {P} phone",
         "{S} keeps/kept {N} in a folder",
+        more=wordings("PHONE.starts"),
     ),
     gains=Phrases(
         "{S} adds/added {more}",
@@ -463,6 +500,7 @@ PHONE = World(
         "{S} downloads/downloaded {more}",
         "{S} receives/received {more}",
         "{S} copies/copied {more} from a disk",
+        more=wordings("PHONE.gains"),
     ),
     losses=Phrases(
         "{S} deletes/deleted {n}",
@@ -473,6 +511,7 @@ PHONE = World(
         "{n} get/got lost",
         "{S} moves/moved {n} to the bin",
         "{S} erases/erased {n}",
+        more=wordings("PHONE.losses"),
     ),
     questions=QUESTIONS,
     left=LEFT,
@@ -488,6 +527,7 @@ FOLLOWERS = World(
         "{S} starts/started (the week |the year |)with {N}",
         "at first {S} has/had {N}",
         "{S} begins/began with {N}",
+        more=wordings("FOLLOWERS.starts"),
     ),
     gains=Phrases(
         "{S} gains/gained {more}",
@@ -498,6 +538,7 @@ FOLLOWERS = World(
         "{more} sign/signed up",
         "{more} come/came in",
         "{S} picks/picked up {more}",
+        more=wordings("FOLLOWERS.gains"),
     ),
     losses=Phrases(
         "{S} loses/lost {n}",
@@ -507,6 +548,7 @@ FOLLOWERS = World(
         "{n} quit/quit",
         "{n} go/went away",
         "{n} unsubscribe/unsubscribed",
+        more=wordings("FOLLOWERS.losses"),
     ),
     questions=QUESTIONS,
 )
@@ -522,6 +564,7 @@ TREES = World(
         "{O} counts/counted {N} {in_a}",
         "{N} stand/stood {in_a}",
         "at first there are/were {N} {in_a}",
+        more=wordings("TREES.starts"),
     ),
     gains=Phrases(
         "{O} plants/planted {more}",
@@ -531,6 +574,7 @@ TREES = World(
         "{O} adds/added {more}",
         "the workers plant/planted {more}",
         "{more} grow/grew",
+        more=wordings("TREES.gains"),
     ),
     losses=Phrases(
         "{n} are/were cut down",
@@ -541,6 +585,7 @@ TREES = World(
         "{O} digs/dug up {n}",
         "{n} are/were removed",
         "{n} fall/fell in a storm",
+        more=wordings("TREES.losses"),
     ),
     questions=Phrases(
         "how many {nouns} are {at} now?",
@@ -550,6 +595,7 @@ TREES = World(
         "how many {nouns} grow {at} now?",
         "how many {nouns} stand {at} now?",
         "what is the number of {nouns} now?",
+        more=wordings("TREES.questions"),
     ),
 )
 
@@ -565,6 +611,7 @@ READ = World(
         "on the first day {S} reads/read {N}",
         "on Monday {S} reads/read {N}",
         "{S} has/had read {N} by noon",
+        more=wordings("READ.starts"),
     ),
     gains=Phrases(
         "{S} reads/read {more}",
@@ -575,6 +622,7 @@ READ = World(
         "{S} reads/read {more} the next day",
         "{S} manages/managed {more} in the afternoon",
         "on (Tuesday|Wednesday|Friday) {S} reads/read {more}",
+        more=wordings("READ.gains"),
     ),
     questions=Phrases(
         "how many {nouns} {has} read?",
@@ -584,6 +632,7 @@ READ = World(
         "how many {nouns} does that make?",
         "what is the total number of {nouns}?",
         "how many {nouns} are that?",
+        more=wordings("READ.questions"),
     ),
 )
 
@@ -598,6 +647,7 @@ UNREAD = World(
         "{S} starts/started a book of {N}",
         "{S} has/had to read {N}",
         "there are/were {N} in {P} book",
+        more=wordings("UNREAD.starts"),
     ),
     losses=READ.gains,
     questions=Phrases(
@@ -608,6 +658,7 @@ UNREAD = World(
         "how many pages remain?",
         "how many pages {does} have left?",
         "how many unread pages are there?",
+        more=wordings("UNREAD.questions"),
     ),
 )
 
@@ -622,6 +673,7 @@ GOING = Phrases(
     "{S} does/did {more} after a break",
     "{S} runs/ran {more}",
     "{S} cycles/cycled {more}",
+    more=wordings("sums_worlds.GOING"),
 )
 
 GONE = World(
@@ -636,6 +688,7 @@ GONE = World(
         "{S} cycles/cycled {N} on Monday",
         "on the first day {S} travels/travelled {N}",
         "{S} runs/ran {N}",
+        more=wordings("GONE.starts"),
     ),
     gains=GOING,
     questions=Phrases(
@@ -646,6 +699,7 @@ GONE = World(
         "how far {has} gone in total?",
         "how long is the whole way?",
         "what is the total distance?",
+        more=wordings("GONE.questions"),
     ),
 )
 
@@ -660,6 +714,7 @@ TO_GO = World(
         "{S} has/had a way of {N}",
         "the way to {O} is/was {N} long",
         "{S} wants/wanted to travel {N}",
+        more=wordings("TO_GO.starts"),
     ),
     losses=GOING,
     questions=Phrases(
@@ -670,6 +725,7 @@ TO_GO = World(
         "how many {nouns} remain?",
         "how far {does} still have to go?",
         "how many {nouns} {does} have left?",
+        more=wordings("TO_GO.questions"),
     ),
 )
 

@@ -17,6 +17,7 @@ from engine.embedded.corpus.tools_made_up import made_up
 from engine.embedded.corpus.tools_services import SERVICE_TOOLS
 from engine.embedded.corpus.tools_values import Kind, Said
 from engine.embedded.corpus.tools_words import PERSONAL_TOOLS
+from engine.embedded.corpus.wordings import wordings
 
 TOOLS = (*PERSONAL_TOOLS, *SERVICE_TOOLS)
 
@@ -27,18 +28,21 @@ NONE_FITS = "None of the tools I have can do that."
 GREETINGS = phrases(
     """Hello! / Hi! / Hey / (Hello|Hi) there! / Good (morning|evening|afternoon)! / Hi, how are you? /
     Hello, can you help me? / Hey there / (Hello|Hi), are you there? / Hi assistant! / Hello / Good day! / hi /
-    Hello, nice to meet you!"""
+    Hello, nice to meet you!""",
+    more=wordings("tools.GREETINGS"),
 )
 THANKS = phrases(
     """Thanks! / Thank you. / Thanks a lot! / Thank you (very|so) much! / Great, thanks. / Many thanks! /
     Thanks, that is all. / thank you / OK, thank you! / Thanks for your help! / (Perfect|Good|Nice), thank you. /
-    thanks / That helps, thanks! / Thank you, that was all."""
+    thanks / That helps, thanks! / Thank you, that was all.""",
+    more=wordings("tools.THANKS"),
 )
 FOLLOW_UPS = phrases(
     """And {value}? / What about {value}? / And for {value}? / How about {value}? / And what about {value}? /
     Now for {value}, please. / The same for {value}. / (Please do|Do) the same for {value}. / OK, and {value}? /
     Now {value}. / {value}? / And how about {value}? / Thanks. And {value}? / Can you also check {value}? /
-    Also {value}, please. / What about {value} then? / And now the same for {value} / Next: {value}"""
+    Also {value}, please. / What about {value} then? / And now the same for {value} / Next: {value}""",
+    more=wordings("tools.FOLLOW_UPS"),
 )
 BOTH = Phrases(
     "{first} {second}",
@@ -55,12 +59,14 @@ BOTH = Phrases(
     "I have two wishes: {first} {second}",
     "{first} Also: {second}",
     "{first} And also: {second}",
+    more=wordings("tools.BOTH"),
 )
 PAIRS = ("{a} and {b}", "{a} and {b}", "both {a} and {b}", "{a} and also {b}", "{a} as well as {b}", "{a} & {b}")
 ERRORS = phrases(
     """not found / {slot} not found / no connection / access denied / timeout / service not available /
     unknown {slot} / invalid {slot} / too many requests / please try again later / server error {code} /
-    the service is down / {slot} is not valid / not allowed"""
+    the service is down / {slot} is not valid / not allowed""",
+    more=wordings("tools.ERRORS"),
 )
 SUCCESS: tuple[Arguments, ...] = (
     {"status": "ok"},

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.embedded.corpus.base import Draw, Phrases, phrases
 from engine.embedded.corpus.tools_values import Kind
+from engine.embedded.corpus.wordings import wordings
 
 Arguments = dict[str, Any]
 
@@ -71,7 +72,7 @@ def known(
         tuple(names.split("|")),
         description,
         slots(parameters),
-        phrases(requests),
+        phrases(requests, more=wordings(f"tools.{names.split('|')[0]}")),
         slots(results or {}),
         sentence,
         optional or {},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.embedded.corpus.base import Draw, phrases
 from engine.embedded.corpus.tools_form import Slot, Tool
 from engine.embedded.corpus.tools_values import CODE, IDENTIFIER, Kind, enum, integer, text, words
+from engine.embedded.corpus.wordings import wordings
 
 ATTRIBUTES = words(
     """price weight colour height age speed status size level rating version limit score origin length capacity width
@@ -35,7 +36,8 @@ LOOKUPS = phrases(
     {value} {attribute} / Do you know the {attribute} of the {thing} {value}? /
     What is the {attribute} of {value}? / the {attribute} of {value}, please /
     For the {thing} {value}, get the {attribute}. / I would like to see the {attribute} of {thing} {value}. /
-    (Return|Fetch) the {attribute} of the {thing} {value}."""
+    (Return|Fetch) the {attribute} of the {thing} {value}.""",
+    more=wordings("tools_made_up.LOOKUPS"),
 )
 CHANGES = phrases(
     """Set the {attribute} of the {thing} {value} to {to}. / Change the {attribute} of the {thing} {value} to {to}. /
@@ -47,7 +49,8 @@ CHANGES = phrases(
     For {value}, set the {attribute} to {to}. / Change the {thing} {value}: {attribute} {to} /
     Set {value}'s {attribute} to {to}. / The {thing} {value} needs the {attribute} {to}. /
     From now on the {attribute} of {value} is {to}. / Please change {value}'s {attribute} to {to}. /
-    {thing} {value}: set the {attribute} to {to}"""
+    {thing} {value}: set the {attribute} to {to}""",
+    more=wordings("tools_made_up.CHANGES"),
 )
 ACTIONS = phrases(
     """{verb} the {thing} {value}. / Please {verb} {thing} {value}. / {verb} {value} /
@@ -56,7 +59,8 @@ ACTIONS = phrases(
     It is time to {verb} the {thing} {value}. / You have to {verb} {value}. / Go and {verb} the {thing} {value}. /
     Please {verb} {value}. / {verb} {thing} {value}, please / I need you to {verb} the {thing} {value}. /
     The {thing} is called {value}. Please {verb} it. / Let us {verb} the {thing} {value}. /
-    Would you {verb} {value}?"""
+    Would you {verb} {value}?""",
+    more=wordings("tools_made_up.ACTIONS"),
 )
 
 

@@ -38,14 +38,17 @@ from engine.embedded.corpus.tools_values import (
     enum,
     integer,
 )
+from engine.embedded.corpus.wordings import wordings
 
 ON_DATE = phrases(
     """The date is {date}. / Date: {date}. / For {date}. / I fly on {date}. / I want to travel on {date}. /
-    On {date}. / It should be on {date}. / I need it for {date}."""
+    On {date}. / It should be on {date}. / I need it for {date}.""",
+    more=wordings("tools_services.ON_DATE"),
 )
 WITH_LIMIT = phrases(
     """Show {limit} results. / Give me {limit} results. / I want {limit} results. / {limit} results, please. /
-    Limit: {limit}. / Only {limit} results. / At most {limit} results. / {limit} results are enough."""
+    Limit: {limit}. / Only {limit} results. / At most {limit} results. / {limit} results are enough.""",
+    more=wordings("tools_services.WITH_LIMIT"),
 )
 
 

@@ -33,14 +33,17 @@ from engine.embedded.corpus.tools_values import (
     UNIT,
     enum,
 )
+from engine.embedded.corpus.wordings import wordings
 
 IN_UNIT = phrases(
     """Use {unit}. / In {unit}, please. / (Show|Give) it in {unit}. / I want it in {unit}. / Answer in {unit}. /
-    (The|As) unit: {unit}. / Please use {unit}. / (I need|I would like) {unit}."""
+    (The|As) unit: {unit}. / Please use {unit}. / (I need|I would like) {unit}.""",
+    more=wordings("tools_words.IN_UNIT"),
 )
 WITH_LABEL = phrases(
     """Call it {label}. / Name it {label}. / The label is {label}. / Label it {label}. / Label: {label}. /
-    It is for {label}. / Use the label {label}. / Please call it {label}."""
+    It is for {label}. / Use the label {label}. / Please call it {label}.""",
+    more=wordings("tools_words.WITH_LABEL"),
 )
 LABEL = enum("(Label|Name of the timer)", "pasta", "tea", "pizza", "laundry", "break", "rice", "nap", "homework")
 

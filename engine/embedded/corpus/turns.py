@@ -8,6 +8,7 @@ from engine.embedded.corpus.base import Draw, Example, Message, Phrases, fill, p
 from engine.embedded.corpus.talk_intents import CLOSINGS, OPENINGS
 from engine.embedded.corpus.turns_facts import FACTS, Fact, Question, Values
 from engine.embedded.corpus.turns_list import GROCERIES, LIST_ADDS, LIST_ASKS, LIST_OPENS, LIST_REMOVES, listed
+from engine.embedded.corpus.wordings import wordings
 
 GREETING = next(intent for intent in OPENINGS if intent.name == "greeting")
 THANKS = next(intent for intent in CLOSINGS if intent.name == "thanks")
@@ -17,26 +18,30 @@ STATEMENTS = phrases(
     By the way, {clause}. / You should know that {clause}. / {Clause}, remember that. / Note that {clause}. /
     OK, {clause}. / Hello! {Clause}. / Keep in mind that {clause}. / For your information: {clause}. /
     Let me tell you: {clause}. / I want you to know that {clause}. / Please note that {clause}. / So, {clause}. /
-    {Clause}, please keep that in mind. / Please keep in mind: {clause}."""
+    {Clause}, please keep that in mind. / Please keep in mind: {clause}.""",
+    more=wordings("turns.STATEMENTS"),
 )
 SHORT_CORRECTIONS = phrases(
     """Actually, it is {v}. / Sorry, I meant {v}. / No, {v}. / Sorry, {v}, not {old}. / I meant {v}. /
     Correction: {v}. / Wait, {v}. / No, it is {v}. / Not {old}, {v}. / No, I meant {v}. / Actually {v}. /
     Actually it is {v} / Sorry, it is {v}. / Oh, I meant {v}, not {old}. / That was wrong, it is {v}. /
-    I mean {v}. / No wait, {v}. / Not {old} but {v}. / Oh sorry, {v}."""
+    I mean {v}. / No wait, {v}. / Not {old} but {v}. / Oh sorry, {v}.""",
+    more=wordings("turns.SHORT_CORRECTIONS"),
 )
 LONG_CORRECTIONS = phrases(
     """Actually, {clause}. / Sorry, {clause}. / Correction: {clause}. / No, {clause}. / I was wrong, {clause}. /
     That was wrong. {Clause}. / Wait, {clause}. / I made a mistake: {clause}. / Let me correct that: {clause}. /
     Actually {clause} / No wait, {clause}. / Oh sorry, {clause}. / That is not right, {clause}. /
-    I must correct that: {clause}."""
+    I must correct that: {clause}.""",
+    more=wordings("turns.LONG_CORRECTIONS"),
 )
 AGAIN = phrases(
     """Say that again. / Can you repeat that? / Repeat that, please. / Please say (that|it) again. / Again, please. /
     What did you say? / Repeat your (last answer|answer). / Could you say that again? / Once more, please. /
     Please repeat. / Can you say (that|it) again? / Repeat that. / Say it once more. /
     I did not get that, say it again. / Repeat what you said. / What did you just say? / Tell me again. /
-    Sorry, can you repeat that?"""
+    Sorry, can you repeat that?""",
+    more=wordings("turns.AGAIN"),
 )
 FIRST = phrases(
     """What did I say first? / What was my first message? / What was the first thing I said? /
@@ -44,21 +49,24 @@ FIRST = phrases(
     What was the first thing I told you? / Quote my first message. / How did I start this chat? /
     What were my first words? / What was the first message? / Which message did I send first? /
     Tell me the first thing I said. / My first message? / Can you quote my first message? /
-    What did I ask first? / What did I say first in this chat? / Show me my first message."""
+    What did I ask first? / What did I say first in this chat? / Show me my first message.""",
+    more=wordings("turns.FIRST"),
 )
 LAST = phrases(
     """What did I just say? / What was my last message? / What was the last thing I said? /
     What did I (just tell|just write) you? / Repeat my last message. / Quote my last message. /
     What did I say last? / What was the last thing I told you? / Tell me what I just said. /
     Which message did I send last? / My last message? / Can you repeat what I just said? /
-    What did I say just now? / Show me my last message."""
+    What did I say just now? / Show me my last message.""",
+    more=wordings("turns.LAST"),
 )
 SUMMARIES = phrases(
     """What do you know about me? / Tell me what you know about me. / What have I told you about me? /
     What did I tell you about (me|myself)? / What do you know so far? / Sum up what I told you. /
     What have I told you so far? / Repeat all that I told you about me. / List what you know about me. /
     What have you learned about me? / Tell me all you know about me. / Sum up what you know about me. /
-    What did I tell you so far? / What can you tell me about me? / Say what you know about me."""
+    What did I tell you so far? / What can you tell me about me? / Say what you know about me.""",
+    more=wordings("turns.SUMMARIES"),
 )
 
 
