@@ -51,7 +51,7 @@ class Person(BaseModel):
 
     name: str
     kind: Literal["cat", "dog"]
-    ages: list[int]
+    age: int
 
 
 class Trip(BaseModel):
@@ -164,7 +164,7 @@ def test_parse_gets_what_it_asks_for(client: openai.OpenAI, policy: str) -> None
         try:
             reply = client.chat.completions.parse(
                 model=MODEL,
-                messages=messages("Mia has a dog that is 3. JSON with name, kind, ages."),
+                messages=messages("Mia has a dog that is 3. JSON with name, kind, age."),
                 response_format=Person,
                 temperature=temperature,
                 seed=seed,
@@ -213,7 +213,7 @@ def test_forced_tools_are_called_with_valid_arguments(client: openai.OpenAI, cho
 def test_the_async_client_parses_and_calls_tools_all_at_once(server: Process) -> None:
     """`parse`, its stream helper and tools, side by side on one engine, each under another policy."""
     options: Any = {"model": MODEL, "max_tokens": 200, **GREEDY}
-    asked = messages("Mia has a dog that is 3. JSON with name, kind, ages.")
+    asked = messages("Mia has a dog that is 3. JSON with name, kind, age.")
 
     async def parsed(client: openai.AsyncOpenAI, policy: str) -> Person | None:
         extra = {"draft_policy": policy}

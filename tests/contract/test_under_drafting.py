@@ -26,7 +26,7 @@ TOOLS: dict[str, Any] = {"tools": [WEATHER, TIME]}
 # prompt, parameters; each changes what is said
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "presence": ("Tell me a story.", {"presence_penalty": 2.0}),
-    "frequency": (STORY, {"frequency_penalty": 2.0}),
+    "frequency": (f"Repeat after me: {' '.join(['no'] * 20)}", {"frequency_penalty": 2.0}),
     "repetition": (STORY, {"repetition_penalty": 2.0}),
     "bias": (STORY, {"logit_bias": dict.fromkeys(map(str, ids_of(" a the was to")), -100)}),
     "min_tokens": (HI, {"min_tokens": 50}),
