@@ -850,7 +850,7 @@ def test_the_marginal_rule_stops_drafts_by_what_a_pass_is_worth(model: LoadedMod
 def test_a_plan_that_may_be_better_is_to_be_tried(model: LoadedModel) -> None:
     """Little known and cheap: hopeful. Seen to be bad, or dear: not."""
     layers = model.spec.layers
-    known, other = exit_variants(layers, layers // 2), exit_variants(layers, 2)
+    known, other = exit_variants(layers, layers // 2), exit_variants(layers, 3)
 
     def hopeful(variants: tuple[int, ...], tokens: int, *, agreed: bool) -> Any:
         library = Library(CostModel(model.spec, made_up_profile()), layers, 8)

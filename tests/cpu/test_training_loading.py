@@ -197,7 +197,7 @@ def test_workers_make_what_the_seed_draws_with_all_that_is_told(few: Path) -> No
 def test_a_step_never_asks_the_device_for_numbers(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a device whose tensors have shapes and no values: whatever would wait for a GPU raises there."""
     trainer = Trainer(TINY, few, torch.device("cpu"))
-    ready = [trainer.pointing.with_told(batch) for batch in batches(60, 2000)]
+    ready = [trainer.pointing.with_told(batch) for batch in batches(200, 2000)]
     assert all(sum(asked for asked, _ in kind) for kind in zip(*(b.told.counts for b in ready if b.told), strict=True))
     trainer.device = torch.device("meta")
     trainer.network.to("meta")
