@@ -1,7 +1,7 @@
 """Further templates of many pools, for training alone: the text files of `wordings/`.
 
-A file is made of blocks: "## name of a pool", then its templates, one a line, `\\n` standing for a line break. They
-were written without knowledge of what is held out.
+A file is made of blocks: "## name of a pool", then its templates, one a line, `\\n` standing for a line break. None
+says what is held out; all but the lists of values among the texts of fields were written without knowledge of that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ DIRECTORY = Path(__file__).parent / "wordings"
 
 
 @cache
-def _all() -> dict[str, tuple[str, ...]]:
+def wordings_by_pool() -> dict[str, tuple[str, ...]]:
+    """All of them."""
     pools: dict[str, tuple[str, ...]] = {}
     for path in sorted(DIRECTORY.glob("*.txt")):
         for block in path.read_text(encoding="utf-8").split("## ")[1:]:
@@ -24,4 +25,4 @@ def _all() -> dict[str, tuple[str, ...]]:
 
 def wordings(pool: str) -> tuple[str, ...]:
     """Those of the pool called `pool`, "module.NAME" where it has a name; none if there are none."""
-    return _all().get(pool, ())
+    return wordings_by_pool().get(pool, ())
