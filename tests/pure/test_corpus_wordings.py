@@ -15,7 +15,7 @@ from engine.embedded.corpus.wordings import wordings, wordings_by_pool
 
 for module in pkgutil.iter_modules(corpus.__path__):
     importlib.import_module(f"engine.embedded.corpus.{module.name}")
-POOLS = [pool for pool in gc.get_objects() if isinstance(pool, Phrases)]
+POOLS = [pool for pool in gc.get_objects() if type(pool) is Phrases]  # isinstance would ask other objects what they are
 MOST = 3000  # expansions of a template that are looked at
 
 
