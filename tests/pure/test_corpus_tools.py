@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -147,6 +148,27 @@ def test_every_task_runs_by_all_its_names() -> None:
             assert run(task.source("g", names, constant), "g", calls) == plain
             assert task.constant is None or "CONST" not in task.source("g", names, constant)
     assert len({task.names[0] for task in python.TASKS}) == len(python.TASKS) > 90
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "said"),
+    [
+        ("Write a function to sort a list.", "sort a list", "Write a function (that|which) sorts a list."),
+        ("a function called f to multiply a and b", "multiply a and b", ".* f (that|which) multiplies a and b"),
+        ("Give me code to do it, please.", "do it", "Give me code (that|which) does it, please."),
+        ("How would you code f if it has to sort a list?", "sort a list", None),
+        ("Show me how to sort a list in Python.", "sort a list", None),
+    ],
+)
+def test_a_function_may_be_asked_for_that_does_something(text: str, what: str, said: str | None) -> None:
+    found = python._that(Draw(1), text, what)
+    assert re.fullmatch(said, found) if said else found == text
+
+
+def test_what_is_held_out_asks_for_functions_as_before() -> None:
+    train, held_out = (" ".join(e.prompt[-1]["content"] for e in made(python.SKILL, s)) for s in ("train", "held_out"))
+    assert re.search(r"unction (that|which) (?!can\b|should\b|has\b|will\b)", train)
+    assert not re.search(r"unction (that|which) (returns|finds|gives|checks|counts)", held_out)
 
 
 @pytest.mark.parametrize(

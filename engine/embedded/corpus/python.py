@@ -102,6 +102,9 @@ SHORT_NAMES = (
     *("bar", "run", "fn", "go"),
 )
 
+THAT_SHARE = 0.4  # of requests to train on for a function "to do" something that ask for one "that does" it
+TO_DO = re.compile(r"([Ff]unction|\b[Cc]ode|[Ff]unction( called| named)? \S+)$")  # before "to do" it
+
 BLOCK = re.compile(r"```(?:python|py)?\n(.*?)\n?```", re.DOTALL)
 
 
@@ -126,6 +129,8 @@ class Python:
         else:
             shown = f"`{name}`" if draw.chance(0.4) else name
             text = draw.phrase(NAMED if named else PLAIN, name=shown, **slots)
+            if draw.split == "train" and draw.chance(THAT_SHARE):
+                text = _that(draw, text, what)
             text = text if asked or text.startswith(shown) else draw.casual(text)
             if asked:
                 text = f"{_ended(text)} {_request(draw, names)}"
@@ -179,6 +184,21 @@ def _parameter_names(draw: Draw, task: Task) -> Sequence[str]:
 def _request(draw: Draw, names: Sequence[str]) -> str:
     quoted = [f"`{name}`" for name in names] if draw.chance(0.4) else list(names)
     return draw.phrase(ONE_PARAMETER if len(names) == 1 else TWO_PARAMETERS, names=" and ".join(quoted))
+
+
+def _that(draw: Draw, text: str, what: str) -> str:
+    """The same request for a function that does it, where the text says "function … to do it"."""
+    before, to, after = text.partition(f" to {what}")
+    if not to or not TO_DO.search(before):
+        return text
+    verb, _, others = what.partition(" ")
+    return f"{before} {draw.choice(('that', 'that', 'which'))} {_third_person(verb)} {others}{after}"
+
+
+def _third_person(verb: str) -> str:
+    if verb.endswith("ly"):
+        return verb[:-1] + "ies"
+    return verb + ("es" if verb.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
 
 
 def _ended(text: str) -> str:
