@@ -114,6 +114,7 @@ class EngineConfig:
     knapspec_interval: int = setting(64, "policy knapspec: rounds between searches of one request (T)")
     knapspec_redecide: int = setting(12, "policy knapspec: rounds between cheap decisions among known plans, at first")
     knapspec_rows: int = setting(4, "policy knapspec: rows of verified context a search looks at (r)")
+    knapspec_memory: int = setting(256, "policy knapspec: tested draft tokens of a plan after which old ones fade")
     knapspec_gamma: int = setting(10, "policy knapspec: most tokens drafted per round (D)")
     knapspec_stop: str = setting(
         "threshold",
@@ -153,7 +154,7 @@ class EngineConfig:
             if (known := f.metadata.get("choices")) and getattr(self, f.name) not in known:
                 raise ConfigError(f"{f.name} is one of {', '.join(known)}, not {getattr(self, f.name)}")
         for name in ("max_num_seqs", "block_size", "knapspec_interval", "knapspec_redecide",
-                     "knapspec_rows", "knapspec_resolution"):  # fmt: skip
+                     "knapspec_rows", "knapspec_resolution", "knapspec_memory"):  # fmt: skip
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
         for name in ("threads", "max_queued", "fixed_gamma", "layerskip_exit", "layerskip_gamma", "knapspec_gamma",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ from engine.results import summarise, table
 from engine.types import SamplingParams
 
 _FEWEST_PROMPTS = 4
+_EVERYTHING = 1 << 30  # tested tokens
 _BEFORE = "with those before"  # plans that are in use already
 
 
@@ -40,8 +42,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     if len(texts) < _FEWEST_PROMPTS:
         raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning takes at least {_FEWEST_PROMPTS}")
     tuned, others = texts[0::2], texts[1::2]
-    if args.searches > len(tuned):
-        raise ConfigError(f"--searches {args.searches} is more than {len(tuned)}, half of the prompts")
+    random.Random(0).shuffle(others)
     if args.output is not None and not args.output.absolute().parent.is_dir():
         raise ConfigError(f"there is no directory {args.output.absolute().parent} to write {args.output.name} to")
     bare = replace(config, prior="none")
@@ -61,8 +62,8 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     counts: list[str] = []
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(1, args.searches + 1):
-            first = len(prompts) * (number - 1) // args.searches
-            prior = search(model, unhurried(bare), sampling, prompts[first:] + prompts[:first])
+            random.Random(number).shuffle(prompts)  # files are in order of their subjects, what is to be served is not
+            prior = search(model, unhurried(bare), sampling, prompts)
             counts.append("no" if prior is None else str(len(prior.plans)))
             if prior is None:
                 continue
@@ -110,8 +111,16 @@ def _save(prior: Prior, path: Path) -> None:
 
 
 def unhurried(config: EngineConfig) -> EngineConfig:
-    """Searches that have all the time they want: after every few rounds, finer, over more rows."""
-    return replace(config, knapspec_budget=1.0, knapspec_interval=16, knapspec_rows=32, knapspec_beam=16)
+    """Searches that have all the time they want: after every few rounds, finer, over more rows. What is known of a plan
+    in the end is what all prompts saw of it, not the last few."""
+    return replace(
+        config,
+        knapspec_budget=1.0,
+        knapspec_interval=16,
+        knapspec_rows=32,
+        knapspec_beam=16,
+        knapspec_memory=_EVERYTHING,
+    )
 
 
 def search(

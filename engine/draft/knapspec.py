@@ -67,7 +67,8 @@ class KnapSpec:
             raise ConfigError(f"knapspec_protect names a layer that is not there: the model has {layers}")
         self.searcher = Searcher(self._config, self._costs, self._clock, layers)
         marginal = self._config.knapspec_stop == "marginal"
-        self.library = Library(self._costs, layers, self._config.knapspec_gamma, marginal=marginal)
+        gamma, memory = self._config.knapspec_gamma, self._config.knapspec_memory
+        self.library = Library(self._costs, layers, gamma, marginal=marginal, memory=memory)
         plans = context.prior.plans if context.prior else {}
         for variants in self.searcher.allowed(plans, 0):
             self.library.add(variants, AcceptanceCounts.of(plans[variants]))

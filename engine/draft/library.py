@@ -11,7 +11,7 @@ from engine.draft.alike import Alike, Kin, Likely, Memory, Variants
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
 from engine.draft.objective import Chosen, Prices, Promised, Question, choose, corrected, promises
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
+from engine.draft.tpt import MEMORY, THRESHOLDS, AcceptanceCounts
 from engine.draft.trust import Drift, Trust
 from engine.native.choice import NativeChooser, NativeMemory
 from engine.native.library import loaded
@@ -44,11 +44,15 @@ class Choice(NamedTuple):
 class Library:
     """At most `MOST_PLANS` plans, by their variants, in the order in which they came."""
 
-    def __init__(self, costs: CostModel, layers: int, gamma: int, *, marginal: bool = False) -> None:
-        """`gamma`: most tokens that a plan may draft; `marginal`: they stop by what a pass is worth alone."""
+    def __init__(
+        self, costs: CostModel, layers: int, gamma: int, *, marginal: bool = False, memory: float = MEMORY
+    ) -> None:
+        """`gamma`: most tokens that a plan may draft; `marginal`: they stop by what a pass is worth alone; `memory`:
+        of each plan's counts."""
         self._costs = costs
         self._gamma = gamma
         self._marginal = marginal
+        self._remembered = memory
         self._whole = (1,) * (2 * layers)
         self._plans: dict[Variants, Known] = {}
         self._variants: tuple[Variants, ...] = ()  # of the plans
@@ -80,7 +84,7 @@ class Library:
     def add(self, variants: Variants, counts: AcceptanceCounts) -> None:
         """A plan that may be new."""
         if variants not in self._plans:
-            self._plans[variants] = Known(AcceptanceCounts())
+            self._plans[variants] = Known(AcceptanceCounts(self._remembered))
             self._changed()
         self._plans[variants].counts.merge(counts)
 

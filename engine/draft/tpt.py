@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 THRESHOLDS = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)  # lower edges of the confidence bins, and the θ to choose from
+MEMORY = 256.0  # tested tokens, usually
 CELLS = 2 * len(THRESHOLDS)  # rejected and agreed of each bin
 
 
@@ -32,7 +33,7 @@ class AcceptanceCounts:
 
     __slots__ = ("cells", "memory", "total")
 
-    def __init__(self, memory: float = 256.0) -> None:
+    def __init__(self, memory: float = MEMORY) -> None:
         self.cells = [0.0] * CELLS  # a round adds a few
         self.total = 0.0
         self.memory = memory

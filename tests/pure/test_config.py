@@ -20,6 +20,7 @@ COUNTS = (
     "knapspec_redecide",
     "knapspec_rows",
     "knapspec_resolution",
+    "knapspec_memory",
 )
 AMOUNTS = (
     "threads",

@@ -1,0 +1,58 @@
+"""`knapserve tune` from inside: in which order prompts are searched on, and what is known of plans in the end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support import chat_ids, load
+
+from engine import tune
+from engine.build import LoadedModel
+from engine.config import EngineConfig
+from engine.contenders import Prompt
+from engine.draft.tpt import MEMORY
+from engine.types import SamplingParams
+
+QUESTIONS = ("Tell me a story about a fox.", "What can you do?", "What is 12 + 30?", "Translate: The dog sleeps.")
+
+
+@pytest.fixture(scope="module")
+def model() -> LoadedModel:
+    return load(torch.float32)
+
+
+def made(model: LoadedModel, count: int) -> list[Prompt]:
+    return [Prompt(text, tuple(chat_ids(model, text))) for text in (QUESTIONS * count)[:count]]
+
+
+def test_searches_take_prompts_in_orders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are in order of their subjects; what is searched on last would count for more."""
+    file, seen = tmp_path / "prompts.jsonl", []
+    file.write_text("".join(json.dumps({"prompt": f"What is {i} + 1?"}) + "\n" for i in range(24)))
+
+    def searched(*args: Any) -> None:
+        seen.append([prompt.text for prompt in args[3]])
+
+    monkeypatch.setattr(tune, "search", searched)
+    args = argparse.Namespace(
+        prompts=file, limit=0, searches=3, max_tokens=8, temperature=0.0, output=tmp_path / "prior"
+    )
+    assert tune.run(args, EngineConfig()) == 0
+    as_they_came = sorted(seen[0], key=lambda text: int(text.split(" + ")[0].split()[-1]))
+    assert len(as_they_came) == 12
+    assert all(sorted(order) == sorted(as_they_came) for order in seen)
+    assert len({tuple(order) for order in (*seen, as_they_came)}) == 4
+
+
+def test_what_is_known_of_a_plan_is_what_all_prompts_saw(model: LoadedModel) -> None:
+    config = EngineConfig(prior="none", knapspec_min_skip=0.4, knapspec_max_skip=0.6)
+    found = tune.search(model, tune.unhurried(config), SamplingParams(max_tokens=96, temperature=0.0), made(model, 16))
+    assert found is not None
+    assert max(counts.sum() for counts in found.plans.values()) > 1.5 * MEMORY
+    core = model.core(EngineConfig(prior="none"))
+    assert all(known.total <= MEMORY for known in core.policy("knapspec").library.counts().values())
