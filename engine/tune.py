@@ -10,18 +10,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from engine.build import LoadedModel, progress_bar
 from engine.config import EngineConfig
 from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
 from engine.draft import prior as priors
 from engine.draft.knapspec import KnapSpec
-from engine.draft.prior import Prior
+from engine.draft.prior import MOST_PLANS, Prior
+from engine.draft.tpt import MEMORY
 from engine.errors import ConfigError, PriorError
 from engine.prompts import add_prompt_arguments, encode, positive, read_prompts
 from engine.results import summarise, table
 from engine.types import SamplingParams
 
 _FEWEST_PROMPTS = 4
+_TOGETHER = "with plans of all"
 _EVERYTHING = 1 << 30  # tested tokens
 _BEFORE = "with those before"  # plans that are in use already
 
@@ -30,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_prompt_arguments(parser, "tuning.jsonl", "; as they are to be served: every other one checks the result")
     parser.add_argument(
         "--searches", type=positive, default=1, metavar="N",
-        help="search N times, the prompts in another order each, and keep what is fastest on those kept back (1)",
+        help="search N times, the prompts in another order each; of each and of all together, keep the plans that are "
+        "fastest on those kept back (1)",
     )  # fmt: skip
     parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write here, not beside the latency profile")
@@ -71,9 +76,10 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
             if not found:
                 _save(prior, path)  # until there is a better one
             found[name] = prior
-            _save(prior, file)
-            core = model.core(replace(config, prior=str(file)), own_cache=True)
-            contenders.append(PolicyContender("knapspec", core, sampling, name=name))
+            contenders.append(_beginning_with(prior, file, name, model, config, sampling))
+        if (prior := together([prior for name, prior in found.items() if name != _BEFORE])) is not None:
+            found[_TOGETHER] = prior
+            contenders.append(_beginning_with(prior, Path(scratch) / "all", _TOGETHER, model, config, sampling))
     if found.keys() <= {_BEFORE}:
         kept = "those that there are stay" if before is not None else "none are saved"
         print(f"Nothing was worth drafting with here: no plans were found, {kept}.")
@@ -90,6 +96,32 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     print(f"saved: {path} ({best.name})")
     print(json.dumps({"plans": len(prior.plans), "saved": best.name, "path": str(path), "rows": rows}))
     return 0
+
+
+def _beginning_with(
+    prior: Prior, file: Path, name: str, model: LoadedModel, config: EngineConfig, sampling: SamplingParams
+) -> PolicyContender:
+    """One that begins with these plans, which are saved in `file`."""
+    _save(prior, file)
+    core = model.core(replace(config, prior=str(file)), own_cache=True)
+    return PolicyContender("knapspec", core, sampling, name=name)
+
+
+def together(searches: Sequence[Prior]) -> Prior | None:
+    """What several searches found that was drafted with more than a little; None if that is no more than one plan.
+
+    One search has a plan that most of its drafts were made with; several have as many that do well, of which each kind
+    of request may find its own.
+    """
+    plans: dict[tuple[int, ...], np.ndarray] = {}
+    for prior in searches:
+        for variants, counts in prior.plans.items():
+            if counts.sum() > MEMORY:
+                plans[variants] = plans.get(variants, 0.0) + counts
+    if len(searches) < 2 or len(plans) < 2:
+        return None
+    most = sorted(plans, key=lambda variants: plans[variants].sum(), reverse=True)[:MOST_PLANS]
+    return Prior(searches[0].model, {variants: plans[variants] for variants in most})
 
 
 def _before(model: LoadedModel, config: EngineConfig) -> Prior | None:

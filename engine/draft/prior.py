@@ -17,7 +17,7 @@ from engine.errors import PriorError
 from profiles.schema import ProfileKey
 
 VERSION = 1
-_MOST_PLANS = 64
+MOST_PLANS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ class Prior:
             model = raw["model"]
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise PriorError(f"not a prior plan: {error!r}") from None
-        if not isinstance(model, str) or not 0 < len(plans) <= _MOST_PLANS or len({len(plan) for plan in plans}) > 1:
+        if not isinstance(model, str) or not 0 < len(plans) <= MOST_PLANS or len({len(plan) for plan in plans}) > 1:
             raise PriorError("not a prior plan: no model, or no plans of one length")
         return cls(model, plans)
 

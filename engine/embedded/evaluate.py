@@ -33,6 +33,7 @@ BENCH_SKILLS = (
     *("knapserve", "notice", "sums", "stories", "translation"),
     *("sql", "summaries", "fields", "python", "documents"),
 )
+TUNING_SKILLS = (*BENCH_SKILLS, "talk", "echo")
 HALF = (0.47, 0.53)  # least and most share of the time skipped
 
 
@@ -110,7 +111,7 @@ def sample_prompts(names: Sequence[str], count: int, seed: int = EVALUATION_SEED
     lines: list[dict[str, str]] = []
     for name in names:
         others = {prompt_text(e) for e in held_out(name, _NOT_TUNED_ON)} if seed != EVALUATION_SEED else set()
-        made = [e for e in held_out(name, 4 * count, seed) if len(e.prompt) == 1 and not e.tools]
+        made = [e for e in held_out(name, 8 * count, seed) if len(e.prompt) == 1 and not e.tools]
         single = [e for e in made if prompt_text(e) not in others]
         if len(single) < count:
             raise ValueError(f"{name} has {len(single)} different prompts of one message, not {count}")
@@ -144,7 +145,8 @@ def main() -> None:
     args = parser.parse_args()
     if path := args.bench_prompts or args.tuning_prompts:
         seed = EVALUATION_SEED if args.bench_prompts else TUNING_SEED
-        lines = sample_prompts(args.skill or BENCH_SKILLS, args.count, seed)
+        skills = BENCH_SKILLS if args.bench_prompts else TUNING_SKILLS
+        lines = sample_prompts(args.skill or skills, args.count, seed)
         path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
         return
     scores = evaluate(args.model, args.skill or list(SKILLS), args.count, args.alpha, args.threads)

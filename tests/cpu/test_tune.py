@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from support import chat_ids, load
@@ -15,6 +16,7 @@ from engine import tune
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.contenders import Prompt
+from engine.draft.prior import MOST_PLANS, Prior
 from engine.draft.tpt import MEMORY
 from engine.types import SamplingParams
 
@@ -47,6 +49,25 @@ def test_searches_take_prompts_in_orders_of_their_own(tmp_path: Path, monkeypatc
     assert len(as_they_came) == 12
     assert all(sorted(order) == sorted(as_they_came) for order in seen)
     assert len({tuple(order) for order in (*seen, as_they_came)}) == 4
+
+
+def test_together_are_the_plans_that_searches_drafted_with_most() -> None:
+    def prior(**tokens: float) -> Prior:
+        return Prior("model", {tuple(map(int, plan[1:])): np.full((7, 2), n / 14) for plan, n in tokens.items()})
+
+    found = tune.together([prior(p1010=3 * MEMORY, p1000=MEMORY / 2), prior(p1100=2 * MEMORY, p1010=4 * MEMORY)])
+    assert found is not None
+    assert {plan: counts.sum() / MEMORY for plan, counts in found.plans.items()} == {
+        (1, 0, 1, 0): pytest.approx(7),
+        (1, 1, 0, 0): pytest.approx(2),
+    }
+    assert tune.together([prior(p1010=3 * MEMORY, p1000=2 * MEMORY)]) is None, "one search has them already"
+    assert tune.together([prior(p1010=3 * MEMORY), prior(p1010=3 * MEMORY)]) is None, "one plan is no choice"
+    many = [prior(**{f"p{i:08b}": (i + 1) * 2 * MEMORY}) for i in range(2 * MOST_PLANS)]
+    kept = tune.together(many)
+    assert kept is not None
+    assert len(kept.plans) == MOST_PLANS
+    assert min(counts.sum() for counts in kept.plans.values()) > 2 * MOST_PLANS * MEMORY
 
 
 def test_what_is_known_of_a_plan_is_what_all_prompts_saw(model: LoadedModel) -> None:

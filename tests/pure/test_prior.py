@@ -85,5 +85,5 @@ def test_the_embedded_plans_are_tuned_on_other_prompts_than_benchmarks_use() -> 
         for name in ("prompts.jsonl", "tuning.jsonl")
     )
     assert len(benched) == 400
-    assert len(tuned) == 200
+    assert len(tuned) == 240
     assert not benched & tuned
