@@ -10,26 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support import chat_ids, load
+from support import load
 
 from engine import tune
 from engine.build import LoadedModel
 from engine.config import EngineConfig
-from engine.contenders import Prompt
+from engine.draft.fixed import exit_variants
+from engine.draft.knapspec import KnapSpec
 from engine.draft.prior import MOST_PLANS, Prior
-from engine.draft.tpt import MEMORY
-from engine.types import SamplingParams
-
-QUESTIONS = ("Tell me a story about a fox.", "What can you do?", "What is 12 + 30?", "Translate: The dog sleeps.")
+from engine.draft.tpt import MEMORY, AcceptanceCounts, cells
 
 
 @pytest.fixture(scope="module")
 def model() -> LoadedModel:
     return load(torch.float32)
-
-
-def made(model: LoadedModel, count: int) -> list[Prompt]:
-    return [Prompt(text, tuple(chat_ids(model, text))) for text in (QUESTIONS * count)[:count]]
 
 
 def test_searches_take_prompts_in_orders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,10 +64,17 @@ def test_together_are_the_plans_that_searches_drafted_with_most() -> None:
     assert min(counts.sum() for counts in kept.plans.values()) > 2 * MOST_PLANS * MEMORY
 
 
-def test_what_is_known_of_a_plan_is_what_all_prompts_saw(model: LoadedModel) -> None:
-    config = EngineConfig(prior="none", knapspec_min_skip=0.4, knapspec_max_skip=0.6)
-    found = tune.search(model, tune.unhurried(config), SamplingParams(max_tokens=96, temperature=0.0), made(model, 16))
-    assert found is not None
-    assert max(counts.sum() for counts in found.plans.values()) > 1.5 * MEMORY
-    core = model.core(EngineConfig(prior="none"))
-    assert all(known.total <= MEMORY for known in core.policy("knapspec").library.counts().values())
+@pytest.mark.parametrize("searching", [True, False])
+def test_what_is_known_of_a_plan_is_what_all_prompts_saw(model: LoadedModel, searching: bool) -> None:
+    config = EngineConfig(prior="none")
+    policy = model.core(tune.unhurried(config) if searching else config).policy("knapspec")
+    assert isinstance(policy, KnapSpec)
+    variants, seen = exit_variants(model.spec.layers, 2), 10 * int(MEMORY)
+    policy.library.add(variants, AcceptanceCounts())
+    for right in (True, False):
+        policy.library.tested(variants, 1, cells([0.95] * seen, [right] * seen))
+    learnt = policy.learnt("model")
+    assert learnt is not None
+    rejected, agreed = learnt.plans[variants].sum(axis=0)
+    assert rejected + agreed == pytest.approx(2 * seen if searching else MEMORY)
+    assert bool(rejected == agreed) is searching, "else what came last counts for more"
