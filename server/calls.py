@@ -177,7 +177,7 @@ class HermesParser(_ToolParser):
     def __init__(self) -> None:
         super().__init__()
         self._spaces = ""  # before a call they belong to its tag
-        self._closing = False
+        self._closing = False  # a call's closing tag is still to come
         self._after = False  # a call, and no content since
 
     def push(self, text: str) -> list[Delta]:
@@ -218,12 +218,9 @@ class HermesParser(_ToolParser):
     def _content(self, text: str) -> list[Delta]:
         """Content without the white space that surrounds calls, nor braces too many behind them."""
         if self._after:
-            text = text.lstrip()
-        if self._closing:
-            text = text.lstrip("} \n\r\t")
+            text = text.lstrip("} \n\r\t") if self._closing else text.lstrip()
         if not text:
             return []
-        self._closing = False
         self._after = False
         text = self._spaces + text
         stripped = text.rstrip()

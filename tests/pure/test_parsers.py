@@ -74,6 +74,10 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
         *("", [("f", {"a": "<"}), ("time", {})]),
     ),
     "a brace too many": (HERMES, f"<tool_call>{TIME}}}\n</tool_call>\nDone.", "Done.", "", [("time", {})]),
+    "a broken call, text, its closing tag": (
+        *(HERMES, f"<tool_call>{TIME[:-1]}<b>bold</b> </tool_call>\nDone.", "<b>bold</b> \nDone.", ""),
+        [("time", {})],
+    ),
     "no arguments": (HERMES, '<tool_call>{"name": "f"}</tool_call>', "", "", [("f", {})]),
     "null arguments": (HERMES, '<tool_call>{"name": "f", "arguments": null}</tool_call>', "", "", [("f", {})]),
     "no name": (HERMES, '\n<tool_call> {"a": 1}</tool_call>.', '\n<tool_call> {"a": 1}</tool_call>.', "", []),
