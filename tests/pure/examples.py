@@ -1,6 +1,7 @@
 """How the property tests here run: the same examples every time, and no verdict that depends on the clock.
 
-To look further than a check run does: `KNAPSERVE_EXPLORE=20 pytest tests/pure` draws 20 times as many, at random.
+To look further than a check run does: `KNAPSERVE_EXPLORE=20 pytest tests/pure` draws 20 times as many, at random;
+for tests without these settings, `pytest --hypothesis-profile=default` draws at random.
 """
 
 from __future__ import annotations
