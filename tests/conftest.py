@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parent.parent
-PROMPT_LINES = (REPOSITORY / "engine/embedded/prompts.jsonl").read_text("utf-8").splitlines()[::4]
+PROMPT_LINES = (REPOSITORY / "tests/fixtures/prepared/prompts.jsonl").read_text("utf-8").splitlines()[::4]
 PROMPTS = [json.loads(line)["prompt"] for line in PROMPT_LINES]
 
 

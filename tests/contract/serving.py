@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from engine.native.library import library
 
 REPOSITORY = Path(__file__).parents[2]
-EMBEDDED = REPOSITORY / "engine" / "embedded"
+EMBEDDED = REPOSITORY / "tests" / "fixtures" / "prepared"
 MODEL = "knapserve-embedded"
 CONFIG: dict[str, Any] = json.loads((EMBEDDED / "config.json").read_text("utf-8"))
 LENGTH = 2048  # of the longest context that is served here

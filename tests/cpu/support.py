@@ -103,7 +103,7 @@ def exact() -> LoadedModel:
     return load(torch.float64) if library() is None else load(torch.bfloat16, kernels="native")
 
 
-EMBEDDED = Path(__file__).parents[2] / "engine" / "embedded"
+EMBEDDED = Path(__file__).parents[2] / "tests" / "fixtures" / "prepared"
 VOCABULARY = int(json.loads((EMBEDDED / "config.json").read_text("utf-8"))["vocab_size"])
 
 

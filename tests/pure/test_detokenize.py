@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, decoders, models
 
 from engine.detokenize import Detokenizer
 
-EMBEDDED = Tokenizer.from_file(str(Path(__file__).parents[2] / "engine" / "embedded" / "tokenizer.json"))
+EMBEDDED = Tokenizer.from_file(str(Path(__file__).parents[2] / "tests" / "fixtures" / "prepared" / "tokenizer.json"))
 # Letters of one to four bytes, marks that join others, and the character that stands for bytes that are none.
 LETTERS = "ab \n<|é߷你好か\u0301\u200d\ufe0f\ufffd👩👧🇨🇭😀𝔘"
 WRITTEN = st.text(LETTERS, max_size=8)

@@ -1,1 +1,0 @@
-"""The corpus of the embedded model: generated text only, seeded, no outside data."""

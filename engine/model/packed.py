@@ -1,0 +1,107 @@
+"""Weights as checkpoints publish them packed: integers in groups that share a scale.
+
+A weight is `scale · (code − offset) + minimum`; codes are unsigned integers of `bits` bits. A matrix [out, in] is kept as
+bytes, one row of bytes an output, in a `Format`: one of GGUF's block formats as the file has it, `codes` for whatever
+other checkpoints hold, or `fp8` (e4m3 numbers instead of codes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a row of weights is written."""
+
+    name: str
+    bits: int  # of a code; 8 for numbers of fp8
+    group: int  # neighbouring weights of a row that share a scale (and a minimum)
+    offset: int = 0
+    minimum: bool = False  # whether groups have one
+    block: int = 32  # weights that are written together,
+    block_bytes: int = 0  # in so many bytes; 0: codes, as `coded` writes them
+
+
+# GGUF's, by ggml's names. K-quants share two float16 numbers among 256 weights, and scale those for each group.
+GGUF_FORMATS = {
+    format.name: format
+    for format in (
+        Format("Q4_0", 4, 32, 8, block_bytes=18),
+        Format("Q4_1", 4, 32, minimum=True, block_bytes=20),
+        Format("Q5_0", 5, 32, 16, block_bytes=22),
+        Format("Q5_1", 5, 32, minimum=True, block_bytes=24),
+        Format("Q8_0", 8, 32, 128, block_bytes=34),
+        Format("Q2_K", 4, 16, minimum=True, block=256, block_bytes=84),
+        Format("Q3_K", 4, 16, 4, block=256, block_bytes=110),
+        Format("Q4_K", 4, 32, minimum=True, block=256, block_bytes=144),
+        Format("Q5_K", 5, 32, minimum=True, block=256, block_bytes=176),
+        Format("Q6_K", 6, 16, 32, block=256, block_bytes=210),
+        Format("IQ4_NL", 8, 32, 128, block_bytes=18),  # codes of a table, which is no grid: eight bits hold it
+        Format("MXFP4", 5, 32, 12, block_bytes=17),  # twice e2m1 is a whole number from -12 to 12
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRows:
+    """A matrix [out, inputs]: `rows` uint8 [out, bytes of a row], which may lie in a file."""
+
+    format: Format
+    rows: Tensor
+    inputs: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.rows), self.inputs
+
+    def select(self, rows: Tensor | slice) -> PackedRows:
+        """Some outputs, or all in another order."""
+        return PackedRows(self.format, self.rows[rows], self.inputs)
+
+
+def coded(codes: Tensor, scale: Tensor, minimum: Tensor | None, *, bits: int, offset: int = 0) -> PackedRows:
+    """Codes uint8 [out, in] below 2^bits, scale and minimum [out, groups] of equal size, a multiple of 16, along the
+    inputs. A row is its codes, then its scales and minima in float32."""
+    out, inputs = codes.shape
+    group = inputs // scale.shape[1]
+    assert codes.dtype == torch.uint8 and group * scale.shape[1] == inputs and group % 16 == 0
+    format = Format("codes", bits, group, offset, minimum is not None, block=inputs)
+    parts = [codes, *(_bytes(numbers) for numbers in (scale, minimum) if numbers is not None)]
+    return PackedRows(format, torch.cat(parts, 1), inputs)
+
+
+def fp8(numbers: Tensor, scale: Tensor) -> PackedRows:
+    """numbers float8_e4m3fn [out, in], scale [out, groups] likewise; a group is a multiple of 32. A row is its numbers,
+    then its scales in float32."""
+    out, inputs = numbers.shape
+    group = inputs // scale.shape[1]
+    assert numbers.dtype == torch.float8_e4m3fn and group * scale.shape[1] == inputs and group % 32 == 0
+    format = Format("fp8", 8, group, block=inputs)
+    return PackedRows(format, torch.cat([numbers.view(torch.uint8), _bytes(scale)], 1), inputs)
+
+
+def _bytes(numbers: Tensor) -> Tensor:
+    """float32 numbers [out, n] as uint8 [out, 4·n]."""
+    return numbers.float().contiguous().view(torch.uint8)
+
+
+def dequantise(packed: PackedRows) -> Tensor:
+    """float32 [out, in]: what the weights are."""
+    format, inputs = packed.format, packed.inputs
+    if format.block_bytes:
+        from gguf import GGMLQuantizationType
+        from gguf.quants import dequantize
+
+        return torch.from_numpy(dequantize(np.ascontiguousarray(packed.rows.numpy()), GGMLQuantizationType[format.name]))
+    numbers, tail = packed.rows[:, :inputs].contiguous(), packed.rows[:, inputs:].contiguous().view(torch.float32)
+    groups = inputs // format.group
+    scale = tail[:, :groups, None]
+    if format.name == "fp8":
+        return (numbers.view(torch.float8_e4m3fn).float().unflatten(1, (groups, -1)) * scale).flatten(1)
+    weights = (numbers.float().unflatten(1, (groups, -1)) - format.offset) * scale
+    return (weights + tail[:, groups:, None] if format.minimum else weights).flatten(1)
