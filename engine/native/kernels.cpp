@@ -41,6 +41,19 @@ void ks_pack(const bf16 *w, int64_t out, int64_t in, bf16 *to, int gated) {
             }
 }
 
+// Bytes of a panel of packed weights.
+int64_t ks_panel_bytes(const Written *how, int64_t inputs) { return panel_bytes(*how, inputs); }
+
+// Pointers to `rows`, null where there are none to fill the last panel, to panels.
+void ks_pack_rows(void *team, const Written *how, const uint8_t *const *rows, int64_t inputs, int panels, uint8_t *to) {
+    static_cast<Runner *>(team)->pack(*how, rows, inputs, panels, to);
+}
+
+// Rows of packed weights as floats [count][inputs].
+void ks_read_rows(const Written *how, const uint8_t *const *rows, int64_t count, int64_t inputs, float *to) {
+    for (int64_t r = 0; r < count; r++) read_row(*how, rows[r], inputs, to + r * inputs);
+}
+
 void ks_pass(void *team, const Model *model, const Cache *cache, const Pass *pass) {
     static_cast<Runner *>(team)->pass(*model, *cache, *pass);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "attention.h"
+#include "packed.h"
 #include "products.h"
 #include "structures.h"
 #include "team.h"
@@ -48,23 +49,6 @@ float cosine(const float *x, const float *direction, int n) {
     for (; i < n; i++) { along += x[i] * direction[i]; length += x[i] * x[i]; }
     return along / std::max(std::sqrt(length), 1e-12f);
 }
-
-template <class T> struct Buffer {
-    T *get(size_t n) {
-        if (n <= size) return data;
-        std::free(data);
-        data = static_cast<T *>(std::aligned_alloc(64, (n * sizeof(T) + 63) / 64 * 64));
-        if (!data) {
-            std::fprintf(stderr, "knapserve: no memory for %zu bytes of scratch\n", n * sizeof(T));
-            std::abort();
-        }
-        size = n;
-        return data;
-    }
-    ~Buffer() { std::free(data); }
-    T *data = nullptr;
-    size_t size = 0;
-};
 
 struct Unit { int first, count, part; };
 

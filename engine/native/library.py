@@ -42,10 +42,34 @@ FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-ffp-contract=fast", "-shared"
 TIMEOUT = 120.0  # seconds for the compiler
 
 
-class Linear(Structure):
-    """A packed weight and perhaps its float32 bias."""
+class Written(Structure):
+    """How rows of packed weights are written (`engine.model.packed.Format`); `scales` is HALVES, FLOATS or LEVELS."""
 
-    _fields_ = (("w", c_void_p), ("bias", c_void_p), ("out", c_int32), ("inputs", c_int32))
+    _fields_ = tuple(
+        (name, c_int32) for name in ("type", "bits", "group", "offset", "minimum", "scales", "block", "block_bytes")
+    )
+
+
+HALVES, FLOATS, LEVELS = range(3)
+
+
+class Part(Structure):
+    """Some outputs of a linear layer, packed."""
+
+    _fields_ = (("w", c_void_p), ("order", c_void_p), ("how", Written), ("panels", c_int32))
+
+
+class Linear(Structure):
+    """A weight in bf16 panels at `w`, or packed parts; perhaps a float32 bias."""
+
+    _fields_ = (
+        ("w", c_void_p),
+        ("bias", c_void_p),
+        ("out", c_int32),
+        ("inputs", c_int32),
+        ("parts", POINTER(Part)),
+        ("count", c_int32),
+    )
 
 
 class Layer(Structure):
@@ -132,7 +156,15 @@ class Sampling(Structure):
 class Ends(Structure):
     """What lies before and behind the layers."""
 
-    _fields_ = (("embedding", c_void_p), ("norm", c_void_p), ("rope", c_void_p), ("head", Linear), ("wide", c_int32))
+    _fields_ = (
+        ("embedding", c_void_p),
+        ("norm", c_void_p),
+        ("rope", c_void_p),
+        ("head", Linear),
+        ("wide", c_int32),
+        ("row_bytes", c_int64),
+        ("how", Written),
+    )
 
 
 EDIT = ctypes.CFUNCTYPE(c_int32, c_int32, c_int32, c_void_p)
@@ -201,6 +233,12 @@ class Library:
         self._team.argtypes, self._team.restype = (c_int,), c_void_p
         self.pack = functions.ks_pack
         self.pack.argtypes = (c_void_p, c_int64, c_int64, c_void_p, c_int)
+        self.panel_bytes = functions.ks_panel_bytes
+        self.panel_bytes.argtypes, self.panel_bytes.restype = (POINTER(Written), c_int64), c_int64
+        self.pack_rows = functions.ks_pack_rows
+        self.pack_rows.argtypes = (c_void_p, POINTER(Written), c_void_p, c_int64, c_int, c_void_p)
+        self.read_rows = functions.ks_read_rows
+        self.read_rows.argtypes = (POINTER(Written), c_void_p, c_int64, c_int64, c_void_p)
         self.run = functions.ks_pass
         self.run.argtypes = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Pass))
         self.fill = functions.ks_fill
@@ -218,7 +256,7 @@ class Library:
         self.read.argtypes = (c_void_p, c_void_p, c_int64)
         self.draw = functions.ks_draw
         self.draw.argtypes = (c_void_p, c_int, c_int32, POINTER(Sampling), *(c_void_p,) * 3)
-        for function in (self.pack, self.run, self.fill, self.verify, self.product, self.read, self.draw):
+        for function in (self.pack, self.pack_rows, self.read_rows, self.run, self.fill, self.verify, self.product, self.read, self.draw):
             function.restype = None
         self.mask = functions.ks_mask
         self.mask.argtypes, self.mask.restype = (c_void_p, c_void_p, c_int32), None

@@ -5,13 +5,22 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import mmap
+from collections.abc import Sequence
 
+import numpy as np
 import torch
+from gguf import GGMLQuantizationType
+from numpy.typing import NDArray
 from torch import Tensor
 
+from engine.model.packed import PackedRows
 from engine.native import library as native
 
+Addresses = NDArray[np.uint64]
+
 PANEL = 32  # outputs that lie together
+CHUNK = 256  # inputs whose scales lie together, where weights are packed
+_OWN_TYPES = {"codes": -1, "fp8": -2}  # formats that are not ggml's
 _HUGE = 2 << 20  # bytes of a huge page
 _BLOCK = 64 << 20  # bytes that small weights are cut from
 _LARGE = 8 << 20  # bytes of a weight that gets pages of its own
@@ -40,7 +49,100 @@ class NativeLinears:
         return taken
 
     def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> NativeLinear:
-        return NativeLinear(self, weight, bias, gated)
+        """`gated`: only a whole MLP understands the order of the outputs then."""
+        assert weight.dtype == torch.bfloat16
+        weight = weight.contiguous()
+        out, inputs = weight.shape
+        panels = self.room(-(-out // PANEL) * PANEL * inputs)
+        self.library.pack(weight.data_ptr(), out, inputs, panels.data_ptr(), gated)
+        bias = _bias(bias, gated)
+        return NativeLinear(self, native.Linear(panels.data_ptr(), _address(bias), out, inputs), [panels], bias)
+
+    def packed(self, parts: Sequence[PackedRows], bias: Tensor | None, /, *, gated: bool = False) -> NativeLinear | None:
+        """The parts' outputs one below the other, their weights as they are; None where kernels cannot read them so."""
+        merged = _merged(parts, gated)
+        inputs = parts[0].inputs
+        if not merged or not all(_readable(part) for part, _ in merged) or any(len(rows) % PANEL for _, rows in merged[:-1]):
+            return None
+        structs, weights = (native.Part * len(merged))(), []
+        for struct, (part, rows) in zip(structs, merged, strict=True):
+            how = written(part)
+            panels = -(-len(rows) // PANEL)
+            size = panels * self.library.panel_bytes(how, inputs)
+            place = self.room(-(-size // 2)).view(torch.uint8)
+            rows = np.concatenate([rows, np.zeros(panels * PANEL - len(rows), np.uint64)])
+            self.library.pack_rows(self.team, how, rows.ctypes.data, inputs, panels, place.data_ptr())
+            weights.append(place[:size])
+            struct.w, struct.how, struct.panels = place.data_ptr(), how, panels
+        bias = _bias(bias, gated)
+        out = sum(part.shape[0] for part in parts)
+        made = native.Linear(weights[0].data_ptr(), _address(bias), out, inputs, structs, len(structs))
+        return NativeLinear(self, made, weights, structs, bias)
+
+
+def written(packed: PackedRows) -> native.Written:
+    """The format as the kernels know it."""
+    format = packed.format
+    scales = native.LEVELS if format.block == CHUNK and format.block_bytes else native.HALVES
+    if format.name == "codes":
+        tail = packed.rows[:, packed.inputs :].contiguous().view(torch.float32)
+        scales = native.HALVES if bool((tail.half().float() == tail).all()) else native.FLOATS
+    elif format.name in ("fp8", "MXFP4"):
+        scales = native.FLOATS
+    return native.Written(
+        type=_OWN_TYPES[format.name] if format.name in _OWN_TYPES else GGMLQuantizationType[format.name].value,
+        bits=format.bits,
+        group=format.group,
+        offset=format.offset,
+        minimum=format.minimum,
+        scales=scales,
+        block=format.block,
+        block_bytes=format.block_bytes,
+    )
+
+
+def _merged(parts: Sequence[PackedRows], gated: bool) -> list[tuple[PackedRows, Addresses]]:
+    """One part, and the addresses of rows, for all neighbours in one format; none if gate and the other half differ.
+
+    Gated, sixteen outputs of the gate come before the same of the other half.
+    """
+    merged: list[tuple[PackedRows, Addresses]] = []
+    for part in parts:
+        addresses = row_addresses(part)
+        if merged and merged[-1][0].format == part.format:
+            addresses = np.concatenate([merged.pop()[1], addresses])
+        merged.append((part, addresses))
+    if not gated:
+        return merged
+    if len(merged) > 1:
+        return []
+    part, addresses = merged[0]
+    return [(part, addresses.reshape(2, -1, PANEL // 2).transpose(1, 0, 2).ravel())]
+
+
+def _readable(packed: PackedRows) -> bool:
+    """Whether the kernels can read the rows: whole groups of 32, scales at equal distances in chunks of inputs."""
+    group, inputs = packed.format.group, packed.inputs
+    fits = group == inputs or (CHUNK % group == 0 if group <= CHUNK else group % CHUNK == 0)
+    return inputs % 32 == 0 and inputs % group == 0 and group >= 16 and fits
+
+
+def row_addresses(packed: PackedRows) -> Addresses:
+    """Where each row begins."""
+    assert packed.rows.stride(1) == 1
+    first, apart = np.uint64(packed.rows.data_ptr()), np.uint64(packed.rows.stride(0))
+    return first + np.arange(len(packed.rows), dtype=np.uint64) * apart
+
+
+def _bias(bias: Tensor | None, gated: bool) -> Tensor | None:
+    if bias is None:
+        return None
+    bias = bias.float().contiguous()
+    return bias.view(2, -1, PANEL // 2).transpose(0, 1).reshape(-1) if gated else bias
+
+
+def _address(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()
 
 
 class NativeLinear:
@@ -48,20 +150,9 @@ class NativeLinear:
 
     pads = False
 
-    def __init__(self, made_by: NativeLinears, weight: Tensor, bias: Tensor | None, gated: bool) -> None:
-        """`gated`: only a whole MLP understands the order of the outputs then."""
-        assert weight.dtype == torch.bfloat16
-        weight = weight.contiguous()
-        self.made_by = made_by
-        out, inputs = weight.shape
-        self.packed = made_by.room(-(-out // PANEL) * PANEL * inputs)
-        self._bias = None if bias is None else bias.float().contiguous()
-        if gated and self._bias is not None:
-            self._bias = self._bias.view(2, -1, PANEL // 2).transpose(0, 1).reshape(-1)
-        made_by.library.pack(weight.data_ptr(), out, inputs, self.packed.data_ptr(), gated)
-        self.struct = native.Linear(
-            self.packed.data_ptr(), None if self._bias is None else self._bias.data_ptr(), out, inputs
-        )
+    def __init__(self, made_by: NativeLinears, struct: native.Linear, weights: Sequence[Tensor], *kept: object) -> None:
+        """`weights` are what a pass reads; `kept` is what the structure points to besides."""
+        self.made_by, self.struct, self.weights, self._kept = made_by, struct, weights, kept
 
     def __call__(self, x: Tensor, norm: Tensor | None = None, epsilon: float = 0.0) -> Tensor:
         """x [rows, in] float32 -> [rows, out] float32; `norm` [in] float32: of RMSNorm(x)."""

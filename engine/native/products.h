@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "packed.h"
 #include "structures.h"
 #include "team.h"
 #include "vectors.h"
@@ -170,6 +171,7 @@ struct Tiling {
 // multiplied with next, as far as is known.
 template <class Write> void products(Team &team, const Linear &l, const bf16 *x, int rows, const Linear *later, Write write) {
     if (!rows) return;
+    if (l.parts) { packed_products(team, l, x, rows, write); return; }
     const Tiling t(l, rows, team.size), then(later ? *later : l, rows, team.size);
     const bool in_tiles = tiled(l);
     const int most = in_tiles ? TILE_ROWS : MOST, blocks = (rows + most - 1) / most;

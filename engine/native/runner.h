@@ -29,6 +29,16 @@ public:
         run(m, cache, p);
     }
 
+    // Rows [32·panels] of packed weights, null where there are no more, to panels.
+    void pack(const Written &how, const uint8_t *const *rows, int64_t inputs, int panels, uint8_t *to) {
+        const Turn turn(busy);
+        const int64_t size = panel_bytes(how, inputs);
+        team.begin();
+        team.each(panels, 1, [&](int first, int last) {
+            for (int p = first; p < last; p++) lay_out_panel(how, rows + p * PANEL, inputs, to + p * size);
+        });
+    }
+
     void product(const Linear &l, const float *x, int rows, float *out, const float *norm, float epsilon) {
         const Turn turn(busy);
         all.multiply(l, x, rows, out, norm, epsilon);
@@ -262,7 +272,8 @@ private:
     }
 
     static void embed(const Ends &ends, int64_t hidden, int64_t token, float *to) {
-        if (ends.wide) std::memcpy(to, static_cast<const float *>(ends.embedding) + token * hidden, hidden * sizeof(float));
+        if (ends.row_bytes) read_row(ends.how, static_cast<const uint8_t *>(ends.embedding) + token * ends.row_bytes, hidden, to);
+        else if (ends.wide) std::memcpy(to, static_cast<const float *>(ends.embedding) + token * hidden, hidden * sizeof(float));
         else for (int64_t i = 0; i < hidden; i++) to[i] = widen(static_cast<const bf16 *>(ends.embedding)[token * hidden + i]);
     }
 

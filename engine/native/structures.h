@@ -8,7 +8,22 @@
 
 namespace {
 
-struct Linear { const bf16 *w; const float *bias; int32_t out, in; };
+// How rows of packed weights are written: engine/model/packed.py. Types are ggml's, and two of our own.
+enum Type { CODES = -1, FP8 = -2, Q4_0 = 2, Q4_1 = 3, Q5_0 = 6, Q5_1 = 7, Q8_0 = 8, Q2_K = 10, Q3_K = 11, Q4_K = 12, Q5_K = 13, Q6_K = 14, IQ4_NL = 20, MXFP4 = 39 };
+enum Scales { HALVES, FLOATS, LEVELS };  // float16; float32; small integers times a float16 for 256 weights
+struct Written {
+    int32_t type, bits, group, offset, minimum, scales, block, block_bytes;
+};
+struct Part {                // some outputs of a linear layer, in panels: packed.h
+    const uint8_t *w;
+    const int32_t *order;    // [in]: which input each column is multiplied with, or null
+    Written how;
+    int32_t panels;
+};
+struct Linear {              // bf16 panels, or parts
+    const bf16 *w; const float *bias; int32_t out, in;
+    const Part *parts; int32_t count;
+};
 struct Layer {
     const float *attention_norm, *mlp_norm, *qk_norm;
     Linear qkv, output, gate_up, down;
@@ -52,10 +67,12 @@ struct Sampling {
     uint64_t seed;           // mixed
 };
 struct Ends {                // what lies before and behind the layers
-    const void *embedding;   // [vocabulary][hidden], of float where `wide`, of bf16 elsewhere
+    const void *embedding;   // [vocabulary][hidden]: bf16, or float where `wide`, or rows of so many bytes, packed
     const float *norm, *rope;
     Linear head;
     int32_t wide;
+    int64_t row_bytes;       // 0: not packed
+    Written how;
 };
 // Changes the logits of draw i, which comes after so many drafted tokens, as Python says.
 using Edit = int32_t (*)(int32_t i, int32_t drafted, float *row);  // whether it changed the row

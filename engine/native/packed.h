@@ -1,0 +1,418 @@
+// Linear layers whose weights stay packed: 4-, 5-, 6- and 8-bit codes in groups, and fp8.
+//
+// Inputs are rounded to eight bits in groups of 32, as ggml does; a group's products are whole numbers, whatever their
+// order, and are scaled and added up in float32 in one order: a row's result does not depend on other rows. Inputs of fp8
+// weights stay bf16.
+//
+// A panel is 32 outputs, in chunks of 256 inputs: what the codes are scaled with, then the codes, 32 inputs at a time.
+// Step t of eight holds inputs 4t … 4t + 3 of each output, side by side, as dot-product instructions want: a nibble of
+// steps 2u and 2u + 1 in each byte of plane u, then, for more than four bits, a plane of bit 4 of all steps (5 bits), or
+// two of bits 4 and 5 of four steps each (6 bits). Eight bits: the steps. fp8: outputs of input 0, of input 1, …
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "blocks.h"
+#include "structures.h"
+#include "team.h"
+#include "vectors.h"
+
+namespace {
+
+constexpr int GROUP = 32, STEPS = GROUP / 4;  // inputs that share a scale of their own, and how many fours that is
+constexpr int AHEAD_BYTES = 4096;  // that weights are asked for before they are needed
+constexpr int QUANTISED_ALONE = 16384;  // inputs that are not worth sharing out
+constexpr int PACKED_ROWS = 64;  // rows that read an unpacked group: their sums stay in the first-level cache
+typedef uint8_t vb __attribute__((vector_size(4 * LANES)));
+typedef int16_t vs __attribute__((vector_size(4 * LANES)));
+
+template <class T> struct Buffer {
+    T *get(size_t n) {
+        if (n <= size) return data;
+        std::free(data);
+        data = static_cast<T *>(std::aligned_alloc(64, (n * sizeof(T) + 63) / 64 * 64));
+        if (!data) {
+            std::fprintf(stderr, "knapserve: no memory for %zu bytes of scratch\n", n * sizeof(T));
+            std::abort();
+        }
+        size = n;
+        return data;
+    }
+    ~Buffer() { std::free(data); }
+    T *data = nullptr;
+    size_t size = 0;
+};
+
+// ---- layout
+
+constexpr int code_bytes(int bits) { return PANEL * GROUP * bits / 8; }  // of a group of a panel
+inline int groups_in(const Written &how, int count) { return (count + std::min(how.group, CHUNK) - 1) / std::min(how.group, CHUNK); }
+inline int number_bytes(const Written &how, int count) {  // before the codes of a chunk of so many inputs
+    const int groups = groups_in(how, count), sets = how.minimum ? 2 : 1;
+    return sets * PANEL * (how.scales == LEVELS ? 2 + groups : how.scales == HALVES ? 2 * groups : 4 * groups);
+}
+inline int64_t panel_bytes(const Written &how, int64_t inputs) {
+    int64_t bytes = inputs / CHUNK * number_bytes(how, CHUNK) + inputs / GROUP * code_bytes(how.bits);
+    return inputs % CHUNK ? bytes + number_bytes(how, int(inputs % CHUNK)) : bytes;
+}
+
+// Codes [PANEL][CHUNK] of 32 inputs from `at` on, as the kernels read them.
+inline void lay_out(int bits, const uint8_t (*codes)[CHUNK], int at, uint8_t *to) {
+    for (int j = 0; j < PANEL; j++) {
+        uint32_t step[STEPS];
+        std::memcpy(step, codes[j] + at, sizeof step);
+        const auto put = [&](int plane, uint32_t word) { std::memcpy(to + (plane * PANEL + j) * 4, &word, 4); };
+        if (bits == 8) {
+            for (int t = 0; t < STEPS; t++) put(t, step[t]);
+            continue;
+        }
+        for (int u = 0; u < 4; u++) put(u, (step[2 * u] & 0x0f0f0f0f) | (step[2 * u + 1] & 0x0f0f0f0f) << 4);
+        if (bits == 5) {
+            uint32_t word = 0;
+            for (int t = 0; t < STEPS; t++) word |= (step[t] >> 4 & 0x01010101) << t;
+            put(4, word);
+        }
+        if (bits == 6)
+            for (int half = 0; half < 2; half++) {
+                uint32_t word = 0;
+                for (int t = 0; t < 4; t++) word |= (step[4 * half + t] >> 4 & 0x03030303) << 2 * t;
+                put(4 + half, word);
+            }
+    }
+}
+
+inline uint16_t to_half(float f) {  // of a float that is one
+    uint32_t u; std::memcpy(&u, &f, 4);
+    const uint16_t sign = uint16_t(u >> 16 & 0x8000);
+    const int exponent = int(u >> 23 & 255) - 112;
+    const uint32_t rest = (u & 0x7fffff) | 0x800000;
+    if (!(u & 0x7fffffff) || exponent < -10) return sign;
+    return uint16_t(exponent > 0 ? sign | exponent << 10 | (rest >> 13 & 1023) : sign | rest >> (14 - exponent));
+}
+
+// One panel from 32 rows, some of which may be missing.
+inline void lay_out_panel(const Written &how, const uint8_t *const *rows, int64_t inputs, uint8_t *to) {
+    thread_local uint8_t codes[PANEL][CHUNK];
+    Numbers numbers[PANEL];
+    for (int64_t from = 0; from < inputs; from += CHUNK) {
+        const int count = int(std::min<int64_t>(CHUNK, inputs - from)), groups = groups_in(how, count);
+        for (int j = 0; j < PANEL; j++) {
+            if (rows[j]) read_chunk(how, rows[j], inputs, from, count, codes[j], numbers[j]);
+            else { std::memset(codes[j], 0, CHUNK); std::memset(static_cast<void *>(&numbers[j]), 0, sizeof(Numbers)); }
+        }
+        const auto put = [&](auto value, auto of) {
+            for (int i = 0; i < groups; i++)
+                for (int j = 0; j < PANEL; j++, to += sizeof(value)) { value = of(numbers[j], i); std::memcpy(to, &value, sizeof(value)); }
+        };
+        const auto once = [&](auto of) {
+            for (int j = 0; j < PANEL; j++, to += 2) { const uint16_t value = of(numbers[j]); std::memcpy(to, &value, 2); }
+        };
+        const bool coded = how.type == CODES;  // whose numbers are written as floats, whatever they fit into
+        if (how.scales == LEVELS) {
+            once([](const Numbers &n) { return n.super; });
+            put(int8_t(), [](const Numbers &n, int i) { return n.level[i]; });
+            if (how.minimum) {
+                once([](const Numbers &n) { return n.super_minimum; });
+                put(uint8_t(), [](const Numbers &n, int i) { return n.minimum_level[i]; });
+            }
+        } else if (how.scales == HALVES) {
+            put(uint16_t(), [&](const Numbers &n, int i) { return coded ? to_half(n.scale[i]) : n.scale16[i]; });
+            if (how.minimum) put(uint16_t(), [&](const Numbers &n, int i) { return coded ? to_half(n.minimum[i]) : n.minimum16[i]; });
+        } else {
+            put(float(), [](const Numbers &n, int i) { return n.scale[i]; });
+            if (how.minimum) put(float(), [](const Numbers &n, int i) { return n.minimum[i]; });
+        }
+        for (int at = 0; at < count; at += GROUP) {
+            if (how.type == FP8)
+                for (int k = 0; k < GROUP; k++)
+                    for (int j = 0; j < PANEL; j++) to[k * PANEL + j] = codes[j][at + k];
+            else lay_out(how.bits, codes, at, to);
+            to += code_bytes(how.bits);
+        }
+    }
+}
+
+// ---- scales of a chunk as floats [groups][PANEL]
+
+inline vf halves(const uint8_t *p) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+#elif defined(__F16C__) && defined(__AVX2__)
+    return (vf)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+#else
+    vf v;
+    for (int i = 0; i < LANES; i++) v[i] = from_half(half_at(p + 2 * i));
+    return v;
+#endif
+}
+template <class T> inline vf widened(const uint8_t *p) {
+    typedef T small __attribute__((vector_size(LANES)));
+    return __builtin_convertvector(load<small>(p), vf);
+}
+
+// Of one set, scales or minima; where it ends.
+template <class Level> const uint8_t *numbers_of(const Written &how, int groups, float sign, const uint8_t *from, float *to) {
+    for (int v = 0; v < PANEL; v += LANES) {
+        const vf super = how.scales == LEVELS ? halves(from + 2 * v) * sign : vf{};
+        for (int i = 0; i < groups; i++) {
+            const int at = i * PANEL + v;
+            store(to + at, how.scales == LEVELS ? super * widened<Level>(from + 2 * PANEL + at)
+                         : how.scales == HALVES ? halves(from + 2 * at) : load<vf>(from + 4 * at));
+        }
+    }
+    return from + PANEL * (how.scales == LEVELS ? 2 + groups : how.scales == HALVES ? 2 * groups : 4 * groups);
+}
+
+// ---- inputs
+
+// Rows as codes of eight bits, 32 inputs at a time: code · scale.
+struct Inputs {
+    const int8_t *codes;     // [groups][rows][GROUP]
+    const float *numbers;    // [groups][rows][3]: the scale; it times the sum of the codes, or, where weights are FINE, of each half
+    int64_t rows;
+};
+
+inline void quantise(const bf16 *x, const int32_t *order, bool fine, int64_t inputs, int64_t rows, int64_t row, int8_t *codes, float *numbers) {
+    for (int64_t g = 0; g * GROUP < inputs; g++) {
+        alignas(64) float wide[GROUP];
+        if (order) for (int i = 0; i < GROUP; i++) wide[i] = widen(x[order[g * GROUP + i]]);
+        else widen(x + g * GROUP, GROUP, wide);
+        vf most_of{};
+        for (int i = 0; i < GROUP; i += LANES) {
+            const vf v = load<vf>(wide + i), size = v < 0.f ? -v : v;
+            most_of = size > most_of ? size : most_of;
+        }
+        const float most = highest(most_of), inverse = most > 0 ? 127.f / most : 0.f, scale = most / 127.f;
+        int8_t *to = codes + (g * rows + row) * GROUP;
+        const vf magic = splat(12582912.f);  // what is added to it has no places behind the point left
+        typedef int8_t vn __attribute__((vector_size(LANES)));
+        for (int i = 0; i < GROUP; i += LANES)
+            store(to + i, __builtin_convertvector((load<vf>(wide + i) * inverse + magic) - magic, vn));
+        int32_t sums[2] = {};
+        for (int i = 0; i < GROUP; i++) sums[i / 16] += to[i];
+        float *number = numbers + (g * rows + row) * 3;
+        number[0] = scale;
+        number[1] = scale * float(fine ? sums[0] : sums[0] + sums[1]);
+        number[2] = scale * float(sums[1]);
+    }
+}
+
+// ---- products of unsigned codes with signed inputs, four at a time
+
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+constexpr bool FOURS = true;  // summed up at once, in 32 bits
+#else
+constexpr bool FOURS = false;
+#endif
+#if defined(__AVX512BW__)
+inline vb splat_four(const int8_t *p) { return (vb)_mm512_set1_epi32(int(load<int32_t>(p))); }
+inline vs pairs_of(vb codes, vb x) { return (vs)_mm512_maddubs_epi16((__m512i)codes, (__m512i)x); }
+inline vi fours_of(vs pairs) { return (vi)_mm512_madd_epi16((__m512i)pairs, _mm512_set1_epi16(1)); }
+inline vb magnitude(vb w) { return (vb)_mm512_abs_epi8((__m512i)w); }
+inline vb signed_by(vb x, vb w) {
+    return (vb)_mm512_mask_sub_epi8((__m512i)x, _mm512_movepi8_mask((__m512i)w), _mm512_setzero_si512(), (__m512i)x);
+}
+#elif defined(__AVX2__)
+inline vb splat_four(const int8_t *p) { return (vb)_mm256_set1_epi32(int(load<int32_t>(p))); }
+inline vs pairs_of(vb codes, vb x) { return (vs)_mm256_maddubs_epi16((__m256i)codes, (__m256i)x); }
+inline vi fours_of(vs pairs) { return (vi)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi16(1)); }
+inline vb magnitude(vb w) { return (vb)_mm256_abs_epi8((__m256i)w); }
+inline vb signed_by(vb x, vb w) { return (vb)_mm256_sign_epi8((__m256i)x, (__m256i)w); }
+#endif
+#if defined(__AVX512VNNI__)
+inline vi add_fours(vi sums, vb codes, vb x) { return (vi)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)codes, (__m512i)x); }
+#elif defined(__AVXVNNI__)
+inline vi add_fours(vi sums, vb codes, vb x) { return (vi)_mm256_dpbusd_avx_epi32((__m256i)sums, (__m256i)codes, (__m256i)x); }
+#endif
+
+// Where there is no such instruction of four, eight-bit codes are signed: sixteen bits hold two products of those.
+#if defined(__AVX2__)
+template <int BITS> constexpr int BIAS = !FOURS && BITS == 8 ? 128 : 0;
+#else
+template <int BITS> constexpr int BIAS = 0;
+#endif
+
+// Σ codes · x over N steps.
+template <int BITS, int N> inline vf whole_products(const vb *codes, const int8_t *x) {
+    vi sums{};
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+    for (int t = 0; t < N; t++) sums = add_fours(sums, codes[t], splat_four(x + 4 * t));
+#elif defined(__AVX2__)
+    // So many pairs of products fit into sixteen bits: 15·127·2·8, 31·127·2·4, 63·127·2·2 and 128·127·2 do.
+    constexpr int MANY = BITS == 4 ? 8 : BITS == 5 ? 4 : BITS == 6 ? 2 : 1;
+    for (int first = 0; first < N; first += MANY) {
+        vs pairs;
+        for (int t = first; t < std::min(N, first + MANY); t++) {
+            const vb four = splat_four(x + 4 * t);
+            const vs some = BITS == 8 ? pairs_of(magnitude(codes[t]), signed_by(four, codes[t])) : pairs_of(codes[t], four);
+            pairs = t == first ? some : pairs + some;
+        }
+        sums = first ? sums + fours_of(pairs) : fours_of(pairs);
+    }
+#else
+    for (int t = 0; t < N; t++)
+        for (int i = 0; i < LANES; i++)
+            for (int j = 0; j < 4; j++) sums[i] += int32_t(codes[t][4 * i + j]) * x[4 * t + j];
+#endif
+    return __builtin_convertvector(sums, vf);
+}
+
+// The codes of a group for a vector of outputs, from number `first` on.
+template <int BITS> inline void unpack(const uint8_t *w, int first, vb *codes) {
+    const auto plane = [&](int p) { return load<vu>(w + p * 4 * PANEL + 4 * first); };
+    if constexpr (BITS == 8) {
+        for (int t = 0; t < STEPS; t++) codes[t] = (vb)(plane(t) ^ (BIAS<8> ? 0x80808080u : 0u));
+        return;
+    }
+    const vu high = BITS == 5 ? plane(4) : vu{}, halves[2] = {BITS == 6 ? plane(4) : vu{}, BITS == 6 ? plane(5) : vu{}};
+    for (int t = 0; t < STEPS; t++) {
+        const vu both = plane(t / 2);
+        vu code = (t % 2 ? both >> 4 : both) & 0x0f0f0f0fu;
+        if (BITS == 5) code |= (t < 4 ? high << (4 - t) : high >> (t - 4)) & 0x10101010u;
+        if (BITS == 6) code |= (t % 4 < 2 ? halves[t / 4] << (4 - 2 * (t % 4)) : halves[t / 4] >> (2 * (t % 4) - 4)) & 0x30303030u;
+        codes[t] = (vb)code;
+    }
+}
+
+// Adds to `out` what a chunk brings. `shift`: how many groups of 32 share a scale, as a power of two; FINE: a group has two.
+template <int BITS, bool FINE>
+void add_chunk(const uint8_t *w, const float *scales, const float *minima, int groups, int shift, Inputs x, int rows, float (*out)[PANEL]) {
+    for (int g = 0; g < groups; g++, w += code_bytes(BITS)) {
+        const int at = (FINE ? 2 * g : g >> shift) * PANEL;
+        for (int line = 0; line < code_bytes(BITS); line += 64) __builtin_prefetch(w + AHEAD_BYTES + line, 0, 2);
+        for (int v = 0; v < PANEL; v += LANES) {
+            vb codes[STEPS];
+            unpack<BITS>(w, v, codes);
+            const vf scale = load<vf>(scales + at + v), minimum = load<vf>(minima + at + v);
+            const vf other = FINE ? load<vf>(scales + at + PANEL + v) : vf{}, other_minimum = FINE ? load<vf>(minima + at + PANEL + v) : vf{};
+            const int8_t *q = x.codes + g * x.rows * GROUP;
+            const float *numbers = x.numbers + g * x.rows * 3;
+            for (int r = 0; r < rows; r++, q += GROUP, numbers += 3) {
+                vf sum = load<vf>(out[r] + v);
+                if (FINE) {
+                    sum += minimum * numbers[1] + other_minimum * numbers[2];
+                    sum += (whole_products<BITS, STEPS / 2>(codes, q) * scale + whole_products<BITS, STEPS / 2>(codes + STEPS / 2, q + 16) * other) * numbers[0];
+                } else {
+                    sum += minimum * numbers[1];
+                    sum += whole_products<BITS, STEPS>(codes, q) * (scale * numbers[0]);
+                }
+                store(out[r] + v, sum);
+            }
+        }
+    }
+}
+using AddChunk = void (*)(const uint8_t *, const float *, const float *, int, int, Inputs, int, float (*)[PANEL]);
+template <int BITS> AddChunk chunk_kernel(bool fine) { return fine ? add_chunk<BITS, true> : add_chunk<BITS, false>; }
+inline AddChunk chunk_kernel(const Written &how) {
+    const bool fine = how.group < GROUP;
+    return how.bits == 4 ? chunk_kernel<4>(fine) : how.bits == 5 ? chunk_kernel<5>(fine)
+         : how.bits == 6 ? chunk_kernel<6>(fine) : chunk_kernel<8>(fine);
+}
+
+// The same for fp8 numbers, with inputs [rows][stride] as they are.
+inline vf e4m3(const uint8_t *p) {
+    typedef uint8_t vn __attribute__((vector_size(LANES)));
+    const vh wide = __builtin_convertvector(load<vn>(p), vh);
+    const vh half = (wide & 128) << 8 | (wide & 127) << 7;
+    return halves((const uint8_t *)&half) * 256.f;
+}
+inline void add_fp8_chunk(const uint8_t *w, const float *scales, int groups, int shift, const bf16 *x, int64_t stride, int rows, float (*out)[PANEL]) {
+    for (int g = 0; g < groups; g++, w += code_bytes(8)) {
+        alignas(64) float wide[GROUP][PANEL];
+        for (int line = 0; line < code_bytes(8); line += 64) __builtin_prefetch(w + AHEAD_BYTES + line, 0, 2);
+        for (int k = 0; k < GROUP; k++) for (int v = 0; v < PANEL; v += LANES) store(wide[k] + v, e4m3(w + k * PANEL + v));
+        for (int r = 0; r < rows; r++) {
+            vf sums[PANEL / LANES] = {};
+            for (int k = 0; k < GROUP; k++) {
+                const float factor = widen(x[r * stride + g * GROUP + k]);
+                for (int v = 0; v < PANEL / LANES; v++) sums[v] += load<vf>(wide[k] + v * LANES) * factor;
+            }
+            for (int v = 0; v < PANEL / LANES; v++)
+                store(out[r] + v * LANES, load<vf>(out[r] + v * LANES) + sums[v] * load<vf>(scales + (g >> shift) * PANEL + v * LANES));
+        }
+    }
+}
+
+// ---- a whole product
+
+// Inputs of all rows, for parts of one order.
+struct Prepared {
+    Inputs inputs{};
+    Buffer<int8_t> codes;
+    Buffer<float> numbers;
+
+    void fill(Team &team, const int32_t *order, bool fine, const bf16 *x, int64_t in, int rows) {
+        inputs = {codes.get(in * rows), numbers.get(in / GROUP * rows * 3), rows};
+        const int share = rows * in <= QUANTISED_ALONE ? rows : std::max(1, rows / (8 * team.size));
+        team.each(rows, share, [&](int first, int last) {
+            for (int r = first; r < last; r++) quantise(x + r * in, order, fine, in, rows, r, codes.data, numbers.data);
+        });
+    }
+};
+
+inline void add_panel(const Part &part, const uint8_t *w, int64_t in, const Inputs &x, const bf16 *raw, int row, int rows, float (*out)[PANEL]) {
+    const Written &how = part.how;
+    const AddChunk run = chunk_kernel(how);
+    const float less = float((how.bits == 8 ? BIAS<8> : 0) - how.offset);
+    int shift = 0;
+    while (GROUP << shift < std::min(how.group, CHUNK)) shift++;
+    alignas(64) float scales[CHUNK / FINEST * PANEL], minima[CHUNK / FINEST * PANEL];
+    for (int64_t from = 0; from < in; from += CHUNK) {
+        const int count = int(std::min<int64_t>(CHUNK, in - from)), groups = groups_in(how, count);
+        w = numbers_of<int8_t>(how, groups, 1.f, w, scales);
+        if (how.minimum) w = numbers_of<uint8_t>(how, groups, -1.f, w, minima);
+        for (int i = 0; i < groups * PANEL; i += LANES)
+            store(minima + i, load<vf>(scales + i) * less + (how.minimum ? load<vf>(minima + i) : vf{}));
+        const int64_t at = from / GROUP * x.rows + row;
+        if (how.type == FP8) add_fp8_chunk(w, scales, count / GROUP, shift, raw + row * in + from, in, rows, out);
+        else run(w, scales, minima, count / GROUP, shift, {x.codes + at * GROUP, x.numbers + at * 3, x.rows}, rows, out);
+        w += count / GROUP * code_bytes(how.bits);
+    }
+}
+
+constexpr int PARTS = 3;  // of a linear layer, at most
+inline Prepared *prepared_inputs() { thread_local Prepared all[PARTS]; return all; }
+
+// As `products` in products.h.
+template <class Write> void packed_products(Team &team, const Linear &l, const bf16 *x, int rows, Write write) {
+    Prepared *prepared = prepared_inputs();
+    const Inputs *inputs[PARTS] = {};
+    int panels = 0;
+    for (int i = 0; i < l.count; i++) {
+        const Part &part = l.parts[i];
+        const auto alike = [&](const Part &other) {
+            return other.how.type != FP8 && other.order == part.order && (other.how.group < GROUP) == (part.how.group < GROUP);
+        };
+        panels += part.panels;
+        inputs[i] = &prepared[i].inputs;
+        if (part.how.type == FP8) continue;
+        const Part *same = std::find_if(l.parts, l.parts + i, alike);
+        if (same < l.parts + i) inputs[i] = inputs[same - l.parts];
+        else prepared[i].fill(team, part.order, part.how.group < GROUP, x, l.in, rows);
+    }
+    const int64_t size = panel_bytes(l.parts[0].how, l.in);
+    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / size, panels / (4 * team.size))));
+    team.each(panels, chunk, [&](int first, int last) {
+        alignas(64) float out[PACKED_ROWS][PANEL];
+        for (int panel = first; panel < last; panel++) {
+            int i = 0, within = panel;
+            while (within >= l.parts[i].panels) within -= l.parts[i++].panels;
+            const Part &part = l.parts[i];
+            const uint8_t *w = part.w + within * panel_bytes(part.how, l.in);
+            for (int row = 0; row < rows; row += PACKED_ROWS) {
+                const int some = std::min(PACKED_ROWS, rows - row);
+                std::memset(out, 0, some * sizeof out[0]);
+                add_panel(part, w, l.in, *inputs[i], x, row, some, out);
+                for (int r = 0; r < some; r++) write(row + r, panel * PANEL, out[r], PANEL);
+            }
+        }
+    });
+}
+
+}  // namespace
