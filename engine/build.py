@@ -90,13 +90,14 @@ class LoadedModel:
         self.source = open_source(config.model, EMBEDDED, defaults=config.generation_config == "auto")
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
         dtype = dtype or _dtype(config, self.spec, device)
-        _check_memory(self.spec, dtype, device)
         threads = 1  # that launches passes, elsewhere
         if device.type == "cpu":
             threads, tiny = _threads(config, self.spec, dtype)
             torch.set_num_threads(1 if tiny else threads)
         self.length = _context(config, self.spec)
         self.backend = backend = choose_backend(self.spec, device, dtype, threads, config.kernels)
+        packing = self.source.packing if backend.looks_up_packed else ""
+        _check_memory(self.source.packed_bytes if packing else self.spec.parameters * dtype.itemsize, device)
         self.decoder = self.source.decoder(dtype, device, backend, progress_bar("loading weights"))
         self.size = _cache_size(config, self.spec, self.length, backend, device)
         if self.size.length < self.length:
@@ -110,7 +111,7 @@ class LoadedModel:
             hardware=hardware(device),
             threads=threads,
             shape=self.spec.shape_key,
-            dtype=str(dtype).removeprefix("torch."),
+            dtype="-".join(filter(None, (str(dtype).removeprefix("torch."), packing))),
             backend=backend.name,
         )
         self.profile, self.profile_source = profile, "given"
@@ -262,12 +263,12 @@ def _powers(most: int) -> Iterator[int]:
     return (min(1 << i, most) for i in range((most - 1).bit_length() + 1))
 
 
-def _check_memory(spec: ModelSpec, dtype: torch.dtype, device: torch.device) -> None:
-    """Better an error now than being killed halfway through the weights."""
-    need, free = int(1.1 * spec.parameters * dtype.itemsize), free_memory(device)
+def _check_memory(weights: int, device: torch.device) -> None:
+    """Better an error now than being killed halfway through the weights, of so many bytes."""
+    need, free = int(1.1 * weights), free_memory(device)
     if need > free:
         raise ConfigError(
-            f"the weights take {need / 2**30:.1f} GiB in {dtype}, but {free / 2**30:.1f} GiB are free on {device}; "
+            f"the weights take {need / 2**30:.1f} GiB, but {free / 2**30:.1f} GiB are free on {device}; "
             "free some, or choose a smaller --dtype or model"
         )
 

@@ -9,7 +9,7 @@ depend on the number of rows.
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -166,6 +166,10 @@ class RowsLinear:
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
         self._weight, self._bias = weight, bias
+
+    @classmethod
+    def packed(cls, *args: Any, **named: Any) -> None:
+        """Nothing is read packed."""
 
     def __call__(self, x: Tensor) -> Tensor:
         if len(x) > _ROWS[1]:

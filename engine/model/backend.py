@@ -44,6 +44,7 @@ class Backend:
     cache_dtype: torch.dtype
     attention: Callable[[ModelSpec, CacheSize], Attention]
     paged: bool = False  # whether blocks are pages
+    looks_up_packed: bool = False  # whether the decoder's embedding may be packed
 
 
 def choose_backend(

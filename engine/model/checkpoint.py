@@ -10,6 +10,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from engine.errors import ModelError
+from engine.model.packed import PackedRows
 
 _INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
 _DTYPES = ("F64", "F32", "F16", "BF16")
@@ -19,6 +20,8 @@ _RECOMPUTED = "rotary_emb.inv_freq"
 
 class Checkpoint:
     """Tensors by name. Raises ModelError for files that are missing, damaged or not what `expected` says."""
+
+    interleaved = False
 
     def __init__(self, directory: Path, expected: dict[str, tuple[int, ...]]) -> None:
         self._where: dict[str, Path] = {}
@@ -36,6 +39,12 @@ class Checkpoint:
         ):
             if names:
                 raise ModelError(f"{directory} {kind} {len(names)} tensors, first {names[0]}")
+
+    def packed(self, name: str) -> PackedRows | None:
+        return None
+
+    def release(self, name: str) -> None:
+        """The file is mapped for each tensor anew."""
 
     def mapped(self, name: str) -> Tensor:
         """The tensor as the file has it. Its memory is the file's: pages are read when touched, and not our own."""

@@ -1,4 +1,4 @@
-"""A model's name to a directory on disk: a path, or a Hugging Face hub id fetched through its cache."""
+"""A model's name to a directory or GGUF file on disk: a path, or a Hugging Face hub id fetched through its cache."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from pathlib import Path
 from engine.errors import ModelError
 from engine.model.spec import load_spec
 
-_HUB_ID = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(@[\w./-]+)?")
+_HUB_ID = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]+)?(@[\w./-]+)?")
+_LATER_SHARD = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")
 _DESCRIPTION, _WEIGHTS = ("*.json", "*.jinja"), ("model*.safetensors",)  # other weight files repeat these
 
 
 def resolve(model: str) -> Path:
-    """The directory of `model`: a path that exists, or `OWNER/NAME` or `OWNER/NAME@REVISION` on the hub.
+    """The directory or GGUF file of `model`: a path that exists, or a hub id: `OWNER/NAME`, for a repository of GGUF
+    files with the one that is meant, `OWNER/NAME:Q4_K_M`; `@REVISION` may follow.
 
     Files of a hub id are taken from the hub's own cache, fetched into it if they are not there. Raises ModelError.
     """
@@ -23,24 +25,52 @@ def resolve(model: str) -> Path:
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or error}") from None
     if is_file:
-        kind = "a GGUF file" if path.suffix == ".gguf" else "a file"
-        raise ModelError(f"{path} is {kind}; --model takes the directory of a Hugging Face checkpoint, or a hub id")
-    if exists:
+        if path.suffix != ".gguf":
+            raise ModelError(f"{path} is a file; --model takes a checkpoint's directory, a .gguf file, or a hub id")
         return path
+    if exists:
+        return path if (path / "config.json").exists() else _gguf_in(path) or path
     if not _HUB_ID.fullmatch(model) or model.startswith((".", "/", "~")):
-        raise ModelError(f"there is no directory {path}, and '{model}' is not a hub id (OWNER/NAME)")
+        raise ModelError(
+            f"there is no file or directory {path}, and '{model}' is not a hub id (OWNER/NAME, or OWNER/NAME:Q4_K_M)"
+        )
     return _fetch(model)
 
 
+def _gguf_in(directory: Path, kind: str = "") -> Path | None:
+    """The GGUF file in a directory whose name says `kind`; the first of a split model. Raises ModelError if several do."""
+    files = [
+        path
+        for path in sorted(directory.glob("*.gguf"))
+        if kind.lower() in path.name.lower() and not _LATER_SHARD.search(path.name) and "mmproj" not in path.name
+    ]
+    if len(files) > 1:
+        names = ", ".join(path.name for path in files)
+        raise ModelError(f"{directory} has several GGUF files: {names}; give --model the path of one")
+    return files[0] if files else None
+
+
 def display_name(model: str) -> str:
-    """What the model is called in the API when it is given no name: the hub id, or the directory's name."""
+    """What the model is called in the API when it is given no name: the hub id, or the file's or directory's name."""
     path = Path(model).expanduser()
-    return path.resolve().name if path.exists() else model
+    if not path.exists():
+        return model
+    return path.stem if path.is_file() else path.resolve().name
 
 
 def _fetch(model: str) -> Path:
     """First what describes the model, so that one that is not supported is refused before gigabytes are fetched."""
+    named, at, revision = model.partition("@")
+    repository, _, kind = named.partition(":")
+    model = repository + at + revision
+    if kind:
+        found = _gguf_in(_snapshot(model, (f"*{kind}*.gguf", f"*{kind.lower()}*.gguf")), kind)
+        if found is None:
+            raise ModelError(f"{repository} has no GGUF file whose name says {kind}")
+        return found
     directory = _snapshot(model, _DESCRIPTION)
+    if not (directory / "config.json").exists():
+        raise ModelError(f"{repository} has no config.json; of a repository of GGUF files name one: {repository}:Q4_K_M")
     load_spec(directory)
     return _snapshot(model, (*_DESCRIPTION, *_WEIGHTS))
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from engine.model.packed import PackedRows
 
 
 class Linear(Protocol):
@@ -35,6 +38,22 @@ class LinearFactory(Protocol):
         """weight [out, in], bias [out]; `gated`: the first half of the outputs gates the second."""
         ...
 
+    def packed(
+        self,
+        parts: Sequence[PackedRows],
+        bias: Tensor | None,
+        /,
+        *,
+        gated: bool = False,
+        dtype: torch.dtype,
+        device: torch.device,
+    ) -> Linear | None:
+        """A matrix of parts, one below the other, whose weights stay as they are; None where that cannot be had.
+
+        Inputs and outputs are in `dtype`.
+        """
+        ...
+
 
 def padded_rows(rows: int) -> int:
     """The row count to run instead: about 50 of them cover 1 to 512 rows, at a few per cent more work."""
@@ -51,6 +70,10 @@ class PlainLinear:
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
         self._weight, self._bias = weight, bias
+
+    @classmethod
+    def packed(cls, *args: Any, **named: Any) -> None:
+        """Nothing is read packed."""
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.linear(x, self._weight, self._bias)

@@ -14,11 +14,12 @@ import torch
 from engine.errors import ConfigError
 from engine.model import synthetic
 from engine.model.backend import Backend
+from engine.model.checkpoint import Checkpoint
 from engine.model.decoder import Decoder
 from engine.model.generation import sampling_defaults
 from engine.model.hub import display_name, resolve
 from engine.model.spec import ModelSpec, load_spec
-from engine.model.weights import load_decoder
+from engine.model.weights import expected_tensors, load_decoder
 from engine.tokenizer import Tokenizer
 
 Progress = Callable[[float], None]
@@ -33,6 +34,16 @@ class Source(Protocol):
     tokenizer: Tokenizer
     sampling_defaults: tuple[tuple[str, float], ...]
     eos_token_ids: tuple[int, ...]
+
+    @property
+    def packing(self) -> str:
+        """How its matrices are packed, "" where they are floats."""
+        ...
+
+    @property
+    def packed_bytes(self) -> int:
+        """Of its tensors as they are published, where they are packed."""
+        ...
 
     @property
     def directory(self) -> Path:
@@ -51,6 +62,8 @@ class Source(Protocol):
 
 class CheckpointSource:
     """A Hugging Face checkpoint. Raises ModelError for what is missing or not supported."""
+
+    packing, packed_bytes = "", 0
 
     def __init__(self, directory: Path, name: str, *, defaults: bool) -> None:
         """`defaults`: whether generation_config.json's sampling parameters are wanted."""
@@ -75,7 +88,8 @@ class CheckpointSource:
         return digest.hexdigest()
 
     def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
-        return load_decoder(self.directory, self.spec, dtype, device, backend, progress)
+        weights = Checkpoint(self.directory, expected_tensors(self.spec))
+        return load_decoder(weights, self.spec, dtype, device, backend, progress)
 
 
 class SyntheticSource:
@@ -83,6 +97,7 @@ class SyntheticSource:
 
     sampling_defaults: tuple[tuple[str, float], ...] = ()
     eos_token_ids: tuple[int, ...] = ()
+    packing, packed_bytes = "", 0
 
     def __init__(self, model: str) -> None:
         self.made = synthetic.parse(model)
@@ -108,4 +123,9 @@ def open_source(model: str | None, embedded: Path, *, defaults: bool) -> Source:
         return CheckpointSource(embedded, "knapserve-embedded", defaults=defaults)
     if model.startswith(synthetic.PREFIX):
         return SyntheticSource(model)
-    return CheckpointSource(resolve(model), display_name(model), defaults=defaults)
+    path = resolve(model)
+    if path.suffix == ".gguf":
+        from engine.model.gguf_source import GgufSource
+
+        return GgufSource(path, display_name(model))
+    return CheckpointSource(path, display_name(model), defaults=defaults)

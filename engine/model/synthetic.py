@@ -155,15 +155,15 @@ def build(
     """The decoder, not calibrated yet."""
     spec, linear = made.spec, backend.linear
     tensors = _Tensors(made, dtype, device)
-    place = Placement(spec, tensors.take, dtype, device, linear)
+    place = Placement(spec, tensors, dtype, device, linear)
     layers = []
     for i in range(spec.layers):
         layers.append(place.layer(i))
         progress((i + 1) / (spec.layers + 1))
     # Two matrices, also where the shape ties them (the head is read all the same).
-    head = linear(tensors.take("lm_head.weight"), None)
+    head = linear(tensors.mapped("lm_head.weight"), None)
     size = _TOKEN_SHARE * math.sqrt(sum(scale**2 for scale in made.scales()))  # of each element
-    embedding = tensors.take("model.embed_tokens.weight").mul_(size * math.sqrt(spec.hidden))
+    embedding = tensors.mapped("model.embed_tokens.weight").mul_(size * math.sqrt(spec.hidden))
     norm = torch.full((spec.hidden,), _LOGIT_STD, dtype=dtype, device=device)
     progress(1.0)
     return backend.decoder(spec, dtype, embedding, layers, norm, head)
@@ -177,6 +177,8 @@ class _Tensors:
     says more, and what attention adds competes with it.
     """
 
+    interleaved = False
+
     def __init__(self, made: Synthetic, dtype: torch.dtype, device: torch.device) -> None:
         self._made, self._dtype, self._device = made, dtype, device
         self._scales = made.scales()
@@ -187,7 +189,7 @@ class _Tensors:
         self._order = torch.randperm(hidden, generator=self._generator, device=device)
         self._signs = torch.randint(0, 2, (hidden,), generator=self._generator, device=device).to(dtype) * 2 - 1
 
-    def take(self, name: str) -> Tensor:
+    def mapped(self, name: str) -> Tensor:
         shape = self._shapes[name]
         if len(shape) == 1:  # biases cost the same whatever they are
             value = _QUERY_STD if "q_norm" in name else 1.0 if "norm" in name else 0.0
@@ -202,9 +204,15 @@ class _Tensors:
         self._seed(name)
         return torch.empty(shape, dtype=self._dtype, device=self._device).normal_(0.0, std, generator=self._generator)
 
+    def packed(self, name: str) -> None:
+        """None is."""
+
+    def release(self, name: str) -> None:
+        """None is kept."""
+
     def _down(self, name: str) -> Tensor:
         """The turned transpose of the up projection: the MLP's output is then its input, turned, and noise."""
-        up = self.take(name.replace("down_proj", "up_proj"))
+        up = self.mapped(name.replace("down_proj", "up_proj"))
         ratio = up.shape[0] / up.shape[1]
         size = math.sqrt((_GATE_MEAN * ratio) ** 2 + _GATE_POWER * ratio)  # of the output, for inputs of size 1
         scale = self._scales[2 * int(name.split(".")[2]) + 1] / size
@@ -212,7 +220,7 @@ class _Tensors:
 
     def habits(self) -> Tensor:
         """Row j: the turned embedding of the token whose usual successor j is, [vocab, hidden]."""
-        embedding = self.take("model.embed_tokens.weight")
+        embedding = self.mapped("model.embed_tokens.weight")
         before = torch.arange(len(embedding), device=self._device) * _STRIDE % len(embedding)
         return embedding[before].index_select(1, self._order).mul_(self._signs)
 
@@ -237,7 +245,7 @@ def calibrate(
     tensors = _Tensors(made, decoder.dtype, decoder.device)
     habits, share = tensors.habits(), 0.0
     for _ in range(2):  # on random tokens, then on what the model says after the first few of them
-        head = tensors.take("lm_head.weight")
+        head = tensors.mapped("lm_head.weight")
         states = torch.cat(
             [decoder.normalise(y) for y in _whole_and_part(decoder, attention, decoder.embed(tokens), plan)]
         )

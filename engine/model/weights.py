@@ -2,52 +2,76 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from math import prod
-from pathlib import Path
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from engine.model.backend import Backend
-from engine.model.checkpoint import Checkpoint
 from engine.model.decoder import Decoder, LayerWeights
 from engine.model.linear import Linear, LinearFactory
+from engine.model.packed import PackedRows
 from engine.model.spec import ModelSpec
 
-Read = Callable[[str], Tensor]
+log = logging.getLogger("knapserve.engine")
+
+_EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
+
+
+class Weights(Protocol):
+    """The tensors of a checkpoint by the names of `expected_tensors`. Raises ModelError."""
+
+    interleaved: bool  # whether q and k rows lie as RoPE turns them (`attention.Rope`)
+
+    def mapped(self, name: str) -> Tensor:
+        """Floats, which may be the file's own memory."""
+        ...
+
+    def packed(self, name: str) -> PackedRows | None:
+        """A matrix as it is published, if that is packed."""
+        ...
+
+    def release(self, name: str) -> None:
+        """The tensor has been read, and is not needed in memory."""
+        ...
 
 
 def load_decoder(
-    directory: Path,
+    weights: Weights,
     spec: ModelSpec,
     dtype: torch.dtype,
     device: torch.device,
     backend: Backend,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Decoder:
-    """Read the weights, cast to `dtype`, build. Raises ModelError naming missing, unexpected or misshapen tensors.
+    """Read the weights, build; matrices stay packed where the backend reads them so, all else is cast to `dtype`.
 
     Beside the weights it takes memory for a layer's widest matrix, or for the head if that has to be cast. `progress`
-    gets the share done.
+    gets the share done. Raises ModelError.
     """
     linear = backend.linear
-    checkpoint = Checkpoint(directory, expected_tensors(spec))
-    place = Placement(spec, checkpoint.mapped, dtype, device, linear)
+    place = Placement(spec, weights, dtype, device, linear)
     layers = []
     for i in range(spec.layers):
         layers.append(place.layer(i))
         progress((i + 1) / (spec.layers + 1))
-    name = "model.embed_tokens.weight"
-    if spec.tied and not linear.shares:
+    packed = weights.packed(_EMBEDDING)
+    embedding: Tensor | PackedRows
+    if packed is not None and backend.looks_up_packed:
+        embedding, head = packed, place.linear((_EMBEDDING if spec.tied else _HEAD,))
+    elif spec.tied and (packed is not None or not linear.shares):
         # The head has a form of its own; of the embedding only the rows that are looked up need be in memory.
-        embedding, head = checkpoint.mapped(name), place.linear((name,))
-        if embedding.dtype == torch.float16:  # which kernels do not look up
-            embedding = place.tensor(name)
+        embedding, head = weights.mapped(_EMBEDDING), place.linear((_EMBEDDING,))
+        if packed is not None or embedding.dtype == torch.float16:  # which kernels do not look up
+            embedding = place.tensor(_EMBEDDING)
     else:
-        embedding = place.tensor(name)
-        head = linear(embedding, None) if spec.tied else place.linear(("lm_head.weight",))
+        embedding = place.tensor(_EMBEDDING)
+        head = linear(embedding, None) if spec.tied else place.linear((_HEAD,))
     decoder = backend.decoder(spec, dtype, embedding, layers, place.tensor("model.norm.weight"), head)
+    place.report()
     progress(1.0)
     return decoder
 
@@ -59,9 +83,10 @@ class Placement:
     """
 
     def __init__(
-        self, spec: ModelSpec, read: Read, dtype: torch.dtype, device: torch.device, linear: LinearFactory
+        self, spec: ModelSpec, weights: Weights, dtype: torch.dtype, device: torch.device, linear: LinearFactory
     ) -> None:
-        self._spec, self._read, self._linear = spec, read, linear
+        self._spec, self._weights, self._linear = spec, weights, linear
+        self._expanded: list[tuple[str, int, int]] = []  # matrices: name, bytes as published and as they are now
         self._dtype, self._device = dtype, device
         self._shapes = expected_tensors(spec)
         self._scratch = self._empty((0,))
@@ -72,13 +97,55 @@ class Placement:
 
     def linear(self, weights: tuple[str, ...], biases: tuple[str, ...] = (), *, gated: bool = False) -> Linear:
         """Projections that read the same input become one matrix."""
-        weight = self.tensor(*weights) if self._linear.shares else self._lend(weights)
-        return self._linear(weight, self.tensor(*biases) if biases else None, gated=gated)
+        bias = self.tensor(*biases) if biases else None
+        made = self._packed(weights, bias, gated)
+        if made is None:
+            weight = self.tensor(*weights) if self._linear.shares else self._lend(weights)
+            made = self._linear(weight, bias, gated=gated)
+        for name in weights:
+            if name != _EMBEDDING:
+                self._weights.release(name)
+        return made
+
+    def _packed(self, names: tuple[str, ...], bias: Tensor | None, gated: bool) -> Linear | None:
+        """The matrix as it is published, if it is packed and the backend can read it so."""
+        found = [(name, self._weights.packed(name)) for name in names]
+        parts = [self._ordered(name, part) for name, part in found if part is not None]
+        made = None
+        if len(parts) == len(found):
+            made = self._linear.packed(parts, bias, gated=gated, dtype=self._dtype, device=self._device)
+        if made is None and parts:
+            expanded = prod(self._stacked(names)) * self._dtype.itemsize
+            self._expanded.append((names[0], sum(part.rows.nbytes for part in parts), expanded))
+        return made
+
+    def _ordered(self, name: str, packed: PackedRows) -> PackedRows:
+        """Rows as RoPE turns them."""
+        if not self._turns(name):
+            return packed
+        order = torch.arange(packed.shape[0]).view(-1, 2, self._spec.head_dim // 2).transpose(1, 2).reshape(-1)
+        return packed.select(order)
+
+    def _turns(self, name: str) -> bool:
+        """Whether the rows of a tensor are those of q or k heads, and not in RoPE's order yet."""
+        heads = any(part in name for part in ("q_proj", "k_proj", "q_norm", "k_norm"))
+        return heads and not (self._weights.interleaved and "proj" in name)
+
+    def report(self) -> None:
+        """Log what could not stay packed."""
+        if not self._expanded:
+            return
+        before, after = (sum(sizes) for sizes in list(zip(*self._expanded, strict=True))[1:])
+        log.warning(
+            "%d packed matrices (first %s) are expanded to %s, which no kernel here reads packed: %.0f MB instead of %.0f",
+            *(len(self._expanded), self._expanded[0][0], str(self._dtype).removeprefix("torch.")),
+            *(after / 1e6, before / 1e6),
+        )
 
     def _lend(self, names: tuple[str, ...]) -> Tensor:
         """The stacked tensors until the next call: in scratch memory, or, where one is fit as it is, in its file."""
-        if len(names) == 1 and not _turned(names[0]):
-            source = self._read(names[0])
+        if len(names) == 1 and not self._turns(names[0]):
+            source = self._weights.mapped(names[0])
             if (source.dtype, source.device) == (self._dtype, self._device):
                 return source
         shape = self._stacked(names)
@@ -119,20 +186,15 @@ class Placement:
         """Each tensor below the one before; q and k rows in the order that RoPE turns them in (`attention.Rope`)."""
         row = 0
         for name in names:
-            source = self._read(name)
+            source = self._weights.mapped(name)
             place = target[row : row + source.shape[0]]
             row += source.shape[0]
-            if _turned(name):
+            if self._turns(name):
                 half, rest = self._spec.head_dim // 2, source.shape[1:]
                 place.view(-1, half, 2, *rest).copy_(source.view(-1, 2, half, *rest).transpose(1, 2))
             else:
                 place.copy_(source)
         return target
-
-
-def _turned(name: str) -> bool:
-    """Whether the rows of a tensor are those of q or k heads."""
-    return any(part in name for part in ("q_proj", "k_proj", "q_norm", "k_norm"))
 
 
 def expected_tensors(spec: ModelSpec) -> dict[str, tuple[int, ...]]:

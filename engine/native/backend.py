@@ -28,7 +28,7 @@ def native_backend(spec: ModelSpec, threads: int) -> Backend | None:
     if found is None:
         return None
     linears = NativeLinears(found, threads)
-    return Backend(linears.name, linears, NativeDecoder, torch.bfloat16, _attention)
+    return Backend(linears.name, linears, NativeDecoder, torch.bfloat16, _attention, looks_up_packed=True)
 
 
 def _attention(spec: ModelSpec, size: CacheSize) -> NativeAttention:

@@ -17,10 +17,11 @@ from engine.model.attention import AttentionBatch, Segment
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder, Drafted, DraftRequest, Draws, LayerWeights, Round, Verified
 from engine.model.linear import Linear
+from engine.model.packed import PackedRows
 from engine.model.spec import ModelSpec
 from engine.native import library as native
 from engine.native.attention import NativeAttention, NativeBatch, NativeCache
-from engine.native.linear import PANEL, NativeLinear
+from engine.native.linear import PANEL, NativeLinear, row_addresses, written
 from engine.sampling import draft_noise, draw, sampling_array
 
 
@@ -36,12 +37,15 @@ class NativeDecoder(Decoder):
         self,
         spec: ModelSpec,
         dtype: torch.dtype,
-        embedding: Tensor,
+        embedding: Tensor | PackedRows,
         layers: Sequence[LayerWeights],
         norm: Tensor,
         head: Linear,
     ) -> None:
-        super().__init__(spec, dtype, embedding, layers, norm.float(), head)
+        """`embedding` [vocab, hidden] may be packed, in the file's own memory: rows are looked up."""
+        self._lookup = embedding if isinstance(embedding, PackedRows) else None
+        rows = embedding.rows if isinstance(embedding, PackedRows) else embedding
+        super().__init__(spec, dtype, rows, layers, norm.float(), head)
         made_by = cast(NativeLinear, head).made_by
         self._library, self._team = made_by.library, made_by.team
         self._kept: list[Tensor] = []  # what the structures point to
@@ -76,10 +80,18 @@ class NativeDecoder(Decoder):
     @property
     def packed(self) -> Sequence[Tensor]:
         linears = [linear for w in self._layers for linear in (w.qkv, w.output, w.gate_up, w.down)]
-        return [cast(NativeLinear, linear).packed for linear in (*linears, self._head)]
+        return [weight for linear in (*linears, self._head) for weight in cast(NativeLinear, linear).weights]
 
     def embed_ids(self, tokens: Tensor) -> Tensor:
+        if self._lookup is not None:
+            return self._read_rows(self._lookup.select(tokens))
         return self._embedding.index_select(0, tokens).float()
+
+    def _read_rows(self, packed: PackedRows) -> Tensor:
+        """Packed weights as float32 [rows, inputs]."""
+        out, addresses = torch.empty(packed.shape), row_addresses(packed)
+        self._library.read_rows(written(packed), addresses.ctypes.data, *packed.shape, out.data_ptr())
+        return out
 
     def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
         records = None
@@ -255,14 +267,17 @@ class NativeDecoder(Decoder):
     @property
     def _embeds(self) -> bool:
         """Whether the kernels can read the embedding."""
-        return self._embedding.dtype in (torch.bfloat16, torch.float32)
+        return self._lookup is not None or self._embedding.dtype in (torch.bfloat16, torch.float32)
 
     def _ends(self, attention: NativeAttention) -> Any:
         """Reference to the structure; it is made once per attention."""
         if self._ends_of != (attention, self._head):
             wide = self._embedding.dtype == torch.float32
             head = cast(NativeLinear, self._head).struct
-            ends = native.Ends(self._embedding.data_ptr(), self._norm.data_ptr(), attention.rope, head, wide)
+            packed = (0,) if self._lookup is None else (self._embedding.stride(0), written(self._lookup))
+            ends = native.Ends(
+                self._embedding.data_ptr(), self._norm.data_ptr(), attention.rope, head, wide, *packed
+            )
             self._ends_of, self._ends_made = (attention, self._head), ctypes.byref(ends)
         return self._ends_made
 

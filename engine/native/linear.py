@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import mmap
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -58,7 +59,9 @@ class NativeLinears:
         bias = _bias(bias, gated)
         return NativeLinear(self, native.Linear(panels.data_ptr(), _address(bias), out, inputs), [panels], bias)
 
-    def packed(self, parts: Sequence[PackedRows], bias: Tensor | None, /, *, gated: bool = False) -> NativeLinear | None:
+    def packed(
+        self, parts: Sequence[PackedRows], bias: Tensor | None, /, *, gated: bool = False, **_: Any
+    ) -> NativeLinear | None:
         """The parts' outputs one below the other, their weights as they are; None where kernels cannot read them so."""
         merged = _merged(parts, gated)
         inputs = parts[0].inputs
