@@ -18,18 +18,17 @@ pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip in
 from playwright.sync_api import Page, expect
 from visitor import Visitor
 
+from engine.build import EMBEDDED
 from engine.draft.regime import PLAIN_ROUNDS
 
 Visit = Callable[..., Visitor]
 
 STORY = "Tell me a story about a small bear and a hill."
 CODE = "Write a short function which should cube a given number."
-PREPARED = Path(__file__).parents[1] / "fixtures" / "prepared"
-LAYERS = json.loads((PREPARED / "config.json").read_text("utf-8"))["num_hidden_layers"]
+LAYERS = json.loads((EMBEDDED / "config.json").read_text("utf-8"))["num_hidden_layers"]
 LONG = {"limit": "3500", "others": '{"ignore_eos": true}'}  # seconds of work: far more than what a test waits for
 # It must draft, with plans that change; one request runs and one waits, so that a queue is soon full.
 FLAGS = (
-    f"--model={PREPARED}",
     *("--knapspec-min-skip=0.3", "--knapspec-max-skip=0.6", "--max-model-len=4096"),
     *("--max-num-seqs=1", "--max-queued=1", "--keepalive-seconds=0.2"),
 )
