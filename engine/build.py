@@ -27,6 +27,7 @@ from engine.measure import Measurement
 from engine.model import synthetic
 from engine.model.attention import Segment
 from engine.model.backend import Backend, choose_backend
+from engine.model.default import NAME as DEFAULT_NAME
 from engine.model.linear import LinearFactory, padded_rows
 from engine.model.linear_onednn import native_bf16
 from engine.model.source import SyntheticSource, open_source
@@ -41,7 +42,6 @@ from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 
 log = logging.getLogger("knapserve.engine")
 
-EMBEDDED = Path(__file__).parent / "embedded"
 _SHIPPED_PRIOR = "prior.json"  # in a checkpoint's directory
 _SMALL_LAYER = 8 << 20  # bytes
 _THREAD_SHARE = 128 << 10  # bytes of a layer that are worth a thread
@@ -86,8 +86,8 @@ class LoadedModel:
         self.clock = clock or SystemClock()
         device = _device(config.device)
         _check_policy(config.draft_policy)
-        log.info("loading %s", config.model or "the embedded model")
-        self.source = open_source(config.model, EMBEDDED, defaults=config.generation_config == "auto")
+        log.info("loading %s", config.model or f"the default model, {DEFAULT_NAME}")
+        self.source = open_source(config.model, defaults=config.generation_config == "auto")
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
         dtype = dtype or _dtype(config, self.spec, device)
         threads = 1  # that launches passes, elsewhere

@@ -60,7 +60,9 @@ class EngineConfig:
     """Everything `engine.build.build_engine` needs."""
 
     model: str | None = setting(
-        None, "checkpoint directory, hub id (OWNER/NAME[@REVISION]) or synthetic:NAME; without it the embedded model"
+        None,
+        "folder of a checkpoint, .gguf file, hub id (OWNER/NAME[@REVISION]) or synthetic:NAME; "
+        "without it SmolLM2-135M-Instruct",
     )
     generation_config: str = setting(
         "auto",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from engine.build import EMBEDDED, LoadedModel
+from engine.build import LoadedModel
 from engine.contenders import Prompt
 from engine.errors import ConfigError
 
@@ -25,9 +25,8 @@ class Text(NamedTuple):
 def add_prompt_arguments(parser: argparse.ArgumentParser, file: str = "prompts.jsonl", note: str = "") -> None:
     """Flags: which prompts, and how they are answered."""
     parser.add_argument(
-        "--prompts", type=Path, default=EMBEDDED / file, metavar="FILE",
-        help='JSON lines like {"prompt": "…", "domain": "…"}, the domain if you like (prompts for the embedded model)'
-        + note,
+        "--prompts", type=Path, default=Path(__file__).with_name(file), metavar="FILE",
+        help='JSON lines like {"prompt": "…", "domain": "…"}; "domain" may be left out (24 of our own)' + note,
     )  # fmt: skip
     parser.add_argument("--limit", type=natural, default=0, help="use only this many prompts, evenly picked; 0: all")
     parser.add_argument("--max-tokens", type=positive, default=128, help="of an answer (128)")

