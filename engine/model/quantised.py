@@ -44,22 +44,23 @@ class Quantisation:
     def _ignores(self, module: str, pattern: str) -> bool:
         return _same(module, pattern) or _expression(module, pattern) or (self.runs and f".{pattern}." in f".{module}.")
 
-    def expected(self, name: str, shape: tuple[int, int]) -> dict[str, tuple[int, ...]] | None:
+    def expected(self, name: str, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]] | None:
         """Tensors that the checkpoint must hold instead of a weight [out, in], their shapes as `fits` compares them.
 
-        None: the weight is not quantised.
+        None: the weight is not quantised, or no matrix.
         """
         return self._named(name, shape, required=True)
 
-    def optional(self, name: str, shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+    def optional(self, name: str, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         """Tensors that may come with a quantised weight. `read` reads or checks those that matter."""
         return self._named(name, shape, required=False) or {}
 
-    def _named(self, name: str, shape: tuple[int, int], *, required: bool) -> dict[str, tuple[int, ...]] | None:
+    def _named(self, name: str, shape: tuple[int, ...], *, required: bool) -> dict[str, tuple[int, ...]] | None:
         scheme, stem = self.scheme(name), name.removesuffix("weight")
-        if scheme is None:
+        if scheme is None or len(shape) != 2:
             return None
-        return {stem + key: part.shape for key, part in scheme.parts(shape).items() if part.required == required}
+        parts = scheme.parts((shape[0], shape[1])).items()
+        return {stem + key: part.shape for key, part in parts if part.required == required}
 
     def read(
         self,

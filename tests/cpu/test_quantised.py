@@ -47,7 +47,8 @@ def test_a_checkpoint_is_read_as_its_format_means_it(kind: str, tmp_path: Path) 
     known: set[str] = set()
     for name, weight in meant.items():
         shape = (len(weight), weight.shape[-1])
-        expected = quantisation.expected(name, shape) if name.endswith("proj.weight") else None
+        expected = quantisation.expected(name, tuple(weight.shape))
+        assert (expected is not None) == name.endswith("proj.weight")
         known |= {name} if expected is None else expected.keys() | quantisation.optional(name, shape).keys()
         if expected is None:
             continue
