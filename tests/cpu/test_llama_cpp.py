@@ -18,6 +18,7 @@ from engine import bench_prefill
 from engine.config import EngineConfig
 from engine.contenders import Prompt
 from engine.errors import ConfigError
+from engine.hugging_face import hugging_face
 from engine.llama_cpp import LlamaCppContender, llama_cpp
 from engine.results import beside_llama_cpp
 from engine.types import SamplingParams
@@ -130,6 +131,13 @@ def test_what_cannot_be_compared_is_refused(
 def test_a_models_own_file_is_run_where_none_is_named(fake: list[FakeServer], file: Path) -> None:
     llama_cpp("", loaded(path=file), GREEDY, PROMPTS, 1)
     assert fake[0].params.model.path == str(file)
+
+
+def test_transformers_is_not_run_on_a_gguf_file(file: Path) -> None:
+    model = loaded(path=file)
+    model.key.dtype = "bfloat16"
+    with pytest.raises(ConfigError, match="--llama-cpp"):
+        hugging_face("plain", EngineConfig(), model, GREEDY)
 
 
 def test_rates_are_compared_without_prompts_where_both_are_known() -> None:
