@@ -1,4 +1,4 @@
-"""How fast this device reads memory, and what plain decoding has to read for a token."""
+"""How fast this device reads memory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import torch
 from torch import Tensor
 
 from engine.clock import Clock
-from engine.kv.cache import bytes_per_token
-from engine.model.spec import ModelSpec
 from engine.native.library import loaded
 from engine.native.linear import huge
 
@@ -55,9 +53,3 @@ class ReadBandwidth:
     def median(self) -> float:
         """Bytes per second."""
         return statistics.median(self._seen)
-
-
-def bytes_to_read(spec: ModelSpec, dtype: torch.dtype, cache_dtype: torch.dtype, context: int) -> int:
-    """What one plain decoding step moves at the least: all weights but the embedding's rows, and the live K/V."""
-    embedding = 0 if spec.tied else spec.vocab * spec.hidden
-    return (spec.parameters - embedding) * dtype.itemsize + context * bytes_per_token(spec, cache_dtype)

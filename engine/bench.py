@@ -20,10 +20,11 @@ from engine.draft.base import policy_names
 from engine.errors import ConfigError
 from engine.figures import draw_curves, draw_predictions, draw_skips, predictions
 from engine.hugging_face import add_hugging_face_argument, hugging_face
+from engine.llama_cpp import add_llama_cpp_argument, llama_cpp
 from engine.model.synthetic import PREFIX
 from engine.profile import require_plots
 from engine.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
-from engine.results import aligned, bytes_read, domain_lines, reading_line, summarise, table
+from engine.results import aligned, beside_llama_cpp, bytes_read, domain_lines, reading_line, summarise, table
 from engine.types import SamplingParams
 
 # What a run can vary, or how it begins: the rest is read while the model loads, or by other policies.
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
     parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
     add_hugging_face_argument(parser)
+    add_llama_cpp_argument(parser)
     parser.add_argument(
         "--url", action="append", default=[], help="also ask this server with OpenAI's API, in the same run; repeatable"
     )
@@ -152,16 +154,18 @@ class _Bench:
             for name, config in varied.items()
         ]
         ours[0].check(self.prompts)
-        if context and (args.hf or args.url):
+        if context and (args.hf or args.url or args.llama_cpp is not None):
             raise ConfigError("others cannot start from an imagined context: leave out --context")
         contenders: list[Contender] = [*ours, *(UrlContender(url, self.sampling) for url in args.url)]
         contenders += hugging_face(args.hf, self.config, model, self.sampling)
+        contenders += llama_cpp(args.llama_cpp, model, self.sampling, self.prompts, args.concurrency)
         for contender in [ours[0], *contenders[len(ours) :]]:  # warm up without teaching a policy anything
             contender.run(self.prompts[:1], 1)
             contender.tally = Tally()
         bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads, model.decoder.packed)
         differing = self._run(ours, contenders[len(ours) :], bandwidth)
         rows = [summarise(c, ours[0].tally, model.spec.layers) for c in contenders]
+        beside_llama_cpp(rows)
         reading = bytes_read(ours[0].tally, model, bandwidth.median)
         self._print(rows, len(before), reading)
         domains = self._by_domain(contenders)
@@ -225,7 +229,8 @@ class _Bench:
 
     def _print(self, rows: Sequence[dict[str, Any]], context: int, reading: Mapping[str, float]) -> None:
         key, args = self.model.key, self.args
-        print(f"{platform.machine()} {key.machine}, {key.dtype}; {key.shape}")
+        weights = self.model.decoder.weight_bytes / 1e6
+        print(f"{platform.machine()} {key.machine}, {key.dtype}; {key.shape}; {weights:,.0f} MB of weights a pass")
         if self.model.source.name.startswith(PREFIX):
             print("SYNTHETIC weights: a real shape, random text")
         after = f" after {context} imagined tokens" if context else ""
@@ -251,6 +256,7 @@ class _Bench:
             "context": context,
             "threads": key.threads,
             "dtype": key.dtype,
+            "weight_bytes": self.model.decoder.weight_bytes,
             "prompts": len(self.prompts),
             "concurrency": self.args.concurrency,
             "answers_that_differ_from_none": differing,

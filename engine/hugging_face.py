@@ -89,6 +89,8 @@ def _load(source: Source, dtype: str, device: torch.device, sampling: SamplingPa
 
     if not sampling.greedy:
         raise ConfigError("--hf compares greedy decoding only: use --temperature 0")
+    if getattr(source, "path", None) is not None:
+        raise ConfigError("--hf runs checkpoints in safetensors, not GGUF files: compare with --llama-cpp")
     models: Any = AutoModelForCausalLM
     if isinstance(source, SyntheticSource):
         return models.from_config(_config(source.spec), dtype=DTYPES[dtype]).eval().to(device)

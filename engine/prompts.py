@@ -22,12 +22,17 @@ class Text(NamedTuple):
     domain: str = ""
 
 
-def add_prompt_arguments(parser: argparse.ArgumentParser, file: str = "prompts.jsonl", note: str = "") -> None:
-    """Flags: which prompts, and how they are answered."""
+def add_prompts_argument(parser: argparse.ArgumentParser, file: str = "prompts.jsonl", note: str = "") -> None:
+    """Flag: which prompts."""
     parser.add_argument(
         "--prompts", type=Path, default=Path(__file__).with_name(file), metavar="FILE",
         help='JSON lines like {"prompt": "…", "domain": "…"}; "domain" may be left out (24 of our own)' + note,
     )  # fmt: skip
+
+
+def add_prompt_arguments(parser: argparse.ArgumentParser, file: str = "prompts.jsonl", note: str = "") -> None:
+    """Flags: which prompts, and how they are answered."""
+    add_prompts_argument(parser, file, note)
     parser.add_argument("--limit", type=natural, default=0, help="use only this many prompts, evenly picked; 0: all")
     parser.add_argument("--max-tokens", type=positive, default=128, help="of an answer (128)")
 

