@@ -10,7 +10,9 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from engine.errors import ModelError
-from engine.model.packed import PackedRows
+from engine.model.packed import PackedRows, dequantise
+from engine.model.quantised import Quantisation
+from engine.model.quantised_tensors import fits
 
 _INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
 _DTYPES = ("F64", "F32", "F16", "BF16")
@@ -23,31 +25,54 @@ class Checkpoint:
 
     interleaved = False
 
-    def __init__(self, directory: Path, expected: dict[str, tuple[int, ...]]) -> None:
+    def __init__(
+        self, directory: Path, expected: dict[str, tuple[int, ...]], quantisation: Quantisation | None = None
+    ) -> None:
         self._where: dict[str, Path] = {}
+        self._expected, self._quantisation = expected, quantisation
+        stored, optional = dict(expected), dict[str, tuple[int, ...]]()
+        for name, shape in expected.items() if quantisation else ():
+            instead = quantisation.expected(name, shape)  # type: ignore[union-attr]
+            if instead is not None:
+                del stored[name]
+                stored |= instead
+                optional |= quantisation.optional(name, shape)  # type: ignore[union-attr]
         for name, path, shape, dtype in _headers(directory):
-            if (name == "lm_head.weight" and name not in expected) or name.endswith(_RECOMPUTED):
+            if (name == "lm_head.weight" and name not in stored) or name.endswith(_RECOMPUTED):
                 continue
             if name in self._where:
                 raise ModelError(f"{directory} has {name} twice: in {self._where[name].name} and in {path.name}")
             self._where[name] = path
-            if name in expected:
+            if name in expected and name in stored:
                 _check(name, path, shape, dtype, expected[name])
+            elif name in stored and not fits(shape, stored[name]):
+                raise ModelError(f"{name} in {path.name} is {list(shape)}, not {list(stored[name])}")
         for kind, names in (
-            ("lacks", sorted(set(expected) - set(self._where))),
-            ("has unexpected", sorted(set(self._where) - set(expected))),
+            ("lacks", sorted(set(stored) - set(self._where))),
+            ("has unexpected", sorted(set(self._where) - set(stored) - set(optional))),
         ):
             if names:
                 raise ModelError(f"{directory} {kind} {len(names)} tensors, first {names[0]}")
 
     def packed(self, name: str) -> PackedRows | None:
-        return None
+        """The matrix as the checkpoint has it quantised, None if it does not."""
+        shape = self._expected[name]
+        if self._quantisation is None or self._quantisation.expected(name, shape) is None:
+            return None
+        biased = name.removesuffix("weight") + "bias" in self._expected
+        out, inputs = shape
+        return self._quantisation.read(name, (out, inputs), self._tensor, self._where.__contains__, biased=biased)
 
     def release(self, name: str) -> None:
         """The file is mapped for each tensor anew."""
 
     def mapped(self, name: str) -> Tensor:
-        """The tensor as the file has it. Its memory is the file's: pages are read when touched, and not our own."""
+        """Floats. Where they are the file's own memory, pages are read when touched, and are not ours."""
+        packed = self.packed(name)
+        return self._tensor(name) if packed is None else dequantise(packed)
+
+    def _tensor(self, name: str) -> Tensor:
+        """As the file has it."""
         path = self._where[name]
         try:
             with safe_open(path, framework="pt") as file:
@@ -62,7 +87,7 @@ def _check(name: str, path: Path, shape: tuple[int, ...], dtype: str, expected: 
         raise ModelError(f"{name} in {path.name} is {list(shape)}, not {list(expected)}")
     if dtype not in _DTYPES:
         raise ModelError(
-            f"{name} in {path.name} is {dtype}; quantised weights are not supported, only {', '.join(_DTYPES)}"
+            f"{name} in {path.name} is {dtype}, and config.json has no quantization_config; read: {', '.join(_DTYPES)}"
         )
 
 

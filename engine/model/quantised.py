@@ -29,6 +29,12 @@ class Quantisation:
     runs: bool = False  # whether `ignored` also names parts of names, such as mlp or layers.0
     head: bool = False  # whether lm_head is among "Linear"
 
+    @property
+    def label(self) -> str:
+        """How weights are packed, for names of latency profiles."""
+        kinds = {f"fp{scheme.bits}" if scheme.layout == "fp8" else f"w{scheme.bits}" for _, scheme in self.targets}
+        return "+".join([self.method, *sorted(kinds)])
+
     def scheme(self, name: str) -> Scheme | None:
         """Of a weight; None: it is not quantised."""
         module = name.removesuffix(".weight")

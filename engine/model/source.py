@@ -20,7 +20,8 @@ from engine.model.default import NAME as DEFAULT_NAME
 from engine.model.default import default_model
 from engine.model.generation import sampling_defaults
 from engine.model.hub import display_name, resolve
-from engine.model.spec import ModelSpec, load_spec
+from engine.model.quantised import parse_quantisation
+from engine.model.spec import ModelSpec, load_spec, read_json
 from engine.model.weights import expected_tensors, load_decoder
 from engine.tokenizer import Tokenizer
 
@@ -65,18 +66,25 @@ class Source(Protocol):
 class CheckpointSource:
     """A Hugging Face checkpoint. Raises ModelError for what is missing or not supported."""
 
-    packing, packed_bytes = "", 0
-
     def __init__(self, directory: Path, name: str, *, defaults: bool) -> None:
         """`defaults`: whether generation_config.json's sampling parameters are wanted."""
         self.directory = directory
         self.name = name
         self.spec = load_spec(directory)
+        self._quantisation = parse_quantisation(read_json(directory / "config.json"))
         self.sampling_defaults = sampling_defaults(directory) if defaults else ()
         self.tokenizer = Tokenizer.from_directory(directory)
         # Fine-tunes often end their turns with another token than their base, and say so only here.
         ends = {*self.spec.eos_token_ids, *self.tokenizer.end_ids}
         self.eos_token_ids = tuple(sorted(i for i in ends if i < self.spec.vocab))
+
+    @property
+    def packing(self) -> str:
+        return "" if self._quantisation is None else self._quantisation.label
+
+    @property
+    def packed_bytes(self) -> int:
+        return sum(path.stat().st_size for path in self.directory.glob("*.safetensors"))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -90,7 +98,7 @@ class CheckpointSource:
         return digest.hexdigest()
 
     def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
-        weights = Checkpoint(self.directory, expected_tensors(self.spec))
+        weights = Checkpoint(self.directory, expected_tensors(self.spec), self._quantisation)
         return load_decoder(weights, self.spec, dtype, device, backend, progress)
 
 
@@ -99,7 +107,14 @@ class SyntheticSource:
 
     sampling_defaults: tuple[tuple[str, float], ...] = ()
     eos_token_ids: tuple[int, ...] = ()
-    packing, packed_bytes = "", 0
+
+    @property
+    def packing(self) -> str:
+        return self.made.quant
+
+    @property
+    def packed_bytes(self) -> int:
+        return self.spec.parameters
 
     def __init__(self, model: str) -> None:
         self.made = synthetic.parse(model)
@@ -121,16 +136,13 @@ class SyntheticSource:
 
 def open_source(model: str | None, *, defaults: bool) -> Source:
     """The model that `--model` names, or else the default model. Raises ConfigError, ModelError."""
-    if model is None or model.endswith(".gguf"):
-        from engine.model.gguf_source import open_gguf  # which imports this module
+    from engine.model.gguf_source import GgufSource
 
-        path = default_model() if model is None else Path(model).expanduser()
-        return open_gguf(path, DEFAULT_NAME if model is None else path.stem, defaults=defaults)
+    if model is None:
+        return GgufSource(default_model(), DEFAULT_NAME)
     if model.startswith(synthetic.PREFIX):
         return SyntheticSource(model)
     path = resolve(model)
     if path.suffix == ".gguf":
-        from engine.model.gguf_source import GgufSource
-
         return GgufSource(path, display_name(model))
     return CheckpointSource(path, display_name(model), defaults=defaults)

@@ -113,8 +113,6 @@ class ModelSpec:
 
 def load_spec(directory: Path) -> ModelSpec:
     """Read config.json (and generation_config.json for EOS ids). Raises ModelError."""
-    if not (directory / "config.json").exists() and any(directory.glob("*.gguf")):
-        raise ModelError(f"{directory} holds a GGUF file; supported are Hugging Face checkpoints in safetensors files")
     return parse_spec(read_json(directory / "config.json"), read_generation_config(directory))
 
 
@@ -148,12 +146,6 @@ def _family(config: dict[str, Any]) -> tuple[str, Family]:
     named = config.get("architectures")
     architecture = str(named[0]) if isinstance(named, list) and named else "(none named)"
     supported = f"supported: {', '.join(FAMILIES)}"
-    quantised = config.get("quantization_config") or config.get("compression_config")
-    if quantised:
-        method = quantised.get("quant_method", "unknown method") if isinstance(quantised, dict) else quantised
-        raise ModelError(
-            f"quantised checkpoints are not supported (this one: {method}); use the model's bf16, fp16 or fp32 weights"
-        )
     if any(config.get(name) for name in _EXPERTS):
         raise ModelError(f"mixture-of-experts models are not supported (this one: {architecture}); {supported}")
     family = FAMILIES.get(architecture)

@@ -1,6 +1,6 @@
 """Random checkpoints of the shapes that people run, made in place: for speed, where no weights can be had.
 
-`--model synthetic:NAME[,alpha=0.9][,seed=0][,layers=N]`. What such a model says means nothing, but it behaves like one:
+`--model synthetic:NAME[,alpha=0.9][,seed=0][,layers=N][,quant=q4_0]`. What such a model says means nothing, but it behaves like one:
 
 - Its text does not loop: each token has a usual successor, and what attention reads often calls for another.
 - It takes the sublayers to know it: an exit after the first layers says little.
@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -31,13 +32,15 @@ from engine.errors import ConfigError, ModelError
 from engine.model.attention import Segment
 from engine.model.backend import Attention, Backend
 from engine.model.decoder import Decoder
-from engine.model.linear import LinearFactory
+from engine.model.linear import Linear, LinearFactory
+from engine.model.packed import GGUF_FORMATS, PackedRows, dequantise
 from engine.model.rope import RopeSpec
 from engine.model.spec import FAMILIES, ModelSpec
 from engine.model.weights import Placement, expected_tensors
 from engine.seeds import mix64
 
 PREFIX = "synthetic:"
+_QUANTS = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")  # that the gguf library writes
 _LLAMA3 = RopeSpec("llama3", 5e5, 8.0, 8192)
 _IMPORTANCE = 0.8  # standard deviation of the logarithm of a sublayer's output scale
 _LOGIT_STD = 6.0  # of a vocabulary's logits: the largest stands out about as far as trained models' do
@@ -103,6 +106,11 @@ class Synthetic:
     spec: ModelSpec
     alpha: float = 0.9
     seed: int = 0
+    quant: str = ""  # the GGUF format that matrices are rounded to, if any
+
+    def linear(self, linear: LinearFactory) -> LinearFactory:
+        """What makes the matrices of such a model."""
+        return _Quantising(linear, self.quant) if self.quant else linear
 
     def scales(self) -> tuple[float, ...]:
         """How large each sublayer's output is beside the others', [2L]."""
@@ -136,12 +144,17 @@ def parse(model: str) -> Synthetic:
                 made = replace(made, alpha=float(text))
             elif key == "seed":
                 made = replace(made, seed=int(text))
+            elif key == "quant" and text.upper() in _QUANTS:
+                made = replace(made, quant=text.upper())
             elif key == "layers" and 0 < int(text) <= made.spec.layers:
                 made = replace(made, spec=replace(made.spec, layers=int(text)))
             else:
                 raise ValueError
         except ValueError:
-            raise ModelError(f"synthetic models take alpha=0..1, seed=N and layers=N, not '{option}'") from None
+            raise ModelError(
+                f"synthetic models take alpha=0..1, seed=N, layers=N and quant=({'|'.join(_QUANTS).lower()}), "
+                f"not '{option}'"
+            ) from None
     return made
 
 
@@ -153,7 +166,7 @@ def build(
     progress: Callable[[float], None] = lambda share: None,
 ) -> Decoder:
     """The decoder, not calibrated yet."""
-    spec, linear = made.spec, backend.linear
+    spec, linear = made.spec, made.linear(backend.linear)
     tensors = _Tensors(made, dtype, device)
     place = Placement(spec, tensors, dtype, device, linear)
     layers = []
@@ -167,6 +180,28 @@ def build(
     norm = torch.full((spec.hidden,), _LOGIT_STD, dtype=dtype, device=device)
     progress(1.0)
     return backend.decoder(spec, dtype, embedding, layers, norm, head)
+
+
+class _Quantising:
+    """A factory of linear layers whose weights are rounded to a GGUF format, and packed where the backend can."""
+
+    shares = False
+
+    def __init__(self, linear: LinearFactory, quant: str) -> None:
+        self._linear, self._quant = linear, quant
+
+    def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> Linear:
+        from gguf import GGMLQuantizationType
+        from gguf.quants import quantize
+
+        rows = torch.from_numpy(quantize(weight.float().cpu().numpy(), GGMLQuantizationType[self._quant]))
+        packed = PackedRows(GGUF_FORMATS[self._quant], rows, weight.shape[1])
+        parts = [packed.select(slice(0, len(rows) // 2)), packed.select(slice(len(rows) // 2, None))] if gated else [packed]
+        made = self.packed(parts, bias, gated=gated, dtype=weight.dtype, device=weight.device)
+        return made or self._linear(dequantise(packed).to(weight), bias, gated=gated)
+
+    def packed(self, *args: Any, **named: Any) -> Linear | None:
+        return self._linear.packed(*args, **named)
 
 
 class _Tensors:
@@ -242,7 +277,7 @@ def calibrate(
         raise ConfigError(f"{made.name} is calibrated on {_CONTEXT + _ROWS // 4} positions: raise --max-model-len")
     draw = Random(mix64(made.seed ^ 2))
     tokens = [draw.randrange(made.spec.vocab) for _ in range(length)]
-    tensors = _Tensors(made, decoder.dtype, decoder.device)
+    tensors, linear = _Tensors(made, decoder.dtype, decoder.device), made.linear(linear)
     habits, share = tensors.habits(), 0.0
     for _ in range(2):  # on random tokens, then on what the model says after the first few of them
         head = tensors.mapped("lm_head.weight")

@@ -13,6 +13,12 @@ from engine.native.library import library
 from engine.native.linear import NativeLinears
 
 
+# Weights of a model whose packed matrices get inputs of fifteen bits. With eight, as llama.cpp has them, SmolLM2-135M's
+# residual stream is 2 to 5 % off, with these it is as with bf16 (0.2 to 1 %), and 0.5B and more hardly notice
+# (docs/performance.md): few weights take little of the time that the second half costs.
+_SMALL = 256_000_000
+
+
 def widens_bf16(spec: ModelSpec) -> bool:
     """Whether bf16 weights are the fastest on a CPU without bf16 products: the kernels widen what they read, half the
     bytes of float32. Measured with AVX2 alone."""
@@ -27,7 +33,7 @@ def native_backend(spec: ModelSpec, threads: int) -> Backend | None:
     found = library() if fits(spec) else None
     if found is None:
         return None
-    linears = NativeLinears(found, threads)
+    linears = NativeLinears(found, threads, precise=spec.parameters < _SMALL)
     return Backend(linears.name, linears, NativeDecoder, torch.bfloat16, _attention, looks_up_packed=True)
 
 

@@ -69,6 +69,7 @@ class Linear(Structure):
         ("inputs", c_int32),
         ("parts", POINTER(Part)),
         ("count", c_int32),
+        ("precise", c_int32),
     )
 
 

@@ -34,8 +34,9 @@ class NativeLinears:
     name = "native"
     shares = False
 
-    def __init__(self, library: native.Library, threads: int) -> None:
-        self.library, self.team = library, library.team(threads)
+    def __init__(self, library: native.Library, threads: int, precise: bool = False) -> None:
+        """`precise`: inputs of packed weights are rounded to fifteen bits instead of eight."""
+        self.library, self.team, self._precise = library, library.team(threads), precise
         self._block = torch.empty(0, dtype=torch.bfloat16)
 
     def room(self, elements: int) -> Tensor:
@@ -67,7 +68,7 @@ class NativeLinears:
         inputs = parts[0].inputs
         if not merged or not all(_readable(part) for part, _ in merged) or any(len(rows) % PANEL for _, rows in merged[:-1]):
             return None
-        structs, weights = (native.Part * len(merged))(), []
+        structs, weights, orders = (native.Part * len(merged))(), [], []
         for struct, (part, rows) in zip(structs, merged, strict=True):
             how = written(part)
             panels = -(-len(rows) // PANEL)
@@ -76,11 +77,13 @@ class NativeLinears:
             rows = np.concatenate([rows, np.zeros(panels * PANEL - len(rows), np.uint64)])
             self.library.pack_rows(self.team, how, rows.ctypes.data, inputs, panels, place.data_ptr())
             weights.append(place[:size])
+            orders.append(None if part.order is None else part.order.to(torch.int32))
             struct.w, struct.how, struct.panels = place.data_ptr(), how, panels
+            struct.order = _address(orders[-1])
         bias = _bias(bias, gated)
         out = sum(part.shape[0] for part in parts)
-        made = native.Linear(weights[0].data_ptr(), _address(bias), out, inputs, structs, len(structs))
-        return NativeLinear(self, made, weights, structs, bias)
+        made = native.Linear(weights[0].data_ptr(), _address(bias), out, inputs, structs, len(structs), self._precise)
+        return NativeLinear(self, made, weights, structs, orders, bias)
 
 
 def written(packed: PackedRows) -> native.Written:
@@ -112,7 +115,7 @@ def _merged(parts: Sequence[PackedRows], gated: bool) -> list[tuple[PackedRows, 
     merged: list[tuple[PackedRows, Addresses]] = []
     for part in parts:
         addresses = row_addresses(part)
-        if merged and merged[-1][0].format == part.format:
+        if merged and _alike(merged[-1][0], part):
             addresses = np.concatenate([merged.pop()[1], addresses])
         merged.append((part, addresses))
     if not gated:
@@ -123,10 +126,18 @@ def _merged(parts: Sequence[PackedRows], gated: bool) -> list[tuple[PackedRows, 
     return [(part, addresses.reshape(2, -1, PANEL // 2).transpose(1, 0, 2).ravel())]
 
 
+def _alike(one: PackedRows, other: PackedRows) -> bool:
+    """Whether the kernels may read both as one."""
+    if one.order is None or other.order is None:
+        return one.format == other.format and one.order is other.order
+    return one.format == other.format and torch.equal(one.order, other.order)
+
+
 def _readable(packed: PackedRows) -> bool:
     """Whether the kernels can read the rows: whole groups of 32, scales at equal distances in chunks of inputs."""
     group, inputs = packed.format.group, packed.inputs
     fits = group == inputs or (CHUNK % group == 0 if group <= CHUNK else group % CHUNK == 0)
+    fits = fits and not (packed.format.name == "fp8" and packed.order is not None)
     return inputs % 32 == 0 and inputs % group == 0 and group >= 16 and fits
 
 

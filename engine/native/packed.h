@@ -1,6 +1,7 @@
 // Linear layers whose weights stay packed: 4-, 5-, 6- and 8-bit codes in groups, and fp8.
 //
-// Inputs are rounded to eight bits in groups of 32, as ggml does; a group's products are whole numbers, whatever their
+// Inputs are rounded to eight bits in groups of 32, as ggml does, or, where a layer is `precise`, to fifteen: what is left
+// is rounded to eight bits again, and multiplied like another row. A group's products are whole numbers, whatever their
 // order, and are scaled and added up in float32 in one order: a row's result does not depend on other rows. Inputs of fp8
 // weights stay bf16.
 //
@@ -178,28 +179,34 @@ struct Inputs {
     int64_t rows;
 };
 
-inline void quantise(const bf16 *x, const int32_t *order, bool fine, int64_t inputs, int64_t rows, int64_t row, int8_t *codes, float *numbers) {
+// One row, into rows row … row + copies - 1 of all.
+inline void quantise(const bf16 *x, const int32_t *order, bool fine, int64_t inputs, int64_t rows, int64_t row, int copies, int8_t *codes, float *numbers) {
+    typedef int8_t vn __attribute__((vector_size(LANES)));
+    const vf magic = splat(12582912.f);  // what is added to it has no places behind the point left
     for (int64_t g = 0; g * GROUP < inputs; g++) {
         alignas(64) float wide[GROUP];
         if (order) for (int i = 0; i < GROUP; i++) wide[i] = widen(x[order[g * GROUP + i]]);
         else widen(x + g * GROUP, GROUP, wide);
-        vf most_of{};
-        for (int i = 0; i < GROUP; i += LANES) {
-            const vf v = load<vf>(wide + i), size = v < 0.f ? -v : v;
-            most_of = size > most_of ? size : most_of;
+        for (int64_t at = g * rows + row; at < g * rows + row + copies; at++) {
+            vf most_of{};
+            for (int i = 0; i < GROUP; i += LANES) {
+                const vf v = load<vf>(wide + i), size = v < 0.f ? -v : v;
+                most_of = size > most_of ? size : most_of;
+            }
+            const float most = highest(most_of), inverse = most > 0 ? 127.f / most : 0.f, scale = most / 127.f;
+            int8_t *to = codes + at * GROUP;
+            for (int i = 0; i < GROUP; i += LANES) {
+                const vf v = load<vf>(wide + i), whole = (v * inverse + magic) - magic;
+                store(to + i, __builtin_convertvector(whole, vn));
+                store(wide + i, v - whole * scale);
+            }
+            int32_t sums[2] = {};
+            for (int i = 0; i < GROUP; i++) sums[i / 16] += to[i];
+            float *number = numbers + at * 3;
+            number[0] = scale;
+            number[1] = scale * float(fine ? sums[0] : sums[0] + sums[1]);
+            number[2] = scale * float(sums[1]);
         }
-        const float most = highest(most_of), inverse = most > 0 ? 127.f / most : 0.f, scale = most / 127.f;
-        int8_t *to = codes + (g * rows + row) * GROUP;
-        const vf magic = splat(12582912.f);  // what is added to it has no places behind the point left
-        typedef int8_t vn __attribute__((vector_size(LANES)));
-        for (int i = 0; i < GROUP; i += LANES)
-            store(to + i, __builtin_convertvector((load<vf>(wide + i) * inverse + magic) - magic, vn));
-        int32_t sums[2] = {};
-        for (int i = 0; i < GROUP; i++) sums[i / 16] += to[i];
-        float *number = numbers + (g * rows + row) * 3;
-        number[0] = scale;
-        number[1] = scale * float(fine ? sums[0] : sums[0] + sums[1]);
-        number[2] = scale * float(sums[1]);
     }
 }
 
@@ -347,16 +354,17 @@ struct Prepared {
     Buffer<int8_t> codes;
     Buffer<float> numbers;
 
-    void fill(Team &team, const int32_t *order, bool fine, const bf16 *x, int64_t in, int rows) {
-        inputs = {codes.get(in * rows), numbers.get(in / GROUP * rows * 3), rows};
+    void fill(Team &team, const int32_t *order, bool fine, int copies, const bf16 *x, int64_t in, int rows) {
+        const int64_t all = int64_t(rows) * copies;
+        inputs = {codes.get(in * all), numbers.get(in / GROUP * all * 3), all};
         const int share = rows * in <= QUANTISED_ALONE ? rows : std::max(1, rows / (8 * team.size));
         team.each(rows, share, [&](int first, int last) {
-            for (int r = first; r < last; r++) quantise(x + r * in, order, fine, in, rows, r, codes.data, numbers.data);
+            for (int r = first; r < last; r++) quantise(x + r * in, order, fine, in, all, r * copies, copies, codes.data, numbers.data);
         });
     }
 };
 
-inline void add_panel(const Part &part, const uint8_t *w, int64_t in, const Inputs &x, const bf16 *raw, int row, int rows, float (*out)[PANEL]) {
+inline void add_panel(const Part &part, const uint8_t *w, int64_t in, const Inputs &x, const bf16 *raw, int64_t row, int rows, float (*out)[PANEL]) {
     const Written &how = part.how;
     const AddChunk run = chunk_kernel(how);
     const float less = float((how.bits == 8 ? BIAS<8> : 0) - how.offset);
@@ -382,6 +390,7 @@ inline Prepared *prepared_inputs() { thread_local Prepared all[PARTS]; return al
 // As `products` in products.h.
 template <class Write> void packed_products(Team &team, const Linear &l, const bf16 *x, int rows, Write write) {
     Prepared *prepared = prepared_inputs();
+    const int copies = l.precise ? 2 : 1;
     const Inputs *inputs[PARTS] = {};
     int panels = 0;
     for (int i = 0; i < l.count; i++) {
@@ -394,7 +403,7 @@ template <class Write> void packed_products(Team &team, const Linear &l, const b
         if (part.how.type == FP8) continue;
         const Part *same = std::find_if(l.parts, l.parts + i, alike);
         if (same < l.parts + i) inputs[i] = inputs[same - l.parts];
-        else prepared[i].fill(team, part.order, part.how.group < GROUP, x, l.in, rows);
+        else prepared[i].fill(team, part.order, part.how.group < GROUP, copies, x, l.in, rows);
     }
     const int64_t size = panel_bytes(l.parts[0].how, l.in);
     const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / size, panels / (4 * team.size))));
@@ -405,11 +414,16 @@ template <class Write> void packed_products(Team &team, const Linear &l, const b
             while (within >= l.parts[i].panels) within -= l.parts[i++].panels;
             const Part &part = l.parts[i];
             const uint8_t *w = part.w + within * panel_bytes(part.how, l.in);
-            for (int row = 0; row < rows; row += PACKED_ROWS) {
-                const int some = std::min(PACKED_ROWS, rows - row);
-                std::memset(out, 0, some * sizeof out[0]);
-                add_panel(part, w, l.in, *inputs[i], x, row, some, out);
-                for (int r = 0; r < some; r++) write(row + r, panel * PANEL, out[r], PANEL);
+            const int each = part.how.type == FP8 ? 1 : copies;
+            for (int row = 0; row < rows; row += PACKED_ROWS / each) {
+                const int some = std::min(PACKED_ROWS / each, rows - row);
+                std::memset(out, 0, some * each * sizeof out[0]);
+                add_panel(part, w, l.in, *inputs[i], x, row * each, some * each, out);
+                for (int r = 0; r < some; r++) {
+                    float *sums = out[r * each];
+                    if (each == 2) for (int v = 0; v < PANEL; v += LANES) store(sums + v, load<vf>(sums + v) + load<vf>(sums + PANEL + v));
+                    write(row + r, panel * PANEL, sums, PANEL);
+                }
             }
         }
     });

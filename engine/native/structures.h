@@ -23,6 +23,7 @@ struct Part {                // some outputs of a linear layer, in panels: packe
 struct Linear {              // bf16 panels, or parts
     const bf16 *w; const float *bias; int32_t out, in;
     const Part *parts; int32_t count;
+    int32_t precise;         // whether inputs of parts have fifteen bits, not eight
 };
 struct Layer {
     const float *attention_norm, *mlp_norm, *qk_norm;
