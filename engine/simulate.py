@@ -179,7 +179,7 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     """Print the comparison as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", help="a directory; the embedded model")
+    parser.add_argument("--model", help="a directory; else the default model")
     add_prompt_arguments(parser)
     parser.add_argument("--policy", default="knapspec")
     parser.add_argument(

@@ -13,8 +13,6 @@ from engine.draft.costs import CostModel
 from engine.draft.objective import Chosen, Prices, Promised, Question, choose, corrected, promises
 from engine.draft.tpt import MEMORY, THRESHOLDS, AcceptanceCounts
 from engine.draft.trust import Drift, Trust
-from engine.native.choice import NativeChooser, NativeMemory
-from engine.native.library import loaded
 from engine.types import SamplingParams
 
 MOST_PLANS = 8
@@ -59,12 +57,7 @@ class Library:
         self._drift = Drift()
         # What is accepted of what is thought to be: tokens of a draft agree or not together, chosen plans were lucky.
         self._credit: dict[int, Trust] = defaultdict(Trust)  # by `size` of the company
-        native = loaded()
-        self._memory = NativeMemory(native) if native else Memory()
-        chooser = NativeChooser(native) if native else None
-        self._choose, self._promises, self._promised = (
-            (chooser, chooser.promises, chooser.corrected) if chooser else (choose, promises, corrected)
-        )
+        self._memory = Memory()
 
     def __len__(self) -> int:
         return len(self._plans)
@@ -184,7 +177,7 @@ class Library:
             prices=self._prices(unions, contexts),
             hope=len(contexts) == 1,
         )
-        best, other = self._choose(asked)
+        best, other = choose(asked)
         credit = self._credit[size(len(contexts))].factor(round)
         choice = self._choice(best, asked, unions, contexts, plain, credit)
         if other is None or choice.gain <= 1.0:
@@ -248,7 +241,7 @@ class Library:
         if plan.gamma == 0 or not tpt or not plain or variants not in self._plans:
             return choice
         known, seen = self._plans[variants].counts.cells, counts[variants].cells if variants in counts else None
-        trust, acceptance = self._promised(
+        trust, acceptance = corrected(
             Promised(
                 *(tpt / plain, THRESHOLDS.index(plan.min_confidence), plan.gamma, known, seen, own, likely.found),
                 self._memory.brought_by(kin),
@@ -262,7 +255,7 @@ class Library:
     def rank(self, known: Mapping[Variants, AcceptanceCounts], context: int) -> list[Variants]:
         """Plans with their counts, by the TPT that these promise a request alone; best first."""
         plans = list(known)
-        tpt = self._promises([counts.cells for counts in known.values()], self._prices(plans, [context]))
+        tpt = promises([counts.cells for counts in known.values()], self._prices(plans, [context]))
         return sorted(plans, key=dict(zip(plans, tpt, strict=True)).__getitem__, reverse=True)
 
     def _trust(self, requests: int, round: int) -> list[float]:

@@ -1,12 +1,8 @@
-"""Which plan, threshold and γ promise most: the objective over what is believed of every plan (METHODS 1, stage 2).
-
-What is written here in array operations defines it; where the native kernels run, `engine.native.choice` computes the
-same, in a tenth of the time.
-"""
+"""Which plan, threshold and γ promise most: the objective over what is believed of every plan (METHODS 1, stage 2)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,9 +66,6 @@ class Promised(NamedTuple):
     decided: bool  # which decided by that
     likely: Any  # `alike.Likely.found`
     brought: tuple[float, float] = (0.0, 0.0)  # the first two of that, of the request itself: until it has decided
-
-
-Chooser = Callable[[Question], tuple[Chosen, Chosen | None]]
 
 
 def choose(question: Question) -> tuple[Chosen, Chosen | None]:

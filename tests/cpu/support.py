@@ -92,9 +92,8 @@ def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02) -> LatencyPr
 
 
 def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None, **settings: Any) -> LoadedModel:
-    """The embedded model, or `model=` another, with a made-up profile."""
-    if "model" in settings:
-        settings["model"] = str(settings["model"])
+    """The prepared model, or `model=` another, with a made-up profile."""
+    settings["model"] = str(settings.get("model", EMBEDDED))
     return LoadedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile())
 
 
