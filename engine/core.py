@@ -128,7 +128,6 @@ class EngineCore:
                 message.id,
                 sampling,
                 lambda rows: self.runner.candidates(request.slab, rows, sampling, self._edits(request, rows)),
-                message.prompt,
             ),
             prediction=Prediction(sampling.predicted) if sampling.predicted else None,
             processor=make_processor(sampling, message.prompt, self.info.eos_token_ids, partial(self._begin, sampling)),
