@@ -88,7 +88,6 @@ class RoundOutcome:
     requests: int  # of all policies
     seconds: float  # of the whole round
     decode_seconds: float | None  # without what reading prompts added; None where most of the round was that
-    unobserved: float = 0.0  # seconds of plain rounds before it, in which what this policy had proposed stood
 
 
 class CandidatePass(Protocol):
@@ -133,7 +132,7 @@ class DraftPolicy(Protocol):
 
     def stands(self) -> bool:
         """Whether what it proposed last is to be done for another round; `propose` is not called then. Asked where the
-        same requests decode as in the round before, and no others. Of such rounds it observes those that draft."""
+        same requests decode as in the round before, and no others."""
         ...
 
     def record(self, view: View, rows_ahead: int) -> int:

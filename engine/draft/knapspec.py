@@ -60,9 +60,7 @@ class KnapSpec:
         if not all(-layers <= layer < layers for layer in self._config.knapspec_protect):
             raise ConfigError(f"knapspec_protect names a layer that is not there: the model has {layers}")
         self.searcher = Searcher(self._config, self._costs, self._clock, layers)
-        marginal = self._config.knapspec_stop == "marginal"
-        gamma, memory = self._config.knapspec_gamma, self._config.knapspec_memory
-        self.library = Library(self._costs, layers, gamma, marginal=marginal, memory=memory)
+        self.library = Library(self._costs, layers, self._config.knapspec_gamma, self._config.knapspec_memory)
         plans = context.prior.plans if context.prior else {}
         for variants in self.searcher.allowed(plans, 0):
             self.library.add(variants, AcceptanceCounts.of(plans[variants]))
@@ -102,11 +100,6 @@ class KnapSpec:
         found = self._scout.search(views, company.running, self._round, self._promised)
         added = found.added if found is not None else []
         self._era += bool(added)
-        if company.size > 1 and self._config.knapspec_batch == "independent":
-            plans = self._independent(views)
-            self._scout.done(found, useful=any(plan.gamma and plan.variants in added for plan in plans))
-            self._scout.choose(views, self._round, None)
-            return plans
         choice = self._choice(company)
         if choice.plan.gamma == 0 and regime.trial_due() and self._config.knapspec_gamma > 0 and len(self.library):
             choice = self._begin_trial(company, regime) or choice
@@ -130,11 +123,6 @@ class KnapSpec:
     def _promised(self) -> Plan | None:
         """The plan of the round before."""
         return self._promise.plan if self._promise is not None else None
-
-    def _independent(self, views: Sequence[View]) -> list[Plan]:
-        """What each would draft with alone, for comparisons: without trials and trust, which are about one choice."""
-        self._promise = None
-        return [self._choice(Company([view], ())).plan for view in views]
 
     def stands(self) -> bool:
         standing = self._stands
@@ -174,7 +162,7 @@ class KnapSpec:
         return self._scout.record(view)
 
     def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
-        self.searcher.budget.busy += round.seconds * len(views) / round.requests + round.unobserved
+        self.searcher.budget.busy += round.seconds * len(views) / round.requests
         self._compare(views, round)
         for view, outcome in zip(views, round.outcomes, strict=True):
             self._scout.recorded(view, outcome)

@@ -40,14 +40,10 @@ class Choice(NamedTuple):
 class Library:
     """At most `MOST_PLANS` plans, by their variants, in the order in which they came."""
 
-    def __init__(
-        self, costs: CostModel, layers: int, gamma: int, *, marginal: bool = False, memory: float = MEMORY
-    ) -> None:
-        """`gamma`: most tokens that a plan may draft; `marginal`: they stop by what a pass is worth alone; `memory`:
-        of each plan's counts."""
+    def __init__(self, costs: CostModel, layers: int, gamma: int, memory: float = MEMORY) -> None:
+        """`gamma`: most tokens that a plan may draft; `memory`: of each plan's counts."""
         self._costs = costs
         self._gamma = gamma
-        self._marginal = marginal
         self._remembered = memory
         self._whole = (1,) * (2 * layers)
         self._plans: dict[Variants, Known] = {}
@@ -154,7 +150,7 @@ class Library:
         return Prices(
             requests,
             self._gamma,
-            costs.draft_passes(drafting, contexts),
+            [costs.draft_pass(variants, contexts) for variants in drafting],
             rows,
             verify,
             costs.overhead(requests, 0) + costs.draft_setup(requests),
@@ -172,11 +168,8 @@ class Library:
         credit: float,
     ) -> Choice:
         """The plan that was chosen, with what it promises."""
-        confidence, gamma, worth = THRESHOLDS[chosen.threshold], chosen.gamma, 0.0
-        if self._marginal:
-            confidence, gamma = 0.0, self._gamma
-        requests = len(contexts)
-        if requests > 1 or self._marginal:
+        requests, worth = len(contexts), 0.0
+        if requests > 1:
             row = self._costs.verify_pass(requests + 1, contexts) - self._costs.verify_pass(requests, contexts)
             seconds = self._costs.draft_pass(drafting, contexts) + max(row, 0.0)
             worth = _PASS_WORTH * requests * chosen.tpt * seconds
@@ -185,7 +178,7 @@ class Library:
         expected = min(chosen.accepted / chosen.drafted, 1.0)
         acceptance = min(credit * expected, 1.0)
         credit = acceptance / expected if expected else 1.0
-        plan = Plan(variants, gamma, confidence, worth, chosen.tpt, acceptance, undrafted)
+        plan = Plan(variants, chosen.gamma, THRESHOLDS[chosen.threshold], worth, chosen.tpt, acceptance, undrafted)
         return Choice(plan, chosen.tpt / undrafted, trust, credit)
 
     def rank(self, known: Mapping[Variants, AcceptanceCounts], context: int) -> list[Variants]:

@@ -277,18 +277,6 @@ def test_passes_behind_drafts_and_plain_ones_are_priced_apart(model: LoadedModel
     assert ratio == pytest.approx(1.3 / 0.7, rel=0.1)
 
 
-def test_drafts_of_several_plans_cost_what_each_does(model: LoadedModel) -> None:
-    """Whoever asked before, with which plans and contexts, and after corrections."""
-    costs, layers = CostModel(model.spec, made_up_profile()), model.spec.layers
-    sets = [tuple(exit_variants(layers, depth) for depth in depths) for depths in ((2, 5), (3,), (1, 2, 4))]
-    for contexts in ([50], [50, 50], [900], [50], [900, 50], [50, 900]):
-        for plans in (*sets, sets[0]):
-            assert costs.draft_passes(plans, contexts) == [costs.draft_pass(plan, contexts) for plan in plans]
-            corrections = costs._draft_corrections(plans[0], len(contexts))
-            corrections[1].add(2.0, 1.0, 0.5)
-            assert costs.draft_passes(plans, contexts) == [costs.draft_pass(plan, contexts) for plan in plans]
-
-
 def test_after_the_first_search_each_looks_at_every_other_early_exit(
     model: LoadedModel, ids: list[tuple[int, ...]]
 ) -> None:
@@ -443,22 +431,6 @@ def test_requests_together_are_asked_once_and_draft_alike(model: LoadedModel, id
     answer(core, ids[:6], replace(GREEDY, ignore_eos=True), ["knapspec", "knapspec", "layerskip"], concurrency=6)
     assert all(plans == 1 for _, _, plans in asked)
     assert (4, 2, 1) in asked
-
-
-def test_independent_requests_draft_with_what_each_chooses(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_batch="independent"))
-    priced: list[int] = []
-    best = policy.library.best
-
-    def spy(contexts: Sequence[int], *facts: Any) -> Choice:
-        priced.append(len(contexts))
-        return best(contexts, *facts)
-
-    policy.library.best = spy  # type: ignore[method-assign]
-    together = answer(core, ids[:4], replace(GREEDY, ignore_eos=True), ["knapspec"], concurrency=4)
-    assert set(priced) == {1}, "each as if it were alone"
-    assert len(priced) > 1
-    assert together == answer(core, ids[:4], replace(GREEDY, ignore_eos=True), ["none"], concurrency=4)
 
 
 def test_marginal_prices(model: LoadedModel) -> None:
@@ -696,17 +668,6 @@ def test_nothing_to_be_found_is_not_searched_for_without_end(model: LoadedModel,
     assert policy.searcher.budget.searches <= 2
 
 
-def test_the_marginal_rule_stops_drafts_by_what_a_pass_is_worth(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_stop="marginal"))
-    plain = answer(model.core(EngineConfig(prior="none")), ids[:3], GREEDY, ["none"])
-    assert answer(core, ids[:3], GREEDY, ["knapspec"]) == plain
-    drafting = [r for r in rounds(core, ids[:3]) if r.drafted]
-    assert len({r.drafted for r in drafting}) > 2, "lengths follow the confidences"
-    plan = policy.library.best([100], [], 0).plan
-    assert (plan.gamma, plan.min_confidence) == (core._policies.config.knapspec_gamma, 0.0)
-    assert plan.pass_worth > 0
-
-
 def test_a_plan_that_may_be_better_is_to_be_tried(model: LoadedModel) -> None:
     """Little known and cheap: hopeful. Seen to be bad, or dear: not."""
     layers = model.spec.layers
@@ -737,7 +698,6 @@ def test_who_is_not_asked_is_counted_all_the_same(model: LoadedModel, ids: list[
     assert len(asked) < 0.3 * len(seen)
     assert policy._round == pytest.approx(len(seen), abs=len(ids[:4]))
     assert policy.searcher.budget.busy > 0
-    assert sum(core._unobserved.values()) < policy.searcher.budget.busy
 
 
 @pytest.mark.parametrize("gamma", [10, 0])
