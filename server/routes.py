@@ -23,10 +23,9 @@ from server.chat import ChatTranslator
 from server.config import ServerConfig
 from server.errors import FACTS, APIError, any_api_error, as_api_error, invalid, unavailable
 from server.generation import Generation
-from server.instruments import CONTENT_TYPE
 from server.lifecycle import Drain, version
 from server.meter import RequestMeter
-from server.metrics import Metrics
+from server.metrics import CONTENT_TYPE, Metrics
 from server.replies import Chunker, Fold
 from server.sse import EventStream, Framer
 from server.tokens import Tokens
