@@ -64,11 +64,6 @@ def build_engine(config: EngineConfig) -> EngineThread:
     return EngineThread(core, model.clock, max_live=core.info.max_num_seqs + core.info.max_queued)
 
 
-def build_core(config: EngineConfig, clock: Clock | None = None) -> EngineCore:
-    """Everything but the thread."""
-    return LoadedModel(config, clock).core(config)
-
-
 class LoadedModel:
     """A checkpoint on its device, with cache and latency profile: what several cores may share, one round at a time.
 

@@ -96,10 +96,6 @@ class EngineConfig:
     )
     block_size: int = setting(16, "tokens per cache block")
     max_queued: int = setting(256, "requests that may wait beyond those that run; more get 429")
-    stream_interval: float = setting(
-        0.01,
-        "seconds; tokens of rounds quicker than that leave the engine's process together; 0: each by itself",
-    )
 
     draft_policy: str = setting(
         "knapspec", "default draft policy: knapspec, fixed, layerskip or none; requests may name another"
@@ -118,12 +114,6 @@ class EngineConfig:
     knapspec_rows: int = setting(4, "policy knapspec: rows of verified context a search looks at (r)")
     knapspec_memory: int = setting(256, "policy knapspec: tested draft tokens of a plan after which old ones fade")
     knapspec_gamma: int = setting(10, "policy knapspec: most tokens drafted per round (D)")
-    knapspec_stop: str = setting(
-        "threshold",
-        "policy knapspec: a draft stops below a confidence chosen with the plan (threshold), or where the chance that "
-        "the next token counts is worth less than the time it takes (marginal)",
-        choices=("threshold", "marginal"),
-    )
     knapspec_tau: float = setting(0.5, "policy knapspec: prune states whose mean cosine falls below this")
     knapspec_max_skip: float = setting(0.8, "policy knapspec: most of the sublayers' time a plan may skip (paper: 0.5)")
     knapspec_min_skip: float = setting(
@@ -133,12 +123,6 @@ class EngineConfig:
     knapspec_beam: int = setting(6, "policy knapspec: most states kept per sublayer; 0: all")
     knapspec_protect: tuple[int, ...] = setting((), "policy knapspec: layers never skipped, e.g. 0,-1", parse=_int_list)
     knapspec_budget: float = setting(0.02, "policy knapspec: most of the time spent searching")
-    knapspec_batch: str = setting(
-        "joint",
-        "policy knapspec: requests in flight together draft with one plan, chosen for what their common passes cost "
-        "(joint), or each with what it would choose alone (independent: for comparisons)",
-        choices=("joint", "independent"),
-    )
 
     profile_dir: Path | None = setting(
         None,
@@ -179,7 +163,5 @@ class EngineConfig:
             raise ConfigError(f"max_model_len must be at least 2, not {self.max_model_len}")
         if self.max_num_batched_tokens is not None and self.max_num_batched_tokens < self.max_num_seqs:
             raise ConfigError("max_num_batched_tokens must be at least max_num_seqs: every running request needs a row")
-        if not self.stream_interval >= 0:
-            raise ConfigError(f"stream_interval must be a time in seconds, not {self.stream_interval}")
         if not self.prefill_stall > 0:
             raise ConfigError(f"prefill_stall must be a time in seconds, not {self.prefill_stall}")

@@ -4,7 +4,6 @@ drive it."""
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -47,9 +46,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("knapserve.engine")
 
 _LITTLE_SEARCH = 0.15  # of the verify pass: what a round may search and still show what rounds usually take
-# Rounds that policies and prices learn from together, where nothing is decided meanwhile: passes push code and data of
-# that out of the caches.
-_LESSONS = 4
 _MOST_READING = 0.5  # of a round in which prompts are read, for the rest to say what decoding takes
 
 
@@ -92,8 +88,6 @@ class EngineCore:
         self._undrafted = Plan((1,) * policies.spec.sublayers, 0)
         self._company: _Company | None = None
         self._left: _Left | None = None  # of the last round
-        self._lessons: list[Callable[[], None]] = []  # of the last ones, where nothing is decided until they are learnt
-        self._unobserved: defaultdict[str, float] = defaultdict(float)  # seconds of plain rounds, by policy
         self.policy(info.default_policy)
 
     def policy(self, name: str) -> DraftPolicy:
@@ -128,7 +122,6 @@ class EngineCore:
                 message.id,
                 sampling,
                 lambda rows: self.runner.candidates(request.slab, rows, sampling, self._edits(request, rows)),
-                message.prompt,
             ),
             prediction=Prediction(sampling.predicted) if sampling.predicted else None,
             processor=make_processor(sampling, message.prompt, self.info.eos_token_ids, partial(self._begin, sampling)),
@@ -204,7 +197,6 @@ class EngineCore:
         """Trust the latency profile again: forget by what rounds and searches corrected it."""
         if self._left is not None:
             _learn(self._left.lessons)
-        _learn(self._lessons)
         self.costs.reset()
         for policy in self._made.values():
             policy.recalibrate()
@@ -244,10 +236,8 @@ class EngineCore:
         counters = (scheduler.prefix_queries, scheduler.prefix_hits, scheduler.preemptions)
         scheduler.admit()
         standing = self._stands()
-        if standing is None:
-            _learn(self._lessons)
-            if settle is not None:
-                settle()
+        if standing is None and settle is not None:
+            settle()
         search = 0.0 if standing else self._propose()
         plan = scheduler.plan()
         out = self.runner.run(plan, settle, go_on=apart and standing is not None and scheduler.settled)
@@ -257,19 +247,16 @@ class EngineCore:
         rounds = commit.rounds
         emitted = {r.request_id: r.emitted for r in rounds}
         events: tuple[TokenEvent | ErrorEvent, ...] | None = None
-        lessons: list[Callable[[], None]] = [] if apart else self._lessons
-        lessons.append(partial(self._observe, standing, plan, out, requests, emitted, reading))
-        now = not apart and (standing is None or scheduler.idle or len(lessons) >= 2 * _LESSONS - 1)
-        if now:
-            _learn(lessons)
+        lessons: list[Callable[[], None]] = [partial(self._observe, plan, out, requests, emitted, reading)]
         if not apart:
+            _learn(lessons)
             events = commit.events()
         other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
         # Others are slower: caches are cold, rows were kept.
         priced = search < _LITTLE_SEARCH * out.verify_seconds and not any(w.record for w in plan.work)
         if priced:
             lessons.append(partial(self.costs.observe, plan, out, other + search))
-        if now:
+        if not apart:
             _learn(lessons)
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         running, waiting, usage = len(scheduler.running), len(scheduler.waiting), scheduler.blocks.usage
@@ -296,7 +283,7 @@ class EngineCore:
                 search_correction=self.costs.search_factor,
             )
 
-        return _Left(report, lessons if apart else [])
+        return _Left(report, lessons)
 
     def idle_report(self) -> RoundReport:
         """What the engine looks like when nothing runs."""
@@ -348,18 +335,13 @@ class EngineCore:
 
     def _observe(
         self,
-        standing: DraftPolicy | None,
         plan: StepPlan,
         out: StepOutput,
         requests: dict[str, Request],
         emitted: dict[str, int],
         reading: dict[str, int],
     ) -> None:
-        """Tell the policies what became of their proposals. `standing`: whose proposal held on, if there was no other;
-        `reading`: prompt rows of the requests that had any."""
-        if standing is not None and out.draft_passes == 0:
-            self._unobserved[standing.name] += self._seconds(plan, out)
-            return
+        """Tell the policies what became of their proposals. `reading`: prompt rows of the requests that had any."""
         observed: dict[str, tuple[DraftPolicy, list[View], list[Outcome]]] = {}
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = requests[work.request_id]
@@ -380,8 +362,7 @@ class EngineCore:
         seconds = self._seconds(plan, out)
         decoding = self._decode_seconds(plan, out, seconds, reading)
         for policy, views, outcomes in observed.values():
-            before = self._unobserved.pop(policy.name, 0.0)
-            policy.observe(views, RoundOutcome(outcomes, len(plan.work), seconds, decoding, before))
+            policy.observe(views, RoundOutcome(outcomes, len(plan.work), seconds, decoding))
 
     def _seconds(self, plan: StepPlan, out: StepOutput) -> float:
         """What a round took, with what rounds usually take outside the passes."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import math
 import os
 import pickle
 import select
@@ -27,7 +26,7 @@ from engine.config import EngineConfig
 from engine.errors import EngineDeadError, KnapServeError
 from engine.logs import configure_logging
 from engine.loop import EngineClient, Message, run_rounds
-from engine.types import EngineInfo, ErrorEvent, RoundReport, TokenEvent
+from engine.types import EngineInfo, RoundReport
 
 if TYPE_CHECKING:
     from engine.core import EngineCore
@@ -217,8 +216,12 @@ class EngineProcess(EngineClient):
             items = [None]
         for item in items:
             self._heartbeat = self._clock.now()
-            if isinstance(item, list):
-                self._deliver_all(item)
+            if isinstance(item, RoundReport):
+                self._last = item
+                try:
+                    self._deliver(item)
+                except Exception:
+                    log.exception("a round's report could not be delivered")
             elif isinstance(item, str):
                 self._failed(item)
             elif item is None:
@@ -240,14 +243,6 @@ class EngineProcess(EngineClient):
             self._child.kill()
             return self._child.wait()
 
-    def _deliver_all(self, reports: list[RoundReport]) -> None:
-        for report in reports:
-            self._last = report
-            try:
-                self._deliver(report)
-            except Exception:
-                log.exception("a round's report could not be delivered")
-
     def _failed(self, reason: str) -> None:
         if self._failure is None and not self._stop:
             log.error("the engine has failed: %s", reason)
@@ -263,45 +258,11 @@ class EngineProcess(EngineClient):
             self._channel.socket.close()
 
 
-class ReportBatch:
-    """Reports of quick rounds, on their way together: waking the processes behind costs more than such a round.
-
-    None is held for more than `interval` seconds, if rounds take what the last one took; what is urgent, not at all:
-    the first and the last tokens of a request, and errors.
-    """
-
-    def __init__(self, interval: float, clock: Clock) -> None:
-        self._interval, self._clock = interval, clock
-        self._held: list[RoundReport] = []
-        self._taken = self._added = -math.inf  # when
-
-    def add(self, report: RoundReport) -> bool:
-        """Whether what is held is to be sent now."""
-        now = self._clock.now()
-        took, self._added = now - self._added, now
-        self._held.append(report)
-        late = now + took - self._taken > self._interval
-        return late or report.prompt_tokens > 0 or not report.running or any(map(_ends, report.events))
-
-    def take(self) -> list[RoundReport]:
-        """What is held, which is nothing more then."""
-        held, self._held = self._held, []
-        if held:
-            self._taken = self._clock.now()
-        return held
-
-
-def _ends(event: TokenEvent | ErrorEvent) -> bool:
-    """Whether a request ends with an event."""
-    return isinstance(event, ErrorEvent) or event.finish_reason is not None
-
-
 class _Child:
     """`engine.loop.Outside` at the child's end of the socket."""
 
-    def __init__(self, channel: Channel, reports: ReportBatch) -> None:
+    def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._reports = reports
         self._poll = select.poll()
         self._poll.register(channel.socket, select.POLLIN)
         self.stopped = False
@@ -309,7 +270,6 @@ class _Child:
     def take(self) -> list[Message]:
         taken: list[Message] = []
         while not self.stopped and self._poll.poll(0):
-            self._send_reports()
             try:
                 items = self._channel.receive()
             except (EOFError, OSError):
@@ -323,18 +283,12 @@ class _Child:
         self._poll.poll(1000 * timeout)
 
     def deliver(self, report: RoundReport) -> None:
-        if self._reports.add(report):
-            self._send_reports()
+        self._send(report)
 
     def show_life(self) -> None:
-        self._send_reports()
         self._send(True)
 
-    def _send_reports(self) -> None:
-        if reports := self._reports.take():
-            self._send(reports)
-
-    def _send(self, item: list[RoundReport] | bool) -> None:
+    def _send(self, item: RoundReport | bool) -> None:
         try:
             self._channel.send(item)
         except OSError:  # the parent is gone
@@ -396,7 +350,7 @@ def _main(descriptor: int) -> int:
         return 1
     channel.send(answer)
     try:
-        run_rounds(core, _Child(channel, ReportBatch(config.stream_interval, SystemClock())))
+        run_rounds(core, _Child(channel))
     except Exception as error:
         log.exception("the engine loop has failed")
         channel.send(f"{type(error).__name__}: {error}")

@@ -12,7 +12,7 @@ from typing import Any
 from engine.build import LoadedModel, progress_bar
 from engine.config import EngineConfig
 from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
-from engine.draft.alike import Variants
+from engine.draft.base import Variants
 from engine.draft.fixed import exit_variants, uniform_variants
 from engine.prompts import add_prompt_arguments, encode, evenly, positive, read_prompts
 from engine.tune import search, unhurried

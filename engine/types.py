@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.errors import ContextLengthError, RequestError, UnknownPolicyError
 
@@ -87,24 +86,8 @@ class GenerateRequest:
     draft_policy: str | None = None
 
 
-class _Positional:
-    """Pickled as its class and its values in order: many times faster than what frozen dataclasses with slots do."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        kind = type(self)
-        values = _VALUES.get(kind)
-        if values is None:
-            values = _VALUES[kind] = attrgetter(*kind.__match_args__)  # type: ignore[attr-defined]
-        return kind, values(self)
-
-
-_VALUES: dict[type, attrgetter[tuple[Any, ...]]] = {}  # what gets the values, two at least, of a class's objects
-
-
 @dataclass(frozen=True, slots=True)
-class SpeculationStats(_Positional):
+class SpeculationStats:
     """What drafting did for one request (API.md, `metrics.speculative_decoding`)."""
 
     policy: str
@@ -121,7 +104,7 @@ class SpeculationStats(_Positional):
 
 
 @dataclass(frozen=True, slots=True)
-class TokenLogprobs(_Positional):
+class TokenLogprobs:
     """Of one token: its log-probability in the target's distribution before any processing, and the likeliest ids."""
 
     token_id: int
@@ -130,7 +113,7 @@ class TokenLogprobs(_Positional):
 
 
 @dataclass(frozen=True, slots=True)
-class RoundTrace(_Positional):
+class RoundTrace:
     """What drafting did in one round of one request. All tokens but the last were drafted."""
 
     drafted: int
@@ -141,7 +124,7 @@ class RoundTrace(_Positional):
 
 
 @dataclass(slots=True)  # made every round: frozen ones take three times as long
-class TokenEvent(_Positional):
+class TokenEvent:
     """What one engine round, or some in a row, add to one request. `text` is complete UTF-8, cut at stop strings.
 
     The counts are set on every event, `speculation` and `timing` on the last.
@@ -181,7 +164,7 @@ class TokenEvent(_Positional):
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorEvent(_Positional):
+class ErrorEvent:
     """The request failed inside the engine; no further event follows."""
 
     request_id: str
@@ -190,7 +173,7 @@ class ErrorEvent(_Positional):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestTiming(_Positional):
+class RequestTiming:
     """Seconds, by the engine's clock."""
 
     queue: float
@@ -199,7 +182,7 @@ class RequestTiming(_Positional):
 
 
 @dataclass(slots=True)  # made every round: frozen ones take three times as long
-class RequestRound(_Positional):
+class RequestRound:
     """One request's part in one round that emitted tokens for it."""
 
     request_id: str
@@ -219,7 +202,7 @@ class RequestRound(_Positional):
 
 
 @dataclass(slots=True)  # made every round: frozen ones take three times as long
-class RoundReport(_Positional):
+class RoundReport:
     """One batched hand-off per engine round: the events, and what the round cost in seconds."""
 
     events: tuple[TokenEvent | ErrorEvent, ...]

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from server.asgi import SANE_ID
 from server.errors import unavailable
-from server.instruments import CONTENT_TYPE
+from server.metrics import CONTENT_TYPE
 from server.reply_schemas import Status
 
 _LOOKS = 0.02  # seconds between looks at whether it is over

@@ -8,19 +8,28 @@ choice, each being a request to the engine, as in vLLM.
 from __future__ import annotations
 
 import os
-from collections import Counter as Tally
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
-from operator import add, attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 
 from engine.seam import Engine
 from engine.types import RequestRound, RoundReport
-from server.instruments import Counter, CounterFamily, Histogram, HistogramFamily
-from server.policy_metrics import ROUND_SECONDS, Parts, PolicyFamilies, PolicyMetrics
+from server.policy_metrics import ROUND_SECONDS, PolicyFamilies, PolicyMetrics
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each; the library has no other way
 
 _FIRST_TOKEN = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0,
                 80.0, 160.0, 640.0, 2560.0)  # fmt: skip
@@ -36,10 +45,6 @@ _PATHS = ("/", "/v1/chat/completions", "/v1/completions", "/v1/models", "/tokeni
           "/metrics", "/version", "/reset_calibration")  # fmt: skip
 _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
 _GENERATING = _PATHS[1:3]
-_HELD_ROUNDS = 64  # that are counted together: half a millisecond for sixteen requests
-
-_figures = attrgetter("prompt_tokens", "prefix_queries", "prefix_hits", "preemptions", "draft_seconds",
-                      "verify_seconds", "search_seconds", "other_seconds")  # fmt: skip
 
 
 def _token_bounds(limit: int) -> list[int]:
@@ -116,9 +121,8 @@ class Metrics:
             "spec_decode_num_draft_tokens_per_pos", "Tokens drafted, by their position.", "position", positions
         )
         self.drafted_at = [by_position.labels(*self._values, position) for position in positions]
-        self._http = CounterFamily(
-            self.registry, "http_requests", "HTTP requests answered.", ["method", "handler", "status"]
-        )
+        labels = ["method", "handler", "status"]
+        self._http = Counter("http_requests", "HTTP requests answered.", labels, registry=self.registry)
         for path in _GENERATING:
             for status in ("2xx", "4xx", "5xx"):
                 self._http.labels("POST", path, status)
@@ -126,7 +130,6 @@ class Metrics:
         self._policies = PolicyFamilies(self.registry, tokens)
         self._policy_children: dict[str, PolicyMetrics] = {}
         self._deciding_seconds = 0.0  # since plans were last decided anew
-        self._held: list[tuple[tuple[float, ...], tuple[RequestRound, ...]]] = []  # rounds not yet counted
         self._children(engine.info.default_policy)
         self._engine_state(engine)
         ProcessCollector(registry=self.registry)
@@ -137,8 +140,8 @@ class Metrics:
     def _engine_state(self, engine: Engine) -> None:
         """What rounds cost, what they are priced by, and whether there are any."""
         Gauge("knapserve_loading", "1 while the model loads.", registry=self.registry).set(0)
-        phases = HistogramFamily(
-            self.registry, "knapserve_round_seconds", "Seconds of a round.", ["phase"], ROUND_SECONDS
+        phases = Histogram(
+            "knapserve_round_seconds", "Seconds of a round.", ["phase"], buckets=ROUND_SECONDS, registry=self.registry
         )
         self._phases = [phases.labels(phase) for phase in ("draft", "verify", "search", "other")]
         error = Gauge(
@@ -163,14 +166,15 @@ class Metrics:
         return Gauge(f"vllm:{name}", text, self._names, registry=self.registry).labels(*self._values)
 
     def _counter(self, name: str, text: str) -> Counter:
-        return CounterFamily(self.registry, f"vllm:{name}", text, self._names).labels(*self._values)
+        return Counter(f"vllm:{name}", text, self._names, registry=self.registry).labels(*self._values)
 
     def _histogram(self, name: str, text: str, bounds: Sequence[float]) -> Histogram:
-        return HistogramFamily(self.registry, f"vllm:{name}", text, self._names, bounds).labels(*self._values)
+        family = Histogram(f"vllm:{name}", text, self._names, buckets=bounds, registry=self.registry)
+        return family.labels(*self._values)
 
-    def _labelled(self, name: str, text: str, label: str, values: Sequence[str]) -> CounterFamily:
+    def _labelled(self, name: str, text: str, label: str, values: Sequence[str]) -> Counter:
         """A counter by `label`; at zero from the start, for a rate misses the step from nothing to one."""
-        counter = CounterFamily(self.registry, f"vllm:{name}", text, (*self._names, label))
+        counter = Counter(f"vllm:{name}", text, (*self._names, label), registry=self.registry)
         for value in values:
             counter.labels(*self._values, value)
         return counter
@@ -192,54 +196,39 @@ class Metrics:
             return
         corrections = report.draft_correction, report.verify_correction, report.search_correction
         self._corrections["draft"], self._corrections["verify"], self._corrections["search"] = corrections
-        self._held.append((_figures(report), report.rounds))
-        if len(self._held) >= _HELD_ROUNDS:
-            self._count()
+        self.prefix_queries.inc(report.prefix_queries)
+        self.prefix_hits.inc(report.prefix_hits)
+        self.preemptions.inc(report.preemptions)
+        spent = report.draft_seconds, report.verify_seconds, report.search_seconds, report.other_seconds
+        for phase, seconds in zip(self._phases, spent, strict=True):
+            phase.observe(seconds)
+        emitted = sum(part.emitted for part in report.rounds)
+        self.generation_tokens.inc(emitted)
+        self.iteration_tokens.observe(report.prompt_tokens + emitted)
+        by_policy: defaultdict[str, list[RequestRound]] = defaultdict(list)
+        for part in report.rounds:
+            by_policy[part.policy].append(part)
+        self._drafted([part for part in report.rounds if part.drafted])
+        self._deciding_seconds += report.search_seconds  # a search may take many rounds
+        decided = next((part.policy for part in report.rounds if part.reselected is not None), None)
+        if decided is not None:
+            self._children(decided).reselection_seconds.observe(self._deciding_seconds)
+            self._deciding_seconds = 0.0
+        # A round that also reads prompts is slower than any plan's prediction: it says nothing of the plan.
+        seconds = 0.0 if report.prompt_tokens else sum(spent)
+        for policy, parts in by_policy.items():
+            self._children(policy).count(parts, seconds)
 
-    def _count(self) -> None:
-        """Count the rounds held. Together they cost a third of what each costs on its own."""
-        held, self._held = self._held, []
-        if not held:
-            return
-        prompts, queries, hits, preemptions, *phases = zip(*(figures for figures, _ in held), strict=True)
-        for phase, spent in zip(self._phases, phases, strict=True):
-            phase.observe_all(spent)
-        self.prefix_queries.inc(sum(queries))
-        self.prefix_hits.inc(sum(hits))
-        self.preemptions.inc(sum(preemptions))
-        emitted = [sum([part.emitted for part in parts]) for _, parts in held]
-        self.generation_tokens.inc(sum(emitted))
-        self.iteration_tokens.observe_all(list(map(add, prompts, emitted)))
-        by_policy: dict[str, Parts] = {}
-        for (prompt_tokens, _, _, _, draft, verify, search, other), parts in held:
-            total = draft + verify + search + other
-            # A round that also reads prompts is slower than any plan's prediction: it says nothing of the plan.
-            seconds = None if prompt_tokens or total <= 0 else total
-            self._deciding_seconds += search  # a search may take many rounds
-            for policy in {part.policy for part in parts}:
-                of_policy = [(part, seconds) for part in parts if part.policy == policy]
-                by_policy.setdefault(policy, []).extend(of_policy)
-            decided = [part for part in parts if part.reselected is not None]
-            if decided:
-                self._children(decided[0].policy).reselection_seconds.observe(self._deciding_seconds)
-                self._deciding_seconds = 0.0
-        for policy, of_policy in by_policy.items():
-            drafting = [part for part, _ in of_policy if part.drafted]
-            if drafting:
-                self._drafted(drafting)
-            self._children(policy).count(of_policy)
-
-    def _drafted(self, drafting: list[RequestRound]) -> None:
+    def _drafted(self, drafting: Sequence[RequestRound]) -> None:
         """Count drafts, whoever's."""
         self.drafts.inc(len(drafting))
-        for drafted, times in Tally([part.drafted for part in drafting]).items():
-            self.draft_tokens.inc(drafted * times)
-            for position in self.drafted_at[:drafted]:
-                position.inc(times)
-        for accepted, times in Tally([part.accepted for part in drafting]).items():
-            self.accepted_tokens.inc(accepted * times)
-            for position in self.accepted_at[:accepted]:
-                position.inc(times)
+        for total, by_position, tokens in (
+            (self.draft_tokens, self.drafted_at, [part.drafted for part in drafting]),
+            (self.accepted_tokens, self.accepted_at, [part.accepted for part in drafting]),
+        ):
+            total.inc(sum(tokens))
+            for i, position in enumerate(by_position[: max(tokens, default=0)]):
+                position.inc(sum(n > i for n in tokens))
 
     def _children(self, policy: str) -> PolicyMetrics:
         children = self._policy_children.get(policy)
@@ -249,18 +238,22 @@ class Metrics:
 
     def totals(self) -> Totals:
         """What has come by now, of all policies together."""
-        self._count()
-        priced = [children for children in self._policy_children.values() if children.undrafted.value]
+        found: defaultdict[str, float] = defaultdict(float)
+        of_policy: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        for sample in (sample for family in self.registry.collect() for sample in family.samples):
+            found[sample.name] += sample.value
+            of_policy[sample.name][sample.labels.get("policy", "")] = sample.value
+        undrafted = of_policy["knapserve_decode_tokens_plain_total"]
+        decoded = of_policy["knapserve_decode_tokens_total"]
         return Totals(
-            self.prompt_tokens.value - self.prompt_tokens_cached.value,
-            self.generation_tokens.value,
-            self.draft_tokens.value,
-            self.accepted_tokens.value,
-            sum(children.tokens.value for children in priced),
-            sum(children.undrafted.value for children in priced),
+            found["vllm:prompt_tokens_total"] - found["vllm:prompt_tokens_cached_total"],
+            found["vllm:generation_tokens_total"],
+            found["vllm:spec_decode_num_draft_tokens_total"],
+            found["vllm:spec_decode_num_accepted_tokens_total"],
+            sum(decoded[policy] for policy, tokens in undrafted.items() if tokens),
+            sum(undrafted.values()),
         )
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
-        self._count()
         return generate_latest(self.registry)

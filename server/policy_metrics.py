@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections import Counter as Tally
+from collections.abc import Iterable, Sequence
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from engine.types import RequestRound
-from server.instruments import CounterFamily, HistogramFamily
 
 ROUND_SECONDS = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 _RATE = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 2000, 5000, 10000, 20000)
@@ -18,18 +18,26 @@ _OUTCOMES = ("changed", "kept", "plain")
 _DRAFT = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 _SUBLAYERS = (0, 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80)
 
-Parts = list[tuple[RequestRound, float | None]]  # requests' rounds, and what each took where that says something
+
+class Histograms(Histogram):
+    """Histograms that observe the figures of all requests in a round at once: `observe` costs 3 µs each."""
+
+    def observe_all(self, values: Iterable[float]) -> None:
+        values = list(values)
+        self._sum.inc(sum(values))
+        for bucket, times in Tally([bisect_left(self._upper_bounds, value) for value in values]).items():
+            self._buckets[bucket].inc(times)
 
 
 class PolicyFamilies:
     """The families of metrics that tell what drafting did, label `policy`."""
 
     def __init__(self, registry: CollectorRegistry, tokens: Sequence[float]) -> None:
-        def histogram(name: str, text: str, bounds: Sequence[float], *labels: str) -> HistogramFamily:
-            return HistogramFamily(registry, f"knapserve_{name}", text, ["policy", *labels], bounds)
+        def histogram(name: str, text: str, bounds: Sequence[float], *labels: str) -> Histograms:
+            return Histograms(f"knapserve_{name}", text, ["policy", *labels], buckets=bounds, registry=registry)
 
-        def counter(name: str, text: str, *labels: str) -> CounterFamily:
-            return CounterFamily(registry, f"knapserve_{name}", text, ["policy", *labels])
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"knapserve_{name}", text, ["policy", *labels], registry=registry)
 
         self.rounds = counter("rounds", "A request's rounds with tokens.")
         self.drafted = counter("draft_tokens", "Tokens drafted.")
@@ -72,54 +80,54 @@ class PolicyMetrics:
         self._plain = families.plain.labels(policy)
         self._measured = families.measured.labels(policy)
         self._seconds = families.seconds.labels(policy)
-        self.tokens = families.tokens.labels(policy)
+        self._tokens = families.tokens.labels(policy)
         self._promised = families.promised.labels(policy)
-        self.undrafted = families.undrafted.labels(policy)
+        self._undrafted = families.undrafted.labels(policy)
         self._acceptance = families.acceptance.labels(policy)
         self._draft_length = families.draft_length.labels(policy)
         ranges = [str(bound) for bound in _CONTEXTS] + ["inf"]
-        self._skipped_attention = [families.skipped.labels(policy, "attention", name) for name in ranges]
-        self._skipped_mlp = [families.skipped.labels(policy, "mlp", name) for name in ranges]
+        self._skipped = [
+            [families.skipped.labels(policy, kind, name) for kind in ("attention", "mlp")] for name in ranges
+        ]
         self._context = families.context.labels(policy)
         self._reselections = {outcome: families.reselections.labels(policy, outcome) for outcome in _OUTCOMES}
         self.reselection_seconds = families.reselection_seconds.labels(policy)
         self._slower = families.fallbacks.labels(policy, "slower_than_plain")
 
-    def count(self, parts: Parts) -> None:
-        """Count requests' rounds."""
+    def count(self, parts: Sequence[RequestRound], seconds: float) -> None:
+        """Count requests' parts in a round, which took so long; 0 if that says nothing."""
         self._rounds.inc(len(parts))
-        contexts = [part.context_length for part, _ in parts]
-        self._context.observe_all(contexts)
-        own = [(part, seconds) for part, seconds in parts if not part.copied]
-        self._draft_length.tally([part.drafted for part, _ in own])
-        drafting = [part for part, _ in own if part.drafted]
-        if drafting:
-            self._drafted.inc(sum([part.drafted for part in drafting]))
-            self._accepted.inc(sum([part.accepted for part in drafting]))
-            ranges = range(bisect_left(_CONTEXTS, min(contexts)), bisect_left(_CONTEXTS, max(contexts)) + 1)
-            for where in ranges:
-                if len(ranges) == 1:  # most often
-                    within = drafting
-                else:
-                    within = [part for part in drafting if bisect_left(_CONTEXTS, part.context_length) == where]
-                self._skipped_attention[where].tally([part.skipped_attention for part in within])
-                self._skipped_mlp[where].tally([part.skipped_mlp for part in within])
-        timed = [(part, seconds) for part, seconds in own if seconds is not None]
-        self._measured.observe_all([part.emitted / seconds for part, seconds in timed])
-        self._seconds.inc(sum([seconds for _, seconds in timed]))
-        self.tokens.inc(sum([part.emitted for part, _ in timed]))
-        # Only beside a measurement, so that all cover the same rounds.
-        promised = [(part.predicted_tpt, seconds) for part, seconds in timed if part.predicted_tpt is not None]
-        self._predicted.tally([rate for rate, _ in promised])
-        self._promised.inc(sum([rate * seconds for rate, seconds in promised]))
-        undrafted = [(part.plain_tpt, seconds) for part, seconds in timed if part.plain_tpt is not None]
-        self._plain.tally([rate for rate, _ in undrafted])
-        self.undrafted.inc(sum([rate * seconds for rate, seconds in undrafted]))
-        expected = [(p.predicted_acceptance, p.drafted) for p, _ in own if p.predicted_acceptance is not None]
-        self._acceptance.tally([rate for rate, _ in expected])
-        self._tried.inc(sum([drafted for _, drafted in expected]))
-        self._hoped.inc(sum([rate * drafted for rate, drafted in expected]))
-        for outcome in [part.reselected for part, _ in own if part.reselected is not None]:
+        self._context.observe_all(part.context_length for part in parts)
+        parts = [part for part in parts if not part.copied]
+        self._draft_length.observe_all(part.drafted for part in parts)
+        drafting = [part for part in parts if part.drafted]
+        self._drafted.inc(sum(part.drafted for part in drafting))
+        self._accepted.inc(sum(part.accepted for part in drafting))
+        ranges = [bisect_left(_CONTEXTS, part.context_length) for part in drafting]
+        for where in set(ranges):
+            within = [part for part, at in zip(drafting, ranges, strict=True) if at == where]
+            attention, mlp = self._skipped[where]
+            attention.observe_all(part.skipped_attention for part in within)
+            mlp.observe_all(part.skipped_mlp for part in within)
+        if seconds > 0:
+            self._timed(parts, seconds)
+        promised = [(p.predicted_acceptance, p.drafted) for p in parts if p.predicted_acceptance is not None]
+        self._acceptance.observe_all(rate for rate, _ in promised)
+        self._tried.inc(sum(drafted for _, drafted in promised))
+        self._hoped.inc(sum(rate * drafted for rate, drafted in promised))
+        for outcome in (part.reselected for part in parts if part.reselected is not None):
             self._reselections[outcome].inc()
             if outcome == "plain":
                 self._slower.inc()
+
+    def _timed(self, parts: Sequence[RequestRound], seconds: float) -> None:
+        """Count rates, and what was promised: only beside a measurement, so that all cover the same rounds."""
+        self._measured.observe_all(part.emitted / seconds for part in parts)
+        self._seconds.inc(seconds * len(parts))
+        self._tokens.inc(sum(part.emitted for part in parts))
+        promised = [part.predicted_tpt for part in parts if part.predicted_tpt is not None]
+        self._predicted.observe_all(promised)
+        self._promised.inc(sum(promised) * seconds)
+        undrafted = [part.plain_tpt for part in parts if part.plain_tpt is not None]
+        self._plain.observe_all(undrafted)
+        self._undrafted.inc(sum(undrafted) * seconds)

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import sys
 import uuid
-from typing import Any, cast
+from typing import cast
 
 import httptools
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -21,7 +21,6 @@ if sys.platform != "win32":
 
 STALLED = 60.0  # seconds in which a client has to take something of what waits for it
 LARGEST_HEAD = 65_536  # bytes of a request line and headers, the piece that they begin in apart
-_HEAD = b"HTTP/1.1 "  # how replies begin
 _OFFER = (b"upgrade", b"http2-settings")  # headers
 
 
@@ -34,60 +33,6 @@ def _refuse(transport: asyncio.Transport, error: APIError, reason: str) -> None:
     )
     transport.write(head.encode("ascii") + bytes(body))
     transport.close()
-
-
-class _Joining(asyncio.Transport):
-    """A transport that sends the head of a reply together with what its body begins with, if that comes at once.
-
-    Each write wakes the client, for which a machine that serves itself has better things to do.
-    """
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        super().__init__()
-        self._transport = transport
-        self._head = b""
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        if self._head:
-            data, self._head = self._head + bytes(data), b""
-        elif bytes(data[: len(_HEAD)]) == _HEAD:
-            self._head = bytes(data)
-            asyncio.get_running_loop().call_soon(self._flush)
-            return
-        self._transport.write(data)
-
-    def _flush(self) -> None:
-        if self._head:
-            head, self._head = self._head, b""
-            self._transport.write(head)
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def abort(self) -> None:
-        self._transport.abort()
-
-    def is_closing(self) -> bool:
-        return self._transport.is_closing()
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return self._transport.get_extra_info(name, default)
-
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self._transport.set_protocol(protocol)
-
-    def get_protocol(self) -> asyncio.BaseProtocol:
-        return self._transport.get_protocol()
-
-    def pause_reading(self) -> None:
-        self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._transport.resume_reading()
-
-    def get_write_buffer_size(self) -> int:
-        return self._transport.get_write_buffer_size()
 
 
 class _Impatient(asyncio.Protocol):
@@ -154,9 +99,6 @@ class Protocol(_Impatient, HttpToolsProtocol):
     _head: int | None = None  # bytes read of a head, or of what follows a body in chunks, that is not complete
     _deaf = False
     _successor: _PlainProtocol | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(_Joining(transport))
 
     def send_400_response(self, msg: str) -> None:
         self._give_up(invalid(msg), "Bad Request")

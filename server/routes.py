@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi import APIRouter
-from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
@@ -24,10 +23,9 @@ from server.chat import ChatTranslator
 from server.config import ServerConfig
 from server.errors import FACTS, APIError, any_api_error, as_api_error, invalid, unavailable
 from server.generation import Generation
-from server.instruments import CONTENT_TYPE
 from server.lifecycle import Drain, version
 from server.meter import RequestMeter
-from server.metrics import Metrics
+from server.metrics import CONTENT_TYPE, Metrics
 from server.replies import Chunker, Fold
 from server.sse import EventStream, Framer
 from server.tokens import Tokens
@@ -323,14 +321,6 @@ def _event(chunk: type) -> dict[str, Any]:
     }
 
 
-class _Direct(APIRoute):
-    """A route whose handler takes the request and returns the response: nothing is injected, which takes a while."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handler: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
-        return handler
-
-
 def build_router(config: ServerConfig) -> APIRouter:
     """All routes; where keys are set, 401 is documented on those that ask for one."""
     router = APIRouter()
@@ -356,7 +346,6 @@ def build_router(config: ServerConfig) -> APIRouter:
             },
             openapi_extra={"requestBody": {"required": True, "content": body}},
             response_model=None,
-            route_class_override=_Direct,
         )
 
     chat = (schemas.ChatCompletionRequest, reply_schemas.ChatCompletion, reply_schemas.ChatCompletionChunk)

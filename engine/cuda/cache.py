@@ -13,8 +13,6 @@ from engine.model.attention import Segment
 from engine.model.spec import ModelSpec
 from engine.upload import upload
 
-PADDING = 0  # the page that padding rows write to
-
 
 class PagedCache:
     """K and V apart, [layers, pages, block_size, kv_heads, head_dim] each; page 0 belongs to nobody."""

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from engine.draft.prior import Prior
 
 
+Variants = tuple[int, ...]  # of each sublayer: 0 = skip, 1 = run
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What one request drafts with for a while: a sub-network, a length and a stop rule.
@@ -30,7 +33,7 @@ class Plan:
     bring, by the confidences, are fewer than the `pass_worth` tokens that its time is worth (0: no such rule).
     """
 
-    variants: tuple[int, ...]
+    variants: Variants
     gamma: int
     min_confidence: float = 0.0
     pass_worth: float = 0.0
@@ -85,7 +88,6 @@ class RoundOutcome:
     requests: int  # of all policies
     seconds: float  # of the whole round
     decode_seconds: float | None  # without what reading prompts added; None where most of the round was that
-    unobserved: float = 0.0  # seconds of plain rounds before it, in which what this policy had proposed stood
 
 
 class CandidatePass(Protocol):
@@ -113,7 +115,6 @@ class View:
     request_id: str
     sampling: SamplingParams
     candidates: Callable[[Sequence[int]], CandidatePass]  # over verified rows at these positions
-    prompt: Sequence[int] = ()
     context: int = 0  # verified positions
     beside: int = 0  # requests that run or wait beside it, whatever they do
     state: Any = None  # the policy's own
@@ -131,7 +132,7 @@ class DraftPolicy(Protocol):
 
     def stands(self) -> bool:
         """Whether what it proposed last is to be done for another round; `propose` is not called then. Asked where the
-        same requests decode as in the round before, and no others. Of such rounds it observes those that draft."""
+        same requests decode as in the round before, and no others."""
         ...
 
     def record(self, view: View, rows_ahead: int) -> int:

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.draft.alike import Alike, Kin, Likely, Variants
-from engine.draft.base import Outcome, Plan, View
-from engine.draft.library import Choice
+from engine.draft.base import Outcome, Plan, Variants, View
 from engine.draft.regime import Decision, Regime
 from engine.draft.scout import Trail
 from engine.draft.tpt import AcceptanceCounts
@@ -21,15 +19,7 @@ class State:
     trail: Trail
     counts: dict[Variants, AcceptanceCounts] = field(default_factory=dict)  # of rounds alone
     decision: Decision | None = None  # for rounds alone
-    own: bool = False  # whether it is its own
     try_at: int | None = None  # round
-    promised: Choice | None = None  # before its promise was corrected, where that is to be done again
-    promise_at: int = 0  # in this round, and
-    promise_rounds: int = 0  # after so many more, doubled each time,
-    likely: Likely | None = None  # by which
-    kin: Kin | None = None  # once it decides
-    alike: Alike | None = None
-    alike_until: int = 0  # round
 
 
 class Company:

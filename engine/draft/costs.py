@@ -34,7 +34,6 @@ class CostModel:
         self._prices: dict[tuple[tuple[int, ...], float, int, int, float], float] = {}
         self._curves: dict[tuple[int, int, int], list[tuple[int, float]]] = {}
         self._rows: dict[int, Sequence[int]] = {}
-        self._drafts_priced: tuple[object, tuple[int, ...], list[float]] | None = None
         self.reset()
 
     def reset(self) -> None:
@@ -75,18 +74,6 @@ class CostModel:
         known = self._draft_by_plan.get((tuple(variants), width))
         factor = self._nearest_draft(width) if known is None else known.factor
         return self._corrected(factor) * self._draft_price(variants, contexts)
-
-    def draft_passes(self, plans: Sequence[tuple[int, ...]], contexts: Sequence[int]) -> list[float]:
-        """`draft_pass` of each plan. Quicker where the same object asks again."""
-        key, priced = (len(contexts), _about(contexts), _about(contexts[:1])), self._drafts_priced
-        if priced is None or priced[0] is not plans or priced[1] != key:
-            prices = [self._draft_price(variants, contexts) for variants in plans]
-            priced = self._drafts_priced = plans, key, prices
-        width, known = _width(len(contexts)), self._draft_by_plan
-        usual = self._nearest_draft(width)
-        own = [known.get((variants, width)) for variants in plans]
-        factors = [usual if correction is None else correction.factor for correction in own]
-        return [self._corrected(factor) * price for factor, price in zip(factors, priced[2], strict=True)]
 
     def draft_setup(self, requests: int) -> float:
         """Seconds that a draft of so many requests takes beside its passes."""

@@ -18,8 +18,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from engine.draft.alike import Alike, Kin, Variants
-from engine.draft.base import Plan, PolicyContext, RoundOutcome, View, register
+from engine.draft.base import Plan, PolicyContext, RoundOutcome, Variants, View, register
 from engine.draft.company import Company, Promise, Standing, State, tally
 from engine.draft.library import Choice, Library, size
 from engine.draft.prior import Prior
@@ -32,17 +31,12 @@ from engine.errors import ConfigError
 # What drafting must promise over plain decoding: to begin, to go on, and where it was slower when it promised less.
 # Of requests together there are many in each round, so that promises are surer.
 _GAINS = {False: (1.05, 1.02, 1.1), True: (1.03, 1.0, 1.05)}
-_SURE_GAIN = 1.08  # from which on a new request decides for itself by what those like it saw
-_CHEAP_DECISION = 0.1  # of a plain pass: most that such a decision may take
 _OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
 _OWN_MEMORY = 64.0  # tested tokens of its own that a request remembers
 _FRESH_ROUNDS = 16  # for which a joint decision stands at least
 _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
 _USEFUL_GAIN = 1.03  # over the plan before, for a search to have been of use: less is as likely luck
 _TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
-_ALIKE_ROUNDS = 128  # for which what requests alike saw is not asked anew
-_PROMISE_SHARE = 0.8  # of the budget: most that promises of its own for each request may take
-_PROMISE_ROUNDS = 3  # after which a new request is promised what it has seen meanwhile; twice as many the next time
 _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays after all
 _JOINT_WEIGHT = 4.0  # requests that a round of many counts for beside one of a single one: it is one time, seen once
 _ALIKE = 0.5  # least share of a round's requests that drafted, for it to tell what drafting brings
@@ -66,9 +60,7 @@ class KnapSpec:
         if not all(-layers <= layer < layers for layer in self._config.knapspec_protect):
             raise ConfigError(f"knapspec_protect names a layer that is not there: the model has {layers}")
         self.searcher = Searcher(self._config, self._costs, self._clock, layers)
-        marginal = self._config.knapspec_stop == "marginal"
-        gamma, memory = self._config.knapspec_gamma, self._config.knapspec_memory
-        self.library = Library(self._costs, layers, gamma, marginal=marginal, memory=memory)
+        self.library = Library(self._costs, layers, self._config.knapspec_gamma, self._config.knapspec_memory)
         plans = context.prior.plans if context.prior else {}
         for variants in self.searcher.allowed(plans, 0):
             self.library.add(variants, AcceptanceCounts.of(plans[variants]))
@@ -76,10 +68,6 @@ class KnapSpec:
         self._scout = Scout(context, self.searcher, self.library, lambda view: self._state(view).trail)
         self._round = 0
         self._decision_seconds = 0.0  # that one takes
-        self._asked_seconds = 0.0  # that the last proposal took, until it is told
-        self._promising = False  # whether a request was promised something of its own meanwhile
-        self._promised_seconds = 0.0  # that such rounds took to be proposed, beside their searches and decisions
-        self._decided_seconds = 0.0  # that all decisions took
         self._regimes: defaultdict[int, Regime] = defaultdict(Regime)  # by `size` of the company
         self._promise: Promise | None = None  # of this round
         self._stands: Standing | None = None
@@ -94,13 +82,9 @@ class KnapSpec:
 
     def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
         budget, started = self.searcher.budget, self._clock.now()
-        searched, decided, self._promising = budget.spent, self._decided_seconds, False
+        searched = budget.spent
         plans = self._plans(views, others)
-        self._asked_seconds = self._clock.now() - started
-        asked = self._asked_seconds - (budget.spent - searched)
-        if self._promising:
-            self._promised_seconds += asked - (self._decided_seconds - decided)
-        budget.decided += asked
+        budget.decided += self._clock.now() - started - (budget.spent - searched)
         return plans
 
     def _plans(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
@@ -116,11 +100,6 @@ class KnapSpec:
         found = self._scout.search(views, company.running, self._round, self._promised)
         added = found.added if found is not None else []
         self._era += bool(added)
-        if company.size > 1 and self._config.knapspec_batch == "independent":
-            plans = self._independent(views)
-            self._scout.done(found, useful=any(plan.gamma and plan.variants in added for plan in plans))
-            self._scout.choose(views, self._round, None)
-            return plans
         choice = self._choice(company)
         if choice.plan.gamma == 0 and regime.trial_due() and self._config.knapspec_gamma > 0 and len(self.library):
             choice = self._begin_trial(company, regime) or choice
@@ -145,11 +124,6 @@ class KnapSpec:
         """The plan of the round before."""
         return self._promise.plan if self._promise is not None else None
 
-    def _independent(self, views: Sequence[View]) -> list[Plan]:
-        """What each would draft with alone, for comparisons: without trials and trust, which are about one choice."""
-        self._promise = None
-        return [self._choice(Company([view], ())).plan for view in views]
-
     def stands(self) -> bool:
         standing = self._stands
         if standing is None or self._round + 1 >= standing.until:
@@ -170,20 +144,15 @@ class KnapSpec:
         if not self._scout.rests(views, now):
             return None
         state: State | None = views[0].state
-        new = requests == 1 and state is None
         decision = regime.decision if requests > 1 or state is None else state.decision
         if decision is None or self._due(decision, regime):
             return None
         choice = decision.choice
-        if new and (self._decides_at_once(views[0], choice) or (choice.plan.gamma and self._affords_promises)):
-            return None
         if choice.plan.gamma != promise.plan.gamma or (choice.plan.gamma and choice.plan is not promise.plan):
             return None
         until = now + regime.rounds_left(choice.plan)
         if choice.plan.gamma and requests == 1 and (state is None or choice.hopeful):
             until = min(until, (state and state.try_at) or 0)
-        if requests == 1 and state is not None and state.promised is not None and not state.own:
-            until = min(until, state.promise_at)
         if now >= until:
             return None
         asked = now if self._scout.recorder else min(until, decision.until, now + look_up - now % look_up)
@@ -193,17 +162,16 @@ class KnapSpec:
         return self._scout.record(view)
 
     def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
-        self.searcher.budget.busy += round.seconds * len(views) / round.requests + round.unobserved
+        self.searcher.budget.busy += round.seconds * len(views) / round.requests
         self._compare(views, round)
         for view, outcome in zip(views, round.outcomes, strict=True):
             self._scout.recorded(view, outcome)
             if outcome.drafted:
                 variants, accepted = outcome.plan.variants, outcome.accepted
                 found = cells(outcome.confidences, [True] * accepted + [False] * (outcome.tested - accepted))
-                state = self._state(view)
-                self.library.tested(variants, self._round, found, state.kin, state.alike)
+                self.library.tested(variants, self._round, found)
                 if round.requests == 1:
-                    own = state.counts
+                    own = self._state(view).counts
                     if variants not in own:
                         own[variants] = AcceptanceCounts(_OWN_MEMORY)
                     own[variants].add_cells(found)
@@ -244,11 +212,6 @@ class KnapSpec:
         self.library.compare(plan.variants, promise.requests, self._round, weight * promised, weight * kept)
         expected = (plan.predicted_acceptance or 0.0) / promise.credit * drafted
         self.library.credit(promise.requests, self._round, weight * expected, weight * accepted)
-        state: State | None = views[0].state
-        if promise.requests == 1 and state is not None and state.kin is not None:
-            undrafted = (seconds + self._asked_seconds) * (plan.plain_tpt or 0.0)
-            self.library.told(state.kin, state.own, undrafted, kept)
-            self._asked_seconds = 0.0
 
     # -- choosing among known plans ----------------------------------------------------------------------------------
 
@@ -260,30 +223,18 @@ class KnapSpec:
         state, regime = self._state(view), self._regimes[size(company.size)]
         before = state.decision
         if before is None or self._due(before, regime):
-            shared = None if _knows(state) else self._joint_choice(company, ())
-            state.own = shared is None or self._decides_at_once(view, shared)
-            state.promised = None
-            if shared is None or state.own:
+            if _knows(state):
                 state.decision = self._decide(company, before, state.counts)
             else:
-                choice = shared
+                choice = self._joint_choice(company, ())
                 until = self._round + self._config.knapspec_redecide
                 if choice.plan.gamma == 0 and regime.decision is not None:
                     until = regime.decision.until  # what it decodes plainly tells nothing
                 state.decision = Decision(choice, until, self._era + regime.era)
-            if state.decision.choice.plan.gamma and (state.likely or self._affords_promises):
-                state.promised, state.promise_rounds = state.decision.choice, _PROMISE_ROUNDS
-                state.promise_at = self._round + _PROMISE_ROUNDS
-                state.likely = self.library.likely(self._kin(view), state.promised)
-                state.decision.choice = self._corrected(state, state.promised)
             if before is not None:
                 view.reselected = change(before.choice.plan, state.decision.choice.plan)
             choice = state.decision.choice
         else:
-            if state.promised is not None and not state.own and self._round >= state.promise_at:
-                before.choice = self._corrected(state, state.promised)
-                state.promise_rounds *= 2
-                state.promise_at = self._round + state.promise_rounds
             choice = before.choice
         # Now and then what may be better: how good a plan is, only drafting with it shows.
         if choice.plan.gamma and choice.hopeful and self._round >= (state.try_at or self._round + 1):
@@ -292,27 +243,6 @@ class KnapSpec:
         if state.try_at is None:
             state.try_at = self._round + _TRY_EVERY
         return choice
-
-    @property
-    def _affords_promises(self) -> bool:
-        """Whether there is time to promise a new request something of its own: for a short answer in passes of half a
-        millisecond it is much."""
-        budget = self.searcher.budget
-        return self._promised_seconds <= _PROMISE_SHARE * self._config.knapspec_budget * budget.busy
-
-    def _corrected(self, state: State, choice: Choice) -> Choice:
-        """The choice, promising what a request alone may expect of it."""
-        likely, kin, self._promising = state.likely, state.kin, True
-        if likely is None or kin is None:
-            return choice
-        return self.library.corrected(choice, likely, kin, state.counts, own=state.own)
-
-    def _decides_at_once(self, view: View, shared: Choice) -> bool:
-        """Whether a new request decides by what those like it saw, instead of beginning with what is chosen for all:
-        where drafting surely pays for most (else the luckiest of few figures would have it draft at a loss), and a
-        decision is cheap beside a pass."""
-        cheap = self._decision_seconds <= _CHEAP_DECISION * self._costs.verify_pass(1, [view.context])
-        return cheap and shared.gain >= _SURE_GAIN
 
     def _joint_choice(self, company: Company, told: Sequence[View]) -> Choice:
         """One choice for all, from what all have seen. The views `told` hear of a new one."""
@@ -360,28 +290,10 @@ class KnapSpec:
     def _best(self, company: Company, own: Mapping[Variants, AcceptanceCounts] | None = None) -> Choice:
         """The best plan by what all and (with `own`) one request have seen."""
         started = self._clock.now()
-        each = company.views if len(self.library) and (own is not None or company.size > 1) else ()
-        alike = [self._alike(view) for view in each]
-        choice = self.library.best(company.contexts, company.running, self._round, own, alike)
+        choice = self.library.best(company.contexts, company.running, self._round, own)
         seconds = self._clock.now() - started
-        self._decided_seconds += seconds
         self._decision_seconds += 0.2 * (min(seconds, _SLOW_DECISION) - self._decision_seconds)
         return choice
-
-    def _alike(self, view: View) -> Alike:
-        """What to expect of a request by its prompt."""
-        state = self._state(view)
-        if state.alike is None or self._round >= state.alike_until or not self.library.fresh(state.alike):
-            state.alike = self.library.like(self._kin(view))
-            state.alike_until = self._round + _ALIKE_ROUNDS
-        return state.alike
-
-    def _kin(self, view: View) -> Kin:
-        """The request as it is remembered."""
-        state = self._state(view)
-        if state.kin is None or state.kin.slot < 0:
-            state.kin = self.library.begin(view.prompt, view.sampling)
-        return state.kin
 
     def _begin_trial(self, company: Company, regime: Regime) -> Choice | None:
         """What to try; None where drafting promises far less than plain decoding, but for the rarest of trials."""
@@ -395,7 +307,7 @@ class KnapSpec:
         regime.begin_trial(until)
         decision = Decision(choice, until, self._era + regime.era, trial=True)
         if state is not None:
-            state.decision, state.own, state.promised = decision, False, None
+            state.decision = decision
         else:
             regime.decision = decision
         for view in company.views:

@@ -1,26 +1,18 @@
-"""Which plan, threshold and γ promise most: the objective over what is believed of every plan (METHODS 1, stage 2).
-
-What is written here in array operations defines it; where the native kernels run, `engine.native.choice` computes the
-same, in a tenth of the time.
-"""
+"""Which plan, threshold and γ promise most: the objective over what is believed of every plan (METHODS 1, stage 2)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from engine.draft.tpt import THRESHOLDS, Objective, expectations, lock_step_passes, share_accepted
+from engine.draft.tpt import THRESHOLDS, Objective, expectations, lock_step_passes
 
 SHARED_ROWS = 24.0  # most weight of what other requests saw of a plan, in tested tokens
 PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 0.8]])  # two rows that say little
 POOLED_ROWS = 6.0  # of what plans have in common that each is believed to have, against the luck of the best of many;
 POOLED_FROM = 64.0  # so many tokens of each, at most, tell what that is
-BROUGHT = 4  # numbers that say what drafting brought requests alike
-AS_ALL = 4.0  # tokens of requests alike that are believed to have been as everybody's
-AS_OTHERS = 8.0  # most tested tokens that requests alike count for beside a request's own,
-AS_OTHERS_MADE = 12.0  # and most tokens that they made
 HOPE = 4.0  # agreeing tokens that are believed of a plan while little is known, to see whether it should be tried
 
 
@@ -41,7 +33,6 @@ class Question(NamedTuple):
 
     known: Sequence[Sequence[float]]  # what all have seen
     own: Sequence[Sequence[float] | None]  # what the one request that asks has
-    alike: Sequence[Any]  # of each that asks, `Alike.found`
     drift: float  # factor on agreement
     trust: Sequence[float]  # factor on the promise of each plan
     prices: Prices
@@ -57,22 +48,6 @@ class Chosen(NamedTuple):
     tpt: float
     drafted: float
     accepted: float
-
-
-class Promised(NamedTuple):
-    """What was chosen, and what is known of what it means for one request."""
-
-    gain: float  # over plain decoding, as promised
-    threshold: int
-    gamma: int
-    known: Sequence[float]  # what all have seen of the plan, in `cells`,
-    own: Sequence[float] | None  # and the request,
-    decided: bool  # which decided by that
-    likely: Any  # `alike.Likely.found`
-    brought: tuple[float, float] = (0.0, 0.0)  # the first two of that, of the request itself: until it has decided
-
-
-Chooser = Callable[[Question], tuple[Chosen, Chosen | None]]
 
 
 def choose(question: Question) -> tuple[Chosen, Chosen | None]:
@@ -100,30 +75,10 @@ def promises(known: Sequence[Sequence[float]], prices: Prices) -> list[float]:
     return highest
 
 
-def corrected(promised: Promised) -> tuple[float, float]:
-    """By how much more drafting is to bring this request than was promised, and A ÷ D of its drafts: by what drafts
-    brought those like it, beside what it has seen itself."""
-    undrafted, made = promised.likely[2 * promised.decided : 2 * promised.decided + 2]
-    cells, believed = np.array(promised.likely[BROUGHT:]), AS_ALL
-    if promised.brought[1] and not promised.decided:
-        share = AS_OTHERS_MADE / max(made, AS_OTHERS_MADE)
-        undrafted, made = (share * a + b for a, b in zip((undrafted, made), promised.brought, strict=True))
-    if promised.own is not None:
-        if promised.decided:
-            believed += sum(promised.own)
-        cells = AS_OTHERS / max(cells.sum(), AS_OTHERS) * cells + promised.own
-    cells = cells + AS_ALL / max(sum(promised.known), AS_ALL) * np.array(promised.known)
-    acceptance = share_accepted(cells.tolist(), promised.threshold, promised.gamma)
-    return (made + believed) / (promised.gain * undrafted + believed), acceptance
-
-
 def evidence(question: Question) -> np.ndarray:
     """What is believed of each plan's drafts [plans, bins, rejected | agreed]."""
     known = smoothed(np.array(question.known).reshape(len(question.known), -1, 2))
     counts: np.ndarray = known * (SHARED_ROWS / np.maximum(known.sum(axis=(1, 2)), SHARED_ROWS))[:, None, None]
-    if question.alike:
-        found = np.mean([np.array(each) for each in question.alike], axis=0).reshape(1 + len(known), -1, 2)
-        counts = shaped(counts, found[0]) + found[1:]
     counts[:, :, 0] += (1.0 - question.drift) * counts[:, :, 1]  # fewer agree now
     counts[:, :, 1] *= question.drift
     for i, own in enumerate(question.own):
@@ -137,13 +92,6 @@ def smoothed(counts: np.ndarray) -> np.ndarray:
     some = counts * (POOLED_FROM / np.maximum(counts.sum(axis=(1, 2)), POOLED_FROM))[:, None, None]
     believed: np.ndarray = counts + PRIOR + POOLED_ROWS * some.sum(axis=0) / max(some.sum(), 1.0)
     return believed
-
-
-def shaped(counts: np.ndarray, ratio: np.ndarray) -> np.ndarray:
-    """Counts [plans, bins, 2] multiplied by a ratio [bins, 2]; each plan's total stays."""
-    found: np.ndarray = counts * ratio
-    found *= (counts.sum(axis=(1, 2)) / np.maximum(found.sum(axis=(1, 2)), 1e-9))[:, None, None]
-    return found
 
 
 def objective(counts: np.ndarray, prices: Prices) -> Objective:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.draft.alike import Variants
-from engine.draft.base import Outcome, Plan, PolicyContext, View
+from engine.draft.base import Outcome, Plan, PolicyContext, Variants, View
 from engine.draft.library import Library
 from engine.draft.search import MOST_HURRY, Rows, Search, Searcher
 from engine.draft.tpt import AcceptanceCounts

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from engine.clock import Clock
 from engine.config import EngineConfig
-from engine.draft.alike import Variants
-from engine.draft.base import CandidatePass, References, View
+from engine.draft.base import CandidatePass, References, Variants, View
 from engine.draft.costs import CostModel
 from engine.draft.fixed import exit_variants
 from engine.draft.knapsack import Knapsack, ticks

@@ -96,17 +96,6 @@ def expectations(counts: np.ndarray, gammas: int) -> tuple[np.ndarray, np.ndarra
     return sums[0], p_a * sums[1]
 
 
-def share_accepted(cells: Sequence[float], threshold: int, gamma: int) -> float:
-    """A ÷ D of one plan by its `cells`, for one threshold, by its place among `THRESHOLDS`, and γ ≥ 1."""
-    total = sum(cells) or 1.0
-    sure, both = sum(cells[2 * threshold :]) / total, sum(cells[2 * threshold + 1 :: 2]) / total
-    drafted = accepted = 0.0
-    for k in range(gamma):
-        drafted += sure**k
-        accepted += both**k
-    return sum(cells[1::2]) / total * accepted / drafted
-
-
 def lock_step_passes(drafted: np.ndarray, requests: int) -> np.ndarray:
     """Draft passes of a round in which `requests` draft alike and leave as they stop: D [.., γ + 1] -> the same shape.
 

@@ -1,4 +1,4 @@
-"""Compiles `kernels.cpp` and `choice.cpp`, with what they include, for this machine, once, and loads it.
+"""Compiles `kernels.cpp`, with what it includes, for this machine, once, and loads it.
 
 It takes a few seconds at the first start, or at install (`python -m engine.native.library`); the result is kept under a
 name made of source, compiler and CPU. Without a C++ compiler there is no library: torch's operations do the work.
@@ -37,7 +37,7 @@ from pathlib import Path
 
 log = logging.getLogger("knapserve.engine")
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.cpp", "choice.cpp"))
+SOURCE = Path(__file__).with_name("kernels.cpp")
 FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-ffp-contract=fast", "-shared", "-fPIC", "-pthread")
 TIMEOUT = 120.0  # seconds for the compiler
 
@@ -226,7 +226,7 @@ class Round(Structure):
 
 
 class Library:
-    """The functions of kernels.cpp, whose calls release the interpreter lock, and of choice.cpp, which are short."""
+    """The functions of kernels.cpp, whose calls release the interpreter lock."""
 
     def __init__(self, path: Path) -> None:
         functions = ctypes.CDLL(str(path))
@@ -261,17 +261,6 @@ class Library:
             function.restype = None
         self.mask = functions.ks_mask
         self.mask.argtypes, self.mask.restype = (c_void_p, c_void_p, c_int32), None
-        choices = ctypes.PyDLL(str(path))  # calls keep the interpreter lock
-        self.remember = choices.ks_remember
-        self.remember.argtypes, self.remember.restype = (c_void_p, c_void_p, c_int64, c_int64), c_int32
-        self.likely = choices.ks_likely
-        self.likely.argtypes = (c_void_p, c_int32, c_int32, c_void_p)
-        self.alike, self.corrected = choices.ks_alike, choices.ks_corrected
-        self.choose, self.promises = choices.ks_choose, choices.ks_promises
-        for function in (self.alike, self.corrected, self.choose, self.promises):
-            function.argtypes = (c_void_p, c_void_p)
-        for function in (self.alike, self.likely, self.corrected, self.choose, self.promises):
-            function.restype = None
         self._teams: dict[int, int] = {}
 
     def team(self, threads: int) -> int:
@@ -349,7 +338,7 @@ def build(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> No
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         made = Path(scratch) / path.name
         for tuning in ("-march=native", "-mcpu=native"):  # the second for compilers that refuse the first
-            line = [*command, *FLAGS, tuning, *options, *map(str, SOURCES), "-o", str(made)]
+            line = [*command, *FLAGS, tuning, *options, str(SOURCE), "-o", str(made)]
             result = subprocess.run(line, capture_output=True, text=True, timeout=TIMEOUT, check=False)
             if result.returncode == 0:
                 with made.open("rb+") as file:
@@ -361,8 +350,8 @@ def build(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> No
 
 def _name(command: Sequence[str]) -> str:
     """Of a library that fits this source, compiler and CPU."""
-    headers = sorted(SOURCES[0].parent.glob("*.h"))
-    facts = hashlib.sha256(b"".join(source.read_bytes() for source in (*SOURCES, *headers)))
+    headers = sorted(SOURCE.parent.glob("*.h"))
+    facts = hashlib.sha256(b"".join(source.read_bytes() for source in (SOURCE, *headers)))
     facts.update(" ".join((*FLAGS, *command)).encode())
     facts.update(subprocess.run([*command, "--version"], capture_output=True, timeout=TIMEOUT, check=True).stdout)
     targets = [*command, "-march=native", "-dM", "-E", "-x", "c++", os.devnull]  # old kernels do not list all flags

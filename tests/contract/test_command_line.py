@@ -206,7 +206,7 @@ def test_bench_serve_refuses_what_it_cannot_do(flags: list[str], says: str) -> N
         (["--vary", "knapspec_interval=soon"], "--vary"),
         (["--vary", "knapspec_protect=0,-1"], "knapspec_protect"),
         (["--vary", "threads=1,2"], "threads"),
-        (["--vary", "knapspec_stop=margnal"], "margnal"),
+        (["--vary", "kernels=nativ"], "nativ"),
         (["--concurrency", "0"], "--concurrency"),
         (["--context", "8192"], "8192"),
         (["--context", "-5"], "--context"),

@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
-from engine.draft.base import DraftPolicy, Plan, View
+from engine.draft.base import Plan, View
 from engine.native.library import library
 from engine.step import StepOutput, StepPlan
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
@@ -74,9 +74,9 @@ class Learning:
         self.ran.append(self._run(*args, **named))
         return self.ran[-1]
 
-    def _observing(self, standing: DraftPolicy | None, plan: StepPlan, out: StepOutput, *rest: Any) -> None:
+    def _observing(self, plan: StepPlan, out: StepOutput, *rest: Any) -> None:
         self.learnt.append(out)
-        self._observe(standing, plan, out, *rest)
+        self._observe(plan, out, *rest)
 
 
 def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02) -> LatencyProfile:
@@ -92,9 +92,8 @@ def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02) -> LatencyPr
 
 
 def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None, **settings: Any) -> LoadedModel:
-    """The embedded model, or `model=` another, with a made-up profile."""
-    if "model" in settings:
-        settings["model"] = str(settings["model"])
+    """The prepared model, or `model=` another, with a made-up profile."""
+    settings["model"] = str(settings.get("model", EMBEDDED))
     return LoadedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile())
 
 

@@ -20,12 +20,12 @@ from typing import Any
 
 import pytest
 import torch
-from support import answer, chat_ids, load, made_up_profile
+from support import ManualClock, answer, chat_ids, load, made_up_profile
 
 from engine.config import EngineConfig
 from engine.errors import EngineDeadError, EngineDrainingError, ModelError, QueueFullError, RequestError
 from engine.loop import Stream
-from engine.process import Channel, EngineProcess, Launch, ReportBatch
+from engine.process import Channel, EngineProcess, Launch
 from engine.types import (
     ErrorEvent,
     FinishReason,
@@ -220,7 +220,7 @@ def test_messages_wait_their_turn_while_the_child_is_busy() -> None:
     async def test() -> list[Any]:
         ours, theirs = socket.socketpair()
         child = subprocess.Popen(["true"])
-        engine = EngineProcess(SimpleNamespace(child=child, channel=Channel(ours)), SetClock(), None, None, 8)  # type: ignore[arg-type]
+        engine = EngineProcess(SimpleNamespace(child=child, channel=Channel(ours)), ManualClock(), None, None, 8)  # type: ignore[arg-type]
         with theirs:
             for message in ("first", long, replace(long, id="as long"), "last"):
                 engine._send(message)
@@ -288,57 +288,8 @@ def test_messages_survive_the_way() -> None:
         assert repr(again) == repr(message)
 
 
-class SetClock:
-    time = 0.0
-
-    def now(self) -> float:
-        return self.time
-
-
 def token(number: int, **other: Any) -> TokenEvent:
     return TokenEvent("r", f" {number}", (number,), completion_tokens=number, pieces=(f" {number}",), **other)
-
-
-def a_report(*events: TokenEvent | ErrorEvent, running: int = 1, prompt_tokens: int = 0) -> RoundReport:
-    return RoundReport(events, (), running, 0, 0.0, 1, prompt_tokens, 0.0, 0.0, 0.0, 0.0)
-
-
-def sent_after(interval: float, rounds: list[tuple[float, RoundReport]]) -> list[float]:
-    """Which of rounds that end at these times reports are sent after."""
-    clock, sent = SetClock(), []
-    batch = ReportBatch(interval, clock)
-    held = 0
-    for clock.time, report in rounds:
-        held += 1
-        if batch.add(report):
-            assert len(batch.take()) == held
-            assert not batch.take()
-            held = 0
-            sent.append(clock.time)
-    return sent
-
-
-def test_reports_of_quick_rounds_travel_together() -> None:
-    quick = [(1000.0 + n, a_report(token(n))) for n in range(16)]
-    assert sent_after(5.0, quick) == [1000, 1005, 1010, 1015]
-    assert sent_after(0.0, quick) == [1000 + n for n in range(16)], "each by itself"
-    slow = [(1000.0 + 3 * n, a_report(token(n))) for n in range(4)]
-    assert sent_after(5.0, slow) == [1000 + 3 * n for n in range(4)], "the next would come after the interval"
-
-
-@pytest.mark.parametrize(
-    "urgent",
-    [
-        a_report(token(9, finish_reason=FinishReason.STOP)),
-        a_report(token(9), ErrorEvent("other", "it failed")),
-        a_report(token(9), prompt_tokens=7),
-        a_report(running=0),
-    ],
-    ids=["the last token", "an error", "prompts are read", "nobody runs"],
-)
-def test_what_is_urgent_is_sent_at_once_with_all_before_it(urgent: RoundReport) -> None:
-    quick = [(1000.0, a_report(token(1))), (1001.0, a_report(token(2))), (1002.0, urgent), (1003.0, a_report(token(4)))]
-    assert sent_after(100.0, quick) == [1000, 1002]
 
 
 def test_a_reader_who_is_late_gets_one_event_for_all() -> None:

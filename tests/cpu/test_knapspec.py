@@ -16,18 +16,16 @@ from support import GREEDY, ManualClock, TickingClock, answer, chat_ids, load, m
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
-from engine.draft.alike import Kin, Likely
 from engine.draft.base import Plan, RoundOutcome, View
-from engine.draft.company import Company
 from engine.draft.costs import SETTLING, CostModel
 from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
-from engine.draft.library import MOST_PLANS, Choice, Library, size
+from engine.draft.library import MOST_PLANS, Choice, Library
 from engine.draft.prior import Prior
-from engine.draft.regime import TRIAL_EVERY, Decision, Regime
+from engine.draft.regime import TRIAL_EVERY, Regime
 from engine.draft.scout import Trail
 from engine.draft.search import Budget, Rows
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, cells
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
 from engine.errors import ConfigError
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
 from engine.types import GenerateRequest, RequestRound
@@ -279,18 +277,6 @@ def test_passes_behind_drafts_and_plain_ones_are_priced_apart(model: LoadedModel
     assert ratio == pytest.approx(1.3 / 0.7, rel=0.1)
 
 
-def test_drafts_of_several_plans_cost_what_each_does(model: LoadedModel) -> None:
-    """Whoever asked before, with which plans and contexts, and after corrections."""
-    costs, layers = CostModel(model.spec, made_up_profile()), model.spec.layers
-    sets = [tuple(exit_variants(layers, depth) for depth in depths) for depths in ((2, 5), (3,), (1, 2, 4))]
-    for contexts in ([50], [50, 50], [900], [50], [900, 50], [50, 900]):
-        for plans in (*sets, sets[0]):
-            assert costs.draft_passes(plans, contexts) == [costs.draft_pass(plan, contexts) for plan in plans]
-            corrections = costs._draft_corrections(plans[0], len(contexts))
-            corrections[1].add(2.0, 1.0, 0.5)
-            assert costs.draft_passes(plans, contexts) == [costs.draft_pass(plan, contexts) for plan in plans]
-
-
 def test_after_the_first_search_each_looks_at_every_other_early_exit(
     model: LoadedModel, ids: list[tuple[int, ...]]
 ) -> None:
@@ -342,144 +328,6 @@ def test_what_was_accepted_corrects_what_is_said_of_acceptance_alone(model: Load
     assert after.plan.predicted_acceptance == pytest.approx(after.credit * (before.plan.predicted_acceptance or 0.0))
     assert replace(after.plan, predicted_acceptance=None) == replace(before.plan, predicted_acceptance=None)
     assert other.credit == 1.0, "four in flight are another matter"
-
-
-def test_a_request_is_promised_what_came_to_those_like_it(model: LoadedModel) -> None:
-    """Drafts get far in texts of one kind and not in those of another; the choice, and raw promises, stay."""
-    layers = model.spec.layers
-    library, exit_ = Library(CostModel(model.spec, made_up_profile()), layers, 8), exit_variants(layers, 2)
-    counts = AcceptanceCounts()
-    counts.add([0.95] * 80 + [0.4] * 20, [True] * 80 + [False] * 20)
-    library.add(exit_, counts)
-    choice = library.best([50], (), 1)
-    for i in range(40):
-        kin = library.begin(range(1000 * (i % 2), 1000 * (i % 2) + 40), GREEDY)
-        library.tested(exit_, i, cells([0.95] * 10, [i % 2 == 0] * 10), kin)
-        for _ in range(4):
-            library.told(kin, False, 1.0, 3.0 if i % 2 == 0 else 1.0)
-    asking = [library.begin(range(first, first + 40), GREEDY) for first in (0, 1000)]
-    likely = [library.likely(kin, choice) for kin in asking]
-    easy, hard = (
-        library.corrected(choice, each, kin, {}, own=False) for each, kin in zip(likely, asking, strict=True) if each
-    )
-    plain = choice.plan.plain_tpt or 0.0
-    assert easy.plan.predicted_acceptance == pytest.approx(1.0, abs=0.1)
-    assert hard.plan.predicted_acceptance == pytest.approx(0.05, abs=0.1)
-    assert (easy.plan.predicted_tpt or 0.0) / plain == pytest.approx(3.0, rel=0.15)
-    assert (hard.plan.predicted_tpt or 0.0) / plain == pytest.approx(1.0, rel=0.15)
-    for found in (easy, hard):
-        assert found.gain == choice.gain
-        assert replace(found.plan, predicted_tpt=None, predicted_acceptance=None) == replace(
-            choice.plan, predicted_tpt=None, predicted_acceptance=None
-        )
-        assert (found.plan.predicted_tpt or 0.0) / found.trust == pytest.approx(choice.plan.predicted_tpt)
-    knows = AcceptanceCounts()
-    knows.add([0.95] * 40, [True] * 40)
-    assert likely[1]
-    of_its_own = library.corrected(choice, likely[1], asking[1], {exit_: knows}, own=True)
-    assert (of_its_own.plan.predicted_acceptance or 0.0) > (hard.plan.predicted_acceptance or 0.0) + 0.2
-    for _ in range(6):
-        library.told(asking[1], False, 2.0, 6.0)
-    surprised = library.corrected(choice, likely[1], asking[1], {exit_: knows}, own=False)
-    assert (surprised.plan.predicted_tpt or 0.0) / plain > 2.0, "what it saw itself counts for more"
-
-
-@pytest.mark.parametrize(("budget", "least", "most"), [(1.0, 12, 99), (0.0, 0, 1)])
-def test_promises_of_their_own_take_a_share_of_the_budget(
-    model: LoadedModel, prompts: Sequence[str], budget: float, least: int, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    promised: list[Kin] = []
-    likely = Library.likely
-
-    def noting(self: Library, kin: Kin, choice: Choice) -> Likely | None:
-        promised.append(kin)
-        return likely(self, kin, choice)
-
-    monkeypatch.setattr(Library, "likely", noting)
-    core, _ = core_with(model, EngineConfig(knapspec_budget=budget))  # drafting pays, however busy the machine
-    answer(core, [chat_ids(core, text) for text in prompts[::7]], GREEDY, ["knapspec"])
-    assert least <= len({id(kin) for kin in promised}) <= most
-
-
-def test_decisions_are_not_taken_for_promises(
-    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They take as long, and would leave no time to promise anything to the next request."""
-    monkeypatch.setattr(model, "clock", TickingClock(1e-6))
-    core, policy = core_with(model, EngineConfig(knapspec_budget=1.0, knapspec_redecide=4))
-    rounds(core, ids[:8], max_tokens=100)
-    assert min(policy._promised_seconds, policy._decided_seconds) > 0
-    assert policy._promised_seconds + policy._decided_seconds < policy.searcher.budget.decided
-
-
-def test_a_new_request_is_promised_anew_ever_more_rarely(
-    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_budget=1.0, knapspec_interval=10_000))
-    rounds(core, ids[:4])
-    monkeypatch.setattr(policy, "_config", replace(policy._config, knapspec_redecide=1000))
-    monkeypatch.setattr(policy, "_decides_at_once", lambda *_: False)
-    corrected, decide = policy.library.corrected, policy._decide
-    promised: list[list[int]] = [[]]  # rounds, those of each decision
-
-    def noting(*facts: Any, own: bool) -> Choice:
-        promised[-1].append(policy._round)
-        return corrected(*facts, own=own)
-
-    def deciding(*facts: Any) -> Decision:
-        promised.append([])
-        return decide(*facts)
-
-    monkeypatch.setattr(policy.library, "corrected", noting)
-    monkeypatch.setattr(policy, "_decide", deciding)
-    rounds(core, ids[4:5], max_tokens=150)
-    assert [later - first for first, later in pairwise(max(promised, key=len))][:2] == [3, 6]
-
-
-def test_a_promise_of_one_does_not_have_all_decide(
-    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a request that began alone and was joined before it was promised anew."""
-    monkeypatch.setattr(model, "clock", TickingClock(1e-4))
-    core, policy = core_with(model, EngineConfig(knapspec_budget=1.0, knapspec_interval=10_000))
-    rounds(core, ids[:4])
-    requests = [
-        GenerateRequest(str(i), ids[i], replace(GREEDY, max_tokens=400, ignore_eos=True), "knapspec") for i in (4, 5)
-    ]
-    core.add(requests[0])
-    while not any(r.drafted for r in core.step().rounds):
-        pass
-    core.add(requests[1])
-    asked: list[int] = []
-    plans = policy._plans
-    policy._plans = lambda views, others: [asked.append(len(views)), plans(views, others)][1]  # type: ignore
-    for _ in range(60):
-        core.step()
-    assert asked.count(2) < 40
-
-
-def test_a_decision_to_decode_plainly_is_not_undone_by_a_promise(
-    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A promise that was to be made anew after some rounds was one of a choice that stands no more."""
-    core, policy = core_with(model, EngineConfig(knapspec_budget=1.0))
-    rounds(core, ids[:4])  # drafting is known to pay
-    core.add(GenerateRequest("0", ids[4], replace(GREEDY, max_tokens=200, ignore_eos=True), "knapspec"))
-    while not any(r.drafted for r in core.step().rounds):
-        pass
-    (request,) = core.scheduler.running
-
-    def plainly(company: Company, before: Decision | None, own: object) -> Decision:
-        regime = policy._regimes[size(company.size)]
-        return Decision(policy.library.plain(company.contexts), policy._round + 100, policy._era + regime.era)
-
-    monkeypatch.setattr(policy, "_decide", plainly)
-    policy._era += 1
-    policy._stands = None
-    for _ in range(12):
-        core.step()
-        assert request.plan is not None
-        assert request.plan.gamma == 0
 
 
 def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> None:
@@ -583,22 +431,6 @@ def test_requests_together_are_asked_once_and_draft_alike(model: LoadedModel, id
     answer(core, ids[:6], replace(GREEDY, ignore_eos=True), ["knapspec", "knapspec", "layerskip"], concurrency=6)
     assert all(plans == 1 for _, _, plans in asked)
     assert (4, 2, 1) in asked
-
-
-def test_independent_requests_draft_with_what_each_chooses(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_batch="independent"))
-    priced: list[int] = []
-    best = policy.library.best
-
-    def spy(contexts: Sequence[int], *facts: Any) -> Choice:
-        priced.append(len(contexts))
-        return best(contexts, *facts)
-
-    policy.library.best = spy  # type: ignore[method-assign]
-    together = answer(core, ids[:4], replace(GREEDY, ignore_eos=True), ["knapspec"], concurrency=4)
-    assert set(priced) == {1}, "each as if it were alone"
-    assert len(priced) > 1
-    assert together == answer(core, ids[:4], replace(GREEDY, ignore_eos=True), ["none"], concurrency=4)
 
 
 def test_marginal_prices(model: LoadedModel) -> None:
@@ -836,17 +668,6 @@ def test_nothing_to_be_found_is_not_searched_for_without_end(model: LoadedModel,
     assert policy.searcher.budget.searches <= 2
 
 
-def test_the_marginal_rule_stops_drafts_by_what_a_pass_is_worth(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_stop="marginal"))
-    plain = answer(model.core(EngineConfig(prior="none")), ids[:3], GREEDY, ["none"])
-    assert answer(core, ids[:3], GREEDY, ["knapspec"]) == plain
-    drafting = [r for r in rounds(core, ids[:3]) if r.drafted]
-    assert len({r.drafted for r in drafting}) > 2, "lengths follow the confidences"
-    plan = policy.library.best([100], [], 0).plan
-    assert (plan.gamma, plan.min_confidence) == (core._policies.config.knapspec_gamma, 0.0)
-    assert plan.pass_worth > 0
-
-
 def test_a_plan_that_may_be_better_is_to_be_tried(model: LoadedModel) -> None:
     """Little known and cheap: hopeful. Seen to be bad, or dear: not."""
     layers = model.spec.layers
@@ -867,32 +688,6 @@ def test_a_plan_that_may_be_better_is_to_be_tried(model: LoadedModel) -> None:
     assert hopeful(exit_variants(layers, layers - 1), 2, agreed=True) is None
 
 
-@pytest.mark.parametrize(("tick", "at_once"), [(0.0, True), (1.0, False)])
-def test_new_requests_decide_at_once_where_that_is_cheap(
-    model: LoadedModel, ids: list[tuple[int, ...]], tick: float, at_once: bool
-) -> None:
-    """By what those like them saw; where decisions are dear, they begin with what is chosen for all."""
-    core, policy = core_with(model, EngineConfig(knapspec_budget=0.0))
-    layers = model.spec.layers
-    counts = AcceptanceCounts()
-    counts.add([0.95] * 100, [True] * 100)
-    policy.library.add(exit_variants(layers, layers // 2), counts)
-    policy._clock, policy._decision_seconds = TickingClock(tick), tick
-    decided: list[int] = []  # tokens that the request had tested itself
-    best = policy.library.best
-
-    def spy(contexts: Any, running: Any, round: int, own: Any = None, alike: Any = ()) -> Choice:
-        if own is not None:
-            decided.append(sum(counts.total for counts in own.values()))
-            assert len(alike) == 1
-        return best(contexts, running, round, own, alike)
-
-    policy.library.best = spy  # type: ignore[method-assign]
-    answer(core, ids[:6], replace(GREEDY, max_tokens=80, ignore_eos=True), ["knapspec"])
-    assert decided
-    assert (0.0 in decided) == at_once
-
-
 def test_who_is_not_asked_is_counted_all_the_same(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """Where what was decided stands, the policy is not asked; rounds and their time are known to it afterwards."""
     core, policy = core_with(model, EngineConfig(knapspec_gamma=0))
@@ -903,7 +698,6 @@ def test_who_is_not_asked_is_counted_all_the_same(model: LoadedModel, ids: list[
     assert len(asked) < 0.3 * len(seen)
     assert policy._round == pytest.approx(len(seen), abs=len(ids[:4]))
     assert policy.searcher.budget.busy > 0
-    assert sum(core._unobserved.values()) < policy.searcher.budget.busy
 
 
 @pytest.mark.parametrize("gamma", [10, 0])

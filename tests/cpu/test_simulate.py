@@ -7,19 +7,21 @@ import sys
 from typing import Any
 
 import pytest
+from support import EMBEDDED
 
 from engine import simulate
 from engine.errors import ConfigError
 
 
 def simulated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *flags: str) -> dict[str, Any]:
-    monkeypatch.setattr(sys, "argv", ["simulate", "--limit", "10", "--max-tokens", "24", *flags])
+    model = ("--model", str(EMBEDDED), "--prompts", str(EMBEDDED / "prompts.jsonl"))
+    monkeypatch.setattr(sys, "argv", ["simulate", *model, "--limit", "10", "--max-tokens", "24", *flags])
     simulate.main()
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
 
-@pytest.mark.parametrize("streams", ["1", "3"])
+@pytest.mark.parametrize("streams", ["1", "2"])
 def test_a_simulation_can_be_repeated(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, streams: str
 ) -> None:

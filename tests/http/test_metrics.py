@@ -176,9 +176,8 @@ def test_drafts_of_any_length_that_keep_their_promise_look_like_it() -> None:
     assert kept == [3] + [2] * 3 + [0] * 5
 
 
-@pytest.mark.parametrize("many", [1, 63, 64, 200])
-def test_rounds_counted_together_are_all_counted(many: int) -> None:
-    metrics = Metrics(FakeEngine(), "fake/model")
+def test_all_rounds_are_counted() -> None:
+    many, metrics = 20, Metrics(FakeEngine(), "fake/model")
     part = RequestRound("a", "knapspec", 3, 4, 2, 4, 9, 5, 4, 60.0, 0.75)
     other = replace(
         part, policy="fixed", predicted_tpt=None, predicted_acceptance=None, drafted=0, accepted=0, emitted=1
