@@ -13,7 +13,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
-from support import GREEDY, answer, load, tiny_model
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
@@ -25,6 +24,7 @@ from engine.model import checkpoint, hub
 from engine.model.generation import sampling_defaults
 from engine.model.spec import ModelSpec, load_spec, parse_spec
 from engine.model.weights import expected_tensors
+from tests.support.cores import GREEDY, answer, load, tiny_model
 
 BASE: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support import GREEDY, SAMPLED, Learning, answer, chat_ids, load, made_up_profile
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.kv.cache import bytes_per_token
 from engine.types import FinishReason, GenerateRequest, SamplingParams, TokenEvent
+from tests.support import PREPARED
+from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, load, made_up_profile
 
 LONG = replace(SAMPLED, max_tokens=90, ignore_eos=True)
 
@@ -71,7 +72,9 @@ def test_preempted_equals_undisturbed(ids: list[tuple[int, ...]], plain: list[tu
     """Memory for less than two full contexts, eight requests at once."""
     tokens = 320
     probe = load(torch.float64, max_model_len=256)
-    config = EngineConfig(max_model_len=256, kv_cache_memory=tokens * bytes_per_token(probe.spec, torch.float64))
+    config = EngineConfig(
+        model=str(PREPARED), max_model_len=256, kv_cache_memory=tokens * bytes_per_token(probe.spec, torch.float64)
+    )
     core = LoadedModel(config, dtype=torch.float64, profile=made_up_profile()).core(config)
     assert answer(core, ids, LONG, ["none", "layerskip", "knapspec"], concurrency=8) == plain
     assert core.scheduler.preemptions > 0
@@ -167,7 +170,9 @@ def test_figures_of_a_request_add_up(model: LoadedModel, ids: list[tuple[int, ..
 def test_memory_of_freed_blocks_goes_back(ids: list[tuple[int, ...]]) -> None:
     """Slabs promise more than `--kv-cache-memory`: what is not in use must not stay resident."""
     probe = load(torch.float64, max_model_len=256)
-    config = EngineConfig(max_model_len=256, kv_cache_memory=320 * bytes_per_token(probe.spec, torch.float64))
+    config = EngineConfig(
+        model=str(PREPARED), max_model_len=256, kv_cache_memory=320 * bytes_per_token(probe.spec, torch.float64)
+    )
     model = LoadedModel(config, dtype=torch.float64, profile=made_up_profile())
     core = model.core(config)
     answer(core, ids, LONG, ["layerskip"], concurrency=8)

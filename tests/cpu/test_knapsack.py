@@ -10,11 +10,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import load, tiny_model
 from torch import Tensor
 
 from engine.draft.knapsack import Candidate, Knapsack, cosines, directions, reaching, solve, ticks
 from engine.model.attention import Segment
+from tests.support.cores import load, tiny_model
 
 Transition = Callable[[int, Tensor], Tensor]
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support import GREEDY, SAMPLED, answer, chat_ids, load
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
@@ -20,6 +19,7 @@ from engine.model.attention import Segment
 from engine.native.library import library
 from engine.sampling import gumbel
 from engine.types import SamplingParams
+from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load
 
 POLICIES = ("none", "fixed", "layerskip", "knapspec")
 CONFIG = EngineConfig(knapspec_interval=12, knapspec_redecide=4, knapspec_budget=0.5)  # many re-decisions

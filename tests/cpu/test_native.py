@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from support import EMBEDDED, GREEDY, SAMPLED, answer, chat_ids, load, made_up_profile, tiny_model
 from torch import Tensor
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
@@ -31,6 +30,8 @@ from engine.sampling import draw
 from engine.speculate import in_one_call, propose, verify
 from engine.step import Work
 from engine.types import SamplingParams
+from tests.support import PREPARED
+from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, made_up_profile, tiny_model
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
 
@@ -481,8 +482,8 @@ def test_a_library_is_found_where_nothing_may_be_written(tmp_path: Path, monkeyp
 def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> None:
     """A checkpoint in float16, whatever it runs in: else each pass would be many calls."""
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
-        (tmp_path / name).write_bytes((EMBEDDED / name).read_bytes())
-    halves = {name: tensor.half() for name, tensor in load_file(EMBEDDED / "model.safetensors").items()}
+        (tmp_path / name).write_bytes((PREPARED / name).read_bytes())
+    halves = {name: tensor.half() for name, tensor in load_file(PREPARED / "model.safetensors").items()}
     save_file(halves, tmp_path / "model.safetensors")
     model = load(model=tmp_path, kernels="native", dtype=torch.bfloat16)
     draws = Draws([0], [SamplingParams(temperature=0.0)])

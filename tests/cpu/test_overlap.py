@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from support import Learning, chat_ids, load
 
 import engine.speculate
 from engine.build import LoadedModel
@@ -20,6 +19,7 @@ from engine.loop import Message, run_rounds
 from engine.speculate import PlainPass
 from engine.step import Work
 from engine.types import ErrorEvent, GenerateRequest, RoundReport, SamplingParams, TokenEvent
+from tests.support.cores import Learning, chat_ids, load
 
 CONFIG = EngineConfig(layerskip_exit=6, layerskip_gamma=4)
 OBJECT = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}'

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from support import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
 from transformers import MistralConfig, Qwen3Config
 
 from engine.build import LoadedModel
@@ -27,6 +26,7 @@ from engine.kv.pages import PageManager
 from engine.model.attention import Segment
 from engine.model.spec import ModelSpec, load_spec
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
+from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
 
 INTERPRETED = importlib.util.find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
 CPU = torch.device("cpu")
