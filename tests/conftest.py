@@ -9,6 +9,10 @@ import pytest
 
 pytest.register_assert_rewrite("tests.support")
 
+from tests.support.examples import register_profiles  # noqa: E402
+
+register_profiles()
+
 
 def pytest_configure(config: pytest.Config) -> None:
     # SWIG types in tokenizers' and torch's extension modules warn on import with warnings as errors.

@@ -58,7 +58,7 @@ def prompt_ids(model: LoadedModel, texts: Sequence[str]) -> list[tuple[int, ...]
     return [chat_ids(core, text) for text in texts]
 
 
-@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.full)], ids=["ten", "all"])
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["ten", "all"])
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_equals_plain_decoding_in_float64(
     double: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, full: bool
@@ -76,7 +76,7 @@ def test_every_policy_equals_plain_decoding_in_float64(
     assert answer(mixed, ids, sampling, POLICIES, concurrency=8) == plain
 
 
-@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.full)], ids=["ten", "all"])
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["ten", "all"])
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_equals_plain_decoding_with_our_own_kernels(
     native: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, full: bool
@@ -90,7 +90,7 @@ def test_every_policy_equals_plain_decoding_with_our_own_kernels(
     assert max(width_noise(native, p + a) for p, a in list(zip(ids, plain, strict=True))[:5]) == 0
 
 
-@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.full)], ids=["ten", "all"])
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["ten", "all"])
 @pytest.mark.parametrize("sampling", [GREEDY, WIDE_OPEN], ids=["greedy", "sampled"])
 @pytest.mark.parametrize("precision", ["single", "half"])
 def test_divergence_only_at_near_ties(
