@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from engine.model.attention import Segment
 from engine.native.library import library
 from engine.sampling import gumbel
 from engine.types import SamplingParams
+from tests.support import PREPARED
 from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load
 
 POLICIES = ("none", "fixed", "layerskip", "knapspec")
@@ -26,19 +28,25 @@ CONFIG = EngineConfig(knapspec_interval=12, knapspec_redecide=4, knapspec_budget
 WIDE_OPEN = SamplingParams(max_tokens=64, temperature=0.7)
 
 
-@pytest.fixture(scope="module")
-def double() -> LoadedModel:
-    return load(torch.float64)
+@pytest.fixture(scope="module", params=["tiny", pytest.param("prepared", marks=pytest.mark.nightly)])
+def checkpoint(request: pytest.FixtureRequest, tiny: Path) -> Path:
+    """What is decoded in torch's arithmetic, which takes ten times as long as our kernels do."""
+    return tiny if request.param == "tiny" else PREPARED
 
 
 @pytest.fixture(scope="module")
-def single() -> LoadedModel:
-    return load(torch.float32)
+def double(checkpoint: Path) -> LoadedModel:
+    return load(torch.float64, model=checkpoint)
 
 
 @pytest.fixture(scope="module")
-def half() -> LoadedModel:
-    return load(torch.bfloat16, kernels="torch")
+def single(checkpoint: Path) -> LoadedModel:
+    return load(torch.float32, model=checkpoint)
+
+
+@pytest.fixture(scope="module")
+def half(checkpoint: Path) -> LoadedModel:
+    return load(torch.bfloat16, model=checkpoint, kernels="torch")
 
 
 @pytest.fixture(scope="module")

@@ -74,7 +74,11 @@ def portable(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return Library(path)
 
 
-@pytest.fixture(params=SHAPES)
+CHECKED = ("llama one kv head", "mistral window", "qwen3 windows")
+OFTEN = [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in SHAPES]
+
+
+@pytest.fixture(params=OFTEN)
 def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     family, changes = SHAPES[request.param]
     tiny_model(tmp_path, family, seed=len(request.param), **(WIDE | changes))
@@ -168,6 +172,7 @@ def test_two_threads_say_the_same_by_rows_and_by_shares(directory: Path) -> None
                 assert torch.equal(shared[0].run_plans(x, shared[1], mixed), alone[0].run_plans(x, alone[1], mixed))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("shape", ["qwen3 windows", "llama one kv head", "llama wide heads"])
 @torch.inference_mode()
 def test_without_bf16_instructions_too(
@@ -307,8 +312,7 @@ def test_candidates_see_the_cache_before_them_and_themselves(directory: Path) ->
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("tau", [-1.0, 0.9, 2.0])
-@pytest.mark.parametrize("protected", [frozenset(), frozenset({0, 1, 4})])
+@pytest.mark.parametrize(("tau", "protected"), [(-1.0, frozenset()), (0.9, frozenset({0, 1, 4})), (2.0, frozenset())])
 def test_rows_of_the_knapsack_are_filled_in_one_call(directory: Path, tau: float, protected: frozenset[int]) -> None:
     """As the definition fills them from the sublayers, one by one or together; with a τ that no entry reaches, none."""
     model = load(torch.bfloat16, model=directory, kernels="native")

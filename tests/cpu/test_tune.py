@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from engine import tune
 from engine.build import LoadedModel
@@ -19,12 +18,12 @@ from engine.draft.knapspec import KnapSpec
 from engine.draft.prior import MOST_PLANS, Prior
 from engine.draft.tpt import MEMORY, AcceptanceCounts, cells
 from tests.support import PREPARED
-from tests.support.cores import load
+from tests.support.cores import exact
 
 
 @pytest.fixture(scope="module")
 def model() -> LoadedModel:
-    return load(torch.float32)
+    return exact()
 
 
 def test_searches_take_prompts_in_orders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
