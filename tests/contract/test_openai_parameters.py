@@ -62,7 +62,9 @@ class Trip(BaseModel):
     days: Literal[1, 2, 3]
 
 
-@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize(
+    "sampling", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
+)
 @pytest.mark.parametrize("name", CHANGES)
 def test_no_parameter_turns_drafting_off(client: openai.OpenAI, name: str, sampling: dict[str, Any]) -> None:
     """METHODS section 0: the text under every policy is that of plain decoding, and something was drafted."""

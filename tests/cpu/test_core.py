@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import torch
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.kv.cache import bytes_per_token
+from engine.model.spec import load_spec
 from engine.types import FinishReason, GenerateRequest, SamplingParams, TokenEvent
-from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, exact
+from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, exact, load
 
 LONG = replace(SAMPLED, max_tokens=90, ignore_eos=True)
 
@@ -167,12 +170,14 @@ def test_figures_of_a_request_add_up(model: LoadedModel, ids: list[tuple[int, ..
     assert last.speculation.skipped_attention == last.speculation.skipped_mlp == skipped
 
 
-def test_memory_of_freed_blocks_goes_back(cramped: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+def test_memory_of_freed_blocks_goes_back(tiny: Path, ids: list[tuple[int, ...]]) -> None:
     """Slabs promise more than `--kv-cache-memory`: what is not in use must not stay resident."""
-    core = cramped.core(EngineConfig())
+    memory = 320 * bytes_per_token(load_spec(tiny), torch.float64)
+    model = load(torch.float64, model=tiny, max_model_len=256, kv_cache_memory=memory)
+    core = model.core(EngineConfig())
     answer(core, ids, LONG, ["layerskip"], concurrency=8)
     core.scheduler.blocks.clear()
-    cache = cramped.attention.cache
+    cache = model.attention.cache
     assert any(bool(k.any()) for slab in range(cache.slabs) for k, _ in cache.read(slab, slab, 0, cache.length)[:1])
     for slab, first, last in core.scheduler.blocks.take_freed():
         cache.discard(slab, first, last)
