@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+SMOKE = {  # what `make test` looks at; the rest waits for `make nightly`
+    "test_text_streams_and_drafted_tokens_are_coloured",
+    "test_markup_is_only_text",
+    "test_stopping_cancels_the_request",
+    "test_a_refused_question_comes_back",
+    "test_nothing_is_wider_than_the_screen",
+    "test_the_keyboard_reaches_everything_in_order",
+    "test_everything_has_a_name",
+    "test_the_browser_holds_the_page_to_its_policy",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.name.partition("[")[0] not in SMOKE:
+            item.add_marker(pytest.mark.nightly)
 
 
 @pytest.fixture(scope="module")

@@ -251,6 +251,7 @@ def test_bench_refuses_what_it_does_not_know(knapserve: Run, flags: list[str], s
     assert says in process.stderr
 
 
+@pytest.mark.nightly
 def test_bench_sweep_compares_knapspec_with_fixed_plans(knapserve: Run) -> None:
     process = knapserve(
         "bench", "sweep", *PROMPTS, "--plans", "4", "--limit", "1", "--max-tokens", "16", "--max-model-len", "256"

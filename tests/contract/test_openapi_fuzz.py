@@ -84,7 +84,7 @@ class Target(NamedTuple):
 
 @pytest.fixture(scope="module", params=["fake", pytest.param("real", marks=pytest.mark.nightly)])
 def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """A server whose context is short, so that nothing that is asked of it takes long; over the fake engine, or whole."""
+    """A server whose context is short, so that nothing that is asked of it takes long; with a fake engine, or whole."""
     if request.param == "fake":
         engine = FakeEngine()
         engine.info = replace(INFO, max_model_len=CONTEXT, policies=POLICIES)
