@@ -38,12 +38,18 @@ from engine.types import (
     TokenEvent,
 )
 from profiles import store
-from tests.support import PREPARED
+from tests.support import PREPARED, REPOSITORY
 from tests.support.cores import answer, chat_ids, load, made_up_profile
 
 PATIENCE = 60
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
 ENDLESS = SamplingParams(max_tokens=1500, temperature=0.0, ignore_eos=True)
+
+
+@pytest.fixture(autouse=True)
+def this_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children import from here, installed or not."""
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
 
 
 @pytest.fixture(scope="module")
