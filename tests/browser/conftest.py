@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))  # for `serving`
-sys.path.insert(0, str(Path(__file__).parent))
-pytest.register_assert_rewrite("visitor")
-
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+SMOKE = {  # what `make test` looks at; the rest waits for `make nightly`
+    "test_text_streams_and_drafted_tokens_are_coloured",
+    "test_markup_is_only_text",
+    "test_stopping_cancels_the_request",
+    "test_a_refused_question_comes_back",
+    "test_nothing_is_wider_than_the_screen",
+    "test_the_keyboard_reaches_everything_in_order",
+    "test_everything_has_a_name",
+    "test_the_browser_holds_the_page_to_its_policy",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.name.partition("[")[0] not in SMOKE:
+            item.add_marker(pytest.mark.nightly)
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +36,7 @@ def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
     if CHROMIUM is None:
         pytest.skip("the page's tests need chromium on the PATH")
-    from serving import PATIENCE
+    from tests.support.serving import PATIENCE
 
     playwright.expect.set_options(timeout=1000 * PATIENCE)
     with playwright.sync_playwright() as driver:
@@ -34,7 +48,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Callable[..., Any]]:
     """Opens pages; whatever they complained of or asked of others fails the test."""
-    from visitor import Visitor
+    from tests.support.visitor import Visitor
 
     visitors: list[Visitor] = []
 

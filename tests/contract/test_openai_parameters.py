@@ -11,8 +11,9 @@ import httpx
 import openai
 import pytest
 from pydantic import BaseModel
-from serving import MODEL, Process
-from test_openai_client import GREEDY, POLICIES, SAMPLED, STORY, ask, figures, ids_of, messages, said
+
+from tests.contract.test_openai_client import GREEDY, POLICIES, SAMPLED, STORY, ask, figures, ids_of, messages, said
+from tests.support.serving import MODEL, Process
 
 CHANGES: dict[str, dict[str, Any]] = {
     "presence": {"presence_penalty": 1.5},
@@ -61,7 +62,9 @@ class Trip(BaseModel):
     days: Literal[1, 2, 3]
 
 
-@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize(
+    "sampling", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
+)
 @pytest.mark.parametrize("name", CHANGES)
 def test_no_parameter_turns_drafting_off(client: openai.OpenAI, name: str, sampling: dict[str, Any]) -> None:
     """METHODS section 0: the text under every policy is that of plain decoding, and something was drafted."""

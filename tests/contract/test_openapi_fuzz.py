@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+import httpx
 import pytest
 import requests
 import schemathesis
-from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
 from schemathesis.generation import GenerationMode
 from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi import checks
-from serving import CONFIG, MODEL, Process
 
 from server import reply_schemas, schemas
+from server.config import ServerConfig
+from tests.support.examples import examples
+from tests.support.fake import INFO, FakeEngine
+from tests.support.harness import Live
+from tests.support.serving import MODEL, Process
 
 GET = ["/v1/models", "/v1/models/{model_id}", "/health", "/live", "/version", "/metrics", "/"]
 POST = {
@@ -36,15 +40,16 @@ CHECKS = [
     checks.response_headers_conformance,
     checks.response_schema_conformance,
 ]
+POLICIES = ("none", "layerskip", "knapspec")
 CONTEXT = 128  # tokens: the most that any request costs
-TOKEN = {"type": "integer", "minimum": 0, "maximum": CONFIG["vocab_size"] - 1}
+TOKEN = {"type": "integer", "minimum": 0, "maximum": 255}
 TOKENS = {"type": "array", "items": TOKEN, "minItems": 1, "maxItems": 40}
 TEXT = {"type": "string", "minLength": 1, "maxLength": 40}
 # Of what the document allows, what has a chance to be served: names that exist, ids that exist, few tokens.
 FEASIBLE: dict[str, dict[str, Any]] = {
     "GenerationRequest": {
         "model": {"enum": [MODEL]},
-        "draft_policy": {"enum": ["none", "layerskip", "knapspec"]},
+        "draft_policy": {"enum": list(POLICIES)},
         "max_tokens": {"type": "integer", "minimum": 1, "maximum": 6},
         "max_completion_tokens": {"type": "integer", "minimum": 1, "maximum": 6},
         "min_tokens": {"type": "integer", "minimum": 0, "maximum": 1},
@@ -70,12 +75,30 @@ NEEDED = {"ChatCompletionRequest": ["stream"], "CompletionRequest": ["stream"], 
 NEEDED["TokenizeRequest"] = ["prompt"]
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory, profile_dir: Path, shared_server: Process) -> Iterator[Process]:
-    """A server whose context is short, so that nothing that is asked of it takes long; its profile is measured."""
-    flags = ("--max-model-len", str(CONTEXT), "--max-n", "2", "--profile-dir", str(profile_dir))
-    process = Process(tmp_path_factory.mktemp("fuzz") / "stderr", *flags)
-    yield process
+class Target(NamedTuple):
+    """A server that is asked: its address and a client of it."""
+
+    url: str
+    http: httpx.Client
+
+
+@pytest.fixture(scope="module", params=["fake", pytest.param("real", marks=pytest.mark.nightly)])
+def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """A server whose context is short, so that nothing that is asked of it takes long; with a fake engine, or whole."""
+    if request.param == "fake":
+        engine = FakeEngine()
+        engine.info = replace(INFO, max_model_len=CONTEXT, policies=POLICIES)
+        live = Live(engine, ServerConfig(served_model_name=(MODEL,), max_n=2))
+        yield Target(live.url, live.client)
+        assert live.client.get("/health").status_code == 200
+        assert not engine.running
+        live.close()
+        return
+    request.getfixturevalue("shared_server")  # which measures the profile
+    flags = ("--max-model-len", str(CONTEXT), "--max-n", "2")
+    directory = request.getfixturevalue("profile_dir")
+    process = Process(tmp_path_factory.mktemp("fuzz") / "stderr", "--profile-dir", str(directory), *flags)
+    yield Target(process.url, process.http)
     assert process.http.get("/health").status_code == 200
     assert process.metrics().total("vllm:num_requests_running") == 0
     process.close()
@@ -89,7 +112,7 @@ def session() -> Iterator[requests.Session]:
 
 
 @pytest.fixture(scope="module")
-def document(small: Process) -> dict[str, Any]:
+def document(small: Target) -> dict[str, Any]:
     """What the server says of itself, but that replies have no other keys than those it names."""
     document: dict[str, Any] = small.http.get("/openapi.json").json()
     for name, schema in document["components"]["schemas"].items():
@@ -159,34 +182,34 @@ def test_every_endpoint_is_tried(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("path", GET)
-def test_what_is_read(small: Process, session: requests.Session, documented: BaseSchema, path: str) -> None:
+def test_what_is_read(small: Target, session: requests.Session, documented: BaseSchema, path: str) -> None:
     seen = fuzz(documented, ("GET", path), GenerationMode.POSITIVE, small.url, session, 30)
     assert seen == ({404} if path == "/v1/models/{model_id}" else {200})
 
 
 @pytest.mark.parametrize("path", BARE)
 def test_what_is_asked_for_without_a_body(
-    small: Process, session: requests.Session, documented: BaseSchema, path: str
+    small: Target, session: requests.Session, documented: BaseSchema, path: str
 ) -> None:
     assert fuzz(documented, ("POST", path), GenerationMode.POSITIVE, small.url, session, 10) == {200}
 
 
 @pytest.mark.parametrize("path", POST)
-def test_requests_as_they_should_be(small: Process, session: requests.Session, feasible: BaseSchema, path: str) -> None:
+def test_requests_as_they_should_be(small: Target, session: requests.Session, feasible: BaseSchema, path: str) -> None:
     assert 200 in fuzz(feasible, ("POST", path), GenerationMode.POSITIVE, small.url, session, 60)
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
 @pytest.mark.parametrize("path", POST)
 def test_requests_that_ask_for_too_much(
-    small: Process, session: requests.Session, documented: BaseSchema, path: str, mode: GenerationMode
+    small: Target, session: requests.Session, documented: BaseSchema, path: str, mode: GenerationMode
 ) -> None:
     """All that the document allows, where most is refused for what it cannot say; and what it does not allow."""
     assert 400 in fuzz(documented, ("POST", path), mode, small.url, session, 50)
 
 
 @pytest.mark.parametrize("path", POST)
-def test_bodies_of_any_bytes(small: Process, documented: BaseSchema, path: str) -> None:
+def test_bodies_of_any_bytes(small: Target, documented: BaseSchema, path: str) -> None:
     valid = json.dumps(POST[path]).encode()
     place = st.integers(0, len(valid))
 

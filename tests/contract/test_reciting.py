@@ -13,8 +13,9 @@ from typing import Any
 import openai
 import pytest
 from openai.types.chat import ChatCompletionChunk
-from reciting import recite
-from serving import Process
+
+from tests.support.reciting import recite
+from tests.support.serving import Process
 
 TOOLS: Any = [
     {
@@ -43,10 +44,11 @@ FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "llama3_json": (f"<|python_tag|>{written(WEATHER, 'parameters')}; {written(TIME, 'parameters')}", ()),
     "mistral": (f"[TOOL_CALLS][{written(WEATHER)}, {written(TIME)}]", ()),
 }
+FEW = [pytest.param(name, marks=[] if name == "hermes" else pytest.mark.nightly) for name in FORMATS]
 ASK: Any = {"model": "m", "messages": [{"role": "user", "content": "How is the weather?"}], "temperature": 0}
 
 
-@pytest.fixture(scope="module", params=FORMATS)
+@pytest.fixture(scope="module", params=FEW)
 def speaker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Process]]:
     """A server whose model reasons, and then calls two tools in one of the formats."""
     directory = tmp_path_factory.mktemp(request.param)

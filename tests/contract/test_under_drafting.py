@@ -8,9 +8,10 @@ from typing import Any
 
 import openai
 import pytest
-from serving import MODEL, Process
-from test_openai_client import SAMPLED, STORY, figures, ids_of, messages
-from test_openai_parameters import TIME, WEATHER
+
+from tests.contract.test_openai_client import SAMPLED, STORY, figures, ids_of, messages
+from tests.contract.test_openai_parameters import TIME, WEATHER
+from tests.support.serving import MODEL, Process
 
 HI, ASK = "Hi", "What is the weather in Bern for 3 days?"
 NAME, AGES = {"type": "string", "maxLength": 12}, {"type": "array", "items": {"type": "integer"}}
@@ -74,7 +75,9 @@ def answers(client: openai.OpenAI, policy: str, prompt: str, parameters: dict[st
     return said, sum(one["speculative_decoding"]["num_draft_tokens"] for one in metrics)
 
 
-@pytest.mark.parametrize("sampling", [{"temperature": 0}, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize(
+    "sampling", [{"temperature": 0}, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
+)
 @pytest.mark.parametrize("name", CASES)
 def test_the_text_is_that_of_plain_decoding(eager: openai.OpenAI, name: str, sampling: dict[str, Any]) -> None:
     prompt, parameters = CASES[name]

@@ -20,7 +20,6 @@ from typing import Any
 
 import pytest
 import torch
-from support import ManualClock, answer, chat_ids, load, made_up_profile
 
 from engine.config import EngineConfig
 from engine.errors import EngineDeadError, EngineDrainingError, ModelError, QueueFullError, RequestError
@@ -39,17 +38,32 @@ from engine.types import (
     TokenEvent,
 )
 from profiles import store
+from tests.support import PREPARED, REPOSITORY
+from tests.support.cores import answer, chat_ids, load, made_up_profile
 
 PATIENCE = 60
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
 ENDLESS = SamplingParams(max_tokens=1500, temperature=0.0, ignore_eos=True)
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> EngineConfig:
+@pytest.fixture(autouse=True)
+def this_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children import from here, installed or not."""
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> EngineConfig:
     """float32 and no drafting; with a made-up profile, so that nothing is measured."""
+    tmp_path = tmp_path_factory.mktemp("profiles")
     config = EngineConfig(
-        profile_dir=tmp_path, dtype="float32", threads=1, max_num_seqs=4, max_queued=1, draft_policy="none"
+        model=str(PREPARED),
+        profile_dir=tmp_path,
+        dtype="float32",
+        threads=1,
+        max_num_seqs=4,
+        max_queued=1,
+        draft_policy="none",
     )
     key = load(torch.float32, threads=1).key
     store.save(replace(made_up_profile(), key=key), tmp_path)
@@ -82,8 +96,10 @@ async def collect(engine: EngineProcess, id: str, sampling: SamplingParams = SHO
     return await rest(engine.submit(GenerateRequest(id, ids(engine, f"What is {id}?"), sampling)))
 
 
-def test_it_says_what_the_engine_says(config: EngineConfig) -> None:
+def test_it_says_what_the_engine_says_until_it_is_killed(config: EngineConfig) -> None:
+    """Starts are slow, so one engine answers, refuses, is told to cancel and dies in the midst of an answer."""
     reports: list[RoundReport] = []
+    emitted: list[int] = []
 
     async def test() -> list[list[TokenEvent]]:
         async with running(config) as engine:
@@ -97,6 +113,10 @@ def test_it_says_what_the_engine_says(config: EngineConfig) -> None:
                 engine.submit(GenerateRequest("long", long * 100, SHORT))
             events = [event async for event in engine.submit(GenerateRequest("long", long, SHORT))]
             assert events[-1].prompt_tokens == len(long)
+            emitted.append(sum(r.emitted for report in reports for r in report.rounds))
+            assert reports[-1].running == 0
+            await cancelling_frees_and_a_full_queue_refuses(engine)
+            await killed_it_fails_every_waiter(engine)
             return said
 
     said = asyncio.run(test())
@@ -104,42 +124,40 @@ def test_it_says_what_the_engine_says(config: EngineConfig) -> None:
     prompts = [chat_ids(core, f"What is {id}?") for id in ("snow", "a river", "a boat")]
     assert [tuple(t for e in events for t in e.token_ids) for events in said] == answer(core, prompts, SHORT, ["none"])
     assert all(events[-1].finish_reason is FinishReason.LENGTH for events in said)
-    assert sum(r.emitted for report in reports for r in report.rounds) == 4 * 24
-    assert reports[-1].running == 0
+    assert emitted == [4 * 24]
 
 
-def test_cancelling_frees_and_a_full_queue_refuses(config: EngineConfig) -> None:
-    async def test() -> None:
-        async with running(config) as engine:
-            streams = [engine.submit(GenerateRequest(str(i), ids(engine, "x"), ENDLESS)) for i in range(5)]
-            with pytest.raises(QueueFullError):
-                engine.submit(GenerateRequest("one more", ids(engine, "x"), SHORT))
-            for stream in streams:
-                await stream.aclose()
-            assert await collect(engine, "after all")
-            while engine.stats().kv_usage > 0:
-                await asyncio.sleep(0.01)
-
-    asyncio.run(test())
+async def cancelling_frees_and_a_full_queue_refuses(engine: EngineProcess) -> None:
+    streams = [engine.submit(GenerateRequest(str(i), ids(engine, "x"), ENDLESS)) for i in range(5)]
+    with pytest.raises(QueueFullError):
+        engine.submit(GenerateRequest("one more", ids(engine, "x"), SHORT))
+    for stream in streams:
+        await stream.aclose()
+    assert await collect(engine, "after all")
+    while engine.stats().kv_usage > 0:
+        await asyncio.sleep(0.01)
 
 
-def test_a_killed_engine_fails_every_waiter(config: EngineConfig) -> None:
-    async def test() -> None:
-        async with running(config) as engine:
-            stream = engine.submit(GenerateRequest("snow", ids(engine, "snow"), ENDLESS))
-            await anext(stream)
-            os.kill(engine._child.pid, signal.SIGKILL)
-            with pytest.raises(EngineDeadError):
-                await rest(stream)
-            assert engine.stats().failure
-            assert not engine.stats().ready
-            with pytest.raises(EngineDeadError):
-                engine.submit(GenerateRequest("late", ids(engine, "snow"), SHORT))
-
-    asyncio.run(test())
+async def killed_it_fails_every_waiter(engine: EngineProcess) -> None:
+    stream = engine.submit(GenerateRequest("snow", ids(engine, "snow"), ENDLESS))
+    await anext(stream)
+    os.kill(engine._child.pid, signal.SIGKILL)
+    with pytest.raises(EngineDeadError):
+        await rest(stream)
+    assert engine.stats().failure
+    assert not engine.stats().ready
+    with pytest.raises(EngineDeadError):
+        engine.submit(GenerateRequest("late", ids(engine, "snow"), SHORT))
 
 
-def test_signals_meant_for_the_parent_do_not_stop_rounds(config: EngineConfig) -> None:
+def test_signals_meant_for_the_parent_do_not_stop_rounds(
+    config: EngineConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor do modules in the current directory, which are not ours."""
+    for name in ("pickle.py", "queue.py", "profiles.py"):
+        (tmp_path / name).write_text("raise SystemExit(77)")
+    monkeypatch.chdir(tmp_path)
+
     async def test() -> None:
         async with running(config) as engine:
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -171,20 +189,6 @@ def test_leaving_before_it_is_loaded_ends_it(config: EngineConfig) -> None:
     with Launch(config) as launch:
         assert launch.child.poll() is None
     assert launch.child.poll() is not None
-
-
-def test_modules_in_the_current_directory_are_not_ours(
-    config: EngineConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("pickle.py", "queue.py", "profiles.py"):
-        (tmp_path / name).write_text("raise SystemExit(77)")
-    monkeypatch.chdir(tmp_path)
-
-    async def test() -> None:
-        async with running(config) as engine:
-            assert await collect(engine, "snow")
-
-    asyncio.run(test())
 
 
 @pytest.mark.parametrize("size", [1, 3, 1 << 12])

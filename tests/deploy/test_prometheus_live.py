@@ -20,9 +20,11 @@ import httpx
 import pytest
 import yaml
 from dashboards import DASHBOARDS
-from files import PROMETHEUS, program, rules
-from promql import selectors
-from serving import CONFIG, MODEL, PATIENCE, Process, until
+
+from tests.support import CONFIG
+from tests.support.files import PROMETHEUS, program, rules
+from tests.support.promql import selectors
+from tests.support.serving import MODEL, PATIENCE, Process, until
 
 PROMPTS = (
     "Tell me a story about a small bear and a hill, and then one about a hungry cat and a mirror.",
@@ -187,6 +189,7 @@ def test_rules_ask_for_what_is_scraped(server: Process, prometheus: Prometheus) 
     assert not prometheus.query(*selectors('rate(knapserve_rounds_total{policy="unheard of"}[5m]) > 0'))
 
 
+@pytest.mark.nightly
 def test_every_query_returns_data(server: Process, prometheus: Prometheus) -> None:
     recorded = [rule["record"] for rule in rules("recording")]
     unanswered = set(dashboard_queries() + recorded)
@@ -203,6 +206,7 @@ def test_every_query_returns_data(server: Process, prometheus: Prometheus) -> No
         prometheus.until(lambda: not untrue & prometheus.firing(), f"quiet from {untrue}")
 
 
+@pytest.mark.nightly
 def test_a_policy_that_loses_is_noticed(server: Process, prometheus: Prometheus) -> None:
     losing = {"KnapServeAcceptanceCollapse", "KnapServeSlowerThanPlain"}
     with load(server, "fixed"):
@@ -211,6 +215,7 @@ def test_a_policy_that_loses_is_noticed(server: Process, prometheus: Prometheus)
         prometheus.until(lambda: not losing & prometheus.firing(), "plain decoding to end the alerts")
 
 
+@pytest.mark.nightly
 def test_an_engine_that_stops_is_noticed_and_so_is_a_server_that_dies(server: Process, prometheus: Prometheus) -> None:
     (engine,) = children(server.popen.pid)
     with load(server, "none"):
