@@ -7,7 +7,7 @@ other checkpoints hold, or `fp8` (e4m3 numbers instead of codes).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -54,6 +54,7 @@ class PackedRows:
     format: Format
     rows: Tensor
     inputs: int
+    order: Tensor | None = None  # int64 [inputs]: column j of the rows is input order[j] of the layer; None: input j
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,7 +62,7 @@ class PackedRows:
 
     def select(self, rows: Tensor | slice) -> PackedRows:
         """Some outputs, or all in another order."""
-        return PackedRows(self.format, self.rows[rows], self.inputs)
+        return replace(self, rows=self.rows[rows])
 
 
 def coded(codes: Tensor, scale: Tensor, minimum: Tensor | None, *, bits: int, offset: int = 0) -> PackedRows:
@@ -91,7 +92,13 @@ def _bytes(numbers: Tensor) -> Tensor:
 
 
 def dequantise(packed: PackedRows) -> Tensor:
-    """float32 [out, in]: what the weights are."""
+    """float32 [out, in]: what the weights are, the inputs in the layer's order."""
+    weights = _columns(packed)
+    return weights if packed.order is None else torch.empty_like(weights).index_copy_(1, packed.order, weights)
+
+
+def _columns(packed: PackedRows) -> Tensor:
+    """float32 [out, in] in the order of the rows."""
     format, inputs = packed.format, packed.inputs
     if format.block_bytes:
         from gguf import GGMLQuantizationType
