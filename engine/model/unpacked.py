@@ -13,7 +13,7 @@ from engine.model.packed import PackedRows
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """A weight is `(code - offset) · scale + minimum` in float32: exactly what `dequantise` gives.
+    """A weight is `(code - offset) · scale + minimum` in float32: exactly what `dequantise` gives, in the rows' order.
 
     The codes of `fp8` are the bytes of its numbers, which take the place of `code - offset`.
     """
@@ -24,6 +24,19 @@ class Unpacked:
     offset: int
     group: int
     bits: int
+
+
+class Factors(NamedTuple):
+    """Scales or minima [out, groups]: `numbers`, or shares of fewer numbers that neighbouring groups have in common."""
+
+    numbers: Tensor  # float32 [out, n]
+    shares: Tensor | None = None  # int8 [out, groups]
+
+    def product(self) -> Tensor:
+        if self.shares is None:
+            return self.numbers
+        together = self.shares.shape[1] // self.numbers.shape[1]
+        return self.numbers.repeat_interleave(together, 1) * self.shares
 
 
 class _Bits(NamedTuple):
@@ -60,23 +73,27 @@ _TABLES = {
 
 def unpack(packed: PackedRows) -> Unpacked:
     """Any format's weights, on the device that they are on."""
+    codes, scale, minimum = factored(packed)
+    format = packed.format
+    offsets = None if minimum is None else minimum.product()
+    return Unpacked(codes, scale.product(), offsets, format.offset, format.group, format.bits)
+
+
+def factored(packed: PackedRows) -> tuple[Tensor, Factors, Factors | None]:
+    """Codes, scales and minima; the latter as the K-quants have them."""
     format, inputs = packed.format, packed.inputs
-    minimum: Tensor | None
-    if format.block_bytes:
-        blocks = packed.rows.reshape(len(packed.rows), -1, format.block_bytes)
-        codes = _gguf_codes(format.name, blocks).flatten(1)
-        if format.name in _TABLES:
-            table = torch.tensor(_TABLES[format.name], device=codes.device) + format.offset
-            codes = table.to(torch.uint8)[codes.int()]
-        elif format.name == "Q8_0":  # signed bytes
-            codes = codes ^ 128
-        scale, minimum = _gguf_scales(format.name, blocks)
-        scale, minimum = scale.flatten(1), None if minimum is None else minimum.flatten(1)
-    else:
+    if not format.block_bytes:
         groups = inputs // format.group
         codes, numbers = packed.rows[:, :inputs], packed.rows[:, inputs:].contiguous().view(torch.float32)
-        scale, minimum = numbers[:, :groups], numbers[:, groups:] if format.minimum else None
-    return Unpacked(codes, scale, minimum, format.offset, format.group, format.bits)
+        return codes, Factors(numbers[:, :groups]), Factors(numbers[:, groups:]) if format.minimum else None
+    blocks = packed.rows.reshape(len(packed.rows), -1, format.block_bytes)
+    codes = _gguf_codes(format.name, blocks).flatten(1)
+    if format.name in _TABLES:
+        table = torch.tensor(_TABLES[format.name], device=codes.device) + format.offset
+        codes = table.to(torch.uint8)[codes.int()]
+    elif format.name == "Q8_0":  # signed bytes
+        codes = codes ^ 128
+    return codes, *_gguf_scales(format.name, blocks)
 
 
 def _gguf_codes(name: str, blocks: Tensor) -> Tensor:
@@ -90,29 +107,33 @@ def _gguf_codes(name: str, blocks: Tensor) -> Tensor:
     return codes
 
 
-def _gguf_scales(name: str, blocks: Tensor) -> tuple[Tensor, Tensor | None]:
-    """float32 [out, blocks, groups of a block] each."""
+def _gguf_scales(name: str, blocks: Tensor) -> tuple[Factors, Factors | None]:
+    """Scales, minima."""
     if name == "MXFP4":  # half of 2^(e - 127), which the two smallest need subnormal numbers for
-        e = blocks[..., :1].int()
-        return torch.where(e < 2, 0x200000 << e.clamp(max=1), (e - 1) << 23).view(torch.float32), None
+        e = blocks[..., 0].int()
+        return Factors(torch.where(e < 2, 0x200000 << e.clamp(max=1), (e - 1) << 23).view(torch.float32)), None
     if name == "Q2_K":
         both = blocks[..., :16]
-        return _half(blocks, 80) * (both & 15).float(), -(_half(blocks, 82) * (both >> 4).float())
+        return _shared(_half(blocks, 80), both & 15), _shared(-_half(blocks, 82), both >> 4)
     if name == "Q3_K":
         low, high = blocks[..., 96:104], blocks[..., 104:108]
         low = torch.cat([low & 15, low >> 4], -1)
         high = torch.cat([high >> shift & 3 for shift in (0, 2, 4, 6)], -1)
-        return _half(blocks, 108) * ((low | high << 4).float() - 32), None
+        return _shared(_half(blocks, 108), (low | high << 4).to(torch.int8) - 32), None
     if name in ("Q4_K", "Q5_K"):
         a, b, both = blocks[..., 4:8], blocks[..., 8:12], blocks[..., 12:16]
         scale = torch.cat([a & 63, both & 15 | a >> 2 & 48], -1)
         minimum = torch.cat([b & 63, both >> 4 | b >> 2 & 48], -1)
-        return _half(blocks, 0) * scale.float(), -(_half(blocks, 2) * minimum.float())
+        return _shared(_half(blocks, 0), scale), _shared(-_half(blocks, 2), minimum)
     if name == "Q6_K":
-        return _half(blocks, 208) * blocks[..., 192:208].contiguous().view(torch.int8).float(), None
-    return _half(blocks, 0), _half(blocks, 2) if name in ("Q4_1", "Q5_1") else None
+        return _shared(_half(blocks, 208), blocks[..., 192:208]), None
+    return Factors(_half(blocks, 0)), Factors(_half(blocks, 2)) if name in ("Q4_1", "Q5_1") else None
+
+
+def _shared(numbers: Tensor, shares: Tensor) -> Factors:
+    return Factors(numbers, shares.contiguous().view(torch.int8).flatten(1))
 
 
 def _half(blocks: Tensor, start: int) -> Tensor:
-    """The float16 number of each block that starts at this byte."""
-    return blocks[..., start : start + 2].contiguous().view(torch.float16).float()
+    """The float16 number of each block that starts at this byte, [out, blocks]."""
+    return blocks[..., start : start + 2].contiguous().view(torch.float16).float().flatten(1)
