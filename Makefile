@@ -3,27 +3,27 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve test test-full test-gateways check format clean
+.PHONY: serve test check nightly format clean
 
 serve: $(VENV)/.serve
 	$(BIN)/knapserve serve $(ARGS)
 
+# Two processes, each with its share of the files. `make test ARGS="-n 0 tests/http"` runs a part, in one.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -m "not full" $(ARGS)
-
-test-full: $(VENV)/.test
-	$(BIN)/python -m pytest $(ARGS)
-
-# LiteLLM brings an openai of its own choice: install it last.
-test-gateways: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --editable ".[gateways]"
-	$(BIN)/python -m pytest tests/contract/test_gateways.py $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not full" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+# Every test, slow variants and all of Hypothesis's examples too; the gateways last, for LiteLLM brings an openai of
+# its own choice.
+nightly: $(VENV)/.test
+	$(BIN)/python -m pytest -m "" --hypothesis-profile=nightly $(ARGS)
+	$(BIN)/python -m pip install --quiet --editable ".[gateways]"
+	$(BIN)/python -m pytest -m "" tests/contract/test_gateways.py
 
 format: $(VENV)/.test
 	$(BIN)/ruff format .

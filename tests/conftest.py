@@ -1,16 +1,17 @@
-"""Shared helpers: tiny checkpoints made on the spot, made-up profiles, cores that run prompts."""
+"""What every test may use: the prompts, and how Hypothesis draws."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parent.parent
-PROMPT_LINES = (REPOSITORY / "tests/fixtures/prepared/prompts.jsonl").read_text("utf-8").splitlines()[::4]
-PROMPTS = [json.loads(line)["prompt"] for line in PROMPT_LINES]
+pytest.register_assert_rewrite("tests.support")
+
+from tests.support.examples import register_profiles  # noqa: E402
+
+register_profiles()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -20,5 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def prompts() -> Sequence[str]:
-    """A hundred of the prompts beside the embedded model."""
-    return PROMPTS
+    """A hundred of the prompts beside the prepared fixture."""
+    from tests.support import PROMPT_FILE
+
+    return [json.loads(line)["prompt"] for line in PROMPT_FILE.read_text("utf-8").splitlines()[::4]]

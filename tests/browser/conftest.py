@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))  # for `serving`
-sys.path.insert(0, str(Path(__file__).parent))
-pytest.register_assert_rewrite("visitor")
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -22,7 +16,7 @@ def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
     if CHROMIUM is None:
         pytest.skip("the page's tests need chromium on the PATH")
-    from serving import PATIENCE
+    from tests.support.serving import PATIENCE
 
     playwright.expect.set_options(timeout=1000 * PATIENCE)
     with playwright.sync_playwright() as driver:
@@ -34,7 +28,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Callable[..., Any]]:
     """Opens pages; whatever they complained of or asked of others fails the test."""
-    from visitor import Visitor
+    from tests.support.visitor import Visitor
 
     visitors: list[Visitor] = []
 

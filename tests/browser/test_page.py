@@ -11,21 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import Process, until
+
+from tests.support import CONFIG
+from tests.support.serving import Process, until
 
 pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
 
 from playwright.sync_api import Page, expect
-from visitor import Visitor
 
-from engine.build import EMBEDDED
 from engine.draft.regime import PLAIN_ROUNDS
+from tests.support.visitor import Visitor
 
 Visit = Callable[..., Visitor]
 
 STORY = "Tell me a story about a small bear and a hill."
 CODE = "Write a short function which should cube a given number."
-LAYERS = json.loads((EMBEDDED / "config.json").read_text("utf-8"))["num_hidden_layers"]
+LAYERS = CONFIG["num_hidden_layers"]
 LONG = {"limit": "3500", "others": '{"ignore_eos": true}'}  # seconds of work: far more than what a test waits for
 # It must draft, with plans that change; one request runs and one waits, so that a queue is soon full.
 FLAGS = (

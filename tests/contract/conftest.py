@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import openai
 import pytest
-from serving import Process, until
 
-for _name in ("http", "pure"):  # for `harness.sse`, `examples`
-    sys.path.insert(0, str(Path(__file__).parents[1] / _name))
+from tests.support.serving import Process, until
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from serving import CONFIG, EMBEDDED, Process, knapserve
 
 from profiles import store
+from tests.support import CONFIG, PREPARED
+from tests.support.serving import Process, knapserve
 
 
 def refusal(*flags: str, code: int = 2, **environ: str) -> str:
@@ -53,7 +54,7 @@ def test_a_missing_model_exits_2() -> None:
 
 
 def test_a_damaged_checkpoint_exits_2(tmp_path: Path) -> None:
-    shutil.copytree(EMBEDDED, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(PREPARED, tmp_path, dirs_exist_ok=True)
     weights = tmp_path / "model.safetensors"
     with weights.open("r+b") as file:
         file.truncate(weights.stat().st_size // 2)

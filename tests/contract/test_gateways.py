@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from serving import LENGTH, MODEL, PATIENCE, Process
-from test_openai_client import GREEDY, STORY, ask, messages, said
-from test_openai_parameters import WEATHER
+
+from tests.contract.test_openai_client import GREEDY, STORY, ask, messages, said
+from tests.contract.test_openai_parameters import WEATHER
+from tests.support.serving import LENGTH, MODEL, PATIENCE, Process
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # the import asks the network for prices otherwise
 with warnings.catch_warnings():

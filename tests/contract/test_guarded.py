@@ -12,8 +12,9 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from harness import CHAT_PATH, TEXT_PATH, sse
-from serving import DTYPE, MODEL, PATIENCE, Metrics, Process, until
+
+from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
+from tests.support.serving import DTYPE, MODEL, PATIENCE, Metrics, Process, until
 
 KEYS = ("first-key", "second-key")
 ORIGIN = "https://front.example"

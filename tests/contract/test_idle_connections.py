@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import CHAT_PATH, TEXT_PATH, sse
-from serving import PATIENCE, Process, until
+
+from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
+from tests.support.serving import PATIENCE, Process, until
 
 IDLE, HALF_SENT = 1000, 200
 FEW_FILES = 256  # what a process may open to begin with; 1024 is common, and too few for the thousand as well

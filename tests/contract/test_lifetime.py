@@ -16,10 +16,10 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from harness import TEXT_PATH, sse
-from serving import DTYPE, MODEL, PATIENCE, Process, command, until
 
 from profiles import store
+from tests.support.harness import TEXT_PATH, sse
+from tests.support.serving import DTYPE, MODEL, PATIENCE, Process, command, until
 
 BODY: dict[str, Any] = {"prompt": "Once upon a time", "stream": True, "ignore_eos": True, "draft_policy": "none"}
 SHUTDOWN = 2  # seconds; many times what the short stream needs, a fraction of what the endless one does

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +10,10 @@ import httpx
 import openai
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from serving import CONFIG, DTYPE, EMBEDDED, LENGTH, MODEL, Process
 from tokenizers import Tokenizer
+
+from tests.support import CONFIG, PREPARED
+from tests.support.serving import DTYPE, LENGTH, MODEL, Process
 
 STORY = "Tell me a story about a kind dog and a market."  # ends by itself
 SQL = "Write SQL: table books has columns title, author, year, price. Show year and author of books limit 26."
@@ -21,8 +22,8 @@ SUMMARY = (
     "they saw a small fox and many people. In the evening they came home and told everyone about the day."
 )
 POLICIES = ("none", "fixed", "layerskip", "knapspec")
-LAYERS = json.loads((EMBEDDED / "config.json").read_text("utf-8"))["num_hidden_layers"]
-TOKENIZER = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+LAYERS = CONFIG["num_hidden_layers"]
+TOKENIZER = Tokenizer.from_file(str(PREPARED / "tokenizer.json"))
 GREEDY: dict[str, Any] = {"temperature": 0}
 SAMPLED: dict[str, Any] = {"temperature": 1.6, "top_p": 0.95, "seed": 7}  # warm: the model is sure of most it says
 

@@ -11,8 +11,9 @@ import httpx
 import openai
 import pytest
 from pydantic import BaseModel
-from serving import MODEL, Process
-from test_openai_client import GREEDY, POLICIES, SAMPLED, STORY, ask, figures, ids_of, messages, said
+
+from tests.contract.test_openai_client import GREEDY, POLICIES, SAMPLED, STORY, ask, figures, ids_of, messages, said
+from tests.support.serving import MODEL, Process
 
 CHANGES: dict[str, dict[str, Any]] = {
     "presence": {"presence_penalty": 1.5},

@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 import requests
 import schemathesis
-from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
 from schemathesis.generation import GenerationMode
 from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi import checks
-from serving import CONFIG, MODEL, Process
 
 from server import reply_schemas, schemas
+from tests.support import CONFIG
+from tests.support.examples import examples
+from tests.support.serving import MODEL, Process
 
 GET = ["/v1/models", "/v1/models/{model_id}", "/health", "/live", "/version", "/metrics", "/"]
 POST = {

@@ -13,8 +13,9 @@ from typing import Any
 import openai
 import pytest
 from openai.types.chat import ChatCompletionChunk
-from reciting import recite
-from serving import Process
+
+from tests.support.reciting import recite
+from tests.support.serving import Process
 
 TOOLS: Any = [
     {

@@ -8,9 +8,10 @@ from typing import Any
 
 import openai
 import pytest
-from serving import MODEL, Process
-from test_openai_client import SAMPLED, STORY, figures, ids_of, messages
-from test_openai_parameters import TIME, WEATHER
+
+from tests.contract.test_openai_client import SAMPLED, STORY, figures, ids_of, messages
+from tests.contract.test_openai_parameters import TIME, WEATHER
+from tests.support.serving import MODEL, Process
 
 HI, ASK = "Hi", "What is the weather in Bern for 3 days?"
 NAME, AGES = {"type": "string", "maxLength": 12}, {"type": "array", "items": {"type": "integer"}}

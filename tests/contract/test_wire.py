@@ -12,8 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
-from harness import CHAT_PATH, TEXT_PATH, sse
-from serving import DTYPE, MODEL, PATIENCE, Metrics, Process, until
+
+from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
+from tests.support.serving import DTYPE, MODEL, PATIENCE, Metrics, Process, until
 
 CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "Tell me a story about a red owl."}], "temperature": 0}
 TEXT: dict[str, Any] = {"prompt": "Once upon a time", "temperature": 0}

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
-from support import GREEDY, answer, load, tiny_model
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
@@ -25,6 +24,8 @@ from engine.model import checkpoint, hub
 from engine.model.generation import sampling_defaults
 from engine.model.spec import ModelSpec, load_spec, parse_spec
 from engine.model.weights import expected_tensors
+from tests.support.cores import GREEDY, answer, load, tiny_model
+from tests.support.examples import examples
 
 BASE: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
@@ -164,7 +165,7 @@ ROPE = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(
     architecture=st.sampled_from(["LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"]),
     changes=st.dictionaries(st.sampled_from(KEYS), JSON, max_size=4),
@@ -255,7 +256,7 @@ def test_other_formats_are_named(whole: Path, tmp_path: Path, file: str, says: s
         hub.resolve(str(tmp_path / "x.gguf"))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data())
 def test_any_header_is_read_or_refused(
     whole: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import load
 
 from engine import contenders
 from engine.config import EngineConfig
@@ -15,6 +14,7 @@ from engine.contenders import PolicyContender, Prompt, answer_in_turns
 from engine.errors import ConfigError
 from engine.prompts import Text, encode, read_prompts
 from engine.types import SamplingParams
+from tests.support.cores import load
 
 SAMPLING = SamplingParams(max_tokens=12, temperature=0.0)
 

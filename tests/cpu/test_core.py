@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-import torch
-from support import GREEDY, SAMPLED, Learning, answer, chat_ids, load, made_up_profile
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.kv.cache import bytes_per_token
 from engine.types import FinishReason, GenerateRequest, SamplingParams, TokenEvent
+from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, exact
 
 LONG = replace(SAMPLED, max_tokens=90, ignore_eos=True)
 
 
 @pytest.fixture(scope="module")
 def model() -> LoadedModel:
-    return load(torch.float64, max_model_len=256)
+    return exact(max_model_len=256)
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +66,16 @@ def test_policies_learn_from_every_round_before_they_decide(
     assert max(late for _, late in learning.behind) == 3
 
 
-def test_preempted_equals_undisturbed(ids: list[tuple[int, ...]], plain: list[tuple[int, ...]]) -> None:
-    """Memory for less than two full contexts, eight requests at once."""
-    tokens = 320
-    probe = load(torch.float64, max_model_len=256)
-    config = EngineConfig(max_model_len=256, kv_cache_memory=tokens * bytes_per_token(probe.spec, torch.float64))
-    core = LoadedModel(config, dtype=torch.float64, profile=made_up_profile()).core(config)
+@pytest.fixture
+def cramped(model: LoadedModel) -> LoadedModel:
+    """The model with memory for less than two full contexts."""
+    return exact(max_model_len=256, kv_cache_memory=320 * bytes_per_token(model.spec, model.backend.cache_dtype))
+
+
+def test_preempted_equals_undisturbed(
+    cramped: LoadedModel, ids: list[tuple[int, ...]], plain: list[tuple[int, ...]]
+) -> None:
+    core = cramped.core(EngineConfig())
     assert answer(core, ids, LONG, ["none", "layerskip", "knapspec"], concurrency=8) == plain
     assert core.scheduler.preemptions > 0
 
@@ -164,15 +167,12 @@ def test_figures_of_a_request_add_up(model: LoadedModel, ids: list[tuple[int, ..
     assert last.speculation.skipped_attention == last.speculation.skipped_mlp == skipped
 
 
-def test_memory_of_freed_blocks_goes_back(ids: list[tuple[int, ...]]) -> None:
+def test_memory_of_freed_blocks_goes_back(cramped: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """Slabs promise more than `--kv-cache-memory`: what is not in use must not stay resident."""
-    probe = load(torch.float64, max_model_len=256)
-    config = EngineConfig(max_model_len=256, kv_cache_memory=320 * bytes_per_token(probe.spec, torch.float64))
-    model = LoadedModel(config, dtype=torch.float64, profile=made_up_profile())
-    core = model.core(config)
+    core = cramped.core(EngineConfig())
     answer(core, ids, LONG, ["layerskip"], concurrency=8)
     core.scheduler.blocks.clear()
-    cache = model.attention.cache
+    cache = cramped.attention.cache
     assert any(bool(k.any()) for slab in range(cache.slabs) for k, _ in cache.read(slab, slab, 0, cache.length)[:1])
     for slab, first, last in core.scheduler.blocks.take_freed():
         cache.discard(slab, first, last)

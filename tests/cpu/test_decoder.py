@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from support import answer, load, tiny_model
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
 from engine.build import LoadedModel
@@ -17,6 +16,7 @@ from engine.model.attention import Segment
 from engine.model.linear import PlainLinear, padded_rows
 from engine.model.linear_onednn import PackedLinear, onednn_available
 from engine.types import SamplingParams
+from tests.support.cores import answer, load, tiny_model
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}

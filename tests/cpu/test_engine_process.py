@@ -20,7 +20,6 @@ from typing import Any
 
 import pytest
 import torch
-from support import answer, chat_ids, load, made_up_profile
 
 from engine.config import EngineConfig
 from engine.errors import EngineDeadError, EngineDrainingError, ModelError, QueueFullError, RequestError
@@ -39,6 +38,8 @@ from engine.types import (
     TokenEvent,
 )
 from profiles import store
+from tests.support import PREPARED
+from tests.support.cores import answer, chat_ids, load, made_up_profile
 
 PATIENCE = 60
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
@@ -49,7 +50,13 @@ ENDLESS = SamplingParams(max_tokens=1500, temperature=0.0, ignore_eos=True)
 def config(tmp_path: Path) -> EngineConfig:
     """float32 and no drafting; with a made-up profile, so that nothing is measured."""
     config = EngineConfig(
-        profile_dir=tmp_path, dtype="float32", threads=1, max_num_seqs=4, max_queued=1, draft_policy="none"
+        model=str(PREPARED),
+        profile_dir=tmp_path,
+        dtype="float32",
+        threads=1,
+        max_num_seqs=4,
+        max_queued=1,
+        draft_policy="none",
     )
     key = load(torch.float32, threads=1).key
     store.save(replace(made_up_profile(), key=key), tmp_path)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import torch
 from llguidance import LLMatcher, LLTokenizer
-from support import GREEDY, answer, chat_ids, exact
 from torch import Tensor
 
 from engine.build import LoadedModel
@@ -25,6 +24,7 @@ from engine.types import ErrorEvent, GenerateRequest, SamplingParams, TokenEvent
 from server.calls import TOOL_FORMATS, make_parser
 from server.schemas import Function, Tool
 from server.structured import calls_grammar, grammar_of
+from tests.support.cores import GREEDY, answer, chat_ids, exact
 
 SCHEMA = {
     "type": "object",

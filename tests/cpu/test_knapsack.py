@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from support import load, tiny_model
 from torch import Tensor
 
 from engine.draft.knapsack import Candidate, Knapsack, cosines, directions, reaching, solve, ticks
 from engine.model.attention import Segment
+from tests.support.cores import load, tiny_model
+from tests.support.examples import examples
 
 Transition = Callable[[int, Tensor], Tensor]
 
@@ -55,7 +56,7 @@ def toy(sublayers: int, seed: int, rows: int = 3, hidden: int = 8) -> tuple[Tens
     return torch.stack(states), run
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     seed=st.integers(0, 10**6),
     weights=st.lists(st.integers(0, 5), min_size=1, max_size=9),
@@ -80,7 +81,7 @@ def test_batched_equals_the_naive_loop(
         assert all(c.variants[i] for i in protected)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(values=st.lists(st.tuples(st.integers(1, 6), st.floats(0.05, 1.0)), min_size=2, max_size=8))
 def test_optimal_on_additive_sublayers(values: list[tuple[int, float]]) -> None:
     """Where likeness depends on what was skipped by a sum, one state per weight loses nothing: brute force agrees.

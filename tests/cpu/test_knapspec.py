@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from support import GREEDY, ManualClock, TickingClock, answer, chat_ids, load, made_up_profile
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
@@ -31,11 +29,12 @@ from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, cells
 from engine.errors import ConfigError
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
 from engine.types import GenerateRequest, RequestRound
+from tests.support.cores import GREEDY, ManualClock, TickingClock, answer, chat_ids, exact, made_up_profile
 
 
 @pytest.fixture(scope="module")
 def model() -> LoadedModel:
-    return load(torch.float32)
+    return exact()
 
 
 @pytest.fixture(scope="module")

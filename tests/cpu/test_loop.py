@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from support import VOCABULARY, ManualClock, answer, chat_ids, load
 
 from engine.build import LoadedModel
 from engine.clock import Clock, SystemClock
@@ -26,6 +25,7 @@ from engine.errors import (
 )
 from engine.loop import EngineThread, Stream
 from engine.types import FinishReason, GenerateRequest, RoundReport, SamplingParams, TokenEvent
+from tests.support.cores import VOCABULARY, ManualClock, answer, chat_ids, load
 
 PATIENCE = 30  # seconds until what should have happened counts as hanging
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
-from support import GREEDY, SAMPLED, answer, chat_ids, load
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
@@ -20,25 +20,33 @@ from engine.model.attention import Segment
 from engine.native.library import library
 from engine.sampling import gumbel
 from engine.types import SamplingParams
+from tests.support import PREPARED
+from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load
 
 POLICIES = ("none", "fixed", "layerskip", "knapspec")
 CONFIG = EngineConfig(knapspec_interval=12, knapspec_redecide=4, knapspec_budget=0.5)  # many re-decisions
 WIDE_OPEN = SamplingParams(max_tokens=64, temperature=0.7)
 
 
-@pytest.fixture(scope="module")
-def double() -> LoadedModel:
-    return load(torch.float64)
+@pytest.fixture(scope="module", params=["tiny", pytest.param("prepared", marks=pytest.mark.nightly)])
+def checkpoint(request: pytest.FixtureRequest, tiny: Path) -> Path:
+    """What is decoded in torch's arithmetic, which takes ten times as long as our kernels do."""
+    return tiny if request.param == "tiny" else PREPARED
 
 
 @pytest.fixture(scope="module")
-def single() -> LoadedModel:
-    return load(torch.float32)
+def double(checkpoint: Path) -> LoadedModel:
+    return load(torch.float64, model=checkpoint)
 
 
 @pytest.fixture(scope="module")
-def half() -> LoadedModel:
-    return load(torch.bfloat16, kernels="torch")
+def single(checkpoint: Path) -> LoadedModel:
+    return load(torch.float32, model=checkpoint)
+
+
+@pytest.fixture(scope="module")
+def half(checkpoint: Path) -> LoadedModel:
+    return load(torch.bfloat16, model=checkpoint, kernels="torch")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +66,7 @@ def prompt_ids(model: LoadedModel, texts: Sequence[str]) -> list[tuple[int, ...]
     return [chat_ids(core, text) for text in texts]
 
 
-@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.full)], ids=["ten", "all"])
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["ten", "all"])
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_equals_plain_decoding_in_float64(
     double: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, full: bool
@@ -76,7 +84,7 @@ def test_every_policy_equals_plain_decoding_in_float64(
     assert answer(mixed, ids, sampling, POLICIES, concurrency=8) == plain
 
 
-@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.full)], ids=["ten", "all"])
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["ten", "all"])
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_equals_plain_decoding_with_our_own_kernels(
     native: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, full: bool
@@ -90,7 +98,7 @@ def test_every_policy_equals_plain_decoding_with_our_own_kernels(
     assert max(width_noise(native, p + a) for p, a in list(zip(ids, plain, strict=True))[:5]) == 0
 
 
-@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.full)], ids=["ten", "all"])
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["ten", "all"])
 @pytest.mark.parametrize("sampling", [GREEDY, WIDE_OPEN], ids=["greedy", "sampled"])
 @pytest.mark.parametrize("precision", ["single", "half"])
 def test_divergence_only_at_near_ties(

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from support import EMBEDDED, GREEDY, SAMPLED, answer, chat_ids, load, made_up_profile, tiny_model
 from torch import Tensor
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
@@ -31,6 +30,8 @@ from engine.sampling import draw
 from engine.speculate import in_one_call, propose, verify
 from engine.step import Work
 from engine.types import SamplingParams
+from tests.support import PREPARED
+from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, made_up_profile, tiny_model
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
 
@@ -73,7 +74,11 @@ def portable(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return Library(path)
 
 
-@pytest.fixture(params=SHAPES)
+CHECKED = ("llama one kv head", "mistral window", "qwen3 windows")
+OFTEN = [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in SHAPES]
+
+
+@pytest.fixture(params=OFTEN)
 def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     family, changes = SHAPES[request.param]
     tiny_model(tmp_path, family, seed=len(request.param), **(WIDE | changes))
@@ -167,6 +172,7 @@ def test_two_threads_say_the_same_by_rows_and_by_shares(directory: Path) -> None
                 assert torch.equal(shared[0].run_plans(x, shared[1], mixed), alone[0].run_plans(x, alone[1], mixed))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("shape", ["qwen3 windows", "llama one kv head", "llama wide heads"])
 @torch.inference_mode()
 def test_without_bf16_instructions_too(
@@ -306,8 +312,7 @@ def test_candidates_see_the_cache_before_them_and_themselves(directory: Path) ->
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("tau", [-1.0, 0.9, 2.0])
-@pytest.mark.parametrize("protected", [frozenset(), frozenset({0, 1, 4})])
+@pytest.mark.parametrize(("tau", "protected"), [(-1.0, frozenset()), (0.9, frozenset({0, 1, 4})), (2.0, frozenset())])
 def test_rows_of_the_knapsack_are_filled_in_one_call(directory: Path, tau: float, protected: frozenset[int]) -> None:
     """As the definition fills them from the sublayers, one by one or together; with a τ that no entry reaches, none."""
     model = load(torch.bfloat16, model=directory, kernels="native")
@@ -481,8 +486,8 @@ def test_a_library_is_found_where_nothing_may_be_written(tmp_path: Path, monkeyp
 def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> None:
     """A checkpoint in float16, whatever it runs in: else each pass would be many calls."""
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
-        (tmp_path / name).write_bytes((EMBEDDED / name).read_bytes())
-    halves = {name: tensor.half() for name, tensor in load_file(EMBEDDED / "model.safetensors").items()}
+        (tmp_path / name).write_bytes((PREPARED / name).read_bytes())
+    halves = {name: tensor.half() for name, tensor in load_file(PREPARED / "model.safetensors").items()}
     save_file(halves, tmp_path / "model.safetensors")
     model = load(model=tmp_path, kernels="native", dtype=torch.bfloat16)
     draws = Draws([0], [SamplingParams(temperature=0.0)])

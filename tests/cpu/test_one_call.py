@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from support import GREEDY, SAMPLED, answer, chat_ids, load
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
@@ -18,6 +17,7 @@ from engine.model.decoder import Decoder, Draws
 from engine.native.decoder import NativeDecoder
 from engine.native.library import compiler
 from engine.types import GenerateRequest, SamplingParams
+from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from support import Learning, chat_ids, load
 
 import engine.speculate
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.cuda.backend import cuda_backend
+from engine.kv.cache import bytes_per_token
 from engine.loop import Message, run_rounds
+from engine.model.spec import load_spec
 from engine.speculate import PlainPass
 from engine.step import Work
 from engine.types import ErrorEvent, GenerateRequest, RoundReport, SamplingParams, TokenEvent
+from tests.support.cores import Learning, chat_ids, load
 
-CONFIG = EngineConfig(layerskip_exit=6, layerskip_gamma=4)
+CONFIG = EngineConfig(layerskip_exit=2, layerskip_gamma=4)
 OBJECT = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}'
 VARIETY = (
     SamplingParams(max_tokens=24),
@@ -38,8 +41,8 @@ POLICIES = ("none", "layerskip")
 
 
 @pytest.fixture(scope="module")
-def model() -> LoadedModel:
-    return load(torch.float64, max_num_seqs=4, max_model_len=256, kernels="torch")
+def model(tiny: Path) -> LoadedModel:
+    return load(torch.float64, model=tiny, max_num_seqs=4, max_model_len=256, kernels="torch")
 
 
 @pytest.fixture
@@ -148,16 +151,15 @@ def test_a_round_is_told_while_the_next_one_runs(
 
 @pytest.mark.parametrize("pages", [False, True], ids=["slabs", "pages"])
 def test_passes_begun_before_their_round_are_those_of_the_round(
-    prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch, pages: bool
+    tiny: Path, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch, pages: bool
 ) -> None:
     """Requests that come, end by a token, a stop string or their length, draft, are cancelled or preempted."""
     if pages:
         monkeypatch.setattr(
             "engine.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
         )
-    model = load(
-        torch.float64, max_num_seqs=4, max_model_len=128, kernels="torch", kv_cache_memory=14 * 458_752
-    )  # 14 blocks
+    blocks = 14 * 16 * bytes_per_token(load_spec(tiny), torch.float64)
+    model = load(torch.float64, model=tiny, max_num_seqs=4, max_model_len=128, kernels="torch", kv_cache_memory=blocks)
     passes: list[tuple[int, bool]] = []  # requests, and whether they go on from what has not been read
     begin = PlainPass.__init__
     reused, fewer = [0], [0]

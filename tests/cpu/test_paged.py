@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from support import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
 from transformers import MistralConfig, Qwen3Config
 
 from engine.build import LoadedModel
@@ -27,6 +26,7 @@ from engine.kv.pages import PageManager
 from engine.model.attention import Segment
 from engine.model.spec import ModelSpec, load_spec
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
+from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
 
 INTERPRETED = importlib.util.find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
 CPU = torch.device("cpu")
@@ -43,16 +43,16 @@ def paged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_says_what_plain_decoding_on_slabs_says(
-    prompts: Sequence[str], sampling: SamplingParams, monkeypatch: pytest.MonkeyPatch
+    tiny: Path, prompts: Sequence[str], sampling: SamplingParams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slabs = load(torch.float64, max_num_seqs=8, max_model_len=256).core(CONFIG)
+    slabs = load(torch.float64, model=tiny, max_num_seqs=8, max_model_len=256).core(CONFIG)
     sampling = replace(sampling, max_tokens=32)
     ids = [chat_ids(slabs, text)[:200] for text in prompts[::15]]
     plain = answer(slabs, ids, sampling, ["none"])
     monkeypatch.setattr(
         "engine.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
     )
-    model = load(torch.float64, max_num_seqs=8, max_model_len=256)
+    model = load(torch.float64, model=tiny, max_num_seqs=8, max_model_len=256)
     assert isinstance(model.decoder, GraphedDecoder)
     for policies, concurrency in ((["none"], 1), (["knapspec"], 1), (["none", "fixed", "layerskip", "knapspec"], 8)):
         core = model.core(CONFIG)
@@ -148,10 +148,12 @@ def test_the_kernels_do_what_torch_does(
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
-def test_drafts_read_late_are_the_same(prompts: Sequence[str], sampling: SamplingParams, paged: None) -> None:
+def test_drafts_read_late_are_the_same(
+    tiny: Path, prompts: Sequence[str], sampling: SamplingParams, paged: None
+) -> None:
     """Where a device runs the next pass while the host reads the last: same tokens, same drafts, same passes."""
-    model = load(torch.float64, max_num_seqs=8, max_model_len=256)
-    config = replace(CONFIG, layerskip_exit=6, layerskip_gamma=5)
+    model = load(torch.float64, model=tiny, max_num_seqs=8, max_model_len=256)
+    config = replace(CONFIG, layerskip_exit=2, layerskip_gamma=5)
     ids = [chat_ids(model.core(config), text)[:200] for text in prompts[::15]]
 
     def history(late: bool) -> list[object]:
@@ -172,8 +174,8 @@ def test_drafts_read_late_are_the_same(prompts: Sequence[str], sampling: Samplin
     assert len(set(drafted)) > 2, "drafts of unlike length"
 
 
-def test_every_shape_of_decoding_is_made_ready(paged: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = load(torch.float64, max_num_seqs=4, max_model_len=256)
+def test_every_shape_of_decoding_is_made_ready(tiny: Path, paged: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load(torch.float64, model=tiny, max_num_seqs=4, max_model_len=256)
     prepare, shapes = model.attention.prepare, set()
 
     def seen(segments: Sequence[Segment]) -> object:

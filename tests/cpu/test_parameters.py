@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from support import GREEDY, answer, chat_ids, exact
 from torch import Tensor
 
 from engine.build import LoadedModel
@@ -20,6 +19,7 @@ from engine.draft.prediction import Prediction
 from engine.logits import LogitsProcessor, make_processor
 from engine.sampling import draw
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
+from tests.support.cores import GREEDY, answer, chat_ids, exact
 
 WARM = replace(GREEDY, max_tokens=48, temperature=0.9, ignore_eos=True)
 CHANGES: dict[str, dict[str, Any]] = {

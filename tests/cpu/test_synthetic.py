@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import pytest
 import torch
-from support import GREEDY, answer, load
 
 from engine.build import LoadedModel
 from engine.config import EngineConfig
@@ -14,6 +13,7 @@ from engine.draft.costs import CostModel
 from engine.errors import ConfigError, ModelError
 from engine.model import synthetic
 from engine.model.source import SyntheticSource
+from tests.support.cores import GREEDY, answer, load
 
 NAME = "synthetic:smollm2-135m,alpha=0.85,layers=6"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import EMBEDDED
 from transformers import AutoTokenizer
 
 from engine.errors import ModelError, RequestError
 from engine.tokenizer import Tokenizer
+from tests.support import PREPARED
 
 HEADERS = (
     "{{ bos_token }}{% for m in messages %}<|start|>{{ m.role }}\n\n{{ m['content'] | trim }}<|stop|>{% endfor %}"
@@ -73,7 +73,7 @@ CHATS: dict[str, list[dict[str, Any]]] = {
 
 
 def checkpoint(directory: Path, template: Any, **config: Any) -> Path:
-    shutil.copy(EMBEDDED / "tokenizer.json", directory)
+    shutil.copy(PREPARED / "tokenizer.json", directory)
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<|user|>", "eos_token": "<|end|>"}
     if template is not None:
         settings |= {"chat_template": template}
@@ -105,7 +105,7 @@ def test_prompts_equal_transformers(tmp_path: Path, chat: str, template: str, to
 @pytest.mark.parametrize("chat", CHATS)
 def test_the_embedded_models_own_template(tmp_path: Path, chat: str) -> None:
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
-        shutil.copy(EMBEDDED / name, tmp_path)
+        shutil.copy(PREPARED / name, tmp_path)
     same(tmp_path, CHATS[chat], [])
 
 
@@ -146,7 +146,7 @@ def test_damaged_files_are_named(tmp_path: Path, damage: str) -> None:
 
 
 def test_special_tokens_are_told_from_tags() -> None:
-    tokenizer = Tokenizer.from_directory(EMBEDDED)
+    tokenizer = Tokenizer.from_directory(PREPARED)
     assert tokenizer.skips("<|end|>")
     assert not tokenizer.skips("<tool_call>"), "a token of its own, but text"
     assert not tokenizer.skips("the")

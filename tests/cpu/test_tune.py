@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from support import load
 
 from engine import tune
 from engine.build import LoadedModel
@@ -19,11 +17,13 @@ from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
 from engine.draft.prior import MOST_PLANS, Prior
 from engine.draft.tpt import MEMORY, AcceptanceCounts, cells
+from tests.support import PREPARED
+from tests.support.cores import exact
 
 
 @pytest.fixture(scope="module")
 def model() -> LoadedModel:
-    return load(torch.float32)
+    return exact()
 
 
 def test_searches_take_prompts_in_orders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +38,7 @@ def test_searches_take_prompts_in_orders_of_their_own(tmp_path: Path, monkeypatc
     args = argparse.Namespace(
         prompts=file, limit=0, searches=3, max_tokens=8, temperature=0.0, output=tmp_path / "prior"
     )
-    assert tune.run(args, EngineConfig()) == 0
+    assert tune.run(args, EngineConfig(model=str(PREPARED))) == 0
     as_they_came = sorted(seen[0], key=lambda text: int(text.split(" + ")[0].split()[-1]))
     assert len(as_they_came) == 12
     assert all(sorted(order) == sorted(as_they_came) for order in seen)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import prometheusrule
-from files import PROMETHEUS, documents, program, rules, run
-from promql import selectors
+
+from tests.support.files import PROMETHEUS, documents, program, rules, run
+from tests.support.promql import selectors
 
 
 def test_the_configuration_is_valid() -> None:

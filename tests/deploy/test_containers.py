@@ -18,12 +18,13 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from files import ROOT, documents, program, run
 
 from engine.config import EngineConfig
 from server.config import ServerConfig
 from server.lifecycle import _GRACE
 from server.serve import _FLUSH
+from tests.support import REPOSITORY as ROOT
+from tests.support.files import documents, program, run
 
 BIN = Path(sys.executable).parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
@@ -97,8 +98,8 @@ def test_what_is_copied_makes_the_whole_package(tmp_path: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     code = {path.relative_to(source).as_posix() for folder in ("engine", "profiles", "server")
             for path in (source / folder).rglob("*.py")}  # fmt: skip
-    data = {"engine/embedded/config.json", "engine/native/kernels.cpp", "engine/native/lane.h", "server/page.html"}
-    data |= {path.relative_to(source).as_posix() for pattern in ("embedded/*.safetensors", "native/*.cpp", "native/*.h")
+    data = {"engine/native/kernels.cpp", "engine/native/lane.h", "server/page.html"}
+    data |= {path.relative_to(source).as_posix() for pattern in ("native/*.cpp", "native/*.h")
              for path in (source / "engine").glob(pattern)}  # fmt: skip
     assert {*code, *data} <= names
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from dashboards import DASHBOARDS, DIRECTORY, written
-from files import ROOT, documents
 from panels import COLUMNS, Dashboard
 from service import SERVICE
 from speculation import SPECULATION
+
+from tests.support import REPOSITORY as ROOT
+from tests.support.files import documents
 
 each_dashboard = pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda dashboard: dashboard.name)
 

@@ -20,9 +20,11 @@ import httpx
 import pytest
 import yaml
 from dashboards import DASHBOARDS
-from files import PROMETHEUS, program, rules
-from promql import selectors
-from serving import CONFIG, MODEL, PATIENCE, Process, until
+
+from tests.support import CONFIG
+from tests.support.files import PROMETHEUS, program, rules
+from tests.support.promql import selectors
+from tests.support.serving import MODEL, PATIENCE, Process, until
 
 PROMPTS = (
     "Tell me a story about a small bear and a hill, and then one about a hungry cat and a mirror.",

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from tokenizers import Tokenizer
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "cpu"))
-
-from support import GREEDY, SAMPLED, answer, chat_ids, load
-
-from engine.build import EMBEDDED, LoadedModel
+from engine.build import LoadedModel
 from engine.config import EngineConfig
-from engine.embedded.conversation import tokenize
-from engine.embedded.corpus.mixture import training_examples
-from engine.embedded.network import Network, Shape
-from engine.embedded.packing import Layout, Packer
-from engine.embedded.recorded import Learner
-from engine.embedded.sources import Quotes, Sources
 from engine.model.attention import Segment
 from engine.speculate import PlainPass
 from engine.step import Work
 from engine.types import GenerateRequest, RoundReport, SamplingParams, TokenEvent
+from tests.support import PREPARED
+from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load
 
 pytestmark = [
     pytest.mark.gpu,
@@ -101,7 +91,7 @@ def test_rows_are_the_same_in_any_pass(name: str) -> None:
 
 
 def test_bf16_runs_and_measures_a_profile(prompts: Sequence[str], tmp_path: Path) -> None:
-    config = EngineConfig(device="cuda", dtype="bfloat16", profile_dir=tmp_path)
+    config = EngineConfig(model=str(PREPARED), device="cuda", dtype="bfloat16", profile_dir=tmp_path)
     model = LoadedModel(config)
     assert model.profile_source.startswith(str(tmp_path))
     core = model.core(config)
@@ -140,30 +130,3 @@ def test_rounds_told_while_the_next_one_runs_say_the_same(
     expected = answer(model.core(config), ids, GREEDY, ["none"], concurrency=len(ids))
     assert [tuple(said[str(i)]) for i in range(len(ids))] == expected
     assert taken.count(True) > 20
-
-
-def test_a_recorded_training_step_is_the_one_that_is_computed() -> None:
-    """Replayed, the step of a packed batch loses what it loses as written, and changes the weights alike."""
-    tokenizer = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
-    layout = Layout(4096)
-    rows = [tokenize(tokenizer, e) for e in training_examples(5, 0, 100, 0.0)]
-    kind, array = next(Packer(layout, Sources(tokenizer), Quotes(tokenizer)).batches(rows, 1))
-    batch = layout.views(torch.from_numpy(array).cuda())
-    shape = Shape(layers=2, hidden=64, intermediate=64, heads=4, kv_heads=2, head_dim=16)
-    torch.manual_seed(0)
-    begun = Network(shape).state_dict()
-    losses = []
-    for recorded in (False, True):
-        network = Network(shape)
-        network.load_state_dict(begun)
-        learner = Learner(network.cuda(), batch, prepared=False)
-        if recorded:
-            learner.record(kind)
-        seen = []
-        for _ in range(8):
-            learner.rate.fill_(3e-3)
-            learner.step(kind)
-            seen.append(float(learner.loss))
-        losses.append(seen)
-    assert losses[0][-1] < losses[0][0]
-    assert losses[0] == pytest.approx(losses[1], rel=0.02)

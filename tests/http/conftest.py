@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from fake import FakeEngine
-from harness import Live
 
 from server.config import ServerConfig
+from tests.support.fake import FakeEngine
+from tests.support.harness import Live
 
 
 @pytest.fixture

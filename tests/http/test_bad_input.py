@@ -7,10 +7,10 @@ import logging
 from typing import Any
 
 import pytest
-from fake import ByteTokenizer, FakeEngine
-from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 
 from server.config import ServerConfig
+from tests.support.fake import ByteTokenizer, FakeEngine
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 
 KEYS = {"message", "type", "param", "code"}
 

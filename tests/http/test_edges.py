@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from fake import FakeEngine
-from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 
 from server.config import ServerConfig
+from tests.support.fake import FakeEngine
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 
 KEYED = ServerConfig(api_key=("one", "two"))
 

@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake import FakeEngine
-from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
 from engine.errors import (
     ContextLengthError,
@@ -23,6 +21,8 @@ from engine.errors import (
     UnknownPolicyError,
 )
 from server.errors import as_api_error
+from tests.support.fake import FakeEngine
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
 REFUSALS: list[tuple[Exception, int, str, str | None, str | None]] = [
     (RequestError("no", param="top_k"), 400, "invalid_request_error", "top_k", None),

@@ -11,10 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
-from fake import FakeEngine
-from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, Live, sse
 
 from server import protocol
+from tests.support.fake import FakeEngine
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, Live, sse
 
 Start = Callable[..., Live]
 

@@ -8,12 +8,12 @@ import sys
 from typing import Any
 
 import pytest
-from fake import FakeEngine
-from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 
 from engine.logs import JSONFormatter, TextFormatter
 from server.config import ServerConfig
 from server.serve import build_server
+from tests.support.fake import FakeEngine
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import openai
 import pytest
-from fake import FakeEngine
-from harness import Live
+
+from tests.support.fake import FakeEngine
+from tests.support.harness import Live
 
 
 def connect(server: Live, key: str = "k") -> openai.OpenAI:

@@ -9,16 +9,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import pytest
 
-HERE = Path(__file__).parent
+from tests.support import REPOSITORY
+
 # The real command line over the fake engine. `boom` as a prompt kills the engine.
 PROGRAM = """
 import sys, types
-from fake import FakeEngine
+from tests.support.fake import FakeEngine
 from engine.errors import ModelError
 
 class Engine(FakeEngine):
@@ -40,7 +40,7 @@ sys.exit(main(sys.argv[1:]))
 
 def start(*flags: str) -> subprocess.Popen[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("KNAPSERVE_")}
-    environ["PYTHONPATH"] = os.pathsep.join([str(HERE), str(HERE.parent.parent)])
+    environ["PYTHONPATH"] = str(REPOSITORY)
     command = [sys.executable, "-c", PROGRAM, "serve", "--engine", "thread", *flags]
     return subprocess.Popen(command, env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -130,7 +130,5 @@ def test_help_imports_nothing_heavy() -> None:
         "print([name for name in ('torch', 'fastapi', 'pydantic', 'uvicorn') if name in sys.modules])"
     )
     for flags in (["--help"], ["serve", "--help"], ["bench", "--help"], ["--version"]):
-        shown = subprocess.run(
-            [sys.executable, "-c", code, *flags], cwd=HERE.parent.parent, capture_output=True, text=True
-        )
+        shown = subprocess.run([sys.executable, "-c", code, *flags], cwd=REPOSITORY, capture_output=True, text=True)
         assert shown.stdout.splitlines()[-1] == "[]", shown.stderr

@@ -10,8 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake import INFO, SPECULATION, ByteTokenizer, FakeEngine
-from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
 from engine.types import TokenLogprobs
 from server.app import create_app
@@ -19,6 +17,8 @@ from server.config import ServerConfig
 from server.logprobs import Offsets, TokenNames, completion_logprobs, prompt_logprobs
 from server.reply_schemas import ChatCompletion, Completion
 from server.translate import choice_seed
+from tests.support.fake import INFO, SPECULATION, ByteTokenizer, FakeEngine
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
 FIGURES = {
     "policy": "knapspec",

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake import INFO, FakeEngine
-from harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
 from engine.types import RoundTrace, TokenLogprobs
 from server.config import ServerConfig
 from server.reply_schemas import ChatCompletion, Completion
+from tests.support.fake import INFO, FakeEngine
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
 CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Bern"}}\n</tool_call>'

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fake import FakeEngine
-from harness import TEXT, TEXT_PATH, Live
 
 from engine.errors import ConfigError
 from engine.types import RequestRound, RoundReport
 from server.config import ServerConfig
 from server.metrics import Metrics
 from server.throughput import ThroughputLog
+from tests.support.fake import FakeEngine
+from tests.support.harness import TEXT, TEXT_PATH, Live
 
 
 class Seconds:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from examples import examples
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -20,6 +19,7 @@ from hypothesis.stateful import (
 )
 
 from engine.kv.blocks import Allocation, BlockManager
+from tests.support.examples import examples
 
 TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
 PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 import pytest
-from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import EngineConfig, parse_memory
 from engine.errors import ConfigError
+from tests.support.examples import examples
 
 COUNTS = (
     "max_num_seqs",

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from test_stop_strings import cut_text
 from tokenizers import Tokenizer, decoders, models
 
 from engine.detokenize import Detokenizer
+from tests.pure.test_stop_strings import cut_text
+from tests.support import PREPARED
+from tests.support.examples import examples
 
-EMBEDDED = Tokenizer.from_file(str(Path(__file__).parents[2] / "tests" / "fixtures" / "prepared" / "tokenizer.json"))
+TOKENIZER = Tokenizer.from_file(str(PREPARED / "tokenizer.json"))
 # Letters of one to four bytes, marks that join others, and the character that stands for bytes that are none.
 LETTERS = "ab \n<|é߷你好か\u0301\u200d\ufe0f\ufffd👩👧🇨🇭😀𝔘"
 WRITTEN = st.text(LETTERS, max_size=8)
-BYTES = [token for token in range(EMBEDDED.get_vocab_size()) if EMBEDDED.decode([token]) == "\ufffd"]
+BYTES = [token for token in range(TOKENIZER.get_vocab_size()) if TOKENIZER.decode([token]) == "\ufffd"]
 PIECES = st.one_of(
-    WRITTEN.map(lambda text: list(EMBEDDED.encode(text).ids)),
+    WRITTEN.map(lambda text: list(TOKENIZER.encode(text).ids)),
     st.lists(st.sampled_from(BYTES), max_size=4),
-    st.integers(0, EMBEDDED.get_vocab_size() - 1).map(lambda token: [token]),
+    st.integers(0, TOKENIZER.get_vocab_size() - 1).map(lambda token: [token]),
 )
 TOKENS = st.lists(PIECES, max_size=10).map(lambda pieces: [token for piece in pieces for token in piece])
 WORDS = ["▁The", "▁is", "▁Paris", ".", "▁", "s", "▁fox"]
@@ -101,9 +101,9 @@ def deltas(detokenizer: Detokenizer, tokens: list[int]) -> Iterator[str]:
 def test_deltas_are_the_whole_text_cut_at_the_first_stop_string(
     tokens: list[int], skip: bool, data: st.DataObject
 ) -> None:
-    whole = EMBEDDED.decode(tokens, skip_special_tokens=skip)
+    whole = TOKENIZER.decode(tokens, skip_special_tokens=skip)
     stops = data.draw(stops_of(whole))
-    detokenizer = Detokenizer(EMBEDDED, stops, skip_special_tokens=skip)
+    detokenizer = Detokenizer(TOKENIZER, stops, skip_special_tokens=skip)
     shown = ""
     for delta in deltas(detokenizer, tokens):
         shown += delta
@@ -115,20 +115,20 @@ def test_deltas_are_the_whole_text_cut_at_the_first_stop_string(
 @examples(300)
 @given(TOKENS, st.data())
 def test_the_stop_string_itself_is_shown_on_request(tokens: list[int], data: st.DataObject) -> None:
-    whole = EMBEDDED.decode(tokens)
+    whole = TOKENIZER.decode(tokens)
     stops = data.draw(stops_of(whole))
     ends = [where + len(stop) for stop in stops if (where := whole.find(stop)) >= 0]
-    shown = "".join(deltas(Detokenizer(EMBEDDED, stops, include_stop=True), tokens))
+    shown = "".join(deltas(Detokenizer(TOKENIZER, stops, include_stop=True), tokens))
     assert shown == whole[: min(ends, default=len(whole))]
 
 
 @examples(300)
 @given(TOKENS)
 def test_text_is_shown_as_soon_as_its_characters_are_whole(tokens: list[int]) -> None:
-    detokenizer, shown = Detokenizer(EMBEDDED, ()), ""
+    detokenizer, shown = Detokenizer(TOKENIZER, ()), ""
     for position, token in enumerate(tokens):
         shown += detokenizer.push(token)
-        so_far = EMBEDDED.decode(tokens[: position + 1])
+        so_far = TOKENIZER.decode(tokens[: position + 1])
         assert shown == so_far if not so_far.endswith("\ufffd") else so_far.startswith(shown)
 
 
@@ -136,14 +136,14 @@ def test_text_is_shown_as_soon_as_its_characters_are_whole(tokens: list[int]) ->
 @given(st.text(LETTERS, max_size=20), st.data())
 def test_written_text_comes_back_without_a_broken_character(text: str, data: st.DataObject) -> None:
     stops = data.draw(stops_of(text))
-    assert "".join(deltas(Detokenizer(EMBEDDED, stops), list(EMBEDDED.encode(text).ids))) == cut_text(text, stops)
+    assert "".join(deltas(Detokenizer(TOKENIZER, stops), list(TOKENIZER.encode(text).ids))) == cut_text(text, stops)
 
 
 @examples(300)
 @given(TOKENS, TOKENS)
 def test_what_follows_a_prompt(prompt: list[int], tokens: list[int]) -> None:
     """The text does not repeat the prompt's, and bytes that the prompt lacks make no character of it."""
-    before = EMBEDDED.decode(prompt)
+    before = TOKENIZER.decode(prompt)
     alone = before.endswith("\ufffd")
-    expected = EMBEDDED.decode(tokens) if alone else EMBEDDED.decode(prompt + tokens).removeprefix(before)
-    assert "".join(deltas(Detokenizer(EMBEDDED, (), prompt), tokens)) == expected
+    expected = TOKENIZER.decode(tokens) if alone else TOKENIZER.decode(prompt + tokens).removeprefix(before)
+    assert "".join(deltas(Detokenizer(TOKENIZER, (), prompt), tokens)) == expected

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support import REPOSITORY as ROOT
+
 WEB = {"fastapi", "pydantic", "starlette", "uvicorn", "prometheus_client"}
 FORBIDDEN = {
     "engine": {"server", *WEB},

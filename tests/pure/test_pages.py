@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from examples import examples
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 from engine.kv.pages import PageManager
+from tests.support.examples import examples
 
 TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
 PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from server.calls import make_parser
 from server.parsers import Delta, Parser
+from tests.support.examples import examples
 
 Make = Callable[[], Parser]
 
@@ -141,7 +142,7 @@ def test_messages_cut_anywhere(name: str) -> None:
         assert [(name, json.loads(arguments)) for name, arguments in called] == calls
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data())
 def test_nothing_depends_on_the_cuts(data: st.DataObject) -> None:
     """Of any mixture of what the formats are made of."""

@@ -16,6 +16,7 @@ from engine.draft.prior import Prior
 from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
 from engine.errors import PriorError
 from profiles.schema import ProfileKey
+from tests.support import PREPARED
 
 BINS = len(THRESHOLDS)
 PLANS = {(1, 1, 0, 0): np.arange(2.0 * BINS).reshape(BINS, 2), (1, 0, 0, 1): np.full((BINS, 2), 0.5)}
@@ -78,10 +79,9 @@ def test_counts_begin_where_they_were() -> None:
     assert many.total == many.memory == pytest.approx(many.counts.sum())
 
 
-def test_the_embedded_plans_are_tuned_on_other_prompts_than_benchmarks_use() -> None:
-    directory = Path(priors.__file__).parent.parent / "embedded"
+def test_the_fixtures_plans_are_tuned_on_other_prompts_than_benchmarks_use() -> None:
     benched, tuned = (
-        {json.loads(line)["prompt"] for line in (directory / name).read_text("utf-8").splitlines()}
+        {json.loads(line)["prompt"] for line in (PREPARED / name).read_text("utf-8").splitlines()}
         for name in ("prompts.jsonl", "tuning.jsonl")
     )
     assert len(benched) == 400

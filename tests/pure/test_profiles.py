@@ -11,13 +11,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 from profiles import store
 from profiles.fit import Observation, fit
 from profiles.schema import LatencyProfile, ProfileError, ProfileKey
+from tests.support.examples import examples
 
 KEY = ProfileKey("Some CPU @ 2.0 GHz 4 cores", 4, "L4-d64-f128-h4x16-kv2-v512", "float32", "torch-sdpa")
 LAYERS = 4

@@ -5,12 +5,12 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from simulation import EOS, Setting, World, plain_decoding
 
 from engine.types import FinishReason, SamplingParams
+from tests.support.examples import examples
+from tests.support.simulation import EOS, Setting, World, plain_decoding
 
 SETTINGS = st.builds(
     Setting,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from examples import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.detokenize import StopStrings
+from tests.support.examples import examples
 
 LETTERS = "aab"  # few, so that stop strings overlap themselves, each other and the cuts
 TEXTS = st.text(LETTERS, max_size=16)

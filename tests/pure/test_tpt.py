@@ -6,7 +6,6 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from engine.draft.base import Outcome, Plan
 from engine.draft.fixed import exit_variants, uniform_variants
 from engine.draft.objective import POOLED_ROWS, PRIOR, smoothed
 from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations, expected_tokens, share_accepted
+from tests.support.examples import examples
 
 BINS = len(THRESHOLDS)
 COUNTS = st.lists(

@@ -10,11 +10,11 @@ import threading
 from typing import Any
 
 import httpx
-from fake import FakeEngine
 
 from server.app import create_app
 from server.config import ServerConfig
 from server.serve import GracefulServer, bind, build_server
+from tests.support.fake import FakeEngine
 
 CHAT = {"model": "fake/model", "messages": [{"role": "user", "content": "Hi"}]}
 TEXT = {"model": "fake/model", "prompt": "Hi"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -19,11 +18,9 @@ import openai
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.native.library import library
+from tests.support import PREPARED, REPOSITORY
 
-REPOSITORY = Path(__file__).parents[2]
-EMBEDDED = REPOSITORY / "tests" / "fixtures" / "prepared"
-MODEL = "knapserve-embedded"
-CONFIG: dict[str, Any] = json.loads((EMBEDDED / "config.json").read_text("utf-8"))
+MODEL = PREPARED.name
 LENGTH = 2048  # of the longest context that is served here
 # With our own kernels a row's logits do not depend on its neighbours; without a compiler float32 comes nearest.
 DTYPE = "bfloat16" if library() else "float32"
@@ -32,12 +29,12 @@ _MAIN = "import sys; from server.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 def command(*arguments: str, **environ: str) -> dict[str, Any]:
-    """What `subprocess` needs to run `knapserve` from this checkout, installed or not."""
+    """What `subprocess` needs to run `knapserve` from this checkout, installed or not, with the prepared fixture."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("KNAPSERVE_")}
     return {
         "args": [sys.executable, "-c", _MAIN, *arguments],
         "cwd": REPOSITORY,
-        "env": inherited | {"PYTHONPATH": str(REPOSITORY)} | environ,
+        "env": inherited | {"PYTHONPATH": str(REPOSITORY), "KNAPSERVE_MODEL": str(PREPARED)} | environ,
         "text": True,
     }
 
@@ -48,7 +45,7 @@ def knapserve(*arguments: str, **environ: str) -> subprocess.CompletedProcess[st
 
 
 class Process:
-    """`knapserve serve` on a free port with the embedded model."""
+    """`knapserve serve` on a free port with the prepared fixture."""
 
     def __init__(self, log: Path, *flags: str) -> None:
         self._log = log

@@ -5,27 +5,27 @@ Sublayers add nothing, the embedding tells a token's place in the text, and the 
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Set
 from pathlib import Path
 
 import torch
-from serving import EMBEDDED
 from tokenizers import AddedToken, Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
+
+from tests.support import CONFIG, PREPARED
 
 
 def recite(directory: Path, text: str, size: int = 3) -> Path:
     """A checkpoint in `directory` that says `text` in tokens of `size` characters, longer where they would not be new,
-    and ends; with the embedded model's tokenizer and chat template."""
-    tokenizer = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+    and ends; with the prepared fixture's tokenizer and chat template."""
+    tokenizer = Tokenizer.from_file(str(PREPARED / "tokenizer.json"))
     pieces = _pieces(text, size, tokenizer.get_vocab().keys())
     tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in pieces])
     ids = [tokenizer.token_to_id(piece) for piece in pieces]
     vocabulary = -(-tokenizer.get_vocab_size() // 64) * 64
     hidden = -(-(len(pieces) + 1) // 64) * 64
-    end = json.loads((EMBEDDED / "config.json").read_text("utf-8"))["eos_token_id"]
+    end = CONFIG["eos_token_id"]
     config = LlamaConfig(
         vocab_size=vocabulary,
         hidden_size=hidden,
@@ -53,7 +53,7 @@ def recite(directory: Path, text: str, size: int = 3) -> Path:
     model.save_pretrained(directory)
     tokenizer.save(str(directory / "tokenizer.json"))
     for name in ("tokenizer_config.json", "chat_template.jinja"):
-        shutil.copy(EMBEDDED / name, directory / name)
+        shutil.copy(PREPARED / name, directory / name)
     return directory
 
 

@@ -1,8 +1,7 @@
-"""Cores over the embedded model and over tiny random checkpoints."""
+"""Cores over the prepared fixture and over tiny random checkpoints."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +19,7 @@ from engine.native.library import library
 from engine.step import StepOutput, StepPlan
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from profiles.schema import LatencyProfile, ProfileKey
+from tests.support import CONFIG, PREPARED
 
 GREEDY = SamplingParams(max_tokens=64, temperature=0.0)
 SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
@@ -92,27 +92,36 @@ def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02) -> LatencyPr
 
 
 def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None, **settings: Any) -> LoadedModel:
-    """The embedded model, or `model=` another, with a made-up profile."""
-    if "model" in settings:
-        settings["model"] = str(settings["model"])
+    """The prepared fixture, or `model=` another, with a made-up profile."""
+    settings["model"] = str(settings.get("model", PREPARED))
     return LoadedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile())
 
 
-def exact() -> LoadedModel:
-    """The embedded model in arithmetic in which a row's logits do not depend on the rows beside it."""
-    return load(torch.float64) if library() is None else load(torch.bfloat16, kernels="native")
+def exact(**settings: Any) -> LoadedModel:
+    """The prepared fixture in arithmetic in which a row's logits do not depend on the rows beside it.
+
+    The kernels for bfloat16 take a tenth of the time of float64.
+    """
+    if library() is None:
+        return load(torch.float64, **settings)
+    return load(torch.bfloat16, kernels="native", **settings)
 
 
-EMBEDDED = Path(__file__).parents[2] / "tests" / "fixtures" / "prepared"
-VOCABULARY = int(json.loads((EMBEDDED / "config.json").read_text("utf-8"))["vocab_size"])
+VOCABULARY = int(CONFIG["vocab_size"])
 
 
 def tiny_model(
-    directory: Path, family: type[PreTrainedConfig] = LlamaConfig, seed: int = 0, scale: float = 1.0, **changes: Any
+    directory: Path,
+    family: type[PreTrainedConfig] = LlamaConfig,
+    seed: int = 0,
+    scale: float = 1.0,
+    embedding: float = 1.0,
+    **changes: Any,
 ) -> Any:
-    """A random-weight checkpoint in `directory`, with the embedded model's tokenizer; returns the reference model.
+    """A random-weight checkpoint in `directory`, with the prepared fixture's tokenizer; returns the reference model.
 
-    Weights are large enough for greedy text to vary.
+    Weights are large enough for greedy text to vary. With a larger `embedding` layers matter less, and parts of the
+    model draft well.
     """
     settings: dict[str, Any] = {
         "vocab_size": VOCABULARY,
@@ -135,10 +144,11 @@ def tiny_model(
             parameter.copy_(
                 torch.randn_like(parameter) * 0.1 + 1 if "norm" in name else torch.randn_like(parameter) * 0.15 * scale
             )
+        model.get_input_embeddings().weight.mul_(embedding)
     model.tie_weights()
     model.save_pretrained(directory)
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
-        shutil.copy(EMBEDDED / name, directory / name)
+        shutil.copy(PREPARED / name, directory / name)
     return model
 
 

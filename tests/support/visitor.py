@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from playwright.sync_api import Browser, Locator, expect
-from serving import PATIENCE
 
 from engine.draft.regime import PLAIN_ROUNDS
+from tests.support.serving import PATIENCE
 
 _WATCH = (
     "window.violations = []; addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective))"

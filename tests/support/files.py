@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[2]
-PROMETHEUS = ROOT / "deploy" / "prometheus"
+from tests.support import REPOSITORY
+
+PROMETHEUS = REPOSITORY / "deploy" / "prometheus"
 
 
 def documents(path: str) -> list[Any]:
     """The YAML documents of a file."""
-    return list(yaml.safe_load_all((ROOT / path).read_text("utf-8")))
+    return list(yaml.safe_load_all((REPOSITORY / path).read_text("utf-8")))
 
 
 def rules(name: str) -> list[dict[str, Any]]:
@@ -34,4 +34,4 @@ def program(name: str, package: str = "prometheus") -> str:
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60)
