@@ -2,12 +2,12 @@
 
 A kernel unpacks a tile of codes in registers, where a code less its offset is exact in half precision, multiplies group
 by group, and scales each group's sum in float32: nothing is rounded but what comes in and goes out. Weights lie in
-chunks of up to 64 inputs that share a scale: [chunks, outputs, inputs of a chunk], so that a tile is one piece of memory.
-Codes of up to 4 bits take 4, of 5 and 6 as many as they have, in a plane of low and a plane of high bits; wider ones and
-fp8 take 8. A byte holds one input of several neighbouring chunks.
+chunks of up to 64 inputs that share a scale: [chunks, outputs, inputs of a chunk]; a tile is one piece of memory. Codes
+of up to 4 bits take 4 each, of 5 and 6 as many as they have, in a plane of low and one of high bits; wider ones and fp8
+take 8. A byte holds the same input of several neighbouring chunks.
 
-As with the products in `engine.cuda.products`, a row's result does not depend on how many rows there are, as long as the
-kernel takes them all. More rows are multiplied by torch, with weights unpacked for the time being.
+As with the products in `engine.cuda.products`, a row's result does not depend on how many rows there are, as long as
+the kernel takes them all. More rows are multiplied by torch, with weights unpacked for the time being.
 """
 
 from __future__ import annotations
@@ -64,6 +64,31 @@ def _factor(number, shares, group, HALVES: tl.constexpr, TOGETHER: tl.constexpr)
 
 
 @triton.jit
+def _finish(
+    sums, bias, residual, out, n, row, outputs, rows, width,
+    PAIRED: tl.constexpr, GATED: tl.constexpr, BIASED: tl.constexpr, ADDED: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Store sums [BLOCK, ROWS]. PAIRED: they are by turns of the first and the second half of the outputs. out and
+    residual [rows, width] begin at this matrix' columns."""
+    column, wanted = n, n < outputs
+    if PAIRED:
+        column = n % 2 * (outputs // 2) + n // 2
+    if BIASED:
+        sums += tl.load(bias + column, mask=wanted, other=0.0).to(tl.float32)[:, None]
+    if GATED:
+        gate, up = tl.split(tl.permute(tl.reshape(sums, [BLOCK // 2, 2, ROWS]), [0, 2, 1]))
+        sums = gate * tl.sigmoid(gate) * up
+        column = (tl.program_id(0) * (BLOCK // 2) + tl.arange(0, BLOCK // 2)).to(tl.int64)
+        wanted = column < outputs // 2
+    place = row[None, :] * width + column[:, None]
+    both = wanted[:, None] & (row < rows)[None, :]
+    if ADDED:
+        sums += tl.load(residual + place, mask=both, other=0.0).to(tl.float32)
+    tl.store(out + place, sums.to(out.dtype.element_ty), mask=both)
+
+
+@triton.jit
 def _product(
     x, low, high, scale, scale_shares, least, least_shares, bias, residual, out,
     outputs, inputs, rows, width, chunks,
@@ -73,8 +98,7 @@ def _product(
     ROWS: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr, STEPS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """BLOCK outputs and ROWS rows a program. CHUNKS: of a group; TOGETHER: groups that share a number; SPAN, SHARED:
-    chunks that read the same word of numbers and of shares; PAIRED: rows of weights are those of the first and the second half of the outputs by turns; out, residual [rows, width], of which
-    they begin at these columns; WHOLE: `chunks` is a multiple of STEPS."""
+    chunks that read the same word of numbers and of shares; WHOLE: `chunks` is a multiple of STEPS."""
     n = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
     row, k = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, DEPTH)
     wanted, there = n < outputs, row < rows
@@ -89,11 +113,10 @@ def _product(
                 read, seen = wanted & (base + i < chunks), there & (base + i < chunks)
             if i % (8 // LOW) == 0:
                 a = tl.load(lows + i // (8 // LOW) * outputs * DEPTH, mask=read[:, None], other=0)
-            if HIGH > 0:
-                if i % (8 // HIGH) == 0:
-                    b = tl.load(highs + i // (8 // HIGH) * outputs * DEPTH, mask=read[:, None], other=0)
+            if i % (8 // HIGH if HIGH else STEPS) == 0:
+                b = tl.load(highs + i // (8 // HIGH if HIGH else STEPS) * outputs * DEPTH, mask=read[:, None], other=0)
             y = tl.load(source + (base + i) * DEPTH, mask=seen[None, :], other=0.0)
-            w = _numbers(a, b if HIGH > 0 else a, i, LOW, HIGH, OFFSET, FP8).to(y.dtype)
+            w = _numbers(a, b, i, LOW, HIGH, OFFSET, FP8).to(y.dtype)
             group = (base + i) // CHUNKS
             if i % SPAN == 0:
                 at = group // (TOGETHER * 2 if HALVES else TOGETHER) * outputs + n
@@ -116,21 +139,7 @@ def _product(
         lows += STEPS // (8 // LOW) * outputs * DEPTH
         if HIGH > 0:
             highs += STEPS // (8 // HIGH) * outputs * DEPTH
-    column = n
-    if PAIRED:
-        column = n % 2 * (outputs // 2) + n // 2
-    if BIASED:
-        sums += tl.load(bias + column, mask=wanted, other=0.0).to(tl.float32)[:, None]
-    if GATED:
-        gate, up = tl.split(tl.permute(tl.reshape(sums, [BLOCK // 2, 2, ROWS]), [0, 2, 1]))
-        sums = gate * tl.sigmoid(gate) * up
-        column = (tl.program_id(0) * (BLOCK // 2) + tl.arange(0, BLOCK // 2)).to(tl.int64)
-        wanted = column < outputs // 2
-    place = row[None, :] * width + column[:, None]
-    both = wanted[:, None] & there[None, :]
-    if ADDED:
-        sums += tl.load(residual + place, mask=both, other=0.0).to(tl.float32)
-    tl.store(out + place, sums.to(out.dtype.element_ty), mask=both)
+    _finish(sums, bias, residual, out, n, row, outputs, rows, width, PAIRED, GATED, BIASED, ADDED, ROWS, BLOCK)
 
 
 @triton.jit
@@ -156,9 +165,8 @@ def _expand(
         read = (n < outputs) & (base + i < chunks)
         if i % (8 // LOW) == 0:
             a = tl.load(lows + i // (8 // LOW) * outputs * DEPTH, mask=read[:, None], other=0)
-        if HIGH > 0:
-            if i % (8 // HIGH) == 0:
-                b = tl.load(highs + i // (8 // HIGH) * outputs * DEPTH, mask=read[:, None], other=0)
+        if i % (8 // HIGH if HIGH else STEPS) == 0:
+            b = tl.load(highs + i // (8 // HIGH if HIGH else STEPS) * outputs * DEPTH, mask=read[:, None], other=0)
         group = (base + i) // CHUNKS
         if i % SPAN == 0:
             at = group // (TOGETHER * 2 if HALVES else TOGETHER) * outputs + n
@@ -172,7 +180,7 @@ def _expand(
                 shares = tl.load(scale_shares + group // 4 * outputs + n, mask=read, other=0)
                 if MINIMUM:
                     floors = tl.load(least_shares + group // 4 * outputs + n, mask=read, other=0)
-        w = _numbers(a, b if HIGH > 0 else a, i, LOW, HIGH, OFFSET, FP8)
+        w = _numbers(a, b, i, LOW, HIGH, OFFSET, FP8)
         w *= _factor(number, shares, group, HALVES, TOGETHER)[:, None]
         if MINIMUM:
             w += _factor(floor, floors, group, HALVES, TOGETHER)[:, None]
@@ -294,8 +302,8 @@ def _repacked(packed: PackedRows, *, paired: bool) -> _Matrix:
     lows = _plane(chunks & (1 << low) - 1, low)
     halves = all(torch.equal(each.numbers.half().float(), each.numbers) for each in (scale, least or scale))
     factors = _factors(scale, halves)
-    tensors = (lows, _plane(chunks >> low, high) if high else lows)
-    tensors = (*tensors, *factors, *(_factors(least, halves) if least else factors))
+    highs = _plane(chunks >> low, high) if high else lows
+    tensors = (lows, highs, *factors, *(_factors(least, halves) if least else factors))
     steps = max(8 // high if high else 1, _REACH // depth)
     together, group = inputs // format.group // scale.numbers.shape[1], format.group // depth
     shape = {
