@@ -31,7 +31,7 @@ _ROWS = (16, 32)  # of a tile, whatever of it is there: least and most
 _MOST = 64  # rows: unpacking twice costs less than a matrix written and read at full width
 _REACH = 256  # inputs a step, at least
 _MANY = 32768  # outputs, as heads have
-_WARPS, _STAGES = 4, 4
+_STAGES = 4  # steps of inputs on their way
 
 
 @triton.jit
@@ -42,12 +42,13 @@ def _numbers(
     if FP8:  # float16 has the same fields, one bit more of exponent
         wide = low.to(tl.uint16)
         return (((wide & 128) << 8) | ((wide & 127) << 7)).to(tl.float16, bitcast=True).to(tl.float32) * 256.0
-    code = low.to(tl.int32)
+    code = low.to(tl.uint16)
     if LOW < 8:
         code = (code >> (i % (8 // LOW) * LOW)) & ((1 << LOW) - 1)
     if HIGH > 0:
-        code = code | (((high.to(tl.int32) >> (i % (8 // HIGH) * HIGH)) & ((1 << HIGH) - 1)) << LOW)
-    return (code - OFFSET).to(tl.float32)
+        code = code | (((high.to(tl.uint16) >> (i % (8 // HIGH) * HIGH)) & ((1 << HIGH) - 1)) << LOW)
+    # 1024 and the code, whose bits are the last of a float16: several times faster than converting integers.
+    return ((code | 0x6400).to(tl.float16, bitcast=True) - (1024.0 + OFFSET)).to(tl.float32)
 
 
 @triton.jit
@@ -209,7 +210,7 @@ class _Matrix:
             self.outputs, self.inputs, rows, out.stride(0), self.chunks,
             GATED=gated, BIASED=bias is not None, ADDED=residual is not None,
             WHOLE=self.chunks % self.shape["STEPS"] == 0, ROWS=padded, BLOCK=block, **self.shape,
-            STAGES=max(2, min(_STAGES, shared_memory(x.device) // step)), num_warps=_WARPS,
+            STAGES=max(2, min(_STAGES, shared_memory(x.device) // step)), num_warps=block // 16,
         )  # fmt: skip
 
     def expand(self, like: Tensor) -> Tensor:
