@@ -91,7 +91,7 @@ class LoadedModel:
             torch.set_num_threads(1 if tiny else threads)
         self.length = _context(config, self.spec)
         self.backend = backend = choose_backend(self.spec, device, dtype, threads, config.kernels)
-        packing = self.source.packing if backend.looks_up_packed else ""
+        packing = self.source.packing if backend.packs else ""
         _check_memory(self.source.packed_bytes if packing else self.spec.parameters * dtype.itemsize, device)
         self.decoder = self.source.decoder(dtype, device, backend, progress_bar("loading weights"))
         self.size = _cache_size(config, self.spec, self.length, backend, device)

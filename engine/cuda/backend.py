@@ -24,7 +24,8 @@ def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
     def attention(spec: ModelSpec, size: CacheSize) -> PagedAttention:
         return PagedAttention(spec, PagedCache(spec, size, dtype, device), kernels)
 
-    return Backend(name, linear, GraphedDecoder, dtype, attention, paged=True)
+    packs = name == "paged-triton-rows"
+    return Backend(name, linear, GraphedDecoder, dtype, attention, paged=True, packs=packs)
 
 
 def _settle() -> None:

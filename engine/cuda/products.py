@@ -8,14 +8,18 @@ depend on the number of rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from engine.model.linear import Linear
+from engine.model.packed import PackedRows
 
 _ROWS = (16, 32)  # of the tile that is multiplied, whatever of it is there: least and most
 
@@ -168,8 +172,20 @@ class RowsLinear:
         self._weight, self._bias = weight, bias
 
     @classmethod
-    def packed(cls, *args: Any, **named: Any) -> None:
-        """Nothing is read packed."""
+    def packed(
+        cls,
+        parts: Sequence[PackedRows],
+        bias: Tensor | None,
+        /,
+        *,
+        gated: bool = False,
+        dtype: torch.dtype,
+        device: torch.device,
+    ) -> Linear:
+        """The parts' outputs one below the other, their weights as they are."""
+        from engine.cuda.packed import PackedRowsLinear
+
+        return PackedRowsLinear(parts, bias, gated=gated, device=device)
 
     def __call__(self, x: Tensor) -> Tensor:
         if len(x) > _ROWS[1]:

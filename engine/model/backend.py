@@ -44,7 +44,8 @@ class Backend:
     cache_dtype: torch.dtype
     attention: Callable[[ModelSpec, CacheSize], Attention]
     paged: bool = False  # whether blocks are pages
-    looks_up_packed: bool = False  # whether the decoder's embedding may be packed
+    packs: bool = False  # whether matrices may stay packed,
+    looks_up_packed: bool = False  # and the embedding
 
 
 def choose_backend(

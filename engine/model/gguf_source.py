@@ -99,7 +99,9 @@ class GgufWeights:
             if tensor.shape != shape:
                 raise ModelError(f"{_gguf_name(name)} in {gguf.path.name} is {list(tensor.shape)}, not {list(shape)}")
             if tensor.is_packed and len(shape) != 2:
-                raise ModelError(f"{_gguf_name(name)} in {gguf.path.name} is {tensor.type}; a vector has to be of floats")
+                raise ModelError(
+                    f"{_gguf_name(name)} in {gguf.path.name} is {tensor.type}; a vector has to be of floats"
+                )
             self._tensors[name] = tensor
         known = {tensor.name for tensor in self._tensors.values()} | {_FREQUENCIES}
         unexpected = sorted(set(gguf.tensors) - known)
@@ -133,7 +135,9 @@ def config_of(gguf: Gguf) -> dict[str, Any]:
     """config.json of the same model."""
     kind = gguf.field("general.architecture", str, "")
     if kind not in _ARCHITECTURES:
-        raise ModelError(f"{gguf.path}: architecture {kind or '(none)'} is not supported; supported: {', '.join(_ARCHITECTURES)}")
+        raise ModelError(
+            f"{gguf.path}: architecture {kind or '(none)'} is not supported; supported: {', '.join(_ARCHITECTURES)}"
+        )
 
     def value(key: str, default: Any = None) -> Any:
         return gguf.field(f"{kind}.{key}", (int, float, str), default)

@@ -38,7 +38,7 @@ def resolve(model: str) -> Path:
 
 
 def _gguf_in(directory: Path, kind: str = "") -> Path | None:
-    """The GGUF file in a directory whose name says `kind`; the first of a split model. Raises ModelError if several do."""
+    """The GGUF file whose name says `kind`, of a split model the first. Raises ModelError if there are several."""
     files = [
         path
         for path in sorted(directory.glob("*.gguf"))
@@ -70,7 +70,9 @@ def _fetch(model: str) -> Path:
         return found
     directory = _snapshot(model, _DESCRIPTION)
     if not (directory / "config.json").exists():
-        raise ModelError(f"{repository} has no config.json; of a repository of GGUF files name one: {repository}:Q4_K_M")
+        raise ModelError(
+            f"{repository} has no config.json; of a repository of GGUF files name one: {repository}:Q4_K_M"
+        )
     load_spec(directory)
     return _snapshot(model, (*_DESCRIPTION, *_WEIGHTS))
 

@@ -1,6 +1,7 @@
 """Random checkpoints of the shapes that people run, made in place: for speed, where no weights can be had.
 
-`--model synthetic:NAME[,alpha=0.9][,seed=0][,layers=N][,quant=q4_0]`. What such a model says means nothing, but it behaves like one:
+`--model synthetic:NAME[,alpha=0.9][,seed=0][,layers=N][,quant=q4_0]`. What such a model says means nothing, but it
+behaves like one:
 
 - Its text does not loop: each token has a usual successor, and what attention reads often calls for another.
 - It takes the sublayers to know it: an exit after the first layers says little.
@@ -196,7 +197,9 @@ class _Quantising:
 
         rows = torch.from_numpy(quantize(weight.float().cpu().numpy(), GGMLQuantizationType[self._quant]))
         packed = PackedRows(GGUF_FORMATS[self._quant], rows, weight.shape[1])
-        parts = [packed.select(slice(0, len(rows) // 2)), packed.select(slice(len(rows) // 2, None))] if gated else [packed]
+        parts = (
+            [packed.select(slice(0, len(rows) // 2)), packed.select(slice(len(rows) // 2, None))] if gated else [packed]
+        )
         made = self.packed(parts, bias, gated=gated, dtype=weight.dtype, device=weight.device)
         return made or self._linear(dequantise(packed).to(weight), bias, gated=gated)
 

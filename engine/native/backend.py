@@ -12,7 +12,6 @@ from engine.native.decoder import NativeDecoder, fits
 from engine.native.library import library
 from engine.native.linear import NativeLinears
 
-
 # Weights of a model whose packed matrices get inputs of fifteen bits. With eight, as llama.cpp has them, SmolLM2-135M's
 # residual stream is 2 to 5 % off, with these it is as with bf16 (0.2 to 1 %), and 0.5B and more hardly notice
 # (docs/performance.md): few weights take little of the time that the second half costs.
@@ -34,7 +33,7 @@ def native_backend(spec: ModelSpec, threads: int) -> Backend | None:
     if found is None:
         return None
     linears = NativeLinears(found, threads, precise=spec.parameters < _SMALL)
-    return Backend(linears.name, linears, NativeDecoder, torch.bfloat16, _attention, looks_up_packed=True)
+    return Backend(linears.name, linears, NativeDecoder, torch.bfloat16, _attention, packs=True, looks_up_packed=True)
 
 
 def _attention(spec: ModelSpec, size: CacheSize) -> NativeAttention:

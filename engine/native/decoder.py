@@ -82,6 +82,10 @@ class NativeDecoder(Decoder):
         linears = [linear for w in self._layers for linear in (w.qkv, w.output, w.gate_up, w.down)]
         return [weight for linear in (*linears, self._head) for weight in cast(NativeLinear, linear).weights]
 
+    @property
+    def weight_bytes(self) -> int:
+        return sum(weight.nbytes for weight in self.packed)
+
     def embed_ids(self, tokens: Tensor) -> Tensor:
         if self._lookup is not None:
             return self._read_rows(self._lookup.select(tokens))
@@ -274,10 +278,9 @@ class NativeDecoder(Decoder):
         if self._ends_of != (attention, self._head):
             wide = self._embedding.dtype == torch.float32
             head = cast(NativeLinear, self._head).struct
-            packed = (0,) if self._lookup is None else (self._embedding.stride(0), written(self._lookup))
-            ends = native.Ends(
-                self._embedding.data_ptr(), self._norm.data_ptr(), attention.rope, head, wide, *packed
-            )
+            ends = native.Ends(self._embedding.data_ptr(), self._norm.data_ptr(), attention.rope, head, wide)
+            if self._lookup is not None:
+                ends.row_bytes, ends.how = self._embedding.stride(0), written(self._lookup)
             self._ends_of, self._ends_made = (attention, self._head), ctypes.byref(ends)
         return self._ends_made
 

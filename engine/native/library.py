@@ -257,7 +257,8 @@ class Library:
         self.read.argtypes = (c_void_p, c_void_p, c_int64)
         self.draw = functions.ks_draw
         self.draw.argtypes = (c_void_p, c_int, c_int32, POINTER(Sampling), *(c_void_p,) * 3)
-        for function in (self.pack, self.pack_rows, self.read_rows, self.run, self.fill, self.verify, self.product, self.read, self.draw):
+        functions_without_result = (self.pack, self.pack_rows, self.read_rows, self.run, self.fill, self.verify)
+        for function in (*functions_without_result, self.product, self.read, self.draw):
             function.restype = None
         self.mask = functions.ks_mask
         self.mask.argtypes, self.mask.restype = (c_void_p, c_void_p, c_int32), None

@@ -66,9 +66,11 @@ class NativeLinears:
         """The parts' outputs one below the other, their weights as they are; None where kernels cannot read them so."""
         merged = _merged(parts, gated)
         inputs = parts[0].inputs
-        if not merged or not all(_readable(part) for part, _ in merged) or any(len(rows) % PANEL for _, rows in merged[:-1]):
+        whole = all(len(rows) % PANEL == 0 for _, rows in merged[:-1])
+        if not (merged and whole and all(_readable(part) for part, _ in merged)):
             return None
-        structs, weights, orders = (native.Part * len(merged))(), [], []
+        structs = (native.Part * len(merged))()
+        weights, orders = list[Tensor](), list[Tensor | None]()
         for struct, (part, rows) in zip(structs, merged, strict=True):
             how = written(part)
             panels = -(-len(rows) // PANEL)
@@ -128,6 +130,8 @@ def _merged(parts: Sequence[PackedRows], gated: bool) -> list[tuple[PackedRows, 
 
 def _alike(one: PackedRows, other: PackedRows) -> bool:
     """Whether the kernels may read both as one."""
+    if written(one).scales != written(other).scales:
+        return False
     if one.order is None or other.order is None:
         return one.format == other.format and one.order is other.order
     return one.format == other.format and torch.equal(one.order, other.order)

@@ -39,7 +39,7 @@ from engine.types import (
 )
 from profiles import store
 from tests.support import PREPARED, REPOSITORY
-from tests.support.cores import answer, chat_ids, load, made_up_profile
+from tests.support.cores import ManualClock, answer, chat_ids, load, made_up_profile
 
 PATIENCE = 60
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
