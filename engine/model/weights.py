@@ -137,7 +137,7 @@ class Placement:
             return
         before, after = (sum(sizes) for sizes in list(zip(*self._expanded, strict=True))[1:])
         log.warning(
-            "%d packed matrices (first %s) are expanded to %s: no kernel here reads them packed; %.0f MB instead of %.0f",
+            "%d packed matrices (first %s) are expanded to %s: no kernel here reads them packed; %.0f MB, not %.0f",
             *(len(self._expanded), self._expanded[0][0], str(self._dtype).removeprefix("torch.")),
             *(after / 1e6, before / 1e6),
         )
