@@ -60,7 +60,7 @@ def load_decoder(
         progress((i + 1) / (spec.layers + 1))
     packed = weights.packed(_EMBEDDING)
     embedding: Tensor | PackedRows
-    if packed is not None and backend.looks_up_packed:
+    if packed is not None and packed.format.block_bytes and backend.looks_up_packed:  # kernels look up GGUF's alone
         embedding, head = packed, place.linear((_EMBEDDING if spec.tied else _HEAD,))
     elif spec.tied and (packed is not None or not linear.shares):
         # The head has a form of its own; of the embedding only the rows that are looked up need be in memory.

@@ -142,7 +142,8 @@ def _readable(packed: PackedRows) -> bool:
     group, inputs = packed.format.group, packed.inputs
     fits = group == inputs or (CHUNK % group == 0 if group <= CHUNK else group % CHUNK == 0)
     fits = fits and not (packed.format.name == "fp8" and packed.order is not None)
-    return inputs % 32 == 0 and inputs % group == 0 and group >= 16 and fits
+    least = 16 if packed.format.block_bytes else 32  # of `codes`, kernels have no room for the scales of more groups
+    return inputs % 32 == 0 and inputs % group == 0 and group >= least and fits
 
 
 def row_addresses(packed: PackedRows) -> Addresses:

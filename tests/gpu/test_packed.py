@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.model.packed import GGUF_FORMATS, PackedRows, coded, dequantise, fp8
-from tests.support.packed import random_rows
+from engine.model.packed import GGUF_FORMATS, PackedRows, dequantise
+from tests.support.packed import random_rows, some_codes, some_fp8
 
 CUDA = torch.cuda.is_available()
 INTERPRETED = importlib.util.find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
@@ -24,22 +24,6 @@ pytestmark = [
     pytest.mark.skipif(not (CUDA or INTERPRETED), reason="needs a CUDA device, or triton and TRITON_INTERPRET=1"),
 ]
 needs_cuda = pytest.mark.skipif(not CUDA, reason="needs a CUDA device")
-
-
-def some_codes(out: int, inputs: int, group: int, bits: int, *, half: bool = True, minimum: bool = False) -> PackedRows:
-    g = torch.Generator().manual_seed(out + inputs + group + bits)
-    codes = torch.randint(0, 1 << bits, (out, inputs), dtype=torch.uint8, generator=g)
-    scale, least = (torch.rand(out, inputs // group, generator=g) / 2**bits for _ in range(2))
-    if half:
-        scale, least = scale.half().float(), least.half().float()
-    return coded(codes, scale, -least if minimum else None, bits=bits, offset=0 if minimum else 1 << (bits - 1))
-
-
-def some_fp8(out: int, inputs: int, group: int) -> PackedRows:
-    g = torch.Generator().manual_seed(out)
-    numbers = torch.randn(out, inputs, generator=g)
-    numbers[:, :5] = torch.tensor([448.0, -448.0, 2**-9, -0.0, 3 * 2**-9])  # the largest, the smallest
-    return fp8(numbers.to(torch.float8_e4m3fn), torch.rand(out, inputs // group, generator=g))
 
 
 def gguf(name: str, out: int, inputs: int) -> PackedRows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from engine.model.packed import Format, PackedRows
+from engine.model.packed import Format, PackedRows, coded, fp8
 
 # Where blocks have float16 numbers: any bytes are valid blocks, but for infinities and what is not a number.
 HALVES = {
@@ -22,3 +22,19 @@ def random_rows(format: Format, out: int, inputs: int, seed: int) -> PackedRows:
     if format.name == "MXFP4":
         blocks[..., 0] &= 0x7F
     return PackedRows(format, torch.from_numpy(blocks.reshape(out, -1)), inputs)
+
+
+def some_codes(out: int, inputs: int, group: int, bits: int, *, half: bool = True, minimum: bool = False) -> PackedRows:
+    g = torch.Generator().manual_seed(out + inputs + group + bits)
+    codes = torch.randint(0, 1 << bits, (out, inputs), dtype=torch.uint8, generator=g)
+    scale, least = (torch.rand(out, inputs // group, generator=g) / 2**bits for _ in range(2))
+    if half:
+        scale, least = scale.half().float(), least.half().float()
+    return coded(codes, scale, -least if minimum else None, bits=bits, offset=0 if minimum else 1 << (bits - 1))
+
+
+def some_fp8(out: int, inputs: int, group: int) -> PackedRows:
+    g = torch.Generator().manual_seed(out)
+    numbers = torch.randn(out, inputs, generator=g)
+    numbers[:, :5] = torch.tensor([448.0, -448.0, 2**-9, -0.0, 3 * 2**-9])  # the largest, the smallest
+    return fp8(numbers.to(torch.float8_e4m3fn), torch.rand(out, inputs // group, generator=g))
