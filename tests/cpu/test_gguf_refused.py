@@ -1,0 +1,154 @@
+"""GGUF files that are damaged, or of something that is not supported, are refused by name."""
+
+from __future__ import annotations
+
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import ModelError
+from engine.model.gguf_source import GgufSource
+from tests.support.gguf_files import Tensors, random_blocks, small, write
+
+KEY = "tokenizer.ggml."
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    fields, tensors = small()
+    path = write(tmp_path_factory.mktemp("gguf") / "small.gguf", fields, tensors)
+    assert GgufSource(path, "x").spec.layers == 1
+    return path.read_bytes()
+
+
+def refused(path: Path, content: bytes, says: str) -> None:
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=says) as caught:
+        GgufSource(path, "x")
+    assert path.name in str(caught.value)
+
+
+def header(version: int = 3, tensors: int = 0, fields: int = 0) -> bytes:
+    return b"GGUF" + struct.pack("<IQQ", version, tensors, fields)
+
+
+def test_what_is_no_whole_file(whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.gguf"
+    refused(path, b"", "cannot read")
+    refused(path, b"GGML" + whole[4:], "does not begin with GGUF")
+    refused(path, b"\x80\x02", "does not begin with GGUF")
+    refused(path, header(1), "version 1; read: 2 and 3")
+    refused(path, b"GGUF" + struct.pack(">I", 3) + whole[8:], "version 50331648; read: 2 and 3, little-endian")
+    for length in (4, 10, 30, 200, 3000):
+        refused(path, whole[:length], "middle of its header: is the download complete")
+    refused(path, whole[:-4], "ends before .* does: is the download complete")
+
+
+@pytest.mark.parametrize("count", [1 << 32, 1 << 60, (1 << 63) - 1, (1 << 64) - 1])
+def test_counts_that_no_file_holds(count: int, tmp_path: Path) -> None:
+    path, key = tmp_path / "a.gguf", struct.pack("<Q", 1) + b"k"
+    says = "middle of its header"
+    refused(path, header(tensors=count), says)
+    refused(path, header(fields=count), says)
+    refused(path, header(fields=1) + struct.pack("<Q", count) + b"k", says)
+    refused(path, header(fields=1) + key + struct.pack("<IQ", 8, count) + b"text", says)
+    for kind in (0, 4, 7, 8, 12):  # lists of bytes, numbers, truths, strings, float64
+        refused(path, header(fields=1) + key + struct.pack("<IIQ", 9, kind, count) + b"1234567", says)
+    refused(path, header(fields=1) + key + struct.pack("<IIQ", 9, 9, count), "lists of lists")
+    shape = struct.pack("<IQQIQ", 2, count, count, 0, 0)
+    refused(path, header(tensors=1) + key + shape, "ends before k")
+    refused(path, header(tensors=1) + key + struct.pack("<IQIQ", 1, 4, 0, count), "k")
+
+
+def changed(tmp_path: Path, says: str, changes: dict[str, Any], architecture: str = "llama", **tensors: Any) -> None:
+    fields, own = small()
+    own |= {name.replace("__", "."): tensor for name, tensor in tensors.items()}
+    path = write(tmp_path / "changed.gguf", fields | changes, {k: v for k, v in own.items() if v}, architecture)
+    refused(path, path.read_bytes(), says)
+
+
+FIELDS: dict[str, tuple[dict[str, Any], str]] = {
+    "no layers named": ({"llama.block_count": None}, "lacks.*num_hidden_layers"),
+    "no heads named": ({"llama.attention.head_count": None}, "lacks llama.attention.head_count"),
+    "text for a number": ({"llama.block_count": "many"}, "wrong kind.*many"),
+    "a list for a number": ({"llama.attention.head_count": [2, 2]}, r"head_count is \[2, 2\]"),
+    "a fraction of a layer": ({"llama.block_count": 1.5}, "wrong kind"),
+    "not a number": ({"llama.rope.freq_base": float("nan")}, "rope_theta nan"),
+    "experts": ({"llama.expert_count": 8}, "mixture-of-experts models are not supported"),
+    "RoPE of half a head": (
+        {"llama.attention.key_length": 4, "llama.rope.dimension_count": 2},
+        "RoPE turns 2 of 4 dimensions",
+    ),
+    "longrope": ({"llama.rope.scaling.type": "longrope"}, "longrope.*not supported"),
+    "no tokens": ({KEY + "tokens": None}, "no tokenizer: tokenizer.ggml.tokens is missing"),
+    "another tokenizer": ({KEY + "model": "rwkv"}, "tokenizer rwkv is not supported; supported: gpt2, llama"),
+    "another pre-tokenizer": ({KEY + "pre": "chameleon"}, "pre-tokenizer chameleon is not supported; supported: gpt-2"),
+    "merges of other tokens": ({KEY + "merges": ["a b", "x y"]}, "merges do not fit"),
+    "half a merge": ({KEY + "merges": ["ab"]}, "merges do not fit"),
+    "merges that are numbers": ({KEY + "merges": [1, 2]}, "tokenizer.ggml.merges"),
+    "tokens that are numbers": ({KEY + "tokens": [1, 2]}, "tokenizer.ggml.tokens"),
+    "types that are text": ({KEY + "token_type": ["a"]}, "tokenizer.ggml.token_type"),
+    "scores that are text": ({KEY + "model": "llama", KEY + "scores": ["a"] * 258}, "tokenizer.ggml.scores"),
+    "too few scores": ({KEY + "model": "llama", KEY + "scores": [0.5]}, "scores does not have a score for each token"),
+    "an end beyond the tokens": ({KEY + "eos_token_id": 258}, "eos_token_id is 258, beyond the vocabulary"),
+    "an end that is text": ({KEY + "eos_token_id": "x"}, "eos_token_id is 'x'"),
+    "a template that is a number": ({"tokenizer.chat_template": 5}, "chat_template is 5"),
+    "an odd alignment": ({"general.alignment": 3}, "general.alignment 3"),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_fields(name: str, tmp_path: Path) -> None:
+    changes, says = FIELDS[name]
+    changed(tmp_path, says, changes)
+
+
+def test_another_architecture(tmp_path: Path) -> None:
+    changed(tmp_path, "architecture gemma3 is not supported; supported: llama, qwen2, qwen3", {}, "gemma3")
+
+
+def test_tensors(tmp_path: Path) -> None:
+    def numbers(*shape: int) -> tuple[np.ndarray[Any, Any], str]:
+        return np.ones(shape, np.float32), "F32"
+
+    name = "blk.0.attn_q.weight"
+    packed: Tensors = {"output_norm.weight": (random_blocks("Q4_K", 1, 256, 0)[0], "Q4_K")}
+    table = np.zeros((8, 66), np.uint8), "IQ2_XXS"
+    for says, tensors in (
+        (f"lacks {name}", {name: None}),
+        ("lacks token_embd.weight", {"token_embd.weight": None}),
+        (rf"{name} in .* is \[8, 4\], not \[8, 8\]", {name: numbers(8, 4)}),
+        ("1 unexpected tensors, first blk.0.attn_sinks.weight", {"blk.0.attn_sinks.weight": numbers(8)}),
+        (f"{name} in IQ2_XXS, which is not read; read: F32", {name: table}),
+        (r"output_norm.weight \[256\] in Q4_K", packed),
+        ("RoPE scaling by nan", {"rope_freqs.weight": (np.full(2, np.nan, np.float32), "F32")}),
+    ):
+        changed(tmp_path, says, {}, **tensors)
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.nightly)])
+def test_damage(seed: int, whole: bytes, tmp_path: Path) -> None:
+    """A header that is cut short or changed in a byte is read or refused, and nothing else happens."""
+    chance, path = random.Random(seed), tmp_path / "a.gguf"
+    end = whole.rindex(b"output_norm.weight")
+    caught = 0
+    for i in range(300):
+        content = bytearray(whole)
+        if i % 5 == 0:
+            del content[chance.randrange(end) :]
+        else:
+            # Half of them where there are few tokens: at the beginning and at the end.
+            at = chance.choice((chance.randrange(600), chance.randrange(end), end - chance.randrange(900)))
+            content[at] = chance.choice((content[at] ^ 1 << chance.randrange(8), 0, 255, chance.randrange(256)))
+        path.write_bytes(content)
+        try:
+            source = GgufSource(path, "x")
+            for name in source._weights._tensors:
+                source._weights.mapped(name)
+        except ModelError:
+            caught += 1
+    assert caught > 100
