@@ -90,6 +90,13 @@ class Gguf:
             raise ModelError(f"{self.path.name}: {name} is {value!r}, which makes no sense")
         return value
 
+    def listed(self, name: str, kind: type) -> list[Any]:
+        """A list of the metadata, which has one kind of value; [] where there is none."""
+        values: list[Any] = self.field(name, list, [])
+        if values and not isinstance(values[0], kind):
+            raise ModelError(f"{self.path.name}: {name} has {values[0]!r}, which makes no sense")
+        return values
+
 
 def _shards(path: Path) -> list[Path]:
     """The file, or all of those that it is one of."""

@@ -51,7 +51,10 @@ class GgufSource:
         self.path = path
         self.name = name
         self._gguf = Gguf(path)
-        self.spec = parse_spec(config_of(self._gguf))
+        try:
+            self.spec = parse_spec(config_of(self._gguf))
+        except ModelError as error:
+            raise ModelError(f"{path.name}: {str(error).replace('config.json', 'its metadata')}") from None
         self.tokenizer = read_tokenizer(self._gguf)
         self.eos_token_ids = end_ids(self._gguf)
         self._weights = GgufWeights(self._gguf, self.spec)

@@ -34,7 +34,7 @@ _WHOLE = (_LLAMA3, _TEKKEN)  # those whose words stay whole where they are token
 
 def read_tokenizer(gguf: Gguf) -> Tokenizer:
     """Vocabulary, special tokens and chat templates. Raises ModelError."""
-    kind, tokens = gguf.field(_KEY + "model", str, ""), gguf.field(_KEY + "tokens", list)
+    kind, tokens = gguf.field(_KEY + "model", str, ""), gguf.listed(_KEY + "tokens", str)
     if not tokens:
         raise ModelError(f"{gguf.path} has no tokenizer: {_KEY}tokens is missing")
     if kind == "gpt2":
@@ -43,7 +43,7 @@ def read_tokenizer(gguf: Gguf) -> Tokenizer:
         backend, begins = _sentence_piece(gguf, tokens), True
     else:
         raise ModelError(f"{gguf.path}: tokenizer {kind or '(none)'} is not supported; supported: gpt2, llama")
-    types = gguf.field(_KEY + "token_type", list) or [1] * len(tokens)
+    types = gguf.listed(_KEY + "token_type", int) or [1] * len(tokens)
     added = [
         AddedToken(token, special=type != _USER_DEFINED, normalized=False)
         for token, type in zip(tokens, types, strict=False)
@@ -65,7 +65,7 @@ def read_tokenizer(gguf: Gguf) -> Tokenizer:
 
 def end_ids(gguf: Gguf) -> tuple[int, ...]:
     """Tokens that end an answer."""
-    count = len(gguf.field(_KEY + "tokens", list) or ())
+    count = len(gguf.listed(_KEY + "tokens", str))
     found = {_token_id(gguf, key, count) for key in ("eos", "eot", "eom")}
     return tuple(sorted(token for token in found if token is not None))
 
@@ -80,8 +80,8 @@ def _token_id(gguf: Gguf, name: str, count: int) -> int | None:
 def _templates(gguf: Gguf) -> dict[str, str]:
     """Chat templates by name."""
     found = {"default": gguf.field("tokenizer.chat_template", str)}
-    for name in gguf.field("tokenizer.chat_templates", list) or ():
-        found[str(name)] = gguf.field(f"tokenizer.chat_template.{name}", str)
+    for name in gguf.listed("tokenizer.chat_templates", str):
+        found[name] = gguf.field(f"tokenizer.chat_template.{name}", str)
     return {name: template for name, template in found.items() if template}
 
 
@@ -91,7 +91,7 @@ def _byte_level(gguf: Gguf, tokens: list[str]) -> tuple[BackendTokenizer, bool]:
     if named not in _PATTERNS:
         raise ModelError(f"{gguf.path}: pre-tokenizer {named} is not supported; supported: {', '.join(_PATTERNS)}")
     pattern = _PATTERNS[named]
-    merges = [tuple(merge.split(" ", 1)) for merge in gguf.field(_KEY + "merges", list) or ()]
+    merges = [tuple(merge.split(" ", 1)) for merge in gguf.listed(_KEY + "merges", str)]
     vocabulary = {token: i for i, token in enumerate(tokens)}
     backend = BackendTokenizer(_bpe(gguf, vocabulary, merges, ignore_merges=pattern in _WHOLE))
     level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pattern in (None, "digits"))
@@ -107,8 +107,8 @@ def _byte_level(gguf: Gguf, tokens: list[str]) -> tuple[BackendTokenizer, bool]:
 
 def _sentence_piece(gguf: Gguf, tokens: list[str]) -> BackendTokenizer:
     """SentencePiece's BPE: pairs whose union is a token are merged, those of the highest score first."""
-    scores = gguf.field(_KEY + "scores", list)
-    if scores is None or len(scores) != len(tokens):
+    scores = gguf.listed(_KEY + "scores", float)
+    if len(scores) != len(tokens):
         raise ModelError(f"{gguf.path}: {_KEY}scores does not have a score for each token")
     vocabulary = {token: i for i, token in enumerate(tokens)}
     merges = []

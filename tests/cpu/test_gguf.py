@@ -171,7 +171,7 @@ def test_special_tokens(tmp_path: Path) -> None:
     assert 2 not in tokenizer_of(tmp_path, fields | {"tokenizer.ggml.add_bos_token": False}).encode("a")
 
 
-PIECES = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", "a", "b", "c", "ab", "bc", "▁a", "abc"]
+PIECES = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *"▁ a b c ab bc ▁a abc".split()]
 
 
 def sentence_piece(**scores: float) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def test_pairs_of_the_highest_score_are_merged_first(tmp_path: Path) -> None:
         return [PIECES[token] for token in tokens[1:]]
 
     assert pieces("abc", ab=-1, bc=-2, abc=-3) == ["▁", "abc"]
-    assert pieces("abc", bc=-1, ab=-2) == ["▁", "abc"]
+    assert pieces("abc", bc=-1, ab=-2, abc=-3) == ["▁", "abc"]
     assert pieces("abc abc", bc=-1, **{"▁a": -2, "abc": -3}) == ["▁a", "bc", "▁a", "bc"]
     assert pieces("aé", **{"▁a": -1}) == ["▁a", "<0xC3>", "<0xA9>"]
 

@@ -97,7 +97,7 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "an end beyond the tokens": ({KEY + "eos_token_id": 258}, "eos_token_id is 258, beyond the vocabulary"),
     "an end that is text": ({KEY + "eos_token_id": "x"}, "eos_token_id is 'x'"),
     "a template that is a number": ({"tokenizer.chat_template": 5}, "chat_template is 5"),
-    "an odd alignment": ({"general.alignment": 3}, "general.alignment 3"),
+    "no alignment": ({"general.alignment": "x"}, "general.alignment 'x'"),
 }
 
 
