@@ -30,11 +30,12 @@ class Checkpoint:
     ) -> None:
         self._where: dict[str, Path] = {}
         self._expected, self._quantisation = expected, quantisation
-        stored, optional = dict(expected), dict[str, tuple[int, ...]]()
+        stored, optional, plain = dict(expected), dict[str, tuple[int, ...]](), set(expected)
         for name, shape in expected.items() if quantisation else ():
             instead = quantisation.expected(name, shape)  # type: ignore[union-attr]
             if instead is not None:
                 del stored[name]
+                plain.discard(name)  # `instead` may have the name too, of another type
                 stored |= instead
                 optional |= quantisation.optional(name, shape)  # type: ignore[union-attr]
         for name, path, shape, dtype in _headers(directory):
@@ -43,7 +44,7 @@ class Checkpoint:
             if name in self._where:
                 raise ModelError(f"{directory} has {name} twice: in {self._where[name].name} and in {path.name}")
             self._where[name] = path
-            if name in expected and name in stored:
+            if name in plain:
                 _check(name, path, shape, dtype, expected[name])
             elif name in stored and not fits(shape, stored[name]):
                 raise ModelError(f"{name} in {path.name} is {list(shape)}, not {list(stored[name])}")

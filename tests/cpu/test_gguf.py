@@ -171,7 +171,8 @@ def test_special_tokens(tmp_path: Path) -> None:
     assert 2 not in tokenizer_of(tmp_path, fields | {"tokenizer.ggml.add_bos_token": False}).encode("a")
 
 
-PIECES = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *"▁ a b c ab bc ▁a abc".split()]
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+PIECES = ["<unk>", "<s>", "</s>", *BYTES, "▁", "a", "b", "c", "ab", "bc", "▁a", "abc"]
 
 
 def sentence_piece(**scores: float) -> dict[str, Any]:

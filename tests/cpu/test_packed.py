@@ -222,8 +222,11 @@ def test_code_for_older_processors_agrees(target: str, tmp_path: Path) -> None:
     compiled(tmp_path / "kernels.so", target)
     older = Library(tmp_path / "kernels.so")
     for name in SOME:
-        for precise in (False, True):
-            packed, x = MATRICES[name], inputs(MATRICES[name].inputs)
+        packed = MATRICES[name]
+        numbers = torch.randint(-254, 255, (ROWS, packed.inputs), generator=torch.Generator().manual_seed(1))
+        exact = numbers.clamp(-127, 127).float()  # about half are the largest: eight bits hold all
+        # Halves between two codes are rounded either way, by what the compiler makes of a product and a sum.
+        for x, precise, most in ((exact, False, 1e-5), (inputs(packed.inputs), True, 1e-5), (exact / 3, False, 1e-3)):
             made = NativeLinears(older, 2, precise).packed([packed], None)
             assert made is not None
-            assert error(made(x), linear(packed, precise=precise)(x)) < 1e-5, name
+            assert error(made(x), linear(packed, precise=precise)(x)) < most, name

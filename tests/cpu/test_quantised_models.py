@@ -1,0 +1,77 @@
+"""Models with quantised matrices: as the plain model of the weights that these mean."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from engine.model.attention import Segment
+from engine.native.library import compiler
+from tests.support import PREPARED
+from tests.support.cores import load
+from tests.support.quantised_checkpoints import KINDS, write_quantised
+
+CHECKED = ("awq", "fp8", "gptq-act-order")
+OFTEN = [pytest.param(kind, marks=[] if kind in CHECKED else pytest.mark.nightly) for kind in KINDS]
+TOKENS = torch.randint(0, 3072, (100,), generator=torch.Generator().manual_seed(1)).tolist()
+
+
+def with_tokenizer(directory: Path) -> Path:
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(PREPARED / name, directory / name)
+    return directory
+
+
+def twins(directory: Path, kind: str) -> tuple[Path, Path]:
+    """Directories of the quantised model and of the same in float32."""
+    quantised, plain = directory / "quantised", directory / "plain"
+    meant = write_quantised(quantised, kind, vocab=3072)
+    plain.mkdir()
+    save_file({name: tensor.float().contiguous() for name, tensor in meant.items()}, plain / "model.safetensors")
+    config = json.loads((quantised / "config.json").read_text("utf-8"))
+    assert config.pop("quantization_config") == KINDS[kind].config
+    (plain / "config.json").write_text(json.dumps(config | {"torch_dtype": "float32"}), "utf-8")
+    return with_tokenizer(quantised), with_tokenizer(plain)
+
+
+@torch.inference_mode()
+def logits(directory: Path, dtype: torch.dtype, kernels: str = "torch") -> Tensor:
+    model = load(dtype, model=directory, kernels=kernels)
+    x = model.decoder.run(model.decoder.embed(TOKENS), model.attention.prepare([Segment(0, 0, len(TOKENS))]))
+    return model.decoder.head(x)
+
+
+def error(found: Tensor, wanted: Tensor) -> float:
+    return float((found - wanted).norm() / wanted.norm())
+
+
+@pytest.mark.parametrize("kind", OFTEN)
+def test_models(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    quantised, plain = twins(tmp_path, kind)
+    wanted = logits(plain, torch.float32)
+    assert error(logits(quantised, torch.float32), wanted) < 1e-5
+    if compiler() is None:
+        return
+    caplog.clear()
+    packed = logits(quantised, torch.bfloat16, "native")
+    assert error(packed, wanted) < 0.02
+    assert (packed.argmax(1) == wanted.argmax(1)).float().mean() > 0.9
+    assert "expanded to" not in caplog.text
+
+
+@pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
+@pytest.mark.parametrize("kind", ["w4a16", pytest.param("gptq", marks=pytest.mark.nightly)])
+def test_matrices_stay_packed(kind: str, tmp_path: Path) -> None:
+    quantised, plain = twins(tmp_path, kind)
+    packed, whole = (load(torch.bfloat16, model=path, kernels="native") for path in (quantised, plain))
+    matrices = 2 * (256 * 256 * 2 + 128 * 256 * 2 + 3 * 512 * 256)
+    saved = whole.decoder.weight_bytes - packed.decoder.weight_bytes
+    assert abs(saved - matrices * (2 - 0.5 - 2 / 64)) < 0.05 * matrices
+    assert packed.key.dtype.startswith("bfloat16-")
+    assert packed.source.fingerprint != whole.source.fingerprint
