@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 #include "blocks.h"
 #include "structures.h"
@@ -153,12 +154,20 @@ inline vf halves(const uint8_t *p) {
 #endif
 }
 template <class T> inline vf widened(const uint8_t *p) {
+#if defined(__AVX512F__)
+    const __m128i small = _mm_loadu_si128((const __m128i *)p);
+    return (vf)_mm512_cvtepi32_ps(std::is_signed<T>::value ? _mm512_cvtepi8_epi32(small) : _mm512_cvtepu8_epi32(small));
+#elif defined(__AVX2__)
+    const __m128i small = _mm_loadl_epi64((const __m128i *)p);
+    return (vf)_mm256_cvtepi32_ps(std::is_signed<T>::value ? _mm256_cvtepi8_epi32(small) : _mm256_cvtepu8_epi32(small));
+#else
     typedef T small __attribute__((vector_size(LANES)));
     return __builtin_convertvector(load<small>(p), vf);
+#endif
 }
 
-// Of one set, scales or minima; where it ends.
-template <class Level> const uint8_t *numbers_of(const Written &how, int groups, float sign, const uint8_t *from, float *to) {
+// Of one set, scales or minima.
+template <class Level> void numbers_of(const Written &how, int groups, float sign, const uint8_t *from, float *to) {
     for (int v = 0; v < PANEL; v += LANES) {
         const vf super = how.scales == LEVELS ? halves(from + 2 * v) * sign : vf{};
         for (int i = 0; i < groups; i++) {
@@ -167,7 +176,6 @@ template <class Level> const uint8_t *numbers_of(const Written &how, int groups,
                          : how.scales == HALVES ? halves(from + 2 * at) : load<vf>(from + 4 * at));
         }
     }
-    return from + PANEL * (how.scales == LEVELS ? 2 + groups : how.scales == HALVES ? 2 * groups : 4 * groups);
 }
 
 // ---- inputs
@@ -232,6 +240,9 @@ inline vi fours_of(vs pairs) { return (vi)_mm256_madd_epi16((__m256i)pairs, _mm2
 inline vb magnitude(vb w) { return (vb)_mm256_abs_epi8((__m256i)w); }
 inline vb signed_by(vb x, vb w) { return (vb)_mm256_sign_epi8((__m256i)x, (__m256i)w); }
 #endif
+#if !defined(__AVX512BW__) && !defined(__AVX2__)
+inline vb splat_four(const int8_t *p) { return (vb)(load<uint32_t>(p) - vu{}); }
+#endif
 #if defined(__AVX512VNNI__)
 inline vi add_fours(vi sums, vb codes, vb x) { return (vi)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)codes, (__m512i)x); }
 #elif defined(__AVXVNNI__)
@@ -245,19 +256,19 @@ template <int BITS> constexpr int BIAS = !FOURS && BITS == 8 ? 128 : 0;
 template <int BITS> constexpr int BIAS = 0;
 #endif
 
-// Σ codes · x over N steps.
-template <int BITS, int N> inline vf whole_products(const vb *codes, const int8_t *x) {
+// Σ codes · fours over N steps, fours(t) being the inputs of step t, splat.
+template <int BITS, int N, class Codes, class Fours> inline vf whole_products(Codes codes, Fours fours) {
     vi sums{};
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-    for (int t = 0; t < N; t++) sums = add_fours(sums, codes[t], splat_four(x + 4 * t));
+    for (int t = 0; t < N; t++) sums = add_fours(sums, codes(t), fours(t));
 #elif defined(__AVX2__)
     // So many pairs of products fit into sixteen bits: 15·127·2·8, 31·127·2·4, 63·127·2·2 and 128·127·2 do.
     constexpr int MANY = BITS == 4 ? 8 : BITS == 5 ? 4 : BITS == 6 ? 2 : 1;
     for (int first = 0; first < N; first += MANY) {
-        vs pairs;
+        vs pairs{};
         for (int t = first; t < std::min(N, first + MANY); t++) {
-            const vb four = splat_four(x + 4 * t);
-            const vs some = BITS == 8 ? pairs_of(magnitude(codes[t]), signed_by(four, codes[t])) : pairs_of(codes[t], four);
+            const vb code = codes(t);
+            const vs some = BITS == 8 ? pairs_of(magnitude(code), signed_by(fours(t), code)) : pairs_of(code, fours(t));
             pairs = t == first ? some : pairs + some;
         }
         sums = first ? sums + fours_of(pairs) : fours_of(pairs);
@@ -265,27 +276,30 @@ template <int BITS, int N> inline vf whole_products(const vb *codes, const int8_
 #else
     for (int t = 0; t < N; t++)
         for (int i = 0; i < LANES; i++)
-            for (int j = 0; j < 4; j++) sums[i] += int32_t(codes[t][4 * i + j]) * x[4 * t + j];
+            for (int j = 0; j < 4; j++) sums[i] += int32_t(codes(t)[4 * i + j]) * int8_t(fours(t)[4 * i + j]);
 #endif
     return __builtin_convertvector(sums, vf);
 }
 
-// The codes of a group for a vector of outputs, from number `first` on.
-template <int BITS> inline void unpack(const uint8_t *w, int first, vb *codes) {
+// The codes of step t of a group for a vector of outputs, from number `first` on.
+template <int BITS> inline vb unpack(const uint8_t *w, int first, int t) {
     const auto plane = [&](int p) { return load<vu>(w + p * 4 * PANEL + 4 * first); };
-    if constexpr (BITS == 8) {
-        for (int t = 0; t < STEPS; t++) codes[t] = (vb)(plane(t) ^ (BIAS<8> ? 0x80808080u : 0u));
-        return;
+    if constexpr (BITS == 8) return (vb)(plane(t) ^ (BIAS<8> ? 0x80808080u : 0u));
+    const vu both = plane(t / 2);
+    vu code = (t % 2 ? both >> 4 : both) & 0x0f0f0f0fu;
+    if constexpr (BITS == 5) {
+        const vu high = plane(4);
+        code |= (t < 4 ? high << (4 - t) : high >> (t - 4)) & 0x10101010u;
     }
-    const vu high = BITS == 5 ? plane(4) : vu{}, halves[2] = {BITS == 6 ? plane(4) : vu{}, BITS == 6 ? plane(5) : vu{}};
-    for (int t = 0; t < STEPS; t++) {
-        const vu both = plane(t / 2);
-        vu code = (t % 2 ? both >> 4 : both) & 0x0f0f0f0fu;
-        if (BITS == 5) code |= (t < 4 ? high << (4 - t) : high >> (t - 4)) & 0x10101010u;
-        if (BITS == 6) code |= (t % 4 < 2 ? halves[t / 4] << (4 - 2 * (t % 4)) : halves[t / 4] >> (2 * (t % 4) - 4)) & 0x30303030u;
-        codes[t] = (vb)code;
+    if constexpr (BITS == 6) {
+        const vu high = plane(4 + t / 4);
+        code |= (t % 4 < 2 ? high << (4 - 2 * (t % 4)) : high >> (2 * (t % 4) - 4)) & 0x30303030u;
     }
+    return (vb)code;
 }
+
+// The second half of a group.
+template <class Of> auto later(Of of) { return [of](int t) { return of(t + STEPS / 2); }; }
 
 // Adds to `out` what a chunk brings. `shift`: how many groups of 32 share a scale, as a power of two; FINE: a group has two.
 template <int BITS, bool FINE>
@@ -295,23 +309,91 @@ void add_chunk(const uint8_t *w, const float *scales, const float *minima, int g
         for (int line = 0; line < code_bytes(BITS); line += 64) __builtin_prefetch(w + AHEAD_BYTES + line, 0, 2);
         for (int v = 0; v < PANEL; v += LANES) {
             vb codes[STEPS];
-            unpack<BITS>(w, v, codes);
+            for (int t = 0; t < STEPS; t++) codes[t] = unpack<BITS>(w, v, t);
             const vf scale = load<vf>(scales + at + v), minimum = load<vf>(minima + at + v);
             const vf other = FINE ? load<vf>(scales + at + PANEL + v) : vf{}, other_minimum = FINE ? load<vf>(minima + at + PANEL + v) : vf{};
             const int8_t *q = x.codes + g * x.rows * GROUP;
             const float *numbers = x.numbers + g * x.rows * 3;
             for (int r = 0; r < rows; r++, q += GROUP, numbers += 3) {
+                const auto code = [&](int t) { return codes[t]; };
+                const auto four = [&](int t) { return splat_four(q + 4 * t); };
                 vf sum = load<vf>(out[r] + v);
+                sum += minimum * numbers[1];
                 if (FINE) {
-                    sum += minimum * numbers[1] + other_minimum * numbers[2];
-                    sum += (whole_products<BITS, STEPS / 2>(codes, q) * scale + whole_products<BITS, STEPS / 2>(codes + STEPS / 2, q + 16) * other) * numbers[0];
+                    sum += other_minimum * numbers[2];
+                    sum += whole_products<BITS, STEPS / 2>(code, four) * (scale * numbers[0]);
+                    sum += whole_products<BITS, STEPS / 2>(later(code), later(four)) * (other * numbers[0]);
                 } else {
-                    sum += minimum * numbers[1];
-                    sum += whole_products<BITS, STEPS>(codes, q) * (scale * numbers[0]);
+                    sum += whole_products<BITS, STEPS>(code, four) * (scale * numbers[0]);
                 }
                 store(out[r] + v, sum);
             }
         }
+    }
+}
+
+// The scales (or minima) of a vector of outputs, from number `first` on, where `from` says how the chunk's are written.
+template <int SCALES, class Level> inline vf number_of(const uint8_t *from, const float *super, int i, int first) {
+    if constexpr (SCALES == LEVELS) return load<vf>(super + first) * widened<Level>(from + 2 * PANEL + i * PANEL + first);
+    if constexpr (SCALES == HALVES) return halves(from + 2 * (i * PANEL + first));
+    return load<vf>(from + 4 * (i * PANEL + first));
+}
+
+// The same for one row, to the last bit: scales are read where they are needed, inputs once for all outputs.
+template <int BITS, bool FINE, int SCALES, bool MINIMUM>
+void add_chunk_to_one(const uint8_t *w, const uint8_t *scales, const uint8_t *minima, int groups, int shift, float less, Inputs x, float *out) {
+    alignas(64) float super[PANEL], super_minimum[PANEL];
+    if (SCALES == LEVELS)
+        for (int v = 0; v < PANEL; v += LANES) {
+            store(super + v, halves(scales + 2 * v));
+            if (MINIMUM) store(super_minimum + v, halves(minima + 2 * v) * -1.f);
+        }
+    vf sums[PANEL / LANES];
+    for (int v = 0; v < PANEL / LANES; v++) sums[v] = load<vf>(out + v * LANES);
+    for (int g = 0; g < groups; g++, w += code_bytes(BITS)) {
+        const float *numbers = x.numbers + g * x.rows * 3;
+        vb fours[STEPS];
+        for (int t = 0; t < STEPS; t++) fours[t] = splat_four(x.codes + g * x.rows * GROUP + 4 * t);
+        for (int line = 0; line < code_bytes(BITS); line += 64) __builtin_prefetch(w + AHEAD_BYTES + line, 0, 2);
+        for (int v = 0; v < PANEL / LANES; v++) {
+            const int first = v * LANES, at = FINE ? 2 * g : g >> shift;
+            const auto code = [&](int t) { return unpack<BITS>(w, first, t); };
+            const auto four = [&](int t) { return fours[t]; };
+            const auto minimum_of = [&](int i, vf scale) {
+                return scale * less + (MINIMUM ? number_of<SCALES, uint8_t>(minima, super_minimum, i, first) : vf{});
+            };
+            const vf scale = number_of<SCALES, int8_t>(scales, super, at, first);
+            vf sum = sums[v];
+            sum += minimum_of(at, scale) * numbers[1];
+            if (FINE) {
+                const vf other = number_of<SCALES, int8_t>(scales, super, at + 1, first);
+                sum += minimum_of(at + 1, other) * numbers[2];
+                sum += whole_products<BITS, STEPS / 2>(code, four) * (scale * numbers[0]);
+                sum += whole_products<BITS, STEPS / 2>(later(code), later(four)) * (other * numbers[0]);
+            } else {
+                sum += whole_products<BITS, STEPS>(code, four) * (scale * numbers[0]);
+            }
+            sums[v] = sum;
+        }
+    }
+    for (int v = 0; v < PANEL / LANES; v++) store(out + v * LANES, sums[v]);
+}
+using AddChunkToOne = void (*)(const uint8_t *, const uint8_t *, const uint8_t *, int, int, float, Inputs, float *);
+template <int BITS, bool FINE> AddChunkToOne one_row_kernel(const Written &how) {
+    const auto pick = [&](auto scales) -> AddChunkToOne {
+        constexpr int SCALES = decltype(scales)::value;
+        return how.minimum ? add_chunk_to_one<BITS, FINE, SCALES, true> : add_chunk_to_one<BITS, FINE, SCALES, false>;
+    };
+    return how.scales == LEVELS ? pick(std::integral_constant<int, LEVELS>{}) : how.scales == HALVES
+         ? pick(std::integral_constant<int, HALVES>{}) : pick(std::integral_constant<int, FLOATS>{});
+}
+inline AddChunkToOne one_row_kernel(const Written &how) {
+    const bool fine = how.group < GROUP;
+    switch (how.bits) {
+    case 4: return fine ? one_row_kernel<4, true>(how) : one_row_kernel<4, false>(how);
+    case 5: return fine ? one_row_kernel<5, true>(how) : one_row_kernel<5, false>(how);
+    case 6: return fine ? one_row_kernel<6, true>(how) : one_row_kernel<6, false>(how);
+    default: return fine ? one_row_kernel<8, true>(how) : one_row_kernel<8, false>(how);
     }
 }
 using AddChunk = void (*)(const uint8_t *, const float *, const float *, int, int, Inputs, int, float (*)[PANEL]);
@@ -367,20 +449,27 @@ struct Prepared {
 inline void add_panel(const Part &part, const uint8_t *w, int64_t in, const Inputs &x, const bf16 *raw, int64_t row, int rows, float (*out)[PANEL]) {
     const Written &how = part.how;
     const AddChunk run = chunk_kernel(how);
+    const AddChunkToOne run_one = one_row_kernel(how);
     const float less = float((how.bits == 8 ? BIAS<8> : 0) - how.offset);
     int shift = 0;
     while (GROUP << shift < std::min(how.group, CHUNK)) shift++;
     alignas(64) float scales[CHUNK / FINEST * PANEL], minima[CHUNK / FINEST * PANEL];
     for (int64_t from = 0; from < in; from += CHUNK) {
-        const int count = int(std::min<int64_t>(CHUNK, in - from)), groups = groups_in(how, count);
-        w = numbers_of<int8_t>(how, groups, 1.f, w, scales);
-        if (how.minimum) w = numbers_of<uint8_t>(how, groups, -1.f, w, minima);
-        for (int i = 0; i < groups * PANEL; i += LANES)
-            store(minima + i, load<vf>(scales + i) * less + (how.minimum ? load<vf>(minima + i) : vf{}));
+        const int count = int(std::min<int64_t>(CHUNK, in - from)), groups = groups_in(how, count), fours = count / GROUP;
+        const uint8_t *const codes = w + number_bytes(how, count), *const lows = w + number_bytes(how, count) / 2;
         const int64_t at = from / GROUP * x.rows + row;
-        if (how.type == FP8) add_fp8_chunk(w, scales, count / GROUP, shift, raw + row * in + from, in, rows, out);
-        else run(w, scales, minima, count / GROUP, shift, {x.codes + at * GROUP, x.numbers + at * 3, x.rows}, rows, out);
-        w += count / GROUP * code_bytes(how.bits);
+        const Inputs here{x.codes + at * GROUP, x.numbers + at * 3, x.rows};
+        if (rows == 1 && how.type != FP8) {
+            run_one(codes, w, lows, fours, shift, less, here, out[0]);
+        } else {
+            numbers_of<int8_t>(how, groups, 1.f, w, scales);
+            if (how.minimum) numbers_of<uint8_t>(how, groups, -1.f, lows, minima);
+            for (int i = 0; i < groups * PANEL; i += LANES)
+                store(minima + i, load<vf>(scales + i) * less + (how.minimum ? load<vf>(minima + i) : vf{}));
+            if (how.type == FP8) add_fp8_chunk(codes, scales, fours, shift, raw + row * in + from, in, rows, out);
+            else run(codes, scales, minima, fours, shift, here, rows, out);
+        }
+        w = codes + fours * code_bytes(how.bits);
     }
 }
 
