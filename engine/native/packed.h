@@ -30,6 +30,7 @@ namespace {
 constexpr int GROUP = 32, STEPS = GROUP / 4;  // inputs that share a scale of their own, and how many fours that is
 constexpr int AHEAD_BYTES = 4096;  // that weights are asked for before they are needed
 constexpr int QUANTISED_ALONE = 16384;  // inputs that are not worth sharing out
+constexpr int FEW_ROWS = 8, BESIDE = 4;
 constexpr int PACKED_ROWS = 64;  // rows that read an unpacked group: their sums stay in the first-level cache
 typedef uint8_t vb __attribute__((vector_size(4 * LANES)));
 typedef int16_t vs __attribute__((vector_size(4 * LANES)));
@@ -187,33 +188,51 @@ struct Inputs {
     int64_t rows;
 };
 
+// Whole numbers [-127, 127] of GROUP floats as bytes.
+inline void to_bytes(const vf *whole, int8_t *to) {
+#if defined(__AVX512F__)
+    for (int i = 0; i < GROUP / LANES; i++)
+        _mm_storeu_si128((__m128i *)(to + i * LANES), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32((__m512)whole[i])));
+#elif defined(__AVX2__)
+    const auto pair = [&](int i) { return _mm256_packs_epi32(_mm256_cvtps_epi32((__m256)whole[i]), _mm256_cvtps_epi32((__m256)whole[i + 1])); };
+    const __m256i mixed = _mm256_packs_epi16(pair(0), pair(2));  // halves of the registers are packed apart
+    _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(mixed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+#else
+    for (int i = 0; i < GROUP; i++) to[i] = int8_t(whole[i / LANES][i % LANES]);
+#endif
+}
+
 // One row, into rows row … row + copies - 1 of all.
 inline void quantise(const bf16 *x, const int32_t *order, bool fine, int64_t inputs, int64_t rows, int64_t row, int copies, int8_t *codes, float *numbers) {
-    typedef int8_t vn __attribute__((vector_size(LANES)));
+    constexpr int VECTORS = GROUP / LANES;
     const vf magic = splat(12582912.f);  // what is added to it has no places behind the point left
     for (int64_t g = 0; g * GROUP < inputs; g++) {
-        alignas(64) float wide[GROUP];
-        if (order) for (int i = 0; i < GROUP; i++) wide[i] = widen(x[order[g * GROUP + i]]);
-        else widen(x + g * GROUP, GROUP, wide);
+        alignas(64) bf16 gathered[GROUP];
+        const bf16 *from = x + g * GROUP;
+        if (order) {
+            for (int i = 0; i < GROUP; i++) gathered[i] = x[order[g * GROUP + i]];
+            from = gathered;
+        }
+        vf rest[VECTORS];
+        for (int i = 0; i < VECTORS; i++) rest[i] = (vf)(__builtin_convertvector(load<vh>(from + i * LANES), vu) << 16);
         for (int64_t at = g * rows + row; at < g * rows + row + copies; at++) {
-            vf most_of{};
-            for (int i = 0; i < GROUP; i += LANES) {
-                const vf v = load<vf>(wide + i), size = v < 0.f ? -v : v;
+            vf most_of{}, whole[VECTORS];
+            for (int i = 0; i < VECTORS; i++) {
+                const vf size = (vf)((vu)rest[i] & 0x7fffffffu);
                 most_of = size > most_of ? size : most_of;
             }
             const float most = highest(most_of), inverse = most > 0 ? 127.f / most : 0.f, scale = most / 127.f;
-            int8_t *to = codes + at * GROUP;
-            for (int i = 0; i < GROUP; i += LANES) {
-                const vf v = load<vf>(wide + i), whole = (v * inverse + magic) - magic;
-                store(to + i, __builtin_convertvector(whole, vn));
-                store(wide + i, v - whole * scale);
+            for (int i = 0; i < VECTORS; i++) {
+                whole[i] = (rest[i] * inverse + magic) - magic;
+                rest[i] -= whole[i] * scale;
             }
-            int32_t sums[2] = {};
-            for (int i = 0; i < GROUP; i++) sums[i / 16] += to[i];
+            to_bytes(whole, codes + at * GROUP);
+            vf low{}, high{};
+            for (int i = 0; i < VECTORS; i++) (i < VECTORS / 2 ? low : high) += whole[i];
             float *number = numbers + at * 3;
             number[0] = scale;
-            number[1] = scale * float(fine ? sums[0] : sums[0] + sums[1]);
-            number[2] = scale * float(sums[1]);
+            number[1] = scale * (fine ? total(low) : total(low + high));
+            number[2] = fine ? scale * total(high) : 0.f;
         }
     }
 }
@@ -446,32 +465,39 @@ struct Prepared {
     }
 };
 
-inline void add_panel(const Part &part, const uint8_t *w, int64_t in, const Inputs &x, const bf16 *raw, int64_t row, int rows, float (*out)[PANEL]) {
-    const Written &how = part.how;
-    const AddChunk run = chunk_kernel(how);
-    const AddChunkToOne run_one = one_row_kernel(how);
-    const float less = float((how.bits == 8 ? BIAS<8> : 0) - how.offset);
-    int shift = 0;
-    while (GROUP << shift < std::min(how.group, CHUNK)) shift++;
-    alignas(64) float scales[CHUNK / FINEST * PANEL], minima[CHUNK / FINEST * PANEL];
-    for (int64_t from = 0; from < in; from += CHUNK) {
+// What chunks of one part are multiplied with.
+struct Kernels {
+    explicit Kernels(const Written &how)
+        : how(how), some(chunk_kernel(how)), one(one_row_kernel(how)), less(float((how.bits == 8 ? BIAS<8> : 0) - how.offset)) {
+        while (GROUP << shift < std::min(how.group, CHUNK)) shift++;
+    }
+
+    // Adds what inputs from … bring to the outputs of a panel whose chunk is at w; where its next chunk is.
+    const uint8_t *add(const uint8_t *w, int64_t from, int64_t in, const Inputs &x, const bf16 *raw, int64_t row, int rows, float (*out)[PANEL]) const {
         const int count = int(std::min<int64_t>(CHUNK, in - from)), groups = groups_in(how, count), fours = count / GROUP;
         const uint8_t *const codes = w + number_bytes(how, count), *const lows = w + number_bytes(how, count) / 2;
         const int64_t at = from / GROUP * x.rows + row;
         const Inputs here{x.codes + at * GROUP, x.numbers + at * 3, x.rows};
         if (rows == 1 && how.type != FP8) {
-            run_one(codes, w, lows, fours, shift, less, here, out[0]);
+            one(codes, w, lows, fours, shift, less, here, out[0]);
         } else {
+            alignas(64) float scales[CHUNK / FINEST * PANEL], minima[CHUNK / FINEST * PANEL];
             numbers_of<int8_t>(how, groups, 1.f, w, scales);
             if (how.minimum) numbers_of<uint8_t>(how, groups, -1.f, lows, minima);
             for (int i = 0; i < groups * PANEL; i += LANES)
                 store(minima + i, load<vf>(scales + i) * less + (how.minimum ? load<vf>(minima + i) : vf{}));
             if (how.type == FP8) add_fp8_chunk(codes, scales, fours, shift, raw + row * in + from, in, rows, out);
-            else run(codes, scales, minima, fours, shift, here, rows, out);
+            else some(codes, scales, minima, fours, shift, here, rows, out);
         }
-        w = codes + fours * code_bytes(how.bits);
+        return codes + fours * code_bytes(how.bits);
     }
-}
+
+    const Written &how;
+    const AddChunk some;
+    const AddChunkToOne one;
+    const float less;
+    int shift = 0;
+};
 
 constexpr int PARTS = 3;  // of a linear layer, at most
 inline Prepared *prepared_inputs() { thread_local Prepared all[PARTS]; return all; }
@@ -494,26 +520,36 @@ template <class Write> void packed_products(Team &team, const Linear &l, const b
         if (same < l.parts + i) inputs[i] = inputs[same - l.parts];
         else prepared[i].fill(team, part.order, part.how.group < GROUP, copies, x, l.in, rows);
     }
-    const int64_t size = panel_bytes(l.parts[0].how, l.in);
-    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / size, panels / (4 * team.size))));
-    team.each(panels, chunk, [&](int first, int last) {
+    // Few rows read several panels side by side, as one alone does not keep every memory busy.
+    const int beside = rows * copies <= FEW_ROWS ? std::max(1, std::min(BESIDE, panels / (4 * team.size))) : 1;
+    const int most = PACKED_ROWS / copies;
+    const int64_t size = panel_bytes(l.parts[0].how, l.in) * beside;
+    const int units = (panels + beside - 1) / beside;
+    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / size, units / (4 * team.size))));
+    team.each(units, chunk, [&](int first, int last) {
         alignas(64) float out[PACKED_ROWS][PANEL];
-        for (int panel = first; panel < last; panel++) {
+        for (int panel = first * beside; panel < std::min(panels, last * beside);) {
             int i = 0, within = panel;
             while (within >= l.parts[i].panels) within -= l.parts[i++].panels;
             const Part &part = l.parts[i];
-            const uint8_t *w = part.w + within * panel_bytes(part.how, l.in);
-            const int each = part.how.type == FP8 ? 1 : copies;
-            for (int row = 0; row < rows; row += PACKED_ROWS / each) {
-                const int some = std::min(PACKED_ROWS / each, rows - row);
-                std::memset(out, 0, some * each * sizeof out[0]);
-                add_panel(part, w, l.in, *inputs[i], x, row * each, some * each, out);
-                for (int r = 0; r < some; r++) {
-                    float *sums = out[r * each];
-                    if (each == 2) for (int v = 0; v < PANEL; v += LANES) store(sums + v, load<vf>(sums + v) + load<vf>(sums + PANEL + v));
-                    write(row + r, panel * PANEL, sums, PANEL);
-                }
+            const Kernels kernels(part.how);
+            const int width = std::min({beside, part.panels - within, std::min(panels, last * beside) - panel}), each = part.how.type == FP8 ? 1 : copies;
+            for (int row = 0; row < rows; row += most) {
+                const int some = std::min(most, rows - row);
+                const uint8_t *w[BESIDE];
+                for (int p = 0; p < width; p++) w[p] = part.w + (within + p) * panel_bytes(part.how, l.in);
+                std::memset(out, 0, width * some * each * sizeof out[0]);
+                for (int64_t from = 0; from < l.in; from += CHUNK)
+                    for (int p = 0; p < width; p++)
+                        w[p] = kernels.add(w[p], from, l.in, *inputs[i], x, row * each, some * each, out + p * some * each);
+                for (int p = 0; p < width; p++)
+                    for (int r = 0; r < some; r++) {
+                        float *sums = out[(p * some + r) * each];
+                        if (each == 2) for (int v = 0; v < PANEL; v += LANES) store(sums + v, load<vf>(sums + v) + load<vf>(sums + PANEL + v));
+                        write(row + r, (panel + p) * PANEL, sums, PANEL);
+                    }
             }
+            panel += width;
         }
     });
 }
