@@ -68,12 +68,6 @@ def _parser(command: list[str]) -> argparse.ArgumentParser:
 
         add_prefill_arguments(prefill)
         _add_settings(prefill, EngineConfig)
-    sweep = _command(measures, "sweep", "knapspec against the best of many fixed plans")
-    if command == ["bench", "sweep"]:
-        from engine.sweep import add_arguments as add_sweep_arguments
-
-        add_sweep_arguments(sweep)
-        _add_settings(sweep, EngineConfig)
     load = _command(measures, "serve", "load against a running server")
     if command == ["bench", "serve"]:
         from server.bench_serve import add_arguments as add_load_arguments
@@ -167,10 +161,6 @@ def _bench(args: argparse.Namespace) -> int:
         from server.bench_serve import run as run_load
 
         return run_load(args, config)
-    if args.measure == "sweep":
-        from engine.sweep import run as run_sweep
-
-        return run_sweep(args, config)
     if args.measure == "prefill":
         from engine.bench_prefill import run as run_prefill
 

@@ -7,14 +7,13 @@ import sys
 from typing import Any
 
 import pytest
-from support import EMBEDDED
 
-from engine import simulate
 from engine.errors import ConfigError
+from tests.support import PREPARED, PROMPT_FILE, simulate
 
 
 def simulated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *flags: str) -> dict[str, Any]:
-    model = ("--model", str(EMBEDDED), "--prompts", str(EMBEDDED / "prompts.jsonl"))
+    model = ("--model", str(PREPARED), "--prompts", str(PROMPT_FILE))
     monkeypatch.setattr(sys, "argv", ["simulate", *model, "--limit", "10", "--max-tokens", "24", *flags])
     simulate.main()
     found: dict[str, Any] = json.loads(capsys.readouterr().out)

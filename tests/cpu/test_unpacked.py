@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +11,37 @@ from gguf import GGMLQuantizationType
 from gguf.quants import dequantize
 
 from engine.model.packed import GGUF_FORMATS, PackedRows, coded, dequantise, fp8
-from engine.model.unpacked import Unpacked, unpack
+from engine.model.unpacked import Factors, factored
 from tests.support.packed import random_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """A weight is `(code - offset) · scale + minimum` in float32: exactly what `dequantise` gives, in the rows' order.
+
+    The codes of `fp8` are the bytes of its numbers, which take the place of `code - offset`.
+    """
+
+    codes: torch.Tensor  # uint8 [out, in]
+    scale: torch.Tensor  # float32 [out, groups]
+    minimum: torch.Tensor | None  # likewise; what is added, so the K-quants' with its sign turned
+    offset: int
+    group: int
+    bits: int
+
+
+def product(factors: Factors) -> torch.Tensor:
+    if factors.shares is None:
+        return factors.numbers
+    together = factors.shares.shape[1] // factors.numbers.shape[1]
+    return factors.numbers.repeat_interleave(together, 1) * factors.shares
+
+
+def unpack(packed: PackedRows) -> Unpacked:
+    codes, scale, minimum = factored(packed)
+    format = packed.format
+    offsets = None if minimum is None else product(minimum)
+    return Unpacked(codes, product(scale), offsets, format.offset, format.group, format.bits)
 
 
 def weights(parts: Unpacked) -> torch.Tensor:
