@@ -10,10 +10,12 @@ import pytest
 
 from engine import simulate
 from engine.errors import ConfigError
+from tests.support import PREPARED, PROMPT_FILE
 
 
 def simulated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *flags: str) -> dict[str, Any]:
-    monkeypatch.setattr(sys, "argv", ["simulate", "--limit", "10", "--max-tokens", "24", *flags])
+    given = ("--model", str(PREPARED), "--prompts", str(PROMPT_FILE), "--limit", "10", "--max-tokens", "24")
+    monkeypatch.setattr(sys, "argv", ["simulate", *given, *flags])
     simulate.main()
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
