@@ -17,7 +17,7 @@ from tests.support.cores import made_up_profile
 
 
 def simulated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *flags: str) -> dict[str, Any]:
-    given = ("--model", str(PREPARED), "--prompts", str(PROMPT_FILE), "--limit", "10", "--max-tokens", "24")
+    given = ("--model", str(PREPARED), "--prompts", str(PROMPT_FILE), "--limit", "5", "--max-tokens", "24")
     made_up = partial(LoadedModel, profile=made_up_profile())  # else what is measured here and now decides
     monkeypatch.setattr(simulate, "LoadedModel", made_up)
     monkeypatch.setattr(sys, "argv", ["simulate", *given, *flags])
