@@ -100,8 +100,9 @@ def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None
 def exact(**settings: Any) -> LoadedModel:
     """The prepared fixture in arithmetic in which a row's logits do not depend on the rows beside it.
 
-    The kernels for bfloat16 take a tenth of the time of float64.
+    The kernels for bfloat16 take a tenth of the time of float64. One thread: tests run beside each other.
     """
+    settings.setdefault("threads", 1)
     if library() is None:
         return load(torch.float64, **settings)
     return load(torch.bfloat16, kernels="native", **settings)
