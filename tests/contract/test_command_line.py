@@ -30,6 +30,7 @@ def knapserve(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     for name in [name for name in os.environ if name.startswith("KNAPSERVE_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("KNAPSERVE_MODEL", str(PREPARED))
+    monkeypatch.setenv("KNAPSERVE_THREADS", "1")
 
     def run(*arguments: str, **environ: str) -> CompletedProcess[str]:
         with monkeypatch.context() as patch:

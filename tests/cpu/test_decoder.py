@@ -97,28 +97,32 @@ def test_rows_may_be_given_in_turns(pair: tuple[Any, LoadedModel], monkeypatch: 
     assert bool(asked) == (model.attention.name == "sdpa")
 
 
-def test_generation_equals_transformers_alone_and_together(tmp_path: Path) -> None:
+CHECKED = ("llama biases", "mistral window", "qwen2 yarn")
+OFTEN = [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in SHAPES]
+
+
+@pytest.mark.parametrize("name", OFTEN)
+def test_generation_equals_transformers_alone_and_together(tmp_path: Path, name: str) -> None:
     """64 greedy tokens under every policy, one request at a time and all in one batch; float64, so to the last token.
 
     Long enough to leave the original RoPE length and the windows behind.
     """
     config = EngineConfig(knapspec_interval=16, knapspec_min_skip=0.01, max_num_seqs=8)
-    for name, (family, changes) in SHAPES.items():
-        directory = tmp_path / name
-        reference = tiny_model(directory, family, seed=len(name), **changes).double()
-        core = load(torch.float64, model=directory).core(config)
-        policies = core.info.policies
-        prompts = [tuple(TOKENS[3 * i : 3 * i + 5 + 7 * i]) for i in range(len(policies))]
-        sampling = SamplingParams(64, temperature=0.0, ignore_eos=True)
-        want = [
-            reference.generate(torch.tensor([p]), max_new_tokens=64, do_sample=False, eos_token_id=None)[0, len(p) :]
-            for p in prompts
-        ]
-        expected = [tuple(tokens.tolist()) for tokens in want]
-        assert len({*expected}) == len(prompts)
-        assert min(len(set(tokens)) for tokens in expected) > 8, f"{name}: text must vary"
-        for streams in (1, len(prompts)):
-            assert answer(core, prompts, sampling, policies, concurrency=streams) == expected, (name, streams)
+    family, changes = SHAPES[name]
+    reference = tiny_model(tmp_path, family, seed=len(name), **changes).double()
+    core = load(torch.float64, model=tmp_path).core(config)
+    policies = core.info.policies
+    prompts = [tuple(TOKENS[3 * i : 3 * i + 5 + 7 * i]) for i in range(len(policies))]
+    sampling = SamplingParams(64, temperature=0.0, ignore_eos=True)
+    want = [
+        reference.generate(torch.tensor([p]), max_new_tokens=64, do_sample=False, eos_token_id=None)[0, len(p) :]
+        for p in prompts
+    ]
+    expected = [tuple(tokens.tolist()) for tokens in want]
+    assert len({*expected}) == len(prompts)
+    assert min(len(set(tokens)) for tokens in expected) > 8, "text must vary"
+    for streams in (1, len(prompts)):
+        assert answer(core, prompts, sampling, policies, concurrency=streams) == expected, streams
 
 
 @torch.inference_mode()

@@ -154,7 +154,7 @@ def test_drafts_read_late_are_the_same(
 ) -> None:
     """Where a device runs the next pass while the host reads the last: same tokens, same drafts, same passes."""
     model = load(torch.float64, model=tiny, max_num_seqs=8, max_model_len=256)
-    config = replace(CONFIG, layerskip_exit=2, layerskip_gamma=5, draft_confidence=0.01)
+    config = replace(CONFIG, layerskip_exit=2, layerskip_gamma=5, draft_confidence=0.3)
     ids = [chat_ids(model.core(config), text)[:200] for text in prompts[::15]]
 
     def history(late: bool) -> list[object]:
