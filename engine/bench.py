@@ -18,11 +18,10 @@ from engine.config import EngineConfig
 from engine.contenders import Contender, PolicyContender, Prompt, Tally, UrlContender, answer_in_turns
 from engine.draft.base import policy_names
 from engine.errors import ConfigError
-from engine.figures import draw_curves, draw_predictions, draw_skips, predictions
+from engine.figures import draw_curves, draw_predictions, draw_skips, predictions, require_plots
 from engine.hugging_face import add_hugging_face_argument, hugging_face
 from engine.llama_cpp import add_llama_cpp_argument, llama_cpp
 from engine.model.synthetic import PREFIX
-from engine.profile import require_plots
 from engine.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
 from engine.results import aligned, beside_llama_cpp, bytes_read, domain_lines, reading_line, summarise, table
 from engine.types import SamplingParams

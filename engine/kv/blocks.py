@@ -231,28 +231,6 @@ class BlockManager:
         if self._overcommitted and last > first:
             self._freed.append((slab, first, last))
 
-    def check_integrity(self) -> None:
-        """Assert that counts, owners and the prefix tree agree. For tests."""
-        assert self._in_use == sum(s.used for s in self._slabs) <= self.capacity
-        holders: dict[int, set[int]] = {}
-        for index, state in enumerate(self._slabs):
-            assert len(state.sealed) <= state.used <= self.blocks_per_slab
-            assert state.owner is not None or state.used == len(state.sealed)
-            parent = self._root
-            for node in state.sealed:
-                assert node.parent is parent
-                assert parent.children[node.tokens] is node
-                assert index in node.slabs
-                holders.setdefault(id(node), set()).add(index)
-                parent = node
-        stack = list(self._root.children.values())
-        while stack:
-            node = stack.pop()
-            assert node.slabs
-            assert node.slabs == holders.pop(id(node))
-            stack += node.children.values()
-        assert not holders
-
     def _blocks(self, tokens: int) -> int:
         return -(-tokens // self.block_size)
 

@@ -143,29 +143,6 @@ class PageManager:
                 table.placed = len(table.pages)
         return changed
 
-    def check_integrity(self) -> None:
-        """Assert that counts, tables and the prefix tree agree. For tests."""
-        held: dict[_Node, int] = {}
-        private: list[int] = []
-        for table in self._tables:
-            assert len(table.sealed) <= len(table.pages) <= self.blocks_per_table
-            assert table.owner is not None or not table.pages
-            parent = self._root
-            for node, page in zip(table.sealed, table.pages, strict=False):
-                assert node.page == page
-                assert node.parent is parent
-                assert parent.children[node.tokens] is node
-                held[node] = held.get(node, 0) + 1
-                parent = node
-            private += table.pages[len(table.sealed) :]
-        nodes = list(self._root.children.values())
-        for node in nodes:
-            nodes += node.children.values()
-            assert node.users == held.get(node, 0)
-            assert (node in self._leaves) == (node.users == 0 and not node.children)
-        assert self._idle == sum(node.users == 0 for node in nodes)
-        assert sorted([*self._free, *private, *(node.page for node in nodes)]) == list(range(1, self.capacity + 1))
-
     def _blocks(self, tokens: int) -> int:
         return -(-tokens // self.block_size)
 

@@ -20,6 +20,7 @@ from engine.logits import LogitsProcessor, make_processor
 from engine.sampling import draw
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from tests.support.cores import GREEDY, answer, chat_ids, exact
+from tests.support.integrity import check_integrity
 
 WARM = replace(GREEDY, max_tokens=48, temperature=0.9, ignore_eos=True)
 CHANGES: dict[str, dict[str, Any]] = {
@@ -271,7 +272,7 @@ def test_logprobs_of_the_prompt(model: LoadedModel, ids: list[tuple[int, ...]]) 
         assert found == pytest.approx(expected, abs=1e-4)
         assert said == plain
     assert scores(core, prompt[:1], "none")[0] == ()
-    core.scheduler.blocks.check_integrity()  # type: ignore[attr-defined]
+    check_integrity(core.scheduler.blocks)
     assert core.scheduler.blocks.usage == 0
 
 

@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 
 from engine.kv.blocks import Allocation, BlockManager
 from tests.support.examples import examples
+from tests.support.integrity import check_integrity
 
 TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
 PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)
@@ -165,7 +166,7 @@ class Blocks(RuleBasedStateMachine):
 
     @invariant()
     def books_balance(self) -> None:
-        self.manager.check_integrity()
+        check_integrity(self.manager)
         assert self.manager.usage == pytest.approx(self.owned / self.capacity)
         assert self.owned + self.manager.cached_blocks <= self.capacity
 
@@ -186,7 +187,7 @@ class Blocks(RuleBasedStateMachine):
     def teardown(self) -> None:
         for owner in self.owners:
             self.manager.release(owner.slab)
-        self.manager.check_integrity()
+        check_integrity(self.manager)
         assert self.manager.usage == 0
         assert self.manager.allocate("last", [0] * (self.per_slab * self.size)) is not None
 
@@ -319,4 +320,4 @@ def test_what_can_never_fit_is_refused() -> None:
     allocation = manager.allocate("a", [0] * 4)
     assert allocation is not None
     assert not manager.grow(allocation.slab, 5)
-    manager.check_integrity()
+    check_integrity(manager)

@@ -20,6 +20,7 @@ from engine.step import StepOutput, StepPlan
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from profiles.schema import LatencyProfile, ProfileKey
 from tests.support import CONFIG, PREPARED
+from tests.support.integrity import check_integrity
 
 GREEDY = SamplingParams(max_tokens=64, temperature=0.0)
 SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
@@ -180,6 +181,6 @@ def answer(
             assert isinstance(event, TokenEvent)
             said.setdefault(event.request_id, []).extend(event.token_ids)
             live -= event.finish_reason is not None
-    core.scheduler.blocks.check_integrity()
+    check_integrity(core.scheduler.blocks)
     assert core.scheduler.blocks.usage == 0
     return [tuple(said[str(index)]) for index in range(len(prompts))]

@@ -17,6 +17,7 @@ from engine.kv.blocks import Allocation, BlockManager
 from engine.scheduler import Scheduler
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
 from engine.types import ErrorEvent, FinishReason, Request, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
+from tests.support.integrity import check_integrity
 
 EOS = 0
 VOCABULARY = 4
@@ -275,7 +276,7 @@ class World:
         if expected and expected.request.finish_reason is FinishReason.CANCELLED:
             expected.cancelled = True
             expected.rounds_then = len(expected.rounds)
-        self.blocks.check_integrity()
+        check_integrity(self.blocks)
 
     def step(self) -> StepPlan:
         """One round."""
@@ -302,7 +303,7 @@ class World:
         self.untold = scheduler.commit(plan, out)
         if not self.setting.apart:
             self.settle()
-        self.blocks.check_integrity()
+        check_integrity(self.blocks)
         self.steps += 1
         return plan
 
@@ -408,7 +409,7 @@ class World:
             assert self.steps < bound, "somebody starves"
             self.step()
         self.settle()
-        self.blocks.check_integrity()
+        check_integrity(self.blocks)
         assert self.blocks.usage == 0
         assert not self.blocks.promised
         for expected in self.requests.values():
