@@ -124,7 +124,6 @@ class Contender(Protocol):
 
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]] | None:
         """Answer these prompts, `streams` at a time; the tokens of each, if this contender has the same ones."""
-        ...
 
 
 class PolicyContender:

@@ -48,17 +48,14 @@ class Outside(Protocol):
 
     def take(self) -> list[Message]:
         """What has come in; empty at once if nothing has."""
-        ...
 
     def wait(self, timeout: float) -> None:
         """Sleep until something comes in."""
-        ...
 
     def deliver(self, report: RoundReport) -> None: ...
 
     def show_life(self) -> None:
         """Called about once a second while there is nothing to do."""
-        ...
 
 
 def run_rounds(core: EngineCore, outside: Outside) -> None:

@@ -39,11 +39,9 @@ class AttentionBatch(Protocol):
 
         Rows beyond the batch's own are padding: they come back as zeros.
         """
-        ...
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
         """The batch of a subset of the rows (row indices in ascending order)."""
-        ...
 
 
 class PortableCache(Cache, Protocol):

@@ -27,11 +27,9 @@ class Attention(Protocol):
 
     def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
         """The batch of a pass whose rows are the segments' positions in order; segments are sorted by slab."""
-        ...
 
     def candidates(self, slab: int, positions: Sequence[int], states: int) -> AttentionBatch:
         """The batch of a search: `states` states of the same verified rows of one request (`CandidateBatch`)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +47,7 @@ class Backend:
 
 
 def choose_backend(
-    spec: ModelSpec,
-    device: torch.device,
-    dtype: torch.dtype,
-    threads: int,
-    kernels: str = "auto",
+    spec: ModelSpec, device: torch.device, dtype: torch.dtype, threads: int, kernels: str = "auto"
 ) -> Backend:
     """The fastest backend there is; `kernels` is "auto", "native" or "torch". Raises ConfigError."""
     if kernels != "torch" and device.type == "cpu" and dtype == torch.bfloat16:

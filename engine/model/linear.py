@@ -17,11 +17,9 @@ class Linear(Protocol):
 
     def __call__(self, x: Tensor) -> Tensor:
         """x [rows, in] -> [rows, out]."""
-        ...
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         """x [rows, in], residual [rows, out] -> residual + x·Wᵀ (+ bias), a new tensor."""
-        ...
 
 
 class LinearFactory(Protocol):
@@ -30,11 +28,9 @@ class LinearFactory(Protocol):
     @property
     def shares(self) -> bool:
         """Whether they keep the weight itself rather than a form of their own."""
-        ...
 
     def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> Linear:
         """weight [out, in], bias [out]; `gated`: the first half of the outputs gates the second."""
-        ...
 
     def packed(
         self,
@@ -50,7 +46,6 @@ class LinearFactory(Protocol):
 
         Inputs and outputs are in `dtype`.
         """
-        ...
 
 
 class PlainLinear:
