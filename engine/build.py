@@ -214,7 +214,6 @@ class LoadedModel:
         scheduler = Scheduler(
             blocks(self.size.slabs, self.size.blocks_per_slab, self.size.block_size, self.size.capacity),
             self.clock,
-            max_model_len=self.length,
             max_num_seqs=sequences,
             max_num_batched_tokens=rows,
             prompt_rows=prompt_rows,

@@ -232,7 +232,6 @@ class World:
         self.scheduler = Scheduler(
             self.blocks,
             self.clock,
-            max_model_len=setting.max_model_len,
             max_num_seqs=min(setting.max_num_seqs, setting.slabs, setting.max_rows),
             max_num_batched_tokens=setting.max_rows,
             prompt_rows=lambda context, shared: (shared and setting.max_shared) or setting.max_rows,
