@@ -16,7 +16,7 @@ from engine.bandwidth import ReadBandwidth
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.contenders import Contender, PolicyContender, Prompt, Tally, answer_in_turns
-from engine.draft.base import policy_names
+from engine.draft.policies import POLICIES
 from engine.errors import ConfigError
 from engine.figures import draw_curves, draw_predictions, draw_skips, predictions, require_plots
 from engine.hugging_face import add_hugging_face_argument, hugging_face
@@ -57,9 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Run, print the tables and, as the last line, JSON."""
     names = list(dict.fromkeys(["none", *args.policies.split(",")]))
-    unknown = sorted(set(names) - set(policy_names()))
+    unknown = sorted(set(names) - set(POLICIES))
     if unknown:
-        raise ConfigError(f"unknown policies {', '.join(unknown)}; known: {', '.join(policy_names())}")
+        raise ConfigError(f"unknown policies {', '.join(unknown)}; known: {', '.join(POLICIES)}")
     contexts = _contexts(args.context)
     varied = _varied(args.vary, config) if args.vary else {}
     if args.plot:

@@ -13,9 +13,10 @@ from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.draft import prior as priors
-from engine.draft.base import PolicyContext, policy_names
+from engine.draft.base import PolicyContext
 from engine.draft.costs import CostModel
 from engine.draft.knapsack import solve
+from engine.draft.policies import POLICIES
 from engine.draft.prior import Prior
 from engine.errors import ConfigError, PriorError, ProfileMismatchError
 from engine.kv.blocks import BlockManager, CacheSize
@@ -229,7 +230,7 @@ class LoadedModel:
             device=str(self.decoder.device),
             dtype=self.key.dtype,
             default_policy=config.draft_policy,
-            policies=policy_names(),
+            policies=tuple(POLICIES),
             profile_file=self.profile_source,
             profile_hardware=self.key.hardware,
             sampling_defaults=self.source.sampling_defaults,
@@ -264,8 +265,8 @@ def _check_memory(weights: int, device: torch.device) -> None:
 
 
 def _check_policy(name: str) -> None:
-    if name not in policy_names():
-        raise ConfigError(f"unknown draft policy '{name}'; known: {', '.join(policy_names())}")
+    if name not in POLICIES:
+        raise ConfigError(f"unknown draft policy '{name}'; known: {', '.join(POLICIES)}")
 
 
 def _device(name: str) -> torch.device:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.clock import Clock
 from engine.detokenize import Detokenizer
-from engine.draft.base import DraftPolicy, Outcome, Plan, PolicyContext, RoundOutcome, View, make_policy, policy_names
+from engine.draft.base import DraftPolicy, Outcome, Plan, PolicyContext, RoundOutcome, View
 from engine.draft.costs import CostModel
+from engine.draft.policies import POLICIES
 from engine.draft.prediction import Prediction
 from engine.errors import RequestError, UnknownPolicyError
 from engine.logits import make_processor
@@ -76,9 +77,9 @@ class EngineCore:
     def policy(self, name: str) -> DraftPolicy:
         """The one instance of a policy; made when first asked for. Raises UnknownPolicyError."""
         if name not in self._made:
-            if name not in policy_names():
-                raise UnknownPolicyError(name, policy_names())
-            self._made[name] = make_policy(name, self._policies)
+            if name not in POLICIES:
+                raise UnknownPolicyError(name, tuple(POLICIES))
+            self._made[name] = POLICIES[name](self._policies)
         return self._made[name]
 
     def add(self, message: GenerateRequest) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.clock import Clock
 from engine.config import EngineConfig
-from engine.errors import ConfigError
 from engine.model.spec import ModelSpec
 from engine.types import SamplingParams
 
@@ -170,30 +169,3 @@ class FixedPlan(DraftPolicy):
 
     def record(self, view: View, rows_ahead: int) -> int:
         return 0
-
-
-_REGISTRY: dict[str, Callable[[PolicyContext], DraftPolicy]] = {}
-
-
-def register(name: str) -> Callable[[Callable[[PolicyContext], DraftPolicy]], Callable[[PolicyContext], DraftPolicy]]:
-    """Class or function decorator: make a policy known by name."""
-
-    def add(factory: Callable[[PolicyContext], DraftPolicy]) -> Callable[[PolicyContext], DraftPolicy]:
-        _REGISTRY[name] = factory
-        return factory
-
-    return add
-
-
-def policy_names() -> tuple[str, ...]:
-    """Names of all policies that exist."""
-    import engine.draft.policies  # noqa: F401 - registers them
-
-    return tuple(sorted(_REGISTRY))
-
-
-def make_policy(name: str, context: PolicyContext) -> DraftPolicy:
-    """A policy by name. Raises ConfigError for a name that does not exist."""
-    if name not in policy_names():
-        raise ConfigError(f"unknown draft policy '{name}'; known: {', '.join(policy_names())}")
-    return _REGISTRY[name](context)
