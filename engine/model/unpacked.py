@@ -1,4 +1,8 @@
-"""Packed weights as codes, scales and minima of their own: what the CUDA kernels repack."""
+"""Packed weights as codes, scales and minima of their own: what kernels repack.
+
+A weight is `(code - offset) · scale + minimum` in float32: exactly what `dequantise` gives, in the rows' order. The
+codes of `fp8` are the bytes of its numbers, which take the place of `code - offset`.
+"""
 
 from __future__ import annotations
 

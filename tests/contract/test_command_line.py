@@ -107,14 +107,13 @@ def test_a_taken_port_exits_1(refusal: Callable[..., str], server: Process) -> N
 def test_profile_measures_saves_and_is_loaded_by_key(knapserve: Run, tmp_path: Path) -> None:
     """Short and rough: what is tested is that a later start takes the file."""
     flags = ("--contexts", "16,64", "--repetitions", "1", "--profile-dir", str(tmp_path), "--max-model-len", "256")
-    process = knapserve("profile", *flags, "--plot", str(tmp_path / "curves.png"))
+    process = knapserve("profile", *flags)
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout.splitlines()[-1])
     profile = store.load(Path(result["profile"]))
     assert Path(result["profile"]) == tmp_path / f"{profile.key.slug}.json"
     assert profile.contexts == (64,)
     assert set(profile.rows) >= {1, 2, 3, 4, 6, 8, 12, 16}
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert {"4 rows", "half of it, over its share of the bytes"} <= result["measured"].keys()
     assert min(result["measured"].values()) > 0
     assert store.find(profile.key, tmp_path) == (profile, Path(result["profile"]))
@@ -128,7 +127,6 @@ def test_profile_measures_saves_and_is_loaded_by_key(knapserve: Run, tmp_path: P
         (["--contexts", "64"], "--contexts"),
         (["--contexts", "64,9000"], "--contexts"),
         (["--repetitions", "0"], "--repetitions"),
-        (["--plot", "/nonexistent/curves.png"], "/nonexistent"),
         (["--output", "/nonexistent/profile.json"], "/nonexistent"),
     ],
 )

@@ -13,8 +13,6 @@ from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.model import attention
 from engine.model.attention import Segment
-from engine.model.linear import PlainLinear, padded_rows
-from engine.model.linear_onednn import PackedLinear, onednn_available
 from engine.types import SamplingParams
 from tests.support.cores import answer, load, tiny_model
 
@@ -185,39 +183,3 @@ def test_narrow_dtypes_compute_the_same(tmp_path: Path, name: str, dtype: torch.
     assert narrow.dtype == dtype
     wide = logits(load(torch.float32, model=tmp_path), [70])
     assert torch.cosine_similarity(narrow.float(), wide, dim=-1).min() > 0.99
-
-
-@pytest.mark.skipif(not onednn_available(), reason="needs a CPU with native bf16")
-@torch.inference_mode()
-def test_packed_linear_equals_plain() -> None:
-    generator = torch.Generator().manual_seed(0)
-    weight = torch.randn(96, 64, generator=generator).bfloat16()
-    packed, plain = PackedLinear(weight), PlainLinear(weight)
-    for rows in (1, 3, 17):
-        x = torch.randn(rows, 64, generator=generator).bfloat16()
-        residual = torch.randn(rows, 96, generator=generator).bfloat16()
-        torch.testing.assert_close(packed(x), plain(x))
-        torch.testing.assert_close(packed.add(x, residual), plain.add(x, residual))
-
-
-@pytest.mark.skipif(not onednn_available(), reason="needs a CPU with native bf16")
-@torch.inference_mode()
-def test_padding_rows_change_nothing(tmp_path: Path) -> None:
-    """Passes padded to a row count that has kernels: same rows, same cache, as many states as asked for."""
-    tiny_model(tmp_path)
-    model = load(torch.bfloat16, model=tmp_path)
-    plain = load(torch.float32, model=tmp_path)
-    for rows in (9, 33, 61):
-        assert padded_rows(rows) > rows
-        segments = [Segment(0, 0, rows - 4), Segment(1, 0, 4)]
-        tokens = TOKENS[: rows - 4] + TOKENS[:4]
-        states: list[torch.Tensor] = []
-        got = model.decoder.run(model.decoder.embed(tokens), model.attention.prepare(segments), states)
-        want = plain.decoder.run(plain.decoder.embed(tokens), plain.attention.prepare(segments))
-        assert got.shape == want.shape
-        assert torch.equal(states[-1][:rows], got)
-        assert torch.cosine_similarity(got.float(), want, dim=-1).min() > 0.995
-        after = [Segment(0, rows - 4, 1), Segment(1, 4, 1)]
-        got = model.decoder.run(model.decoder.embed(TOKENS[:2]), model.attention.prepare(after))
-        want = plain.decoder.run(plain.decoder.embed(TOKENS[:2]), plain.attention.prepare(after))
-        assert torch.cosine_similarity(got.float(), want, dim=-1).min() > 0.995

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from quantised_checkpoints import KINDS, Kind, act_order, packed_words, quantised, write_quantised
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -16,6 +15,7 @@ from engine.errors import ModelError
 from engine.model.packed import PackedRows, dequantise
 from engine.model.quantised import Quantisation, parse_quantisation
 from engine.model.quantised_tensors import fits
+from tests.support.quantised_checkpoints import KINDS, Kind, act_order, packed_words, quantised, write_quantised
 
 NAME = "model.layers.3.mlp.down_proj.weight"
 STEM = NAME.removesuffix("weight")

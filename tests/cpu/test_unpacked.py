@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -15,16 +15,12 @@ from engine.model.unpacked import Factors, factored
 from tests.support.packed import random_rows
 
 
-@dataclass(frozen=True, slots=True)
-class Unpacked:
-    """A weight is `(code - offset) · scale + minimum` in float32: exactly what `dequantise` gives, in the rows' order.
+class Unpacked(NamedTuple):
+    """Codes, scales [out, groups] and what is added [out, groups] of packed weights."""
 
-    The codes of `fp8` are the bytes of its numbers, which take the place of `code - offset`.
-    """
-
-    codes: torch.Tensor  # uint8 [out, in]
-    scale: torch.Tensor  # float32 [out, groups]
-    minimum: torch.Tensor | None  # likewise; what is added, so the K-quants' with its sign turned
+    codes: torch.Tensor
+    scale: torch.Tensor
+    minimum: torch.Tensor | None
     offset: int
     group: int
     bits: int
@@ -33,15 +29,14 @@ class Unpacked:
 def product(factors: Factors) -> torch.Tensor:
     if factors.shares is None:
         return factors.numbers
-    together = factors.shares.shape[1] // factors.numbers.shape[1]
-    return factors.numbers.repeat_interleave(together, 1) * factors.shares
+    return factors.numbers.repeat_interleave(factors.shares.shape[1] // factors.numbers.shape[1], 1) * factors.shares
 
 
 def unpack(packed: PackedRows) -> Unpacked:
-    codes, scale, minimum = factored(packed)
+    codes, scale, least = factored(packed)
     format = packed.format
-    offsets = None if minimum is None else product(minimum)
-    return Unpacked(codes, product(scale), offsets, format.offset, format.group, format.bits)
+    minimum = None if least is None else product(least)
+    return Unpacked(codes, product(scale), minimum, format.offset, format.group, format.bits)
 
 
 def weights(parts: Unpacked) -> torch.Tensor:
