@@ -15,14 +15,13 @@ from typing import Any, get_type_hints
 from engine.bandwidth import ReadBandwidth
 from engine.build import LoadedModel
 from engine.config import EngineConfig
-from engine.contenders import Contender, PolicyContender, Prompt, Tally, UrlContender, answer_in_turns
-from engine.draft.base import policy_names
+from engine.contenders import Contender, PolicyContender, Prompt, Tally, answer_in_turns
+from engine.draft.policies import POLICIES
 from engine.errors import ConfigError
-from engine.figures import draw_curves, draw_predictions, draw_skips, predictions
+from engine.figures import draw_curves, draw_predictions, draw_skips, predictions, require_plots
 from engine.hugging_face import add_hugging_face_argument, hugging_face
 from engine.llama_cpp import add_llama_cpp_argument, llama_cpp
 from engine.model.synthetic import PREFIX
-from engine.profile import require_plots
 from engine.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
 from engine.results import aligned, beside_llama_cpp, bytes_read, domain_lines, reading_line, summarise, table
 from engine.types import SamplingParams
@@ -53,17 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
     add_hugging_face_argument(parser)
     add_llama_cpp_argument(parser)
-    parser.add_argument(
-        "--url", action="append", default=[], help="also ask this server with OpenAI's API, in the same run; repeatable"
-    )
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Run, print the tables and, as the last line, JSON."""
     names = list(dict.fromkeys(["none", *args.policies.split(",")]))
-    unknown = sorted(set(names) - set(policy_names()))
+    unknown = sorted(set(names) - set(POLICIES))
     if unknown:
-        raise ConfigError(f"unknown policies {', '.join(unknown)}; known: {', '.join(policy_names())}")
+        raise ConfigError(f"unknown policies {', '.join(unknown)}; known: {', '.join(POLICIES)}")
     contexts = _contexts(args.context)
     varied = _varied(args.vary, config) if args.vary else {}
     if args.plot:
@@ -154,9 +150,9 @@ class _Bench:
             for name, config in varied.items()
         ]
         ours[0].check(self.prompts)
-        if context and (args.hf or args.url or args.llama_cpp is not None):
+        if context and (args.hf or args.llama_cpp is not None):
             raise ConfigError("others cannot start from an imagined context: leave out --context")
-        contenders: list[Contender] = [*ours, *(UrlContender(url, self.sampling) for url in args.url)]
+        contenders: list[Contender] = [*ours]
         contenders += hugging_face(args.hf, self.config, model, self.sampling)
         contenders += llama_cpp(args.llama_cpp, model, self.sampling, self.prompts, args.concurrency)
         for contender in [ours[0], *contenders[len(ours) :]]:  # warm up without teaching a policy anything
@@ -243,8 +239,6 @@ class _Bench:
             print(reading_line(reading))
         if args.concurrency > 1 and args.hf:
             print("transformers' generate answers one prompt at a time")
-        if args.url:
-            print("servers may keep prefixes of earlier runs in their caches; here every contender reads its prompts")
 
     def _figures(
         self, rows: list[dict[str, Any]], context: int, reading: Mapping[str, float], differing: int

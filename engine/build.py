@@ -13,23 +13,23 @@ from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.draft import prior as priors
-from engine.draft.base import PolicyContext, policy_names
+from engine.draft.base import PolicyContext
 from engine.draft.costs import CostModel
 from engine.draft.knapsack import solve
+from engine.draft.policies import POLICIES
 from engine.draft.prior import Prior
 from engine.errors import ConfigError, PriorError, ProfileMismatchError
 from engine.kv.blocks import BlockManager, CacheSize
 from engine.kv.cache import bytes_per_token
 from engine.kv.pages import PageManager
 from engine.loop import EngineThread
-from engine.machine import free_memory, hardware, usable_cores
+from engine.machine import free_memory, hardware, native_bf16, usable_cores
 from engine.measure import Measurement
 from engine.model import synthetic
 from engine.model.attention import Segment
 from engine.model.backend import Backend, choose_backend
 from engine.model.default import NAME as DEFAULT_NAME
-from engine.model.linear import LinearFactory, padded_rows
-from engine.model.linear_onednn import native_bf16
+from engine.model.linear import LinearFactory
 from engine.model.source import SyntheticSource, open_source
 from engine.model.spec import ModelSpec
 from engine.native.backend import widens_bf16
@@ -45,7 +45,6 @@ log = logging.getLogger("knapserve.engine")
 _SHIPPED_PRIOR = "prior.json"  # in a checkpoint's directory
 _SMALL_LAYER = 8 << 20  # bytes
 _THREAD_SHARE = 128 << 10  # bytes of a layer that are worth a thread
-_WARM_ROWS = 64
 _WARM_LAYOUT = (64, 16)  # sequences and rows of each, over pages
 _WARM_SECONDS = (0.5, 20.0)  # at most, to warm up: on a CPU, over pages
 _WARM_TIMES = (1, 3)  # of each shape: over pages, the third time a pass is recorded
@@ -159,15 +158,13 @@ class LoadedModel:
         )
 
     def _usual_passes(self) -> Iterator[list[Segment]]:
-        """Passes of the shapes for which kernels are made one by one."""
+        """Passes of the shapes for which kernels are made one by one; elsewhere just one."""
         if self.backend.paged:  # sequences and rows of each, to the next power of two
             for sequences in _powers(min(_WARM_LAYOUT[0], self.size.slabs)):
                 for width in _powers(min(_WARM_LAYOUT[1], self.length)):
                     yield [Segment(slab, 0, width) for slab in range(sequences)]
-            return
-        most = min(_WARM_ROWS, self.length) if self.decoder.pads else 1
-        for rows in sorted({padded_rows(rows) for rows in range(1, most + 1)}):
-            yield [Segment(0, 0, rows)]
+        else:
+            yield [Segment(0, 0, 1)]
 
     def prior_path(self, config: EngineConfig) -> Path:
         """Where `tune` puts this model's plans."""
@@ -218,7 +215,6 @@ class LoadedModel:
         scheduler = Scheduler(
             blocks(self.size.slabs, self.size.blocks_per_slab, self.size.block_size, self.size.capacity),
             self.clock,
-            max_model_len=self.length,
             max_num_seqs=sequences,
             max_num_batched_tokens=rows,
             prompt_rows=prompt_rows,
@@ -234,7 +230,7 @@ class LoadedModel:
             device=str(self.decoder.device),
             dtype=self.key.dtype,
             default_policy=config.draft_policy,
-            policies=policy_names(),
+            policies=tuple(POLICIES),
             profile_file=self.profile_source,
             profile_hardware=self.key.hardware,
             sampling_defaults=self.source.sampling_defaults,
@@ -269,8 +265,8 @@ def _check_memory(weights: int, device: torch.device) -> None:
 
 
 def _check_policy(name: str) -> None:
-    if name not in policy_names():
-        raise ConfigError(f"unknown draft policy '{name}'; known: {', '.join(policy_names())}")
+    if name not in POLICIES:
+        raise ConfigError(f"unknown draft policy '{name}'; known: {', '.join(POLICIES)}")
 
 
 def _device(name: str) -> torch.device:

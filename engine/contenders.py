@@ -1,14 +1,12 @@
-"""What `knapserve bench` compares: draft policies of this engine, transformers' `generate`, servers behind a URL."""
+"""What `knapserve bench` compares: draft policies of this engine; others have modules of their own."""
 
 from __future__ import annotations
 
 import gc
-import os
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from engine.clock import SystemClock
 from engine.core import EngineCore
@@ -124,7 +122,6 @@ class Contender(Protocol):
 
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]] | None:
         """Answer these prompts, `streams` at a time; the tokens of each, if this contender has the same ones."""
-        ...
 
 
 class PolicyContender:
@@ -254,54 +251,3 @@ def answer_in_turns(
         except StopIteration as done:
             answers[index] = done.value
     return answers
-
-
-class UrlContender:
-    """A server with OpenAI's API (llama.cpp, vLLM, another KnapServe), asked for whole chat completions."""
-
-    def __init__(self, url: str, sampling: SamplingParams) -> None:
-        """Its first model is asked, with the key in OPENAI_API_KEY. Raises ConfigError if there is no such server."""
-        import httpx
-
-        self.name = url.removeprefix("http://").removeprefix("https://").rstrip("/")
-        self.tally = Tally()
-        self._clock = SystemClock()
-        key = os.environ.get("OPENAI_API_KEY")
-        headers = {"authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.Client(base_url=url.rstrip("/").removesuffix("/v1"), headers=headers, timeout=600)
-        self._failures = (httpx.HTTPError, ValueError)
-        self._body = {
-            "model": self._get("/v1/models", "data", 0, "id"),
-            "max_tokens": sampling.max_tokens,
-            "temperature": sampling.temperature,
-            "seed": 0,
-        }
-        if sampling.ignore_eos:
-            self._body["ignore_eos"] = True
-
-    def run(self, prompts: Sequence[Prompt], streams: int) -> None:
-        started = self._clock.now()
-        with ThreadPoolExecutor(streams) as pool:
-            tokens = sum(pool.map(self._answer, prompts))
-        self.tally.answered(tokens, self._clock.now() - started)
-
-    def _answer(self, prompt: Prompt) -> int:
-        """Number of tokens of the answer."""
-        body = {**self._body, "messages": [{"role": "user", "content": prompt.text}]}
-        return int(self._get("/v1/chat/completions", "usage", "completion_tokens", body=body))
-
-    def _get(self, path: str, *keys: str | int, body: Any = None) -> Any:
-        """What the reply has behind these keys, one in the other."""
-        where = f"{self._client.base_url}{path.lstrip('/')}"
-        try:
-            response = self._client.get(path) if body is None else self._client.post(path, json=body)
-            response.raise_for_status()
-            found = response.json()
-        except self._failures as error:
-            raise ConfigError(f"{where}: {str(error) or type(error).__name__}") from None
-        try:
-            for key in keys:
-                found = found[key]
-        except (KeyError, IndexError, TypeError):
-            raise ConfigError(f"{where}: the reply has no {'.'.join(map(str, keys))}") from None
-        return found

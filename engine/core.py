@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.clock import Clock
 from engine.detokenize import Detokenizer
-from engine.draft.base import (
-    DraftPolicy,
-    Outcome,
-    Plan,
-    PolicyContext,
-    RoundOutcome,
-    View,
-    make_policy,
-    policy_names,
-)
+from engine.draft.base import DraftPolicy, Outcome, Plan, PolicyContext, RoundOutcome, View
 from engine.draft.costs import CostModel
+from engine.draft.policies import POLICIES
 from engine.draft.prediction import Prediction
 from engine.errors import RequestError, UnknownPolicyError
 from engine.logits import make_processor
@@ -29,15 +21,7 @@ from engine.sampling import Edit
 from engine.scheduler import Scheduler
 from engine.step import StepOutput, StepPlan
 from engine.tokenizer import Tokenizer
-from engine.types import (
-    EngineInfo,
-    ErrorEvent,
-    GenerateRequest,
-    Request,
-    RoundReport,
-    SamplingParams,
-    TokenEvent,
-)
+from engine.types import EngineInfo, ErrorEvent, GenerateRequest, Request, RoundReport, SamplingParams, TokenEvent
 
 if TYPE_CHECKING:
     from engine.grammar import GrammarMatcher, Grammars
@@ -93,9 +77,9 @@ class EngineCore:
     def policy(self, name: str) -> DraftPolicy:
         """The one instance of a policy; made when first asked for. Raises UnknownPolicyError."""
         if name not in self._made:
-            if name not in policy_names():
-                raise UnknownPolicyError(name, policy_names())
-            self._made[name] = make_policy(name, self._policies)
+            if name not in POLICIES:
+                raise UnknownPolicyError(name, tuple(POLICIES))
+            self._made[name] = POLICIES[name](self._policies)
         return self._made[name]
 
     def add(self, message: GenerateRequest) -> None:
@@ -142,10 +126,6 @@ class EngineCore:
         except ValueError as error:
             raise RequestError(f"This cannot be followed: {error}", param=sampling.grammar_param) from None
 
-    def _match(self, grammar: str) -> GrammarMatcher:
-        """The same of one that has begun before."""
-        return self._compiler().begin(grammar)
-
     def _compiler(self) -> Grammars:
         """Raises ValueError where there is no library or it cannot read the tokenizer, which takes a while: once."""
         if self._grammars is None:
@@ -168,7 +148,8 @@ class EngineCore:
         sampling, known = request.sampling, len(request.prompt)
         if request.processor is None:
             return
-        processor = make_processor(sampling, request.prompt, self.info.eos_token_ids, self._match)
+        begin = partial(self._begin, sampling)  # which it has passed before
+        processor = make_processor(sampling, request.prompt, self.info.eos_token_ids, begin)
         assert processor is not None
         for position in positions:
             processor.advance(request.tokens[known : position + 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.contenders import DraftRound
-from profiles.plot import figure
+from engine.errors import ConfigError
 
 _FEWEST_TOKENS = 16  # of a request's drafting rounds, to count as one
 _MEDIAN_OF_NORMAL = 0.6745  # of the size of a normal variable, by its deviation
@@ -112,9 +113,27 @@ def skip_shares(history: Sequence[DraftRound]) -> tuple[np.ndarray, np.ndarray]:
     return skipped[0::2], skipped[1::2]
 
 
+def require_plots() -> None:
+    """Raises ConfigError if nothing can be drawn: better before the measurement than after it."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ConfigError("--plot needs matplotlib: pip install -e '.[plots]' in KnapServe's directory")
+
+
+def _figure(columns: int, *, width: float = 4.6) -> tuple[Any, Sequence[Any]]:
+    """An empty figure of `columns` panels, drawn without a display: (figure, axes)."""
+    from matplotlib.figure import Figure  # an extra of the package (`plots`)
+
+    made = Figure(figsize=(width * columns, 3.6), layout="constrained")
+    axes = made.subplots(1, columns, squeeze=False)[0]
+    for panel in axes:
+        panel.grid(alpha=0.3)
+        panel.spines[["top", "right"]].set_visible(False)
+    return made, axes
+
+
 def draw_predictions(found: Predictions, path: Path) -> None:
     """The paper's Figure 2: TPT and acceptance, promised against what came; a point a request."""
-    made, panels = figure(2)
+    made, panels = _figure(2)
     for panel, pairs, title in zip(panels, (found.tpt, found.acceptance), ("tokens/s", "acceptance"), strict=True):
         r, r2 = correlation(pairs)
         if len(pairs):
@@ -127,7 +146,7 @@ def draw_predictions(found: Predictions, path: Path) -> None:
 
 def draw_skips(history: Sequence[DraftRound], path: Path) -> None:
     """The paper's Figure 5: how often each sublayer was skipped while drafting."""
-    made, (panel,) = figure(1, width=7)
+    made, (panel,) = _figure(1, width=7)
     attention, mlp = skip_shares(history)
     layers = np.arange(len(attention))
     panel.bar(layers - 0.2, attention, 0.4, label="attention")
@@ -141,7 +160,7 @@ def draw_curves(
     rows: Sequence[dict[str, Any]], x: str, curves: Sequence[tuple[str, str]], path: Path, *, log: bool = False
 ) -> None:
     """One panel a curve (key, title) over `x` of each row: Figures 3 (contexts), 4 (τ) and 6 (T)."""
-    made, panels = figure(len(curves))
+    made, panels = _figure(len(curves))
     for panel, (key, title) in zip(panels, curves, strict=True):
         points = [(row[x], row[key]) for row in rows if key in row]
         panel.plot([a for a, _ in points], [b for _, b in points], marker="o", markersize=4)

@@ -48,17 +48,14 @@ class Outside(Protocol):
 
     def take(self) -> list[Message]:
         """What has come in; empty at once if nothing has."""
-        ...
 
     def wait(self, timeout: float) -> None:
         """Sleep until something comes in."""
-        ...
 
     def deliver(self, report: RoundReport) -> None: ...
 
     def show_life(self) -> None:
         """Called about once a second while there is nothing to do."""
-        ...
 
 
 def run_rounds(core: EngineCore, outside: Outside) -> None:
@@ -272,7 +269,7 @@ class EngineClient(ABC):
 
 
 class EngineThread(EngineClient):
-    """Runs an `EngineCore` in a thread. Public methods belong to the event loop's thread."""
+    """Runs an `EngineCore` in a thread; methods belong to the event loop's thread, those of `Outside` to its own."""
 
     def __init__(self, core: EngineCore, clock: Clock, *, max_live: int) -> None:
         super().__init__(core.info, core.tokenizer, clock, max_live)
@@ -301,7 +298,7 @@ class EngineThread(EngineClient):
     def _run(self) -> None:
         """The thread."""
         try:
-            run_rounds(self._core, self._Outside(self))
+            run_rounds(self._core, self)
         except Exception as error:
             log.exception("the engine loop has failed")
             self._failure = f"{type(error).__name__}: {error}"
@@ -316,30 +313,26 @@ class EngineThread(EngineClient):
         except RuntimeError:
             log.debug("the event loop is closed")
 
-    class _Outside:
-        """The engine's thread's view of its owner."""
+    # -- `Outside`, for the engine's thread --------------------------------------------------------------------------
 
-        def __init__(self, owner: EngineThread) -> None:
-            self._owner = owner
+    @property
+    def stopped(self) -> bool:
+        return self._stop
 
-        @property
-        def stopped(self) -> bool:
-            return self._owner._stop
+    def take(self) -> list[Message]:
+        taken = []
+        while self._inbox:
+            taken.append(self._inbox.popleft())
+        return taken
 
-        def take(self) -> list[Message]:
-            inbox, taken = self._owner._inbox, []
-            while inbox:
-                taken.append(inbox.popleft())
-            return taken
+    def wait(self, timeout: float) -> None:
+        self._wake.wait(timeout)
+        self._wake.clear()
 
-        def wait(self, timeout: float) -> None:
-            self._owner._wake.wait(timeout)
-            self._owner._wake.clear()
+    def deliver(self, report: RoundReport) -> None:
+        self.show_life()
+        self._last = report
+        self._call(self._deliver, report)
 
-        def deliver(self, report: RoundReport) -> None:
-            self.show_life()
-            self._owner._last = report
-            self._owner._call(self._owner._deliver, report)
-
-        def show_life(self) -> None:
-            self._owner._heartbeat = self._owner._clock.now()
+    def show_life(self) -> None:
+        self._heartbeat = self._clock.now()

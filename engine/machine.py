@@ -10,8 +10,6 @@ from pathlib import Path
 
 import torch
 
-from engine.model.linear_onednn import native_bf16
-
 
 def usable_cores() -> int:
     """Processor cores that this process may keep busy."""
@@ -56,6 +54,11 @@ def container_memory(group: Path) -> Iterator[int]:
                 facts = dict(line.split() for line in (group / held).read_text("utf-8").splitlines())
                 taken -= sum(int(facts.get(f"{prefix}{kind}_file", 0)) for kind in ("active", "inactive"))
             yield min(most, max(0, most - taken))
+
+
+def native_bf16() -> bool:
+    """Whether the CPU has bf16 dot products; without them torch emulates bf16, and its float32 is faster."""
+    return bool(torch.cpu._is_avx512_bf16_supported())
 
 
 def hardware(device: torch.device) -> str:

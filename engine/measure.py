@@ -108,12 +108,7 @@ class Measurement:
         return self._fit(key, self._medians(designs, share_done, progress))
 
     def thorough(
-        self,
-        key: ProfileKey,
-        grid: Grid,
-        *,
-        repetitions: int,
-        progress: Callable[[float], None] = lambda share: None,
+        self, key: ProfileKey, grid: Grid, *, repetitions: int, progress: Callable[[float], None] = lambda share: None
     ) -> Measured:
         """Measure all of `grid`, each pass `repetitions` times, and some sub-networks that the fit does not see."""
         grid = grid.within(self._attention.cache.length)

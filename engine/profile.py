@@ -33,17 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="context lengths to measure (64, 512, 2048 and so on, as far as the model and its cache go)",
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="write here, not into the profile directory")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the curves")
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Raises ConfigError."""
     contexts = _contexts(args.contexts) if args.contexts else None
-    if args.plot:
-        require_plots()
-    for path in (args.output, args.plot):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise ConfigError(f"there is no directory {path.absolute().parent} to write {path.name} to")
+    if args.output is not None and not args.output.absolute().parent.is_dir():
+        raise ConfigError(f"there is no directory {args.output.absolute().parent} to write {args.output.name} to")
     model = LoadedModel(config, profile=_UNKNOWN)
     length = model.attention.cache.length
     grid = replace(THOROUGH, contexts=contexts) if contexts else thorough_grid(length)
@@ -71,11 +67,6 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     if bad:
         print("This fits badly: the machine was busy, or costs do not add up here. Measure again when it is quiet.")
     print(f"saved: {path}")
-    if args.plot:
-        from profiles.plot import draw
-
-        draw(profile, [(d.observe(spec, s), d.context) for d, s in measured.passes], args.plot)
-        print(f"drawn: {args.plot}")
     result = {
         "profile": str(path),
         "passes": len(measured.passes),
@@ -88,14 +79,6 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     }
     print(json.dumps(result))
     return 0
-
-
-def require_plots() -> None:
-    """Raises ConfigError if nothing can be drawn: better before the measurement than after it."""
-    from profiles.plot import available
-
-    if not available():
-        raise ConfigError("--plot needs matplotlib: pip install -e '.[plots]' in KnapServe's directory")
 
 
 def _contexts(text: str) -> tuple[int, ...]:

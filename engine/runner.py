@@ -94,15 +94,10 @@ class SearchPass:
     @torch.inference_mode()
     def fill(self, table: Knapsack, most: int) -> bool:
         decoder = self._runner.decoder
-        return table.beam > 0 and not decoder.pads and decoder.fill(table, self._batch(table.beam), most)
+        return table.beam > 0 and decoder.fill(table, self._batch(table.beam), most)
 
     def _sublayer(self, index: int, states: Tensor) -> Tensor:
-        count = states.shape[0]
-        # Where kernels are made once per shape, in milliseconds, counts are padded to powers of two.
-        padded = 1 << (count - 1).bit_length() if self._runner.decoder.pads else count
-        if padded > count:
-            states = torch.cat([states, states[:1].expand(padded - count, -1, -1)])
-        return self._runner.decoder.sublayer(index, states.flatten(0, 1), self._batch(padded)).view_as(states)[:count]
+        return self._runner.decoder.sublayer(index, states.flatten(0, 1), self._batch(len(states))).view_as(states)
 
     def _batch(self, count: int) -> AttentionBatch:
         batch = self._batches.get(count)

@@ -25,7 +25,6 @@ class Scheduler:
         blocks: Blocks,
         clock: Clock,
         *,
-        max_model_len: int,
         max_num_seqs: int,
         max_num_batched_tokens: int,
         prompt_rows: Callable[[int, bool], int] | None = None,
@@ -42,7 +41,6 @@ class Scheduler:
         self.waiting: deque[Request] = deque()
         self.prefix_queries = self.prefix_hits = self.preemptions = 0
         self._clock = clock
-        self._max_model_len = max_model_len
         self._max_num_seqs = max_num_seqs
         self._max_rows = max_num_batched_tokens
         self._prompt_rows = prompt_rows

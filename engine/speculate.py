@@ -272,11 +272,7 @@ class PlainPass:
 
 
 def decode(
-    work: Sequence[Work],
-    current: PlainPass,
-    *,
-    go_on: bool,
-    meanwhile: Callable[[], None] | None = None,
+    work: Sequence[Work], current: PlainPass, *, go_on: bool, meanwhile: Callable[[], None] | None = None
 ) -> tuple[tuple[WorkOutput, ...], PlainPass | None]:
     """A round of `plain` work, by its pass. With `go_on` the next round's begins before this one is read, and comes
     back too; where a request ends meanwhile, its row there is thrown away."""

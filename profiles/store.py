@@ -49,9 +49,14 @@ def find(key: ProfileKey, directory: Path | None) -> tuple[LatencyProfile, Path]
 
 def save(profile: LatencyProfile, directory: Path) -> Path:
     """Write under the profile's key, whole or not at all. Returns the path."""
-    directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{profile.key.slug}.json"
-    temporary = path.with_suffix(f".{uuid4().hex}.tmp")  # others may write at the same time
-    temporary.write_text(profile.to_json(), "utf-8")
-    temporary.replace(path)
+    write_whole(profile.to_json(), path)
     return path
+
+
+def write_whole(text: str, path: Path) -> None:
+    """Write a file whole or not at all, and the directories that it needs."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{uuid4().hex}.tmp")  # others may write at the same time
+    temporary.write_text(text, "utf-8")
+    temporary.replace(path)

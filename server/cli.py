@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from engine.config import EngineConfig
@@ -26,12 +27,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if args.command == "serve":
             return _serve(args)
-        return _bench(args) if args.command == "bench" else _measure(args)
+        config = _read_settings(args).build(EngineConfig)
+        return int(import_module(args.module).run(args, config))
     except KnapServeError as error:
         print(f"knapserve: error: {error}", file=sys.stderr)
         return 1 if isinstance(error, EngineUnavailableError) else 2
     except KeyboardInterrupt:
         return 130
+
+
+# Commands that measure: what they do, and the module that has their `add_arguments` and `run`.
+_MEASURES = {
+    "profile": ("measure what passes cost on this machine", "engine.profile"),
+    "tune": ("search offline for the plans to begin with", "engine.tune"),
+}
+_BENCHES = {
+    "decode": ("decoding speed, draft policies side by side", "engine.bench"),
+    "prefill": ("speed of reading a long prompt", "engine.bench_prefill"),
+    "serve": ("load against a running server", "server.bench_serve"),
+}
 
 
 def _parser(command: list[str]) -> argparse.ArgumentParser:
@@ -40,47 +54,23 @@ def _parser(command: list[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"knapserve {version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     serve = _command(commands, "serve", "serve a model over HTTP, with OpenAI's API")
-    bench = _command(commands, "bench", "measure")
     if command[:1] == ["serve"]:
         _add_settings(serve, ServerConfig, EngineConfig)
-    profile = _command(commands, "profile", "measure what passes cost on this machine")
-    if command[:1] == ["profile"]:
-        from engine.profile import add_arguments as add_profile_arguments
-
-        add_profile_arguments(profile)
-        _add_settings(profile, EngineConfig)
-    tune = _command(commands, "tune", "search offline for the plans to begin with")
-    if command[:1] == ["tune"]:
-        from engine.tune import add_arguments as add_tune_arguments
-
-        add_tune_arguments(tune)
-        _add_settings(tune, EngineConfig)
+    bench = _command(commands, "bench", "measure")
     measures = bench.add_subparsers(dest="measure", required=True, metavar="WHAT")
-    decode = _command(measures, "decode", "decoding speed, draft policies side by side")
-    if command == ["bench", "decode"]:
-        from engine.bench import add_arguments as add_bench_arguments
-
-        add_bench_arguments(decode)
-        _add_settings(decode, EngineConfig)
-    prefill = _command(measures, "prefill", "speed of reading a long prompt")
-    if command == ["bench", "prefill"]:
-        from engine.bench_prefill import add_arguments as add_prefill_arguments
-
-        add_prefill_arguments(prefill)
-        _add_settings(prefill, EngineConfig)
-    sweep = _command(measures, "sweep", "knapspec against the best of many fixed plans")
-    if command == ["bench", "sweep"]:
-        from engine.sweep import add_arguments as add_sweep_arguments
-
-        add_sweep_arguments(sweep)
-        _add_settings(sweep, EngineConfig)
-    load = _command(measures, "serve", "load against a running server")
-    if command == ["bench", "serve"]:
-        from server.bench_serve import add_arguments as add_load_arguments
-
-        add_load_arguments(load)
-        _add_settings(load, EngineConfig)
+    for name, (does, module) in _MEASURES.items():
+        _add_measure(_command(commands, name, does), module if command[:1] == [name] else None)
+    for name, (does, module) in _BENCHES.items():
+        _add_measure(_command(measures, name, does), module if command == ["bench", name] else None)
     return parser
+
+
+def _add_measure(parser: argparse.ArgumentParser, module: str | None) -> None:
+    """Arguments of a command that measures, if it is in use."""
+    if module is not None:
+        import_module(module).add_arguments(parser)
+        _add_settings(parser, EngineConfig)
+        parser.set_defaults(module=module)
 
 
 def _command(commands: Any, name: str, does: str) -> argparse.ArgumentParser:
@@ -148,33 +138,3 @@ def _engine(config: ServerConfig, engine_config: EngineConfig) -> Engine:
         import transformers.utils.chat_template_utils  # noqa: F401  # meanwhile: the first chat need not wait for it
 
         return launch.ready()
-
-
-def _measure(args: argparse.Namespace) -> int:
-    config = _read_settings(args).build(EngineConfig)
-    if args.command == "tune":
-        from engine.tune import run as run_tune
-
-        return run_tune(args, config)
-    from engine.profile import run as run_profile
-
-    return run_profile(args, config)
-
-
-def _bench(args: argparse.Namespace) -> int:
-    config = _read_settings(args).build(EngineConfig)
-    if args.measure == "serve":
-        from server.bench_serve import run as run_load
-
-        return run_load(args, config)
-    if args.measure == "sweep":
-        from engine.sweep import run as run_sweep
-
-        return run_sweep(args, config)
-    if args.measure == "prefill":
-        from engine.bench_prefill import run as run_prefill
-
-        return run_prefill(args, config)
-    from engine.bench import run
-
-    return run(args, config)

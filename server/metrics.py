@@ -90,14 +90,8 @@ class Metrics:
         self.drafts = self._counter("spec_decode_num_drafts", "Drafts verified.")
         self.draft_tokens = self._counter("spec_decode_num_draft_tokens", "Tokens drafted.")
         self.accepted_tokens = self._counter("spec_decode_num_accepted_tokens", "Drafted tokens accepted.")
-        positions = [str(i) for i in range(_POSITIONS)]
-        by_position = self._labelled(
-            "spec_decode_num_accepted_tokens_per_pos",
-            "Drafted tokens accepted, by their position.",
-            "position",
-            positions,
-        )
-        self.accepted_at = [by_position.labels(*self._values, position) for position in positions]
+        self.drafted_at = self._by_position("draft", "Tokens drafted, by their position.")
+        self.accepted_at = self._by_position("accepted", "Drafted tokens accepted, by their position.")
         self.success = self._labelled("request_success", "Requests that ended, by reason.", "finished_reason", _ENDS)
         self.rejections = self._labelled(
             "admission_rejections", "Requests not admitted, by reason.", "reason", _REJECTIONS
@@ -117,10 +111,6 @@ class Metrics:
         self.request_prompt = self._histogram("request_prompt_tokens", "Prompt tokens per request.", tokens)
         self.request_generation = self._histogram("request_generation_tokens", "Tokens generated per request.", tokens)
 
-        by_position = self._labelled(
-            "spec_decode_num_draft_tokens_per_pos", "Tokens drafted, by their position.", "position", positions
-        )
-        self.drafted_at = [by_position.labels(*self._values, position) for position in positions]
         labels = ["method", "handler", "status"]
         self._http = Counter("http_requests", "HTTP requests answered.", labels, registry=self.registry)
         for path in _GENERATING:
@@ -178,6 +168,11 @@ class Metrics:
         for value in values:
             counter.labels(*self._values, value)
         return counter
+
+    def _by_position(self, what: str, text: str) -> list[Counter]:
+        positions = [str(i) for i in range(_POSITIONS)]
+        family = self._labelled(f"spec_decode_num_{what}_tokens_per_pos", text, "position", positions)
+        return [family.labels(*self._values, position) for position in positions]
 
     def http(self, method: str, path: str, status: int) -> None:
         """Count a response, by kinds that clients cannot add to."""

@@ -29,81 +29,49 @@ def _without_penalties(body: Mapping[str, Any]) -> bool:
     return body["repeat_last_n"] == -1 or all(body.get(name, neutral) == neutral for name, neutral in penalties.items())
 
 
+_ZERO = (0,)
+_OFF = (False,)
+_EMPTY: Neutral = ([],)
 # Field → the values that ask for nothing special; null always does.
 _REFUSED: dict[str, Neutral] = {
-    "length_penalty": (1,),
-    "prompt_logprobs": _NEVER,
-    "use_beam_search": (False,),
     **dict.fromkeys(("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar"), _NEVER),
+    **dict.fromkeys(("prompt_logprobs", "prompt_embeds", "allowed_token_ids", "truncate_prompt_tokens"), _NEVER),
+    **dict.fromkeys(("use_beam_search", "return_token_ids", "return_tokens_as_token_ids"), _OFF),
+    **dict.fromkeys(("bad_words", "logits_processors"), _EMPTY),
+    "length_penalty": (1,),
+    "spaces_between_special_tokens": (True,),
     # Those of llama.cpp:
-    "typical_p": (1,),
-    "tfs_z": (1,),
-    "repeat_penalty": (1,),
+    **dict.fromkeys(("samplers", "json_schema"), _NEVER),
+    **dict.fromkeys(("typical_p", "tfs_z", "repeat_penalty"), (1,)),
+    **dict.fromkeys(("n_predict", "top_n_sigma"), (-1,)),
+    **dict.fromkeys(("mirostat", "xtc_probability", "dry_multiplier", "dynatemp_range"), _ZERO),
+    **dict.fromkeys(("n_probs", "min_keep", "n_indent"), _ZERO),
     "repeat_last_n": _without_penalties,
     "reasoning_format": ("auto", "deepseek"),
-    "mirostat": (0,),
-    "n_predict": (-1,),
-    "top_n_sigma": (-1,),
-    "samplers": _NEVER,
-    "lora": ([],),
+    "lora": _EMPTY,
     "t_max_predict_ms": (0, -1),
     "grammar": ("",),
-    "json_schema": _NEVER,
-    "xtc_probability": (0,),
-    "dry_multiplier": (0,),
-    "dynatemp_range": (0,),
-    # and of vLLM again:
-    "bad_words": ([],),
-    "allowed_token_ids": _NEVER,
-    "logits_processors": ([],),
-    "spaces_between_special_tokens": (True,),
-    "truncate_prompt_tokens": _NEVER,
-    "prompt_embeds": _NEVER,
-    "n_probs": (0,),
-    "min_keep": (0,),
-    "n_indent": (0,),
-    "return_token_ids": (False,),
-    "return_tokens_as_token_ids": (False,),
 }
 _REFUSED_CHAT: dict[str, Neutral] = {
-    "echo": (False,),
+    **dict.fromkeys(("chat_template", "reasoning_effort", "thinking_token_budget"), _NEVER),
+    **dict.fromkeys(("audio", "web_search_options"), _NEVER),
+    **dict.fromkeys(("echo", "add_special_tokens"), _OFF),
+    **dict.fromkeys(("functions", "documents"), _EMPTY),
     "suffix": ("",),
     "best_of": _best_of_n,
-    "functions": ([],),
     "function_call": ("none", "auto"),
-    "chat_template": _NEVER,
-    "documents": ([],),
-    "add_special_tokens": (False,),
-    "reasoning_effort": _NEVER,
     "include_reasoning": (True,),
-    "thinking_token_budget": _NEVER,
     "verbosity": ("medium",),
     "modalities": (["text"],),
-    "audio": _NEVER,
-    "web_search_options": _NEVER,
 }
 _REFUSED_COMPLETIONS: dict[str, Neutral] = {
-    "prediction": _NEVER,
+    **dict.fromkeys(("prediction", "max_completion_tokens"), _NEVER),
     "suffix": ("",),
     "best_of": _best_of_n,
     "add_special_tokens": (True,),
-    "max_completion_tokens": _NEVER,
 }
-_IGNORED = frozenset(
-    {
-        "user",
-        "metadata",
-        "store",
-        "service_tier",
-        "safety_identifier",
-        "prompt_cache_key",
-        "prompt_cache_retention",
-        "request_id",
-        "priority",
-        "cache_salt",
-    }
-)
-
+_TOLD = ("user", "metadata", "store", "service_tier", "safety_identifier", "request_id", "priority")
+_IGNORED = frozenset((*_TOLD, "cache_salt", "prompt_cache_key", "prompt_cache_retention"))
 
 _ADVICE = {
     **dict.fromkeys(("structured_outputs", "guided_json", "json_schema"), ": use 'response_format'"),

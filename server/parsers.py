@@ -30,7 +30,6 @@ class Parser(Protocol):
 
     def finish(self) -> list[Delta]:
         """What was held back, at the end of the message."""
-        ...
 
 
 class Markers:

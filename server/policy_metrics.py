@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -71,38 +72,26 @@ class PolicyMetrics:
     """The metrics of one policy."""
 
     def __init__(self, families: PolicyFamilies, policy: str) -> None:
-        self._rounds = families.rounds.labels(policy)
-        self._drafted = families.drafted.labels(policy)
-        self._accepted = families.accepted.labels(policy)
-        self._tried = families.tried.labels(policy)
-        self._hoped = families.hoped.labels(policy)
-        self._predicted = families.predicted.labels(policy)
-        self._plain = families.plain.labels(policy)
-        self._measured = families.measured.labels(policy)
-        self._seconds = families.seconds.labels(policy)
-        self._tokens = families.tokens.labels(policy)
-        self._promised = families.promised.labels(policy)
-        self._undrafted = families.undrafted.labels(policy)
-        self._acceptance = families.acceptance.labels(policy)
-        self._draft_length = families.draft_length.labels(policy)
+        labelled = (families.skipped, families.reselections, families.fallbacks)
+        own = {name: family.labels(policy) for name, family in vars(families).items() if family not in labelled}
+        self._own = SimpleNamespace(**own)  # children of the families, by their names there
+        self.reselection_seconds: Histogram = self._own.reselection_seconds
         ranges = [str(bound) for bound in _CONTEXTS] + ["inf"]
         self._skipped = [
             [families.skipped.labels(policy, kind, name) for kind in ("attention", "mlp")] for name in ranges
         ]
-        self._context = families.context.labels(policy)
         self._reselections = {outcome: families.reselections.labels(policy, outcome) for outcome in _OUTCOMES}
-        self.reselection_seconds = families.reselection_seconds.labels(policy)
         self._slower = families.fallbacks.labels(policy, "slower_than_plain")
 
     def count(self, parts: Sequence[RequestRound], seconds: float) -> None:
         """Count requests' parts in a round, which took so long; 0 if that says nothing."""
-        self._rounds.inc(len(parts))
-        self._context.observe_all(part.context_length for part in parts)
+        self._own.rounds.inc(len(parts))
+        self._own.context.observe_all(part.context_length for part in parts)
         parts = [part for part in parts if not part.copied]
-        self._draft_length.observe_all(part.drafted for part in parts)
+        self._own.draft_length.observe_all(part.drafted for part in parts)
         drafting = [part for part in parts if part.drafted]
-        self._drafted.inc(sum(part.drafted for part in drafting))
-        self._accepted.inc(sum(part.accepted for part in drafting))
+        self._own.drafted.inc(sum(part.drafted for part in drafting))
+        self._own.accepted.inc(sum(part.accepted for part in drafting))
         ranges = [bisect_left(_CONTEXTS, part.context_length) for part in drafting]
         for where in set(ranges):
             within = [part for part, at in zip(drafting, ranges, strict=True) if at == where]
@@ -112,9 +101,9 @@ class PolicyMetrics:
         if seconds > 0:
             self._timed(parts, seconds)
         promised = [(p.predicted_acceptance, p.drafted) for p in parts if p.predicted_acceptance is not None]
-        self._acceptance.observe_all(rate for rate, _ in promised)
-        self._tried.inc(sum(drafted for _, drafted in promised))
-        self._hoped.inc(sum(rate * drafted for rate, drafted in promised))
+        self._own.acceptance.observe_all(rate for rate, _ in promised)
+        self._own.tried.inc(sum(drafted for _, drafted in promised))
+        self._own.hoped.inc(sum(rate * drafted for rate, drafted in promised))
         for outcome in (part.reselected for part in parts if part.reselected is not None):
             self._reselections[outcome].inc()
             if outcome == "plain":
@@ -122,12 +111,12 @@ class PolicyMetrics:
 
     def _timed(self, parts: Sequence[RequestRound], seconds: float) -> None:
         """Count rates, and what was promised: only beside a measurement, so that all cover the same rounds."""
-        self._measured.observe_all(part.emitted / seconds for part in parts)
-        self._seconds.inc(seconds * len(parts))
-        self._tokens.inc(sum(part.emitted for part in parts))
+        self._own.measured.observe_all(part.emitted / seconds for part in parts)
+        self._own.seconds.inc(seconds * len(parts))
+        self._own.tokens.inc(sum(part.emitted for part in parts))
         promised = [part.predicted_tpt for part in parts if part.predicted_tpt is not None]
-        self._predicted.observe_all(promised)
-        self._promised.inc(sum(promised) * seconds)
+        self._own.predicted.observe_all(promised)
+        self._own.promised.inc(sum(promised) * seconds)
         undrafted = [part.plain_tpt for part in parts if part.plain_tpt is not None]
-        self._plain.observe_all(undrafted)
-        self._undrafted.inc(sum(undrafted) * seconds)
+        self._own.plain.observe_all(undrafted)
+        self._own.undrafted.inc(sum(undrafted) * seconds)

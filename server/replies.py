@@ -33,7 +33,6 @@ class Dialect(Protocol):
 
     def opening(self, index: int, echo: str) -> dict[str, Any] | None:
         """The first chunk's choice, before any text; None where there is none."""
-        ...
 
     def piece(self, index: int, delta: Delta) -> dict[str, Any]: ...
 

@@ -171,10 +171,7 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
     generation = services.submit(job, meter)
     if job.stream:
         return EventStream(
-            generation,
-            _frames(generation, job),
-            keep_alive=services.config.keepalive_seconds,
-            as_error=as_error,
+            generation, _frames(generation, job), keep_alive=services.config.keepalive_seconds, as_error=as_error
         )
     async with cancelled_on_disconnect(request.receive), generation:
         reply = await _whole(generation.events(), job)
@@ -314,11 +311,7 @@ def _event(chunk: type) -> dict[str, Any]:
     """An event of a stream, as OpenAPI 3.2 describes them: a chunk or an error as JSON, at the end `[DONE]`."""
     payload = {"anyOf": [_reference(chunk), _reference(reply_schemas.ErrorReply)]}
     data = {"type": "string", "contentMediaType": "application/json", "contentSchema": payload}
-    return {
-        "type": "object",
-        "properties": {"data": {"anyOf": [{"const": "[DONE]"}, data]}},
-        "required": ["data"],
-    }
+    return {"type": "object", "properties": {"data": {"anyOf": [{"const": "[DONE]"}, data]}}, "required": ["data"]}
 
 
 def build_router(config: ServerConfig) -> APIRouter:

@@ -19,12 +19,7 @@ from server.errors import APIError, context_length, invalid
 from server.logprobs import TokenNames
 from server.parameters import ParameterCheck
 from server.replies import COMPLETION, Dialect, Form
-from server.schemas import (
-    MAX_BIASES,
-    MAX_PROMPTS,
-    CompletionRequest,
-    GenerationRequest,
-)
+from server.schemas import MAX_BIASES, MAX_PROMPTS, CompletionRequest, GenerationRequest
 from server.structured import answer_schema, grammar_of
 
 DEFAULT_COMPLETION_TOKENS = 16

@@ -39,11 +39,9 @@ class Kernels(Protocol):
         head_dim/2, 2], positions and slots [rows], k, v [pages, block_size, kv_heads, head_dim] -> q [rows, heads of q,
         head_dim].
         """
-        ...
 
     def scan(self, q: Tensor, k: Tensor, v: Tensor, batch: StaticBatch, window: int) -> Tensor:
         """Attention of the batch's rows over what of its pages they see: q, and what comes back, as above."""
-        ...
 
 
 class StaticBatch:

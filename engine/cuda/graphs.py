@@ -35,15 +35,12 @@ class FusedLinear(Linear, Protocol):
 
     def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
         """x [rows, in], norm [in] -> of x's RMSNorm, [rows, out]."""
-        ...
 
     def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
         """The same, silu of the first half of the outputs times the second: [rows, out / 2]."""
-        ...
 
     def normalise_heads(self, qkv: Tensor, weight: Tensor, epsilon: float) -> None:
         """RMSNorm of each of the first heads of qkv [rows, out] by weight [heads, head_dim], in place."""
-        ...
 
 
 class _Key(NamedTuple):

@@ -228,7 +228,6 @@ class _Matrix:
 class PackedRowsLinear:
     """A linear layer for float16 and bfloat16: few rows by the kernel above, more by torch's product."""
 
-    pads = False
     most = _MOST
 
     def __init__(

@@ -165,7 +165,6 @@ class RowsLinear:
 
     name = "rows"
     shares = True
-    pads = False
     most = _ROWS[1]  # rows of the kernel
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:

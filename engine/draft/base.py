@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.clock import Clock
 from engine.config import EngineConfig
-from engine.errors import ConfigError
 from engine.model.spec import ModelSpec
 from engine.types import SamplingParams
 
@@ -95,17 +94,14 @@ class CandidatePass(Protocol):
 
     def reach(self, index: int, states: Tensor, direction: Tensor) -> tuple[Tensor, list[list[float]]]:
         """`draft.knapsack.Reach`, for states [candidates, rows, hidden]."""
-        ...
 
     def fill(self, table: Knapsack, most: int) -> bool:
         """Fill up to so many rows of a knapsack over its rows, at once. False where the backend cannot: then `reach`
         is for one row of it."""
-        ...
 
     def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
         """Final states [candidates, rows, hidden] of the rows that follow those of the last call, the last those of the
         whole model -> tokens this request would draw there, candidates as drafts do, and top-1 probabilities."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -128,28 +124,22 @@ class DraftPolicy(Protocol):
 
     def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
         """A plan for each of its requests that decode now; `others`: (context, plan) of those with other policies."""
-        ...
 
     def stands(self) -> bool:
         """Whether what it proposed last is to be done for another round; `propose` is not called then. Asked where the
         same requests decode as in the round before, and no others."""
-        ...
 
     def record(self, view: View, rows_ahead: int) -> int:
         """How many of the rows verified next to keep as references; `rows_ahead` is how many there are at least."""
-        ...
 
     def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
         """What became of a round; prompts that were read in it are among its requests."""
-        ...
 
     def suspend(self, view: View) -> None:
         """The request lost its cache (preemption): forget what refers to it."""
-        ...
 
     def recalibrate(self) -> None:
         """Prices were reset to what the profile says: decide anew by them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +153,7 @@ class PolicyContext:
     prior: Prior | None = None
 
 
-class FixedPlan:
+class FixedPlan(DraftPolicy):
     """Base of the policies whose plan never changes."""
 
     name = ""
@@ -179,41 +169,3 @@ class FixedPlan:
 
     def record(self, view: View, rows_ahead: int) -> int:
         return 0
-
-    def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
-        pass
-
-    def suspend(self, view: View) -> None:
-        pass
-
-    def recalibrate(self) -> None:
-        pass
-
-
-_REGISTRY: dict[str, Callable[[PolicyContext], DraftPolicy]] = {}
-
-
-def register(
-    name: str,
-) -> Callable[[Callable[[PolicyContext], DraftPolicy]], Callable[[PolicyContext], DraftPolicy]]:
-    """Class or function decorator: make a policy known by name."""
-
-    def add(factory: Callable[[PolicyContext], DraftPolicy]) -> Callable[[PolicyContext], DraftPolicy]:
-        _REGISTRY[name] = factory
-        return factory
-
-    return add
-
-
-def policy_names() -> tuple[str, ...]:
-    """Names of all policies that exist."""
-    import engine.draft.policies  # noqa: F401 - registers them
-
-    return tuple(sorted(_REGISTRY))
-
-
-def make_policy(name: str, context: PolicyContext) -> DraftPolicy:
-    """A policy by name. Raises ConfigError for a name that does not exist."""
-    if name not in policy_names():
-        raise ConfigError(f"unknown draft policy '{name}'; known: {', '.join(policy_names())}")
-    return _REGISTRY[name](context)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from engine.draft.base import FixedPlan, Plan, PolicyContext, register
+from engine.draft.base import FixedPlan, Plan, PolicyContext
 from engine.errors import ConfigError
 
 
-@register("none")
 class NoDraft(FixedPlan):
     """Plain decoding: γ = 0."""
 
@@ -16,7 +15,6 @@ class NoDraft(FixedPlan):
         super().__init__(Plan((1,) * context.spec.sublayers, gamma=0))
 
 
-@register("fixed")
 class UniformSkip(FixedPlan):
     """A share of the sublayers skipped, spread evenly over depth (attention and MLP of a layer together), or any plan.
 
@@ -35,7 +33,6 @@ class UniformSkip(FixedPlan):
         super().__init__(Plan(variants, config.fixed_gamma, config.draft_confidence))
 
 
-@register("layerskip")
 class EarlyExit(FixedPlan):
     """LayerSkip: the first layers, then the head; a static exit and γ."""
 

@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from engine.draft.base import Plan, PolicyContext, RoundOutcome, Variants, View, register
+from engine.draft.base import Plan, PolicyContext, RoundOutcome, Variants, View
 from engine.draft.company import Company, Promise, Standing, State, tally
 from engine.draft.library import Choice, Library, size
 from engine.draft.prior import Prior
@@ -48,7 +48,6 @@ _LOST_DECISIONS = 12.0  # decisions' time that drafting may lose against plain d
 _SLOW_DECISION = 1e-3  # seconds; the first one is slow, and says nothing of the others
 
 
-@register("knapspec")
 class KnapSpec:
     """The main method (METHODS sections 1 and 6)."""
 

@@ -53,19 +53,19 @@ class Chosen(NamedTuple):
 def choose(question: Question) -> tuple[Chosen, Chosen | None]:
     """The argmax of TPT, and another plan's place where that may be better."""
     counts = evidence(question)
-    factors = np.array(question.trust)
-    known = objective(counts, question.prices).corrected(factors)
+    trust = np.array(question.trust)[:, None, None]
+    known = objective(counts, question.prices, trust)
     best = _chosen(known, known.argmax())
     if not question.hope:
         return best, None
     counts[:, -1, 1] += HOPE
-    hoped = objective(counts, question.prices).corrected(factors)
+    hoped = objective(counts, question.prices, trust)
     others = hoped.best
     others[best.plan] = 0.0
     index = int(others.argmax())
     if others[index] <= best.tpt:
         return best, None
-    return best, _chosen(known, (index, *hoped.part(index, index + 1).argmax()[1:]))
+    return best, _chosen(known, hoped.argmax(index))
 
 
 def promises(known: Sequence[Sequence[float]], prices: Prices) -> list[float]:
@@ -94,15 +94,18 @@ def smoothed(counts: np.ndarray) -> np.ndarray:
     return believed
 
 
-def objective(counts: np.ndarray, prices: Prices) -> Objective:
-    """TPT of every plan, threshold and γ for one of `prices.requests` that all draft alike; counts [plans, bins, 2]."""
+def objective(counts: np.ndarray, prices: Prices, trust: np.ndarray | float = 1.0) -> Objective:
+    """TPT of every plan, threshold and γ for one of `prices.requests` that all draft alike; counts [plans, bins, 2].
+
+    `trust` [plans, 1, 1]: a factor on each plan's.
+    """
     requests = prices.requests
     drafted, accepted = expectations(counts, prices.gamma)
     passes = lock_step_passes(drafted, requests)
     verify = np.interp(requests * (1.0 + drafted), prices.rows, prices.verify)
     overhead = prices.overhead + requests * accepted * prices.accepted
     seconds = passes * np.array(prices.draft)[:, None, None] + verify + overhead
-    return Objective(drafted, accepted, (1.0 + accepted) / seconds, np.ones(len(counts)))
+    return Objective(drafted, accepted, (1.0 + accepted) / seconds * trust)
 
 
 def _chosen(found: Objective, at: tuple[int, int, int]) -> Chosen:

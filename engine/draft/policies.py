@@ -1,4 +1,11 @@
-"""Imports every policy module, which registers it."""
+"""The draft policies that there are, by name."""
 
-import engine.draft.fixed
-import engine.draft.knapspec  # noqa: F401
+from collections.abc import Callable
+
+from engine.draft.base import DraftPolicy, PolicyContext
+from engine.draft.fixed import EarlyExit, NoDraft, UniformSkip
+from engine.draft.knapspec import KnapSpec
+
+POLICIES: dict[str, Callable[[PolicyContext], DraftPolicy]] = {
+    kind.name: kind for kind in (UniformSkip, KnapSpec, EarlyExit, NoDraft)
+}

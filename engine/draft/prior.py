@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
 from engine.draft.tpt import THRESHOLDS
 from engine.errors import PriorError
 from profiles.schema import ProfileKey
+from profiles.store import write_whole
 
 VERSION = 1
 MOST_PLANS = 64
@@ -82,7 +82,4 @@ def load(path: Path) -> Prior:
 
 def save(prior: Prior, path: Path) -> None:
     """Write whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{uuid4().hex}.tmp")  # others may write at the same time
-    partial.write_text(prior.to_json(), "utf-8")
-    partial.replace(path)
+    write_whole(prior.to_json(), path)

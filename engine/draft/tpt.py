@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -109,22 +109,12 @@ def lock_step_passes(drafted: np.ndarray, requests: int) -> np.ndarray:
     return lock_step
 
 
-@dataclass(frozen=True, slots=True)
-class Objective:
+class Objective(NamedTuple):
     """Arrays [plans, thresholds, γ + 1]: expected drafted and accepted tokens, and tokens per second."""
 
     drafted: np.ndarray
     accepted: np.ndarray
     tpt: np.ndarray
-    factors: np.ndarray  # [plans], by which the TPT has been multiplied
-
-    def corrected(self, factors: np.ndarray) -> Objective:
-        """With the TPT of each plan multiplied by its factor [plans]."""
-        return Objective(self.drafted, self.accepted, self.tpt * factors[:, None, None], self.factors * factors)
-
-    def part(self, first: int, last: int) -> Objective:
-        """Of plans first … last - 1."""
-        return Objective(*(a[first:last] for a in (self.drafted, self.accepted, self.tpt, self.factors)))
 
     @property
     def best(self) -> np.ndarray:
@@ -132,7 +122,8 @@ class Objective:
         highest: np.ndarray = self.tpt[:, :, 1:].max(axis=(1, 2), initial=-1.0)  # of none: -1
         return highest
 
-    def argmax(self) -> tuple[int, int, int]:
-        """Plan, threshold and γ ≥ 1 of the highest TPT (γ = 0 is every plan's plain decoding)."""
-        index, threshold, gamma = np.unravel_index(int(self.tpt[:, :, 1:].argmax()), self.tpt[:, :, 1:].shape)
-        return int(index), int(threshold), int(gamma) + 1
+    def argmax(self, plan: int | None = None) -> tuple[int, int, int]:
+        """Plan, threshold and γ ≥ 1 of the highest TPT, of one plan if given (γ = 0 is every plan's plain decoding)."""
+        first, tpt = (0, self.tpt) if plan is None else (plan, self.tpt[plan : plan + 1])
+        index, threshold, gamma = np.unravel_index(int(tpt[:, :, 1:].argmax()), tpt[:, :, 1:].shape)
+        return first + int(index), int(threshold), int(gamma) + 1

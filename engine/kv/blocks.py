@@ -126,11 +126,6 @@ class BlockManager:
         """Share of the capacity that requests own, 0..1; cached prefixes count as free."""
         return sum(slab.used for slab in self._slabs if slab.owner is not None) / self.capacity
 
-    @property
-    def cached_blocks(self) -> int:
-        """Blocks that only the prefix cache holds."""
-        return sum(slab.used for slab in self._slabs if slab.owner is None)
-
     def match(self, tokens: Sequence[int]) -> int:
         """Leading tokens that a sealed prefix covers; at least the last token is left to compute."""
         return len(self._walk(tokens)) * self.block_size
@@ -230,28 +225,6 @@ class BlockManager:
         self._in_use -= last - first
         if self._overcommitted and last > first:
             self._freed.append((slab, first, last))
-
-    def check_integrity(self) -> None:
-        """Assert that counts, owners and the prefix tree agree. For tests."""
-        assert self._in_use == sum(s.used for s in self._slabs) <= self.capacity
-        holders: dict[int, set[int]] = {}
-        for index, state in enumerate(self._slabs):
-            assert len(state.sealed) <= state.used <= self.blocks_per_slab
-            assert state.owner is not None or state.used == len(state.sealed)
-            parent = self._root
-            for node in state.sealed:
-                assert node.parent is parent
-                assert parent.children[node.tokens] is node
-                assert index in node.slabs
-                holders.setdefault(id(node), set()).add(index)
-                parent = node
-        stack = list(self._root.children.values())
-        while stack:
-            node = stack.pop()
-            assert node.slabs
-            assert node.slabs == holders.pop(id(node))
-            stack += node.children.values()
-        assert not holders
 
     def _blocks(self, tokens: int) -> int:
         return -(-tokens // self.block_size)

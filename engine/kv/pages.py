@@ -52,11 +52,6 @@ class PageManager:
         """Share of the pages that requests hold, 0..1; cached prefixes count as free."""
         return 1 - (len(self._free) + self._idle) / self.capacity
 
-    @property
-    def cached_blocks(self) -> int:
-        """Pages that only the prefix cache holds."""
-        return self._idle
-
     def match(self, tokens: Sequence[int]) -> int:
         """Leading tokens that a sealed prefix covers; at least the last token is left to compute."""
         return len(self._walk(tokens)) * self.block_size
@@ -142,29 +137,6 @@ class PageManager:
                 changed.append(Placement(slab, table.placed, tuple(table.pages[table.placed :])))
                 table.placed = len(table.pages)
         return changed
-
-    def check_integrity(self) -> None:
-        """Assert that counts, tables and the prefix tree agree. For tests."""
-        held: dict[_Node, int] = {}
-        private: list[int] = []
-        for table in self._tables:
-            assert len(table.sealed) <= len(table.pages) <= self.blocks_per_table
-            assert table.owner is not None or not table.pages
-            parent = self._root
-            for node, page in zip(table.sealed, table.pages, strict=False):
-                assert node.page == page
-                assert node.parent is parent
-                assert parent.children[node.tokens] is node
-                held[node] = held.get(node, 0) + 1
-                parent = node
-            private += table.pages[len(table.sealed) :]
-        nodes = list(self._root.children.values())
-        for node in nodes:
-            nodes += node.children.values()
-            assert node.users == held.get(node, 0)
-            assert (node in self._leaves) == (node.users == 0 and not node.children)
-        assert self._idle == sum(node.users == 0 for node in nodes)
-        assert sorted([*self._free, *private, *(node.page for node in nodes)]) == list(range(1, self.capacity + 1))
 
     def _blocks(self, tokens: int) -> int:
         return -(-tokens // self.block_size)

@@ -35,15 +35,10 @@ class AttentionBatch(Protocol):
     """What the attention sublayers of one pass share."""
 
     def attend(self, layer: int, qkv: Tensor) -> Tensor:
-        """qkv [rows, (heads + 2·kv_heads)·head_dim] -> [rows, heads·head_dim], in qkv's dtype.
-
-        Rows beyond the batch's own are padding: they come back as zeros.
-        """
-        ...
+        """qkv [rows, (heads + 2·kv_heads)·head_dim] -> [rows, heads·head_dim], in qkv's dtype."""
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
         """The batch of a subset of the rows (row indices in ascending order)."""
-        ...
 
 
 class PortableCache(Cache, Protocol):
@@ -217,7 +212,6 @@ class SdpaBatch:
         self._rope = backend.rope.factors(upload(positions, cache.device))
         self._rows = len(positions)
         self._space: Workspace | None = None
-        self._padded: Tensor | None = None
         self._calls = {window: backend.plan_calls(segments, window) for window in backend.windows}
         self._windows = backend.spec.windows or (0,) * backend.spec.layers
         # One row of one request, the most frequent pass of all, needs no padding, mask or transposition.
@@ -245,8 +239,7 @@ class SdpaBatch:
         space = self._space
         if space is None:
             space = self._space = self._backend.workspace(self._rows, qkv.dtype)
-        padded = qkv.shape[0] > self._rows
-        space.load(qkv[: self._rows] if padded else qkv, self._rope)
+        space.load(qkv, self._rope)
         if self._slots is None:
             self._targets[layer].copy_(space.kv)
         else:
@@ -257,12 +250,7 @@ class SdpaBatch:
             return space.out
         outs = [self._run(call, layer, space.q) for call in self._calls[self._windows[layer]]]
         out = outs[0] if len(outs) == 1 else torch.cat(outs)
-        if not padded:
-            return out.to(qkv.dtype)
-        if self._padded is None:
-            self._padded = qkv.new_zeros(qkv.shape[0], out.shape[1])
-        self._padded[: self._rows].copy_(out)
-        return self._padded
+        return out.to(qkv.dtype)
 
     def _run(self, call: _Call, layer: int, q: Tensor) -> Tensor:
         """One SDPA call -> [rows, heads·head_dim]."""

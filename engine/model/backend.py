@@ -13,7 +13,7 @@ from engine.kv.blocks import CacheSize
 from engine.kv.cache import Cache, SlabCache
 from engine.model.attention import AttentionBatch, SdpaAttention, Segment
 from engine.model.decoder import Decoder
-from engine.model.linear import LinearFactory, linear_backend
+from engine.model.linear import LinearFactory, PlainLinear
 from engine.model.spec import ModelSpec
 
 
@@ -27,11 +27,9 @@ class Attention(Protocol):
 
     def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
         """The batch of a pass whose rows are the segments' positions in order; segments are sorted by slab."""
-        ...
 
     def candidates(self, slab: int, positions: Sequence[int], states: int) -> AttentionBatch:
         """The batch of a search: `states` states of the same verified rows of one request (`CandidateBatch`)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +47,7 @@ class Backend:
 
 
 def choose_backend(
-    spec: ModelSpec,
-    device: torch.device,
-    dtype: torch.dtype,
-    threads: int,
-    kernels: str = "auto",
+    spec: ModelSpec, device: torch.device, dtype: torch.dtype, threads: int, kernels: str = "auto"
 ) -> Backend:
     """The fastest backend there is; `kernels` is "auto", "native" or "torch". Raises ConfigError."""
     if kernels != "torch" and device.type == "cpu" and dtype == torch.bfloat16:
@@ -71,11 +65,10 @@ def choose_backend(
         from engine.cuda.backend import cuda_backend
 
         return cuda_backend(device, dtype)
-    name, linear = linear_backend(device, dtype)
     # SDPA with bf16 queries of a row or two is many times slower than with float32.
     cache_dtype = torch.float32 if dtype.itemsize < 4 else dtype
 
     def attention(spec: ModelSpec, size: CacheSize) -> SdpaAttention:
         return SdpaAttention(spec, SlabCache(spec, size.slabs, size.length, cache_dtype, device))
 
-    return Backend(f"{name}-sdpa", linear, Decoder, cache_dtype, attention)
+    return Backend("plain-sdpa", PlainLinear, Decoder, cache_dtype, attention)

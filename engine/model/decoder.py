@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.model.attention import AttentionBatch, Segment
-from engine.model.linear import Linear, padded_rows
+from engine.model.linear import Linear
 from engine.model.spec import ModelSpec
 from engine.upload import upload
 
@@ -126,11 +126,6 @@ class Decoder:
         unread = 0 if self.spec.tied else self.spec.vocab * self.spec.hidden
         return (self.spec.parameters - unread) * self.dtype.itemsize
 
-    @property
-    def pads(self) -> bool:
-        """Whether passes of a new width cost the backend time, so that few widths are better."""
-        return self._head.pads
-
     def embed(self, tokens: Sequence[int]) -> Tensor:
         """Token ids -> [rows, hidden]."""
         return self.embed_ids(upload(tokens, self.device))
@@ -171,18 +166,14 @@ class Decoder:
         return self.mlp(layer, x) if is_mlp else self.attend(layer, x, batch)
 
     def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
-        """All sublayers. `record` receives the 2L+1 residual streams, X^(0) first: no copies, and padding rows stay."""
-        rows = x.shape[0]
-        padding = padded_rows(rows) - rows if self.pads else 0
-        if padding:
-            x = torch.cat([x, x[:1].expand(padding, -1)])
+        """All sublayers. `record` receives the 2L+1 residual streams, X^(0) first: no copies."""
         if record is not None:
             record.append(x)
         for index in range(self.spec.sublayers):
             x = self.sublayer(index, x, batch)
             if record is not None:
                 record.append(x)
-        return x[:rows] if padding else x
+        return x
 
     def run_plan(self, x: Tensor, batch: AttentionBatch, variants: tuple[int, ...]) -> Tensor:
         """The sub-network that `variants` [2L] names (0 = skip, 1 = run), the same for all rows."""

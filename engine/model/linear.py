@@ -1,4 +1,4 @@
-"""Linear layers behind one protocol; `engine.model.linear_onednn` is the packed CPU backend."""
+"""Linear layers behind one protocol, and torch's own."""
 
 from __future__ import annotations
 
@@ -15,15 +15,11 @@ from engine.model.packed import PackedRows
 class Linear(Protocol):
     """A weight matrix [out, in] and perhaps a bias [out], in whatever form the backend reads fastest."""
 
-    pads: bool  # whether a new number of rows costs the backend time, so that passes should keep to few
-
     def __call__(self, x: Tensor) -> Tensor:
         """x [rows, in] -> [rows, out]."""
-        ...
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         """x [rows, in], residual [rows, out] -> residual + x·Wᵀ (+ bias), a new tensor."""
-        ...
 
 
 class LinearFactory(Protocol):
@@ -32,11 +28,9 @@ class LinearFactory(Protocol):
     @property
     def shares(self) -> bool:
         """Whether they keep the weight itself rather than a form of their own."""
-        ...
 
     def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> Linear:
         """weight [out, in], bias [out]; `gated`: the first half of the outputs gates the second."""
-        ...
 
     def packed(
         self,
@@ -52,21 +46,12 @@ class LinearFactory(Protocol):
 
         Inputs and outputs are in `dtype`.
         """
-        ...
-
-
-def padded_rows(rows: int) -> int:
-    """The row count to run instead: about 50 of them cover 1 to 512 rows, at a few per cent more work."""
-    step = 1 if rows <= 8 else 2 if rows <= 32 else 4 if rows <= 64 else 8 if rows <= 128 else 32
-    return -(-rows // step) * step
 
 
 class PlainLinear:
     """torch's own matrix product: every device and dtype."""
 
-    name = "plain"
     shares = True
-    pads = False
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
         self._weight, self._bias = weight, bias
@@ -81,13 +66,3 @@ class PlainLinear:
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         out = torch.addmm(residual, x, self._weight.t())
         return out if self._bias is None else out.add_(self._bias)
-
-
-def linear_backend(device: torch.device, dtype: torch.dtype) -> tuple[str, LinearFactory]:
-    """The fastest backend that exists for `device` and `dtype`, with its name (part of profile keys)."""
-    if device.type == "cpu" and dtype == torch.bfloat16:
-        from engine.model.linear_onednn import PackedLinear, onednn_available
-
-        if onednn_available():
-            return PackedLinear.name, PackedLinear
-    return PlainLinear.name, PlainLinear

@@ -40,15 +40,14 @@ class Quantisation:
         module = name.removesuffix(".weight")
         if module.endswith("embed_tokens") or any(self._ignores(module, pattern) for pattern in self.ignored):
             return None
-        for kind in (_same, _expression):  # what names a module goes before what names all of a class
-            for target, scheme in self.targets:
-                if kind(module, target):
-                    return scheme
-        linear = self.head or module != "lm_head"
-        return next((scheme for target, scheme in self.targets if target == "Linear" and linear), None)
+        targets = dict(reversed(self.targets))  # the first of a name counts
+        if module in targets:  # what names a module goes before what names all of a class
+            return targets[module]
+        classes = (scheme for target, scheme in self.targets if _expression(module, target))
+        return next(classes, targets.get("Linear") if self.head or module != "lm_head" else None)
 
     def _ignores(self, module: str, pattern: str) -> bool:
-        return _same(module, pattern) or _expression(module, pattern) or (self.runs and f".{pattern}." in f".{module}.")
+        return module == pattern or _expression(module, pattern) or (self.runs and f".{pattern}." in f".{module}.")
 
     def expected(self, name: str, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]] | None:
         """Tensors that the checkpoint must hold instead of a weight [out, in], their shapes as `fits` compares them.
@@ -87,10 +86,6 @@ class Quantisation:
         if scheme.layout == "gptq" and not biased and has(stored.stem + "bias") and read(stored.stem + "bias").any():
             raise ModelError(f"{stored.stem}bias is not zero, but the architecture has no such bias")
         return matrix(stored, scheme, shape)
-
-
-def _same(module: str, target: str) -> bool:
-    return module == target
 
 
 def _expression(module: str, target: str) -> bool:

@@ -1,8 +1,11 @@
-"""Packed weights as codes, scales and minima of their own: what kernels repack, and what their tests compare with."""
+"""Packed weights as codes, scales and minima of their own: what kernels repack.
+
+A weight is `(code - offset) · scale + minimum` in float32: exactly what `dequantise` gives, in the rows' order. The
+codes of `fp8` are the bytes of its numbers, which take the place of `code - offset`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -11,32 +14,11 @@ from torch import Tensor
 from engine.model.packed import PackedRows
 
 
-@dataclass(frozen=True, slots=True)
-class Unpacked:
-    """A weight is `(code - offset) · scale + minimum` in float32: exactly what `dequantise` gives, in the rows' order.
-
-    The codes of `fp8` are the bytes of its numbers, which take the place of `code - offset`.
-    """
-
-    codes: Tensor  # uint8 [out, in]
-    scale: Tensor  # float32 [out, groups]
-    minimum: Tensor | None  # likewise; what is added, so the K-quants' with its sign turned
-    offset: int
-    group: int
-    bits: int
-
-
 class Factors(NamedTuple):
     """Scales or minima [out, groups]: `numbers`, or shares of fewer numbers that neighbouring groups have in common."""
 
     numbers: Tensor  # float32 [out, n]
     shares: Tensor | None = None  # int8 [out, groups]
-
-    def product(self) -> Tensor:
-        if self.shares is None:
-            return self.numbers
-        together = self.shares.shape[1] // self.numbers.shape[1]
-        return self.numbers.repeat_interleave(together, 1) * self.shares
 
 
 class _Bits(NamedTuple):
@@ -69,14 +51,6 @@ _TABLES = {
     "IQ4_NL": (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113),
     "MXFP4": (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12),
 }
-
-
-def unpack(packed: PackedRows) -> Unpacked:
-    """Any format's weights, on the device that they are on."""
-    codes, scale, minimum = factored(packed)
-    format = packed.format
-    offsets = None if minimum is None else minimum.product()
-    return Unpacked(codes, scale.product(), offsets, format.offset, format.group, format.bits)
 
 
 def factored(packed: PackedRows) -> tuple[Tensor, Factors, Factors | None]:

@@ -167,8 +167,6 @@ def _address(tensor: Tensor | None) -> int | None:
 class NativeLinear:
     """A packed copy, float32 in and out; the original may be freed."""
 
-    pads = False
-
     def __init__(self, made_by: NativeLinears, struct: native.Linear, weights: Sequence[Tensor], *kept: object) -> None:
         """`weights` are what a pass reads; `kept` is what the structure points to besides."""
         self.made_by, self.struct, self.weights, self._kept = made_by, struct, weights, kept

@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 #include "blocks.h"
 #include "structures.h"
@@ -29,6 +30,7 @@ namespace {
 constexpr int GROUP = 32, STEPS = GROUP / 4;  // inputs that share a scale of their own, and how many fours that is
 constexpr int AHEAD_BYTES = 4096;  // that weights are asked for before they are needed
 constexpr int QUANTISED_ALONE = 16384;  // inputs that are not worth sharing out
+constexpr int FEW_ROWS = 8, BESIDE = 4;
 constexpr int PACKED_ROWS = 64;  // rows that read an unpacked group: their sums stay in the first-level cache
 typedef uint8_t vb __attribute__((vector_size(4 * LANES)));
 typedef int16_t vs __attribute__((vector_size(4 * LANES)));
@@ -153,12 +155,20 @@ inline vf halves(const uint8_t *p) {
 #endif
 }
 template <class T> inline vf widened(const uint8_t *p) {
+#if defined(__AVX512F__)
+    const __m128i small = _mm_loadu_si128((const __m128i *)p);
+    return (vf)_mm512_cvtepi32_ps(std::is_signed<T>::value ? _mm512_cvtepi8_epi32(small) : _mm512_cvtepu8_epi32(small));
+#elif defined(__AVX2__)
+    const __m128i small = _mm_loadl_epi64((const __m128i *)p);
+    return (vf)_mm256_cvtepi32_ps(std::is_signed<T>::value ? _mm256_cvtepi8_epi32(small) : _mm256_cvtepu8_epi32(small));
+#else
     typedef T small __attribute__((vector_size(LANES)));
     return __builtin_convertvector(load<small>(p), vf);
+#endif
 }
 
-// Of one set, scales or minima; where it ends.
-template <class Level> const uint8_t *numbers_of(const Written &how, int groups, float sign, const uint8_t *from, float *to) {
+// Of one set, scales or minima.
+template <class Level> void numbers_of(const Written &how, int groups, float sign, const uint8_t *from, float *to) {
     for (int v = 0; v < PANEL; v += LANES) {
         const vf super = how.scales == LEVELS ? halves(from + 2 * v) * sign : vf{};
         for (int i = 0; i < groups; i++) {
@@ -167,7 +177,6 @@ template <class Level> const uint8_t *numbers_of(const Written &how, int groups,
                          : how.scales == HALVES ? halves(from + 2 * at) : load<vf>(from + 4 * at));
         }
     }
-    return from + PANEL * (how.scales == LEVELS ? 2 + groups : how.scales == HALVES ? 2 * groups : 4 * groups);
 }
 
 // ---- inputs
@@ -179,33 +188,51 @@ struct Inputs {
     int64_t rows;
 };
 
+// Whole numbers [-127, 127] of GROUP floats as bytes.
+inline void to_bytes(const vf *whole, int8_t *to) {
+#if defined(__AVX512F__)
+    for (int i = 0; i < GROUP / LANES; i++)
+        _mm_storeu_si128((__m128i *)(to + i * LANES), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32((__m512)whole[i])));
+#elif defined(__AVX2__)
+    const auto pair = [&](int i) { return _mm256_packs_epi32(_mm256_cvtps_epi32((__m256)whole[i]), _mm256_cvtps_epi32((__m256)whole[i + 1])); };
+    const __m256i mixed = _mm256_packs_epi16(pair(0), pair(2));  // halves of the registers are packed apart
+    _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(mixed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+#else
+    for (int i = 0; i < GROUP; i++) to[i] = int8_t(whole[i / LANES][i % LANES]);
+#endif
+}
+
 // One row, into rows row … row + copies - 1 of all.
 inline void quantise(const bf16 *x, const int32_t *order, bool fine, int64_t inputs, int64_t rows, int64_t row, int copies, int8_t *codes, float *numbers) {
-    typedef int8_t vn __attribute__((vector_size(LANES)));
+    constexpr int VECTORS = GROUP / LANES;
     const vf magic = splat(12582912.f);  // what is added to it has no places behind the point left
     for (int64_t g = 0; g * GROUP < inputs; g++) {
-        alignas(64) float wide[GROUP];
-        if (order) for (int i = 0; i < GROUP; i++) wide[i] = widen(x[order[g * GROUP + i]]);
-        else widen(x + g * GROUP, GROUP, wide);
+        alignas(64) bf16 gathered[GROUP];
+        const bf16 *from = x + g * GROUP;
+        if (order) {
+            for (int i = 0; i < GROUP; i++) gathered[i] = x[order[g * GROUP + i]];
+            from = gathered;
+        }
+        vf rest[VECTORS];
+        for (int i = 0; i < VECTORS; i++) rest[i] = (vf)(__builtin_convertvector(load<vh>(from + i * LANES), vu) << 16);
         for (int64_t at = g * rows + row; at < g * rows + row + copies; at++) {
-            vf most_of{};
-            for (int i = 0; i < GROUP; i += LANES) {
-                const vf v = load<vf>(wide + i), size = v < 0.f ? -v : v;
+            vf most_of{}, whole[VECTORS];
+            for (int i = 0; i < VECTORS; i++) {
+                const vf size = (vf)((vu)rest[i] & 0x7fffffffu);
                 most_of = size > most_of ? size : most_of;
             }
             const float most = highest(most_of), inverse = most > 0 ? 127.f / most : 0.f, scale = most / 127.f;
-            int8_t *to = codes + at * GROUP;
-            for (int i = 0; i < GROUP; i += LANES) {
-                const vf v = load<vf>(wide + i), whole = (v * inverse + magic) - magic;
-                store(to + i, __builtin_convertvector(whole, vn));
-                store(wide + i, v - whole * scale);
+            for (int i = 0; i < VECTORS; i++) {
+                whole[i] = (rest[i] * inverse + magic) - magic;
+                rest[i] -= whole[i] * scale;
             }
-            int32_t sums[2] = {};
-            for (int i = 0; i < GROUP; i++) sums[i / 16] += to[i];
+            to_bytes(whole, codes + at * GROUP);
+            vf low{}, high{};
+            for (int i = 0; i < VECTORS; i++) (i < VECTORS / 2 ? low : high) += whole[i];
             float *number = numbers + at * 3;
             number[0] = scale;
-            number[1] = scale * float(fine ? sums[0] : sums[0] + sums[1]);
-            number[2] = scale * float(sums[1]);
+            number[1] = scale * (fine ? total(low) : total(low + high));
+            number[2] = fine ? scale * total(high) : 0.f;
         }
     }
 }
@@ -232,6 +259,9 @@ inline vi fours_of(vs pairs) { return (vi)_mm256_madd_epi16((__m256i)pairs, _mm2
 inline vb magnitude(vb w) { return (vb)_mm256_abs_epi8((__m256i)w); }
 inline vb signed_by(vb x, vb w) { return (vb)_mm256_sign_epi8((__m256i)x, (__m256i)w); }
 #endif
+#if !defined(__AVX512BW__) && !defined(__AVX2__)
+inline vb splat_four(const int8_t *p) { return (vb)(load<uint32_t>(p) - vu{}); }
+#endif
 #if defined(__AVX512VNNI__)
 inline vi add_fours(vi sums, vb codes, vb x) { return (vi)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)codes, (__m512i)x); }
 #elif defined(__AVXVNNI__)
@@ -245,19 +275,19 @@ template <int BITS> constexpr int BIAS = !FOURS && BITS == 8 ? 128 : 0;
 template <int BITS> constexpr int BIAS = 0;
 #endif
 
-// Σ codes · x over N steps.
-template <int BITS, int N> inline vf whole_products(const vb *codes, const int8_t *x) {
+// Σ codes · fours over N steps, fours(t) being the inputs of step t, splat.
+template <int BITS, int N, class Codes, class Fours> inline vf whole_products(Codes codes, Fours fours) {
     vi sums{};
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-    for (int t = 0; t < N; t++) sums = add_fours(sums, codes[t], splat_four(x + 4 * t));
+    for (int t = 0; t < N; t++) sums = add_fours(sums, codes(t), fours(t));
 #elif defined(__AVX2__)
     // So many pairs of products fit into sixteen bits: 15·127·2·8, 31·127·2·4, 63·127·2·2 and 128·127·2 do.
     constexpr int MANY = BITS == 4 ? 8 : BITS == 5 ? 4 : BITS == 6 ? 2 : 1;
     for (int first = 0; first < N; first += MANY) {
-        vs pairs;
+        vs pairs{};
         for (int t = first; t < std::min(N, first + MANY); t++) {
-            const vb four = splat_four(x + 4 * t);
-            const vs some = BITS == 8 ? pairs_of(magnitude(codes[t]), signed_by(four, codes[t])) : pairs_of(codes[t], four);
+            const vb code = codes(t);
+            const vs some = BITS == 8 ? pairs_of(magnitude(code), signed_by(fours(t), code)) : pairs_of(code, fours(t));
             pairs = t == first ? some : pairs + some;
         }
         sums = first ? sums + fours_of(pairs) : fours_of(pairs);
@@ -265,27 +295,30 @@ template <int BITS, int N> inline vf whole_products(const vb *codes, const int8_
 #else
     for (int t = 0; t < N; t++)
         for (int i = 0; i < LANES; i++)
-            for (int j = 0; j < 4; j++) sums[i] += int32_t(codes[t][4 * i + j]) * x[4 * t + j];
+            for (int j = 0; j < 4; j++) sums[i] += int32_t(codes(t)[4 * i + j]) * int8_t(fours(t)[4 * i + j]);
 #endif
     return __builtin_convertvector(sums, vf);
 }
 
-// The codes of a group for a vector of outputs, from number `first` on.
-template <int BITS> inline void unpack(const uint8_t *w, int first, vb *codes) {
+// The codes of step t of a group for a vector of outputs, from number `first` on.
+template <int BITS> inline vb unpack(const uint8_t *w, int first, int t) {
     const auto plane = [&](int p) { return load<vu>(w + p * 4 * PANEL + 4 * first); };
-    if constexpr (BITS == 8) {
-        for (int t = 0; t < STEPS; t++) codes[t] = (vb)(plane(t) ^ (BIAS<8> ? 0x80808080u : 0u));
-        return;
+    if constexpr (BITS == 8) return (vb)(plane(t) ^ (BIAS<8> ? 0x80808080u : 0u));
+    const vu both = plane(t / 2);
+    vu code = (t % 2 ? both >> 4 : both) & 0x0f0f0f0fu;
+    if constexpr (BITS == 5) {
+        const vu high = plane(4);
+        code |= (t < 4 ? high << (4 - t) : high >> (t - 4)) & 0x10101010u;
     }
-    const vu high = BITS == 5 ? plane(4) : vu{}, halves[2] = {BITS == 6 ? plane(4) : vu{}, BITS == 6 ? plane(5) : vu{}};
-    for (int t = 0; t < STEPS; t++) {
-        const vu both = plane(t / 2);
-        vu code = (t % 2 ? both >> 4 : both) & 0x0f0f0f0fu;
-        if (BITS == 5) code |= (t < 4 ? high << (4 - t) : high >> (t - 4)) & 0x10101010u;
-        if (BITS == 6) code |= (t % 4 < 2 ? halves[t / 4] << (4 - 2 * (t % 4)) : halves[t / 4] >> (2 * (t % 4) - 4)) & 0x30303030u;
-        codes[t] = (vb)code;
+    if constexpr (BITS == 6) {
+        const vu high = plane(4 + t / 4);
+        code |= (t % 4 < 2 ? high << (4 - 2 * (t % 4)) : high >> (2 * (t % 4) - 4)) & 0x30303030u;
     }
+    return (vb)code;
 }
+
+// The second half of a group.
+template <class Of> auto later(Of of) { return [of](int t) { return of(t + STEPS / 2); }; }
 
 // Adds to `out` what a chunk brings. `shift`: how many groups of 32 share a scale, as a power of two; FINE: a group has two.
 template <int BITS, bool FINE>
@@ -295,23 +328,91 @@ void add_chunk(const uint8_t *w, const float *scales, const float *minima, int g
         for (int line = 0; line < code_bytes(BITS); line += 64) __builtin_prefetch(w + AHEAD_BYTES + line, 0, 2);
         for (int v = 0; v < PANEL; v += LANES) {
             vb codes[STEPS];
-            unpack<BITS>(w, v, codes);
+            for (int t = 0; t < STEPS; t++) codes[t] = unpack<BITS>(w, v, t);
             const vf scale = load<vf>(scales + at + v), minimum = load<vf>(minima + at + v);
             const vf other = FINE ? load<vf>(scales + at + PANEL + v) : vf{}, other_minimum = FINE ? load<vf>(minima + at + PANEL + v) : vf{};
             const int8_t *q = x.codes + g * x.rows * GROUP;
             const float *numbers = x.numbers + g * x.rows * 3;
             for (int r = 0; r < rows; r++, q += GROUP, numbers += 3) {
+                const auto code = [&](int t) { return codes[t]; };
+                const auto four = [&](int t) { return splat_four(q + 4 * t); };
                 vf sum = load<vf>(out[r] + v);
+                sum += minimum * numbers[1];
                 if (FINE) {
-                    sum += minimum * numbers[1] + other_minimum * numbers[2];
-                    sum += (whole_products<BITS, STEPS / 2>(codes, q) * scale + whole_products<BITS, STEPS / 2>(codes + STEPS / 2, q + 16) * other) * numbers[0];
+                    sum += other_minimum * numbers[2];
+                    sum += whole_products<BITS, STEPS / 2>(code, four) * (scale * numbers[0]);
+                    sum += whole_products<BITS, STEPS / 2>(later(code), later(four)) * (other * numbers[0]);
                 } else {
-                    sum += minimum * numbers[1];
-                    sum += whole_products<BITS, STEPS>(codes, q) * (scale * numbers[0]);
+                    sum += whole_products<BITS, STEPS>(code, four) * (scale * numbers[0]);
                 }
                 store(out[r] + v, sum);
             }
         }
+    }
+}
+
+// The scales (or minima) of a vector of outputs, from number `first` on, where `from` says how the chunk's are written.
+template <int SCALES, class Level> inline vf number_of(const uint8_t *from, const float *super, int i, int first) {
+    if constexpr (SCALES == LEVELS) return load<vf>(super + first) * widened<Level>(from + 2 * PANEL + i * PANEL + first);
+    if constexpr (SCALES == HALVES) return halves(from + 2 * (i * PANEL + first));
+    return load<vf>(from + 4 * (i * PANEL + first));
+}
+
+// The same for one row, to the last bit: scales are read where they are needed, inputs once for all outputs.
+template <int BITS, bool FINE, int SCALES, bool MINIMUM>
+void add_chunk_to_one(const uint8_t *w, const uint8_t *scales, const uint8_t *minima, int groups, int shift, float less, Inputs x, float *out) {
+    alignas(64) float super[PANEL], super_minimum[PANEL];
+    if (SCALES == LEVELS)
+        for (int v = 0; v < PANEL; v += LANES) {
+            store(super + v, halves(scales + 2 * v));
+            if (MINIMUM) store(super_minimum + v, halves(minima + 2 * v) * -1.f);
+        }
+    vf sums[PANEL / LANES];
+    for (int v = 0; v < PANEL / LANES; v++) sums[v] = load<vf>(out + v * LANES);
+    for (int g = 0; g < groups; g++, w += code_bytes(BITS)) {
+        const float *numbers = x.numbers + g * x.rows * 3;
+        vb fours[STEPS];
+        for (int t = 0; t < STEPS; t++) fours[t] = splat_four(x.codes + g * x.rows * GROUP + 4 * t);
+        for (int line = 0; line < code_bytes(BITS); line += 64) __builtin_prefetch(w + AHEAD_BYTES + line, 0, 2);
+        for (int v = 0; v < PANEL / LANES; v++) {
+            const int first = v * LANES, at = FINE ? 2 * g : g >> shift;
+            const auto code = [&](int t) { return unpack<BITS>(w, first, t); };
+            const auto four = [&](int t) { return fours[t]; };
+            const auto minimum_of = [&](int i, vf scale) {
+                return scale * less + (MINIMUM ? number_of<SCALES, uint8_t>(minima, super_minimum, i, first) : vf{});
+            };
+            const vf scale = number_of<SCALES, int8_t>(scales, super, at, first);
+            vf sum = sums[v];
+            sum += minimum_of(at, scale) * numbers[1];
+            if (FINE) {
+                const vf other = number_of<SCALES, int8_t>(scales, super, at + 1, first);
+                sum += minimum_of(at + 1, other) * numbers[2];
+                sum += whole_products<BITS, STEPS / 2>(code, four) * (scale * numbers[0]);
+                sum += whole_products<BITS, STEPS / 2>(later(code), later(four)) * (other * numbers[0]);
+            } else {
+                sum += whole_products<BITS, STEPS>(code, four) * (scale * numbers[0]);
+            }
+            sums[v] = sum;
+        }
+    }
+    for (int v = 0; v < PANEL / LANES; v++) store(out + v * LANES, sums[v]);
+}
+using AddChunkToOne = void (*)(const uint8_t *, const uint8_t *, const uint8_t *, int, int, float, Inputs, float *);
+template <int BITS, bool FINE> AddChunkToOne one_row_kernel(const Written &how) {
+    const auto pick = [&](auto scales) -> AddChunkToOne {
+        constexpr int SCALES = decltype(scales)::value;
+        return how.minimum ? add_chunk_to_one<BITS, FINE, SCALES, true> : add_chunk_to_one<BITS, FINE, SCALES, false>;
+    };
+    return how.scales == LEVELS ? pick(std::integral_constant<int, LEVELS>{}) : how.scales == HALVES
+         ? pick(std::integral_constant<int, HALVES>{}) : pick(std::integral_constant<int, FLOATS>{});
+}
+inline AddChunkToOne one_row_kernel(const Written &how) {
+    const bool fine = how.group < GROUP;
+    switch (how.bits) {
+    case 4: return fine ? one_row_kernel<4, true>(how) : one_row_kernel<4, false>(how);
+    case 5: return fine ? one_row_kernel<5, true>(how) : one_row_kernel<5, false>(how);
+    case 6: return fine ? one_row_kernel<6, true>(how) : one_row_kernel<6, false>(how);
+    default: return fine ? one_row_kernel<8, true>(how) : one_row_kernel<8, false>(how);
     }
 }
 using AddChunk = void (*)(const uint8_t *, const float *, const float *, int, int, Inputs, int, float (*)[PANEL]);
@@ -364,25 +465,39 @@ struct Prepared {
     }
 };
 
-inline void add_panel(const Part &part, const uint8_t *w, int64_t in, const Inputs &x, const bf16 *raw, int64_t row, int rows, float (*out)[PANEL]) {
-    const Written &how = part.how;
-    const AddChunk run = chunk_kernel(how);
-    const float less = float((how.bits == 8 ? BIAS<8> : 0) - how.offset);
-    int shift = 0;
-    while (GROUP << shift < std::min(how.group, CHUNK)) shift++;
-    alignas(64) float scales[CHUNK / FINEST * PANEL], minima[CHUNK / FINEST * PANEL];
-    for (int64_t from = 0; from < in; from += CHUNK) {
-        const int count = int(std::min<int64_t>(CHUNK, in - from)), groups = groups_in(how, count);
-        w = numbers_of<int8_t>(how, groups, 1.f, w, scales);
-        if (how.minimum) w = numbers_of<uint8_t>(how, groups, -1.f, w, minima);
-        for (int i = 0; i < groups * PANEL; i += LANES)
-            store(minima + i, load<vf>(scales + i) * less + (how.minimum ? load<vf>(minima + i) : vf{}));
-        const int64_t at = from / GROUP * x.rows + row;
-        if (how.type == FP8) add_fp8_chunk(w, scales, count / GROUP, shift, raw + row * in + from, in, rows, out);
-        else run(w, scales, minima, count / GROUP, shift, {x.codes + at * GROUP, x.numbers + at * 3, x.rows}, rows, out);
-        w += count / GROUP * code_bytes(how.bits);
+// What chunks of one part are multiplied with.
+struct Kernels {
+    explicit Kernels(const Written &how)
+        : how(how), some(chunk_kernel(how)), one(one_row_kernel(how)), less(float((how.bits == 8 ? BIAS<8> : 0) - how.offset)) {
+        while (GROUP << shift < std::min(how.group, CHUNK)) shift++;
     }
-}
+
+    // Adds what inputs from … bring to the outputs of a panel whose chunk is at w; where its next chunk is.
+    const uint8_t *add(const uint8_t *w, int64_t from, int64_t in, const Inputs &x, const bf16 *raw, int64_t row, int rows, float (*out)[PANEL]) const {
+        const int count = int(std::min<int64_t>(CHUNK, in - from)), groups = groups_in(how, count), fours = count / GROUP;
+        const uint8_t *const codes = w + number_bytes(how, count), *const lows = w + number_bytes(how, count) / 2;
+        const int64_t at = from / GROUP * x.rows + row;
+        const Inputs here{x.codes + at * GROUP, x.numbers + at * 3, x.rows};
+        if (rows == 1 && how.type != FP8) {
+            one(codes, w, lows, fours, shift, less, here, out[0]);
+        } else {
+            alignas(64) float scales[CHUNK / FINEST * PANEL], minima[CHUNK / FINEST * PANEL];
+            numbers_of<int8_t>(how, groups, 1.f, w, scales);
+            if (how.minimum) numbers_of<uint8_t>(how, groups, -1.f, lows, minima);
+            for (int i = 0; i < groups * PANEL; i += LANES)
+                store(minima + i, load<vf>(scales + i) * less + (how.minimum ? load<vf>(minima + i) : vf{}));
+            if (how.type == FP8) add_fp8_chunk(codes, scales, fours, shift, raw + row * in + from, in, rows, out);
+            else some(codes, scales, minima, fours, shift, here, rows, out);
+        }
+        return codes + fours * code_bytes(how.bits);
+    }
+
+    const Written &how;
+    const AddChunk some;
+    const AddChunkToOne one;
+    const float less;
+    int shift = 0;
+};
 
 constexpr int PARTS = 3;  // of a linear layer, at most
 inline Prepared *prepared_inputs() { thread_local Prepared all[PARTS]; return all; }
@@ -405,26 +520,36 @@ template <class Write> void packed_products(Team &team, const Linear &l, const b
         if (same < l.parts + i) inputs[i] = inputs[same - l.parts];
         else prepared[i].fill(team, part.order, part.how.group < GROUP, copies, x, l.in, rows);
     }
-    const int64_t size = panel_bytes(l.parts[0].how, l.in);
-    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / size, panels / (4 * team.size))));
-    team.each(panels, chunk, [&](int first, int last) {
+    // Few rows read several panels side by side, as one alone does not keep every memory busy.
+    const int beside = rows * copies <= FEW_ROWS ? std::max(1, std::min(BESIDE, panels / (4 * team.size))) : 1;
+    const int most = PACKED_ROWS / copies;
+    const int64_t size = panel_bytes(l.parts[0].how, l.in) * beside;
+    const int units = (panels + beside - 1) / beside;
+    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / size, units / (4 * team.size))));
+    team.each(units, chunk, [&](int first, int last) {
         alignas(64) float out[PACKED_ROWS][PANEL];
-        for (int panel = first; panel < last; panel++) {
+        for (int panel = first * beside; panel < std::min(panels, last * beside);) {
             int i = 0, within = panel;
             while (within >= l.parts[i].panels) within -= l.parts[i++].panels;
             const Part &part = l.parts[i];
-            const uint8_t *w = part.w + within * panel_bytes(part.how, l.in);
-            const int each = part.how.type == FP8 ? 1 : copies;
-            for (int row = 0; row < rows; row += PACKED_ROWS / each) {
-                const int some = std::min(PACKED_ROWS / each, rows - row);
-                std::memset(out, 0, some * each * sizeof out[0]);
-                add_panel(part, w, l.in, *inputs[i], x, row * each, some * each, out);
-                for (int r = 0; r < some; r++) {
-                    float *sums = out[r * each];
-                    if (each == 2) for (int v = 0; v < PANEL; v += LANES) store(sums + v, load<vf>(sums + v) + load<vf>(sums + PANEL + v));
-                    write(row + r, panel * PANEL, sums, PANEL);
-                }
+            const Kernels kernels(part.how);
+            const int width = std::min({beside, part.panels - within, std::min(panels, last * beside) - panel}), each = part.how.type == FP8 ? 1 : copies;
+            for (int row = 0; row < rows; row += most) {
+                const int some = std::min(most, rows - row);
+                const uint8_t *w[BESIDE];
+                for (int p = 0; p < width; p++) w[p] = part.w + (within + p) * panel_bytes(part.how, l.in);
+                std::memset(out, 0, width * some * each * sizeof out[0]);
+                for (int64_t from = 0; from < l.in; from += CHUNK)
+                    for (int p = 0; p < width; p++)
+                        w[p] = kernels.add(w[p], from, l.in, *inputs[i], x, row * each, some * each, out + p * some * each);
+                for (int p = 0; p < width; p++)
+                    for (int r = 0; r < some; r++) {
+                        float *sums = out[(p * some + r) * each];
+                        if (each == 2) for (int v = 0; v < PANEL; v += LANES) store(sums + v, load<vf>(sums + v) + load<vf>(sums + PANEL + v));
+                        write(row + r, (panel + p) * PANEL, sums, PANEL);
+                    }
             }
+            panel += width;
         }
     });
 }

@@ -11,5 +11,5 @@ from tests.support.cores import tiny_model
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random checkpoint of four layers, two of which draft a quarter of its tokens; for tests in float64."""
     directory = tmp_path_factory.mktemp("tiny")
-    tiny_model(directory, scale=0.6, embedding=8.0, max_position_embeddings=1024)
+    tiny_model(directory, scale=0.6, drafts=True, max_position_embeddings=1024)
     return directory

@@ -13,8 +13,6 @@ from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.model import attention
 from engine.model.attention import Segment
-from engine.model.linear import PlainLinear, padded_rows
-from engine.model.linear_onednn import PackedLinear, onednn_available
 from engine.types import SamplingParams
 from tests.support.cores import answer, load, tiny_model
 
@@ -97,28 +95,32 @@ def test_rows_may_be_given_in_turns(pair: tuple[Any, LoadedModel], monkeypatch: 
     assert bool(asked) == (model.attention.name == "sdpa")
 
 
-def test_generation_equals_transformers_alone_and_together(tmp_path: Path) -> None:
+CHECKED = ("llama biases", "mistral window", "qwen2 yarn")
+OFTEN = [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in SHAPES]
+
+
+@pytest.mark.parametrize("name", OFTEN)
+def test_generation_equals_transformers_alone_and_together(tmp_path: Path, name: str) -> None:
     """64 greedy tokens under every policy, one request at a time and all in one batch; float64, so to the last token.
 
     Long enough to leave the original RoPE length and the windows behind.
     """
     config = EngineConfig(knapspec_interval=16, knapspec_min_skip=0.01, max_num_seqs=8)
-    for name, (family, changes) in SHAPES.items():
-        directory = tmp_path / name
-        reference = tiny_model(directory, family, seed=len(name), **changes).double()
-        core = load(torch.float64, model=directory).core(config)
-        policies = core.info.policies
-        prompts = [tuple(TOKENS[3 * i : 3 * i + 5 + 7 * i]) for i in range(len(policies))]
-        sampling = SamplingParams(64, temperature=0.0, ignore_eos=True)
-        want = [
-            reference.generate(torch.tensor([p]), max_new_tokens=64, do_sample=False, eos_token_id=None)[0, len(p) :]
-            for p in prompts
-        ]
-        expected = [tuple(tokens.tolist()) for tokens in want]
-        assert len({*expected}) == len(prompts)
-        assert min(len(set(tokens)) for tokens in expected) > 8, f"{name}: text must vary"
-        for streams in (1, len(prompts)):
-            assert answer(core, prompts, sampling, policies, concurrency=streams) == expected, (name, streams)
+    family, changes = SHAPES[name]
+    reference = tiny_model(tmp_path, family, seed=len(name), **changes).double()
+    core = load(torch.float64, model=tmp_path).core(config)
+    policies = core.info.policies
+    prompts = [tuple(TOKENS[3 * i : 3 * i + 5 + 7 * i]) for i in range(len(policies))]
+    sampling = SamplingParams(64, temperature=0.0, ignore_eos=True)
+    want = [
+        reference.generate(torch.tensor([p]), max_new_tokens=64, do_sample=False, eos_token_id=None)[0, len(p) :]
+        for p in prompts
+    ]
+    expected = [tuple(tokens.tolist()) for tokens in want]
+    assert len({*expected}) == len(prompts)
+    assert min(len(set(tokens)) for tokens in expected) > 8, "text must vary"
+    for streams in (1, len(prompts)):
+        assert answer(core, prompts, sampling, policies, concurrency=streams) == expected, streams
 
 
 @torch.inference_mode()
@@ -181,39 +183,3 @@ def test_narrow_dtypes_compute_the_same(tmp_path: Path, name: str, dtype: torch.
     assert narrow.dtype == dtype
     wide = logits(load(torch.float32, model=tmp_path), [70])
     assert torch.cosine_similarity(narrow.float(), wide, dim=-1).min() > 0.99
-
-
-@pytest.mark.skipif(not onednn_available(), reason="needs a CPU with native bf16")
-@torch.inference_mode()
-def test_packed_linear_equals_plain() -> None:
-    generator = torch.Generator().manual_seed(0)
-    weight = torch.randn(96, 64, generator=generator).bfloat16()
-    packed, plain = PackedLinear(weight), PlainLinear(weight)
-    for rows in (1, 3, 17):
-        x = torch.randn(rows, 64, generator=generator).bfloat16()
-        residual = torch.randn(rows, 96, generator=generator).bfloat16()
-        torch.testing.assert_close(packed(x), plain(x))
-        torch.testing.assert_close(packed.add(x, residual), plain.add(x, residual))
-
-
-@pytest.mark.skipif(not onednn_available(), reason="needs a CPU with native bf16")
-@torch.inference_mode()
-def test_padding_rows_change_nothing(tmp_path: Path) -> None:
-    """Passes padded to a row count that has kernels: same rows, same cache, as many states as asked for."""
-    tiny_model(tmp_path)
-    model = load(torch.bfloat16, model=tmp_path)
-    plain = load(torch.float32, model=tmp_path)
-    for rows in (9, 33, 61):
-        assert padded_rows(rows) > rows
-        segments = [Segment(0, 0, rows - 4), Segment(1, 0, 4)]
-        tokens = TOKENS[: rows - 4] + TOKENS[:4]
-        states: list[torch.Tensor] = []
-        got = model.decoder.run(model.decoder.embed(tokens), model.attention.prepare(segments), states)
-        want = plain.decoder.run(plain.decoder.embed(tokens), plain.attention.prepare(segments))
-        assert got.shape == want.shape
-        assert torch.equal(states[-1][:rows], got)
-        assert torch.cosine_similarity(got.float(), want, dim=-1).min() > 0.995
-        after = [Segment(0, rows - 4, 1), Segment(1, 4, 1)]
-        got = model.decoder.run(model.decoder.embed(TOKENS[:2]), model.attention.prepare(after))
-        want = plain.decoder.run(plain.decoder.embed(TOKENS[:2]), plain.attention.prepare(after))
-        assert torch.cosine_similarity(got.float(), want, dim=-1).min() > 0.995

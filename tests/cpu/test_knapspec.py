@@ -511,6 +511,7 @@ def test_broken_promises_end_drafting(
     assert sum(r.drafted > 0 for r in seen[-200:]) <= 10
 
 
+@pytest.mark.nightly
 def test_drafting_that_loses_is_tried_ever_more_rarely(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """It promises a gain, round by round, and brings 0.8 of plain decoding; a few rounds of a trial may look better."""
     core, _ = core_with(model, EngineConfig())
@@ -558,6 +559,7 @@ def test_verdicts_by_prices_that_were_reset_are_forgotten(model: LoadedModel) ->
     assert regime.trial_every == TRIAL_EVERY[0]
 
 
+@pytest.mark.nightly
 def test_what_pays_for_one_does_not_have_two_try_again_and_again(
     model: LoadedModel, ids: list[tuple[int, ...]]
 ) -> None:
@@ -613,6 +615,7 @@ def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
     assert len(owed) == (2 if budget else 0), "and none for short ones"
 
 
+@pytest.mark.nightly
 def test_answers_of_a_thousand_tokens_are_searched_for_on_credit(
     model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ from engine.errors import (
 from engine.loop import EngineThread, Stream
 from engine.types import FinishReason, GenerateRequest, RoundReport, SamplingParams, TokenEvent
 from tests.support.cores import VOCABULARY, ManualClock, answer, chat_ids, load
+from tests.support.integrity import check_integrity
 
 PATIENCE = 30  # seconds until what should have happened counts as hanging
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
@@ -191,7 +192,7 @@ def test_leaving_frees_the_cache_within_one_round(core: EngineCore, leave: Leave
             await session.report(lambda report: report.running == 0)
             assert len(session.ran) <= 4
             assert core.scheduler.idle
-            core.scheduler.blocks.check_integrity()
+            check_integrity(core.scheduler.blocks)
             stats = session.engine.stats()
             assert (stats.running, stats.waiting, stats.kv_usage) == (0, 0, 0.0)
             assert core.scheduler.blocks.usage == 0
@@ -215,7 +216,7 @@ def test_leaving_concerns_nobody_else(model: LoadedModel, core: EngineCore, leav
         assert session.ran[2] == ["snow", "a river"]
         assert session.ran[begun:]
         assert all(ids == ["a river"] for ids in session.ran[begun:])
-        core.scheduler.blocks.check_integrity()
+        check_integrity(core.scheduler.blocks)
         assert core.scheduler.blocks.usage == 0
 
     run(test())

@@ -89,7 +89,9 @@ def test_every_policy_equals_plain_decoding_with_our_own_kernels(
 
 
 @pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["five", "all"])
-@pytest.mark.parametrize("sampling", [GREEDY, WIDE_OPEN], ids=["greedy", "sampled"])
+@pytest.mark.parametrize(
+    "sampling", [GREEDY, pytest.param(WIDE_OPEN, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
+)
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16], ids=["single", "half"])
 def test_divergence_only_at_near_ties(
     checkpoint: Path,

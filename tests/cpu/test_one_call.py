@@ -40,7 +40,7 @@ def model() -> LoadedModel:
 @pytest.fixture(scope="module")
 def ids(model: LoadedModel, prompts: Sequence[str]) -> list[tuple[int, ...]]:
     core = model.core(EngineConfig())
-    return [chat_ids(core, text) for text in prompts[::20]]
+    return [chat_ids(core, text) for text in prompts[::34]]
 
 
 @pytest.fixture

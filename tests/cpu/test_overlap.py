@@ -23,6 +23,7 @@ from engine.speculate import PlainPass
 from engine.step import Work
 from engine.types import ErrorEvent, GenerateRequest, RoundReport, SamplingParams, TokenEvent
 from tests.support.cores import Learning, chat_ids, load
+from tests.support.integrity import check_integrity
 
 CONFIG = EngineConfig(layerskip_exit=2, layerskip_gamma=4)
 OBJECT = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}'
@@ -208,7 +209,7 @@ def test_passes_begun_before_their_round_are_those_of_the_round(
         core.runner.apart = core.scheduler._ahead = ahead
         script = Script(*messages)
         run_rounds(core, script)
-        core.scheduler.blocks.check_integrity()
+        check_integrity(core.scheduler.blocks)
         assert core.scheduler.blocks.usage == 0
         assert core.scheduler.preemptions
         found: dict[str, tuple[list[int], str]] = {}

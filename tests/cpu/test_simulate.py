@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from typing import Any
 
 import pytest
-from support import EMBEDDED
 
-from engine import simulate
+from engine.build import LoadedModel
 from engine.errors import ConfigError
+from tests.support import PREPARED, PROMPT_FILE, simulate
+from tests.support.cores import made_up_profile
 
 
 def simulated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *flags: str) -> dict[str, Any]:
-    model = ("--model", str(EMBEDDED), "--prompts", str(EMBEDDED / "prompts.jsonl"))
-    monkeypatch.setattr(sys, "argv", ["simulate", *model, "--limit", "10", "--max-tokens", "24", *flags])
+    given = ("--model", str(PREPARED), "--prompts", str(PROMPT_FILE), "--limit", "5", "--max-tokens", "24")
+    made_up = partial(LoadedModel, profile=made_up_profile())  # else what is measured here and now decides
+    monkeypatch.setattr(simulate, "LoadedModel", made_up)
+    monkeypatch.setattr(sys, "argv", ["simulate", *given, *flags])
     simulate.main()
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -15,6 +16,7 @@ from engine.model import synthetic
 from engine.model.source import SyntheticSource
 from tests.support.cores import GREEDY, answer, load
 
+SHORT = replace(GREEDY, max_tokens=24)
 NAME = "synthetic:smollm2-135m,alpha=0.85,layers=6"
 
 
@@ -25,20 +27,20 @@ def model() -> LoadedModel:
 
 def test_text_does_not_loop_and_is_the_seeds(model: LoadedModel) -> None:
     prompts = [tuple(model.tokenizer.encode(text)) for text in ("Hello", "Ünïcode 你好", "a b")]
-    texts = answer(model.core(EngineConfig()), prompts, GREEDY, ["none"], concurrency=2)
+    texts = answer(model.core(EngineConfig()), prompts, SHORT, ["none"], concurrency=2)
     for text in texts:
         assert len({*pairwise(text)}) >= 0.95 * (len(text) - 1)
     assert len(set(texts)) == 3
     again = load(torch.float32, model=NAME, max_model_len=512, max_num_seqs=2)
-    assert answer(again.core(EngineConfig()), prompts[:1], GREEDY, ["none"]) == texts[:1]
+    assert answer(again.core(EngineConfig()), prompts[:1], SHORT, ["none"]) == texts[:1]
     other = load(torch.float32, model=NAME + ",seed=1", max_model_len=512, max_num_seqs=2)
-    assert answer(other.core(EngineConfig()), prompts[:1], GREEDY, ["none"]) != texts[:1]
+    assert answer(other.core(EngineConfig()), prompts[:1], SHORT, ["none"]) != texts[:1]
 
 
 def test_every_policy_says_the_same(model: LoadedModel) -> None:
     prompt = tuple(model.tokenizer.encode("What is measured here?"))
     core = model.core(EngineConfig(knapspec_min_skip=0.3, knapspec_max_skip=0.6))
-    texts = [answer(core, [prompt], GREEDY, [policy])[0] for policy in core.info.policies]
+    texts = [answer(core, [prompt], SHORT, [policy])[0] for policy in core.info.policies]
     assert len(set(texts)) == 1
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +11,32 @@ from gguf import GGMLQuantizationType
 from gguf.quants import dequantize
 
 from engine.model.packed import GGUF_FORMATS, PackedRows, coded, dequantise, fp8
-from engine.model.unpacked import Unpacked, unpack
+from engine.model.unpacked import Factors, factored
 from tests.support.packed import random_rows
+
+
+class Unpacked(NamedTuple):
+    """Codes, scales [out, groups] and what is added [out, groups] of packed weights."""
+
+    codes: torch.Tensor
+    scale: torch.Tensor
+    minimum: torch.Tensor | None
+    offset: int
+    group: int
+    bits: int
+
+
+def product(factors: Factors) -> torch.Tensor:
+    if factors.shares is None:
+        return factors.numbers
+    return factors.numbers.repeat_interleave(factors.shares.shape[1] // factors.numbers.shape[1], 1) * factors.shares
+
+
+def unpack(packed: PackedRows) -> Unpacked:
+    codes, scale, least = factored(packed)
+    format = packed.format
+    minimum = None if least is None else product(least)
+    return Unpacked(codes, product(scale), minimum, format.offset, format.group, format.bits)
 
 
 def weights(parts: Unpacked) -> torch.Tensor:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import prometheusrule
-
 from tests.support.files import PROMETHEUS, documents, program, rules, run
 from tests.support.promql import selectors
 
@@ -38,7 +36,6 @@ def test_every_alert_says_what_to_do() -> None:
 
 
 def test_the_operator_gets_the_same_rules() -> None:
-    assert prometheusrule.TARGET.read_text("utf-8") == prometheusrule.written()
     (resource,) = documents("deploy/kubernetes/prometheusrule.yaml")
     files = [documents(f"deploy/prometheus/rules/{name}.yml")[0] for name in ("recording", "alerts")]
     assert resource["spec"]["groups"] == [group for content in files for group in content["groups"]]

@@ -19,10 +19,9 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from dashboards import DASHBOARDS
 
 from tests.support import CONFIG
-from tests.support.files import PROMETHEUS, program, rules
+from tests.support.files import DASHBOARDS, PROMETHEUS, expressions, program, rules
 from tests.support.promql import selectors
 from tests.support.serving import MODEL, PATIENCE, Process, until
 
@@ -151,13 +150,8 @@ def dashboard_queries() -> list[str]:
     """As Grafana would send them."""
     chosen = {"$model_name": MODEL, "$instance": ".+", "$policy": ".+", "$__rate_interval": "10s"}
     pattern = re.compile("|".join(map(re.escape, chosen)))
-    return [
-        pattern.sub(lambda found: chosen[found[0]], query.expression)
-        for dashboard in DASHBOARDS
-        for row in dashboard.rows
-        for panel in row.panels
-        for query in panel.queries
-    ]
+    asked = [expression for dashboard in DASHBOARDS for expression in expressions(dashboard)]
+    return [pattern.sub(lambda found: chosen[found[0]], expression) for expression in asked]
 
 
 def test_no_query_divides_nothing_by_nothing(prometheus: Prometheus) -> None:

@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 
 from engine.kv.blocks import Allocation, BlockManager
 from tests.support.examples import examples
+from tests.support.integrity import cached_blocks, check_integrity
 
 TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
 PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)
@@ -144,7 +145,7 @@ class Blocks(RuleBasedStateMachine):
     @rule()
     def forget(self) -> None:
         self.manager.clear()
-        assert self.manager.cached_blocks == 0
+        assert cached_blocks(self.manager) == 0
 
     @rule()
     def give_back(self) -> None:
@@ -165,9 +166,9 @@ class Blocks(RuleBasedStateMachine):
 
     @invariant()
     def books_balance(self) -> None:
-        self.manager.check_integrity()
+        check_integrity(self.manager)
         assert self.manager.usage == pytest.approx(self.owned / self.capacity)
-        assert self.owned + self.manager.cached_blocks <= self.capacity
+        assert self.owned + cached_blocks(self.manager) <= self.capacity
 
     @invariant()
     def sealed_is_there_and_verified(self) -> None:
@@ -186,7 +187,7 @@ class Blocks(RuleBasedStateMachine):
     def teardown(self) -> None:
         for owner in self.owners:
             self.manager.release(owner.slab)
-        self.manager.check_integrity()
+        check_integrity(self.manager)
         assert self.manager.usage == 0
         assert self.manager.allocate("last", [0] * (self.per_slab * self.size)) is not None
 
@@ -274,7 +275,7 @@ def test_a_prefix_used_whole_is_adopted_in_place() -> None:
     manager = BlockManager(3, 4, 2, 12)
     slab = finished(manager, [1, 2, 3, 4])
     assert manager.allocate("a", [1, 2, 3, 4, 5]) == Allocation(slab, cached=4, source=slab, copied=0)
-    assert manager.cached_blocks == 0
+    assert cached_blocks(manager) == 0
 
 
 def test_a_prefix_used_in_part_is_copied_and_kept() -> None:
@@ -319,4 +320,4 @@ def test_what_can_never_fit_is_refused() -> None:
     allocation = manager.allocate("a", [0] * 4)
     assert allocation is not None
     assert not manager.grow(allocation.slab, 5)
-    manager.check_integrity()
+    check_integrity(manager)

@@ -11,6 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from engine.kv.pages import PageManager
 from tests.support.examples import examples
+from tests.support.integrity import cached_blocks, check_integrity
 
 TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
 PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)
@@ -117,11 +118,11 @@ class Pages(RuleBasedStateMachine):
     @rule()
     def forget(self) -> None:
         self.manager.clear()
-        assert self.manager.cached_blocks == 0
+        assert cached_blocks(self.manager) == 0
 
     @invariant()
     def books_balance(self) -> None:
-        self.manager.check_integrity()
+        check_integrity(self.manager)
         self.place()
         assert self.manager.usage == pytest.approx(len(self.held()) / self.manager.capacity)
 
@@ -137,7 +138,7 @@ class Pages(RuleBasedStateMachine):
     def teardown(self) -> None:
         for owner in self.owners:
             self.manager.release(owner.slab)
-        self.manager.check_integrity()
+        check_integrity(self.manager)
         assert self.manager.usage == 0
         assert self.manager.allocate("last", [0] * (self.per_table * self.size)) is not None
 
@@ -193,4 +194,4 @@ def test_what_can_never_fit_is_refused() -> None:
     allocation = manager.allocate("a", [0] * 4)
     assert allocation is not None
     assert not manager.grow(allocation.slab, 5)
-    manager.check_integrity()
+    check_integrity(manager)

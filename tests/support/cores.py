@@ -20,6 +20,7 @@ from engine.step import StepOutput, StepPlan
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from profiles.schema import LatencyProfile, ProfileKey
 from tests.support import CONFIG, PREPARED
+from tests.support.integrity import check_integrity
 
 GREEDY = SamplingParams(max_tokens=64, temperature=0.0)
 SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
@@ -100,8 +101,9 @@ def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None
 def exact(**settings: Any) -> LoadedModel:
     """The prepared fixture in arithmetic in which a row's logits do not depend on the rows beside it.
 
-    The kernels for bfloat16 take a tenth of the time of float64.
+    The kernels for bfloat16 take a tenth of the time of float64. One thread: tests run beside each other.
     """
+    settings.setdefault("threads", 1)
     if library() is None:
         return load(torch.float64, **settings)
     return load(torch.bfloat16, kernels="native", **settings)
@@ -115,13 +117,13 @@ def tiny_model(
     family: type[PreTrainedConfig] = LlamaConfig,
     seed: int = 0,
     scale: float = 1.0,
-    embedding: float = 1.0,
+    drafts: bool = False,
     **changes: Any,
 ) -> Any:
     """A random-weight checkpoint in `directory`, with the prepared fixture's tokenizer; returns the reference model.
 
-    Weights are large enough for greedy text to vary. With a larger `embedding` layers matter less, and parts of the
-    model draft well.
+    Weights are large enough for greedy text to vary. With `drafts` layers matter less than the embedding, so that parts
+    of the model draft some tokens, and the model is sure of what it says.
     """
     settings: dict[str, Any] = {
         "vocab_size": VOCABULARY,
@@ -144,7 +146,9 @@ def tiny_model(
             parameter.copy_(
                 torch.randn_like(parameter) * 0.1 + 1 if "norm" in name else torch.randn_like(parameter) * 0.15 * scale
             )
-        model.get_input_embeddings().weight.mul_(embedding)
+        if drafts:
+            model.get_input_embeddings().weight.mul_(8)
+            model.base_model.norm.weight.mul_(4)
     model.tie_weights()
     model.save_pretrained(directory)
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
@@ -180,6 +184,6 @@ def answer(
             assert isinstance(event, TokenEvent)
             said.setdefault(event.request_id, []).extend(event.token_ids)
             live -= event.finish_reason is not None
-    core.scheduler.blocks.check_integrity()
+    check_integrity(core.scheduler.blocks)
     assert core.scheduler.blocks.usage == 0
     return [tuple(said[str(index)]) for index in range(len(prompts))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from typing import Any
@@ -12,6 +13,10 @@ import yaml
 from tests.support import REPOSITORY
 
 PROMETHEUS = REPOSITORY / "deploy" / "prometheus"
+DASHBOARDS: dict[str, dict[str, Any]] = {
+    path.stem: json.loads(path.read_text("utf-8"))
+    for path in sorted((REPOSITORY / "deploy" / "grafana" / "dashboards").glob("*.json"))
+}
 
 
 def documents(path: str) -> list[Any]:
@@ -23,6 +28,16 @@ def rules(name: str) -> list[dict[str, Any]]:
     """All rules of a file of them."""
     (content,) = documents(f"deploy/prometheus/rules/{name}.yml")
     return [rule for group in content["groups"] for rule in group["rules"]]
+
+
+def panels(dashboard: str) -> list[dict[str, Any]]:
+    """All panels of a dashboard that show something, in collapsed rows too."""
+    placed = DASHBOARDS[dashboard]["panels"]
+    return [one for panel in placed for one in (panel, *panel.get("panels", ())) if one["type"] != "row"]
+
+
+def expressions(dashboard: str) -> list[str]:
+    return [target["expr"] for panel in panels(dashboard) for target in panel["targets"]]
 
 
 def program(name: str, package: str = "prometheus") -> str:

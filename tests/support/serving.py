@@ -34,7 +34,9 @@ def command(*arguments: str, **environ: str) -> dict[str, Any]:
     return {
         "args": [sys.executable, "-c", _MAIN, *arguments],
         "cwd": REPOSITORY,
-        "env": inherited | {"PYTHONPATH": str(REPOSITORY), "KNAPSERVE_MODEL": str(PREPARED)} | environ,
+        "env": inherited
+        | {"PYTHONPATH": str(REPOSITORY), "KNAPSERVE_MODEL": str(PREPARED), "KNAPSERVE_THREADS": "1"}
+        | environ,
         "text": True,
     }
 

@@ -17,6 +17,7 @@ from engine.kv.blocks import Allocation, BlockManager
 from engine.scheduler import Scheduler
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
 from engine.types import ErrorEvent, FinishReason, Request, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
+from tests.support.integrity import check_integrity
 
 EOS = 0
 VOCABULARY = 4
@@ -231,7 +232,6 @@ class World:
         self.scheduler = Scheduler(
             self.blocks,
             self.clock,
-            max_model_len=setting.max_model_len,
             max_num_seqs=min(setting.max_num_seqs, setting.slabs, setting.max_rows),
             max_num_batched_tokens=setting.max_rows,
             prompt_rows=lambda context, shared: (shared and setting.max_shared) or setting.max_rows,
@@ -275,7 +275,7 @@ class World:
         if expected and expected.request.finish_reason is FinishReason.CANCELLED:
             expected.cancelled = True
             expected.rounds_then = len(expected.rounds)
-        self.blocks.check_integrity()
+        check_integrity(self.blocks)
 
     def step(self) -> StepPlan:
         """One round."""
@@ -302,7 +302,7 @@ class World:
         self.untold = scheduler.commit(plan, out)
         if not self.setting.apart:
             self.settle()
-        self.blocks.check_integrity()
+        check_integrity(self.blocks)
         self.steps += 1
         return plan
 
@@ -408,7 +408,7 @@ class World:
             assert self.steps < bound, "somebody starves"
             self.step()
         self.settle()
-        self.blocks.check_integrity()
+        check_integrity(self.blocks)
         assert self.blocks.usage == 0
         assert not self.blocks.promised
         for expected in self.requests.values():

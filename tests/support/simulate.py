@@ -1,4 +1,4 @@
-"""Policies in simulated time: `python -m engine.simulate`. Passes take what the profile says, and a little noise.
+"""Policies in simulated time: `python -m tests.support.simulate`. Passes take what the profile says, nearly.
 
 The model really answers; only the clock is made up. So two policies, or two versions of one, differ by what they decide
 and not by what else the machine does meanwhile: differences of one per cent show, where runs in real time show five.
@@ -105,7 +105,9 @@ class Simulation:
         out = self._run(plan, meanwhile)
         contexts = [work.start for work in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
-        verify = self._truth.verify_pass(rows, contexts) * self._random.gauss(1.0, _NOISE)
+        # None for parts of prompts, of which there are more or fewer as time goes: the others' is to stay the same.
+        noise = self._random.gauss(1.0, _NOISE) if all(work.samples for work in plan.work) else 1.0
+        verify = self._truth.verify_pass(rows, contexts) * noise
         draft = 0.0
         drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.copied]
         for live, passes in lock_step(drafting):
