@@ -124,7 +124,7 @@ def _files(directory: Path) -> list[Path]:
 def _other_formats(directory: Path) -> str:
     """What is there instead, if it is something that people know."""
     for pattern, what in (
-        ("*.gguf", "a GGUF file"),
+        ("*.gguf", "a GGUF file (give --model its path)"),
         ("*.bin", "PyTorch's .bin files"),
         ("*.pth", "PyTorch's .pth files"),
     ):
