@@ -47,6 +47,9 @@ MATRICES = {
     "fp8, a scale a row": some_fp8(33, 96, 96),
 }
 
+CHECKED = ("Q4_0", "Q4_K", "Q5_K", "Q6_K", "Q8_0", "Q2_K", "chunks left over", "awq", "shuffled inputs", "fp8")
+OFTEN = [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in MATRICES]
+
 
 @cache
 def made_by(precise: bool = False) -> NativeLinears:
@@ -97,7 +100,7 @@ def test_products(name: str) -> None:
 
 
 @pytest.mark.parametrize("precise", [False, True])
-@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("name", OFTEN)
 def test_a_row_is_the_same_alone_and_among_others(name: str, precise: bool) -> None:
     made, x = linear(MATRICES[name], precise=precise), inputs(MATRICES[name].inputs)
     together = made(x)
