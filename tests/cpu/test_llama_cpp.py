@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import torch
-from support import load
 
 from engine import bench_prefill
 from engine.config import EngineConfig
@@ -22,6 +21,7 @@ from engine.hugging_face import hugging_face
 from engine.llama_cpp import LlamaCppContender, llama_cpp
 from engine.results import beside_llama_cpp
 from engine.types import SamplingParams
+from tests.support.cores import load
 
 PREPARED = Path(__file__).parents[1] / "fixtures" / "prepared"
 GREEDY = SamplingParams(max_tokens=4, temperature=0.0, ignore_eos=True)
