@@ -252,6 +252,7 @@ def test_metrics_have_vllms_names_and_labels(server: Process, profile_dir: Path)
     assert info.labels["dtype"] == DTYPE
 
 
+@pytest.mark.nightly  # counts chunks, which share rounds on a busy machine
 def test_latency_between_tokens_is_what_clients_saw(server: Process) -> None:
     """Chunks, however many rounds they hold: one observation for each after the first."""
     before = server.metrics()

@@ -69,6 +69,7 @@ def test_every_policy_equals_plain_decoding_in_float64(
         core = double.core(CONFIG)
         assert answer(core, ids, sampling, [policy]) == plain, policy
         drafted[policy] = any(correction.seen for correction in core.costs.draft)
+    drafted.pop("knapspec")  # which declines where drafting does not pay, as on random weights
     assert all(drafted.values()), f"drafting must have happened: {drafted}"
     mixed = double.core(CONFIG)
     assert answer(mixed, ids, sampling, POLICIES, concurrency=8) == plain
