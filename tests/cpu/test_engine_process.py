@@ -113,10 +113,10 @@ def test_it_says_what_the_engine_says_until_it_is_killed(config: EngineConfig) -
                 engine.submit(GenerateRequest("long", long * 100, SHORT))
             events = [event async for event in engine.submit(GenerateRequest("long", long, SHORT))]
             assert events[-1].prompt_tokens == len(long)
-            emitted.append(sum(r.emitted for report in reports for r in report.rounds))
             async with asyncio.timeout(PATIENCE):  # the last report may come after the last event
                 while reports[-1].running:
                     await asyncio.sleep(0)
+            emitted.append(sum(r.emitted for report in reports for r in report.rounds))
             await cancelling_frees_and_a_full_queue_refuses(engine)
             await killed_it_fails_every_waiter(engine)
             return said
