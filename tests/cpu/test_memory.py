@@ -30,8 +30,9 @@ import sys, threading, time
 import torch
 from pathlib import Path
 from engine.model.backend import choose_backend
+from engine.model.checkpoint import Checkpoint
 from engine.model.spec import load_spec
-from engine.model.weights import load_decoder
+from engine.model.weights import expected_tensors, load_decoder
 
 def own():  # kB that are this process's own; pages of mapped files are the system's to take back
     return int(next(l for l in open('/proc/self/status') if l.startswith('RssAnon')).split()[1])
@@ -47,9 +48,9 @@ def watch():
         most.append(own())
         time.sleep(0.0005)
 
-watcher = threading.Thread(target=watch)
+watcher = threading.Thread(target=watch, daemon=True)
 watcher.start()
-decoder = load_decoder(directory, spec, dtype, cpu, backend)
+decoder = load_decoder(Checkpoint(directory, expected_tensors(spec), None), spec, dtype, cpu, backend)
 after, done = own(), True
 watcher.join()
 print(max(most) - before, after - before)
@@ -82,7 +83,7 @@ def test_memory_is_that_of_the_weights(tmp_path: Path, stored: str, dtype: str, 
     tensors = {name: torch.zeros(shape, dtype=getattr(torch, stored)) for name, shape in expected_tensors(spec).items()}
     save_file(tensors, tmp_path / "model.safetensors")
     done = subprocess.run(
-        [sys.executable, "-c", LOAD, tmp_path, dtype, kernels], capture_output=True, text=True, check=True
+        [sys.executable, "-c", LOAD, tmp_path, dtype, kernels], capture_output=True, text=True, check=True, timeout=60
     )
     peak, after = (1024 * int(kilobytes) for kilobytes in done.stdout.split())
     weights = spec.parameters * getattr(torch, dtype).itemsize
