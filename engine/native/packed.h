@@ -1,9 +1,9 @@
 // Linear layers whose weights stay packed: 4-, 5-, 6- and 8-bit codes in groups, and fp8.
 //
-// Inputs are rounded to eight bits in groups of 32, as ggml does, or, where a layer is `precise`, to fifteen: what is left
-// is rounded to eight bits again, and multiplied like another row. A group's products are whole numbers, whatever their
-// order, and are scaled and added up in float32 in one order: a row's result does not depend on other rows. Inputs of fp8
-// weights stay bf16.
+// Inputs are rounded to eight bits in groups of 32, as ggml does, or, where a layer is `precise`, to fifteen: RATIO · a
+// first byte + a second, each multiplied with the weights. A group's products are whole numbers, whatever their order, and
+// are scaled and added up in float32 in one order: a row's result does not depend on other rows. Inputs of fp8 weights
+// stay bf16.
 //
 // A panel is 32 outputs, in chunks of 256 inputs: what the codes are scaled with, then the codes, 32 inputs at a time.
 // Step t of eight holds inputs 4t … 4t + 3 of each output, side by side, as dot-product instructions want: a nibble of
@@ -28,10 +28,11 @@
 namespace {
 
 constexpr int GROUP = 32, STEPS = GROUP / 4;  // inputs that share a scale of their own, and how many fours that is
-constexpr int AHEAD_BYTES = 4096;  // that weights are asked for before they are needed
+constexpr int RATIO = 254;         // of the units of a precise input's two bytes
+constexpr int AHEAD_BYTES = 2048;  // that weights are asked for before they are needed: 1 to 3 KiB read fastest, 4 a tenth slower
 constexpr int QUANTISED_ALONE = 16384;  // inputs that are not worth sharing out
-constexpr int FEW_ROWS = 8, BESIDE = 4;
 constexpr int PACKED_ROWS = 64;  // rows that read an unpacked group: their sums stay in the first-level cache
+constexpr int PANELS_BYTES = 128 << 10;  // of weights, at most, that a thread takes at a time
 typedef uint8_t vb __attribute__((vector_size(4 * LANES)));
 typedef int16_t vs __attribute__((vector_size(4 * LANES)));
 
@@ -181,9 +182,9 @@ template <class Level> void numbers_of(const Written &how, int groups, float sig
 
 // ---- inputs
 
-// Rows as codes of eight bits, 32 inputs at a time: code · scale.
+// Rows as codes, 32 inputs at a time: code · scale, a code being one byte, or RATIO · one + another.
 struct Inputs {
-    const int8_t *codes;     // [groups][rows][GROUP]
+    const int8_t *codes;     // [groups][rows][bytes of a code][GROUP]
     const float *numbers;    // [groups][rows][3]: the scale; it times the sum of the codes, or, where weights are FINE, of each half
     int64_t rows;
 };
@@ -202,8 +203,9 @@ inline void to_bytes(const vf *whole, int8_t *to) {
 #endif
 }
 
-// One row, into rows row … row + copies - 1 of all.
-inline void quantise(const bf16 *x, const int32_t *order, bool fine, int64_t inputs, int64_t rows, int64_t row, int copies, int8_t *codes, float *numbers) {
+// One row, into row number `row` of all.
+template <int BYTES>
+void quantise(const bf16 *x, const int32_t *order, bool fine, int64_t inputs, int64_t rows, int64_t row, int8_t *codes, float *numbers) {
     constexpr int VECTORS = GROUP / LANES;
     const vf magic = splat(12582912.f);  // what is added to it has no places behind the point left
     for (int64_t g = 0; g * GROUP < inputs; g++) {
@@ -213,27 +215,28 @@ inline void quantise(const bf16 *x, const int32_t *order, bool fine, int64_t inp
             for (int i = 0; i < GROUP; i++) gathered[i] = x[order[g * GROUP + i]];
             from = gathered;
         }
-        vf rest[VECTORS];
-        for (int i = 0; i < VECTORS; i++) rest[i] = (vf)(__builtin_convertvector(load<vh>(from + i * LANES), vu) << 16);
-        for (int64_t at = g * rows + row; at < g * rows + row + copies; at++) {
-            vf most_of{}, whole[VECTORS];
-            for (int i = 0; i < VECTORS; i++) {
-                const vf size = (vf)((vu)rest[i] & 0x7fffffffu);
-                most_of = size > most_of ? size : most_of;
-            }
-            const float most = highest(most_of), inverse = most > 0 ? 127.f / most : 0.f, scale = most / 127.f;
-            for (int i = 0; i < VECTORS; i++) {
-                whole[i] = (rest[i] * inverse + magic) - magic;
-                rest[i] -= whole[i] * scale;
-            }
-            to_bytes(whole, codes + at * GROUP);
-            vf low{}, high{};
-            for (int i = 0; i < VECTORS; i++) (i < VECTORS / 2 ? low : high) += whole[i];
-            float *number = numbers + at * 3;
-            number[0] = scale;
-            number[1] = scale * (fine ? total(low) : total(low + high));
-            number[2] = fine ? scale * total(high) : 0.f;
+        vf value[VECTORS], most_of{}, low{}, high{};
+        for (int i = 0; i < VECTORS; i++) {
+            value[i] = (vf)(__builtin_convertvector(load<vh>(from + i * LANES), vu) << 16);
+            const vf size = (vf)((vu)value[i] & 0x7fffffffu);
+            most_of = size > most_of ? size : most_of;
         }
+        const float most = highest(most_of), unit = most / 127.f;
+        float inverse = most > 0 ? 127.f / most : 0.f, factor = BYTES == 2 ? RATIO : 1;
+        for (int byte = 0; byte < BYTES; byte++, inverse *= RATIO, factor = 1) {
+            vf whole[VECTORS];
+            for (int i = 0; i < VECTORS; i++) {
+                whole[i] = (value[i] * inverse + magic) - magic;
+                value[i] -= whole[i] * unit;
+                (i < VECTORS / 2 ? low : high) += whole[i] * factor;
+            }
+            to_bytes(whole, codes + ((g * rows + row) * BYTES + byte) * GROUP);
+        }
+        const float scale = BYTES == 2 ? unit / RATIO : unit;
+        float *number = numbers + (g * rows + row) * 3;
+        number[0] = scale;
+        number[1] = scale * (fine ? total(low) : total(low + high));
+        number[2] = fine ? scale * total(high) : 0.f;
     }
 }
 
@@ -247,7 +250,7 @@ constexpr bool FOURS = false;
 #if defined(__AVX512BW__)
 inline vb splat_four(const int8_t *p) { return (vb)_mm512_set1_epi32(int(load<int32_t>(p))); }
 inline vs pairs_of(vb codes, vb x) { return (vs)_mm512_maddubs_epi16((__m512i)codes, (__m512i)x); }
-inline vi fours_of(vs pairs) { return (vi)_mm512_madd_epi16((__m512i)pairs, _mm512_set1_epi16(1)); }
+inline vi fours_of(vs pairs, int factor) { return (vi)_mm512_madd_epi16((__m512i)pairs, _mm512_set1_epi16(short(factor))); }
 inline vb magnitude(vb w) { return (vb)_mm512_abs_epi8((__m512i)w); }
 inline vb signed_by(vb x, vb w) {
     return (vb)_mm512_mask_sub_epi8((__m512i)x, _mm512_movepi8_mask((__m512i)w), _mm512_setzero_si512(), (__m512i)x);
@@ -255,7 +258,7 @@ inline vb signed_by(vb x, vb w) {
 #elif defined(__AVX2__)
 inline vb splat_four(const int8_t *p) { return (vb)_mm256_set1_epi32(int(load<int32_t>(p))); }
 inline vs pairs_of(vb codes, vb x) { return (vs)_mm256_maddubs_epi16((__m256i)codes, (__m256i)x); }
-inline vi fours_of(vs pairs) { return (vi)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi16(1)); }
+inline vi fours_of(vs pairs, int factor) { return (vi)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi16(short(factor))); }
 inline vb magnitude(vb w) { return (vb)_mm256_abs_epi8((__m256i)w); }
 inline vb signed_by(vb x, vb w) { return (vb)_mm256_sign_epi8((__m256i)x, (__m256i)w); }
 #endif
@@ -275,28 +278,33 @@ template <int BITS> constexpr int BIAS = !FOURS && BITS == 8 ? 128 : 0;
 template <int BITS> constexpr int BIAS = 0;
 #endif
 
-// Σ codes · fours over N steps, fours(t) being the inputs of step t, splat.
-template <int BITS, int N, class Codes, class Fours> inline vf whole_products(Codes codes, Fours fours) {
+// Σ codes · fours over N steps, fours(byte, t) being those of the inputs of step t, splat.
+template <int BITS, int BYTES, int N, class Codes, class Fours> inline vf whole_products(Codes codes, Fours fours) {
     vi sums{};
+    for (int byte = 0; byte < BYTES; byte++) {
+        const int factor = byte < BYTES - 1 ? RATIO : 1;
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-    for (int t = 0; t < N; t++) sums = add_fours(sums, codes(t), fours(t));
+        vi some{};
+        for (int t = 0; t < N; t++) some = add_fours(some, codes(t), fours(byte, t));
+        sums += some * factor;
 #elif defined(__AVX2__)
-    // So many pairs of products fit into sixteen bits: 15·127·2·8, 31·127·2·4, 63·127·2·2 and 128·127·2 do.
-    constexpr int MANY = BITS == 4 ? 8 : BITS == 5 ? 4 : BITS == 6 ? 2 : 1;
-    for (int first = 0; first < N; first += MANY) {
-        vs pairs{};
-        for (int t = first; t < std::min(N, first + MANY); t++) {
-            const vb code = codes(t);
-            const vs some = BITS == 8 ? pairs_of(magnitude(code), signed_by(fours(t), code)) : pairs_of(code, fours(t));
-            pairs = t == first ? some : pairs + some;
+        // So many pairs of products fit into sixteen bits: 15·127·2·8, 31·127·2·4, 63·127·2·2 and 128·127·2 do.
+        constexpr int MANY = BITS == 4 ? 8 : BITS == 5 ? 4 : BITS == 6 ? 2 : 1;
+        for (int first = 0; first < N; first += MANY) {
+            vs pairs{};
+            for (int t = first; t < std::min(N, first + MANY); t++) {
+                const vb code = codes(t), four = fours(byte, t);
+                const vs some = BITS == 8 ? pairs_of(magnitude(code), signed_by(four, code)) : pairs_of(code, four);
+                pairs = t == first ? some : pairs + some;
+            }
+            sums = byte || first ? sums + fours_of(pairs, factor) : fours_of(pairs, factor);
         }
-        sums = first ? sums + fours_of(pairs) : fours_of(pairs);
-    }
 #else
-    for (int t = 0; t < N; t++)
-        for (int i = 0; i < LANES; i++)
-            for (int j = 0; j < 4; j++) sums[i] += int32_t(codes(t)[4 * i + j]) * int8_t(fours(t)[4 * i + j]);
+        for (int t = 0; t < N; t++)
+            for (int i = 0; i < LANES; i++)
+                for (int j = 0; j < 4; j++) sums[i] += factor * int32_t(codes(t)[4 * i + j]) * int8_t(fours(byte, t)[4 * i + j]);
 #endif
+    }
     return __builtin_convertvector(sums, vf);
 }
 
@@ -317,36 +325,44 @@ template <int BITS> inline vb unpack(const uint8_t *w, int first, int t) {
     return (vb)code;
 }
 
-// The second half of a group.
-template <class Of> auto later(Of of) { return [of](int t) { return of(t + STEPS / 2); }; }
+// Products of a group's weights, in one sum or, FINE, in one of each half, with what their scales are multiplied with.
+template <int BITS, int BYTES, bool FINE, class Codes, class Fours, class Scale, class Minimum>
+inline vf add_group(vf sum, Codes codes, Fours fours, Scale scale, Minimum minimum, const float *numbers) {
+    constexpr int HALVES_OF = FINE ? 2 : 1, N = STEPS / HALVES_OF;
+    for (int half = 0; half < HALVES_OF; half++) sum += minimum(half) * numbers[1 + half];
+    for (int half = 0; half < HALVES_OF; half++)
+        sum += whole_products<BITS, BYTES, N>([&](int t) { return codes(half * N + t); }, [&](int byte, int t) { return fours(byte, half * N + t); })
+             * (scale(half) * numbers[0]);
+    return sum;
+}
+
+// Asks for the weights of a chunk in time: what lies AHEAD_BYTES behind it, a share at each group.
+struct Ahead {
+    Ahead(const uint8_t *chunk, const uint8_t *end, int groups) : line(chunk + AHEAD_BYTES), due(line), share((end - chunk) / groups) {}
+    void group() {
+        for (due += share; line < due; line += 64) __builtin_prefetch(line, 0, 3);
+    }
+    const uint8_t *line, *due;
+    const int64_t share;
+};
 
 // Adds to `out` what a chunk brings. `shift`: how many groups of 32 share a scale, as a power of two; FINE: a group has two.
-template <int BITS, bool FINE>
-void add_chunk(const uint8_t *w, const float *scales, const float *minima, int groups, int shift, Inputs x, int rows, float (*out)[PANEL]) {
+template <int BITS, int BYTES, bool FINE>
+void add_chunk(const uint8_t *w, const float *scales, const float *minima, int groups, int shift, Inputs x, int rows, Ahead ahead, float (*out)[PANEL]) {
     for (int g = 0; g < groups; g++, w += code_bytes(BITS)) {
         const int at = (FINE ? 2 * g : g >> shift) * PANEL;
-        for (int line = 0; line < code_bytes(BITS); line += 64) __builtin_prefetch(w + AHEAD_BYTES + line, 0, 2);
+        ahead.group();
         for (int v = 0; v < PANEL; v += LANES) {
             vb codes[STEPS];
             for (int t = 0; t < STEPS; t++) codes[t] = unpack<BITS>(w, v, t);
-            const vf scale = load<vf>(scales + at + v), minimum = load<vf>(minima + at + v);
-            const vf other = FINE ? load<vf>(scales + at + PANEL + v) : vf{}, other_minimum = FINE ? load<vf>(minima + at + PANEL + v) : vf{};
-            const int8_t *q = x.codes + g * x.rows * GROUP;
+            const vf scale[] = {load<vf>(scales + at + v), FINE ? load<vf>(scales + at + PANEL + v) : vf{}};
+            const vf minimum[] = {load<vf>(minima + at + v), FINE ? load<vf>(minima + at + PANEL + v) : vf{}};
+            const int8_t *q = x.codes + g * x.rows * BYTES * GROUP;
             const float *numbers = x.numbers + g * x.rows * 3;
-            for (int r = 0; r < rows; r++, q += GROUP, numbers += 3) {
-                const auto code = [&](int t) { return codes[t]; };
-                const auto four = [&](int t) { return splat_four(q + 4 * t); };
-                vf sum = load<vf>(out[r] + v);
-                sum += minimum * numbers[1];
-                if (FINE) {
-                    sum += other_minimum * numbers[2];
-                    sum += whole_products<BITS, STEPS / 2>(code, four) * (scale * numbers[0]);
-                    sum += whole_products<BITS, STEPS / 2>(later(code), later(four)) * (other * numbers[0]);
-                } else {
-                    sum += whole_products<BITS, STEPS>(code, four) * (scale * numbers[0]);
-                }
-                store(out[r] + v, sum);
-            }
+            for (int r = 0; r < rows; r++, q += BYTES * GROUP, numbers += 3)
+                store(out[r] + v, add_group<BITS, BYTES, FINE>(
+                    load<vf>(out[r] + v), [&](int t) { return codes[t]; }, [&](int byte, int t) { return splat_four(q + byte * GROUP + 4 * t); },
+                    [&](int half) { return scale[half]; }, [&](int half) { return minimum[half]; }, numbers));
         }
     }
 }
@@ -358,69 +374,53 @@ template <int SCALES, class Level> inline vf number_of(const uint8_t *from, cons
     return load<vf>(from + 4 * (i * PANEL + first));
 }
 
-// The same for one row, to the last bit: scales are read where they are needed, inputs once for all outputs.
-template <int BITS, bool FINE, int SCALES, bool MINIMUM>
-void add_chunk_to_one(const uint8_t *w, const uint8_t *scales, const uint8_t *minima, int groups, int shift, float less, Inputs x, float *out) {
+// The same for one row, to the last bit: scales are read where they are needed, inputs of one byte once for all outputs.
+template <int BITS, int BYTES, bool FINE, int SCALES>
+void add_chunk_to_one(const uint8_t *w, const uint8_t *scales, const uint8_t *minima, int groups, int shift, float less, Inputs x, Ahead ahead, float *out) {
     alignas(64) float super[PANEL], super_minimum[PANEL];
     if (SCALES == LEVELS)
         for (int v = 0; v < PANEL; v += LANES) {
             store(super + v, halves(scales + 2 * v));
-            if (MINIMUM) store(super_minimum + v, halves(minima + 2 * v) * -1.f);
+            if (minima) store(super_minimum + v, halves(minima + 2 * v) * -1.f);
         }
     vf sums[PANEL / LANES];
     for (int v = 0; v < PANEL / LANES; v++) sums[v] = load<vf>(out + v * LANES);
     for (int g = 0; g < groups; g++, w += code_bytes(BITS)) {
-        const float *numbers = x.numbers + g * x.rows * 3;
+        const int8_t *q = x.codes + g * x.rows * BYTES * GROUP;
+        const int at = FINE ? 2 * g : g >> shift;
         vb fours[STEPS];
-        for (int t = 0; t < STEPS; t++) fours[t] = splat_four(x.codes + g * x.rows * GROUP + 4 * t);
-        for (int line = 0; line < code_bytes(BITS); line += 64) __builtin_prefetch(w + AHEAD_BYTES + line, 0, 2);
+        for (int t = 0; t < STEPS; t++) fours[t] = splat_four(q + 4 * t);
+        ahead.group();
         for (int v = 0; v < PANEL / LANES; v++) {
-            const int first = v * LANES, at = FINE ? 2 * g : g >> shift;
-            const auto code = [&](int t) { return unpack<BITS>(w, first, t); };
-            const auto four = [&](int t) { return fours[t]; };
-            const auto minimum_of = [&](int i, vf scale) {
-                return scale * less + (MINIMUM ? number_of<SCALES, uint8_t>(minima, super_minimum, i, first) : vf{});
-            };
-            const vf scale = number_of<SCALES, int8_t>(scales, super, at, first);
-            vf sum = sums[v];
-            sum += minimum_of(at, scale) * numbers[1];
-            if (FINE) {
-                const vf other = number_of<SCALES, int8_t>(scales, super, at + 1, first);
-                sum += minimum_of(at + 1, other) * numbers[2];
-                sum += whole_products<BITS, STEPS / 2>(code, four) * (scale * numbers[0]);
-                sum += whole_products<BITS, STEPS / 2>(later(code), later(four)) * (other * numbers[0]);
-            } else {
-                sum += whole_products<BITS, STEPS>(code, four) * (scale * numbers[0]);
-            }
-            sums[v] = sum;
+            const int first = v * LANES;
+            const auto scale = [&](int half) { return number_of<SCALES, int8_t>(scales, super, at + half, first); };
+            sums[v] = add_group<BITS, BYTES, FINE>(
+                sums[v], [&](int t) { return unpack<BITS>(w, first, t); },
+                [&](int byte, int t) { return BYTES == 1 ? fours[t] : splat_four(q + byte * GROUP + 4 * t); }, scale,
+                [&](int half) {
+                    const vf shifted = scale(half) * less;
+                    return minima ? shifted + number_of<SCALES, uint8_t>(minima, super_minimum, at + half, first) : shifted;
+                },
+                x.numbers + g * x.rows * 3);
         }
     }
     for (int v = 0; v < PANEL / LANES; v++) store(out + v * LANES, sums[v]);
 }
-using AddChunkToOne = void (*)(const uint8_t *, const uint8_t *, const uint8_t *, int, int, float, Inputs, float *);
-template <int BITS, bool FINE> AddChunkToOne one_row_kernel(const Written &how) {
-    const auto pick = [&](auto scales) -> AddChunkToOne {
-        constexpr int SCALES = decltype(scales)::value;
-        return how.minimum ? add_chunk_to_one<BITS, FINE, SCALES, true> : add_chunk_to_one<BITS, FINE, SCALES, false>;
-    };
-    return how.scales == LEVELS ? pick(std::integral_constant<int, LEVELS>{}) : how.scales == HALVES
-         ? pick(std::integral_constant<int, HALVES>{}) : pick(std::integral_constant<int, FLOATS>{});
+
+using AddChunk = void (*)(const uint8_t *, const float *, const float *, int, int, Inputs, int, Ahead, float (*)[PANEL]);
+using AddChunkToOne = void (*)(const uint8_t *, const uint8_t *, const uint8_t *, int, int, float, Inputs, Ahead, float *);
+struct ChunkKernels { AddChunk some; AddChunkToOne one; };
+template <int BITS, int BYTES, bool FINE> ChunkKernels chunk_kernels(int scales) {
+    return {add_chunk<BITS, BYTES, FINE>, scales == LEVELS ? add_chunk_to_one<BITS, BYTES, FINE, LEVELS> : scales == HALVES
+            ? add_chunk_to_one<BITS, BYTES, FINE, HALVES> : add_chunk_to_one<BITS, BYTES, FINE, FLOATS>};
 }
-inline AddChunkToOne one_row_kernel(const Written &how) {
-    const bool fine = how.group < GROUP;
-    switch (how.bits) {
-    case 4: return fine ? one_row_kernel<4, true>(how) : one_row_kernel<4, false>(how);
-    case 5: return fine ? one_row_kernel<5, true>(how) : one_row_kernel<5, false>(how);
-    case 6: return fine ? one_row_kernel<6, true>(how) : one_row_kernel<6, false>(how);
-    default: return fine ? one_row_kernel<8, true>(how) : one_row_kernel<8, false>(how);
-    }
+template <int BITS> ChunkKernels chunk_kernels(const Written &how, bool precise) {
+    if (how.group < GROUP) return precise ? chunk_kernels<BITS, 2, true>(how.scales) : chunk_kernels<BITS, 1, true>(how.scales);
+    return precise ? chunk_kernels<BITS, 2, false>(how.scales) : chunk_kernels<BITS, 1, false>(how.scales);
 }
-using AddChunk = void (*)(const uint8_t *, const float *, const float *, int, int, Inputs, int, float (*)[PANEL]);
-template <int BITS> AddChunk chunk_kernel(bool fine) { return fine ? add_chunk<BITS, true> : add_chunk<BITS, false>; }
-inline AddChunk chunk_kernel(const Written &how) {
-    const bool fine = how.group < GROUP;
-    return how.bits == 4 ? chunk_kernel<4>(fine) : how.bits == 5 ? chunk_kernel<5>(fine)
-         : how.bits == 6 ? chunk_kernel<6>(fine) : chunk_kernel<8>(fine);
+inline ChunkKernels chunk_kernels(const Written &how, bool precise) {
+    return how.bits == 4 ? chunk_kernels<4>(how, precise) : how.bits == 5 ? chunk_kernels<5>(how, precise)
+         : how.bits == 6 ? chunk_kernels<6>(how, precise) : chunk_kernels<8>(how, precise);
 }
 
 // The same for fp8 numbers, with inputs [rows][stride] as they are.
@@ -430,10 +430,10 @@ inline vf e4m3(const uint8_t *p) {
     const vh half = (wide & 128) << 8 | (wide & 127) << 7;
     return halves((const uint8_t *)&half) * 256.f;
 }
-inline void add_fp8_chunk(const uint8_t *w, const float *scales, int groups, int shift, const bf16 *x, int64_t stride, int rows, float (*out)[PANEL]) {
+inline void add_fp8_chunk(const uint8_t *w, const float *scales, int groups, int shift, const bf16 *x, int64_t stride, int rows, Ahead ahead, float (*out)[PANEL]) {
     for (int g = 0; g < groups; g++, w += code_bytes(8)) {
         alignas(64) float wide[GROUP][PANEL];
-        for (int line = 0; line < code_bytes(8); line += 64) __builtin_prefetch(w + AHEAD_BYTES + line, 0, 2);
+        ahead.group();
         for (int k = 0; k < GROUP; k++) for (int v = 0; v < PANEL; v += LANES) store(wide[k] + v, e4m3(w + k * PANEL + v));
         for (int r = 0; r < rows; r++) {
             vf sums[PANEL / LANES] = {};
@@ -455,46 +455,53 @@ struct Prepared {
     Buffer<int8_t> codes;
     Buffer<float> numbers;
 
-    void fill(Team &team, const int32_t *order, bool fine, int copies, const bf16 *x, int64_t in, int rows) {
-        const int64_t all = int64_t(rows) * copies;
-        inputs = {codes.get(in * all), numbers.get(in / GROUP * all * 3), all};
+    void fill(Team &team, const int32_t *order, bool fine, int bytes, const bf16 *x, int64_t in, int rows) {
+        inputs = {codes.get(in * rows * bytes), numbers.get(in / GROUP * rows * 3), rows};
+        const auto quantise_row = bytes == 2 ? quantise<2> : quantise<1>;
         const int share = rows * in <= QUANTISED_ALONE ? rows : std::max(1, rows / (8 * team.size));
         team.each(rows, share, [&](int first, int last) {
-            for (int r = first; r < last; r++) quantise(x + r * in, order, fine, in, all, r * copies, copies, codes.data, numbers.data);
+            for (int r = first; r < last; r++) quantise_row(x + r * in, order, fine, in, rows, r, codes.data, numbers.data);
         });
     }
 };
 
 // What chunks of one part are multiplied with.
 struct Kernels {
-    explicit Kernels(const Written &how)
-        : how(how), some(chunk_kernel(how)), one(one_row_kernel(how)), less(float((how.bits == 8 ? BIAS<8> : 0) - how.offset)) {
+    Kernels(const Written &how, int bytes)
+        : how(how), bytes(bytes), kernels(chunk_kernels(how, bytes == 2)), less(float((how.bits == 8 ? BIAS<8> : 0) - how.offset)) {
         while (GROUP << shift < std::min(how.group, CHUNK)) shift++;
     }
 
     // Adds what inputs from … bring to the outputs of a panel whose chunk is at w; where its next chunk is.
     const uint8_t *add(const uint8_t *w, int64_t from, int64_t in, const Inputs &x, const bf16 *raw, int64_t row, int rows, float (*out)[PANEL]) const {
         const int count = int(std::min<int64_t>(CHUNK, in - from)), groups = groups_in(how, count), fours = count / GROUP;
-        const uint8_t *const codes = w + number_bytes(how, count), *const lows = w + number_bytes(how, count) / 2;
+        const uint8_t *const codes = w + number_bytes(how, count), *const lows = how.minimum ? w + number_bytes(how, count) / 2 : nullptr;
+        const uint8_t *const end = codes + fours * code_bytes(how.bits);
+        const Ahead ahead(w, end, fours);
         const int64_t at = from / GROUP * x.rows + row;
-        const Inputs here{x.codes + at * GROUP, x.numbers + at * 3, x.rows};
+        const Inputs here{x.codes + at * bytes * GROUP, x.numbers + at * 3, x.rows};
         if (rows == 1 && how.type != FP8) {
-            one(codes, w, lows, fours, shift, less, here, out[0]);
-        } else {
-            alignas(64) float scales[CHUNK / FINEST * PANEL], minima[CHUNK / FINEST * PANEL];
-            numbers_of<int8_t>(how, groups, 1.f, w, scales);
-            if (how.minimum) numbers_of<uint8_t>(how, groups, -1.f, lows, minima);
-            for (int i = 0; i < groups * PANEL; i += LANES)
-                store(minima + i, load<vf>(scales + i) * less + (how.minimum ? load<vf>(minima + i) : vf{}));
-            if (how.type == FP8) add_fp8_chunk(codes, scales, fours, shift, raw + row * in + from, in, rows, out);
-            else some(codes, scales, minima, fours, shift, here, rows, out);
+            kernels.one(codes, w, lows, fours, shift, less, here, ahead, out[0]);
+            return end;
         }
-        return codes + fours * code_bytes(how.bits);
+        alignas(64) float scales[CHUNK / FINEST * PANEL], minima[CHUNK / FINEST * PANEL];
+        numbers_of<int8_t>(how, groups, 1.f, w, scales);
+        if (how.type == FP8) {
+            add_fp8_chunk(codes, scales, fours, shift, raw + row * in + from, in, rows, ahead, out);
+            return end;
+        }
+        if (lows) numbers_of<uint8_t>(how, groups, -1.f, lows, minima);
+        for (int i = 0; i < groups * PANEL; i += LANES) {
+            const vf shifted = load<vf>(scales + i) * less;
+            store(minima + i, lows ? shifted + load<vf>(minima + i) : shifted);
+        }
+        kernels.some(codes, scales, minima, fours, shift, here, rows, ahead, out);
+        return end;
     }
 
     const Written &how;
-    const AddChunk some;
-    const AddChunkToOne one;
+    const int bytes;
+    const ChunkKernels kernels;
     const float less;
     int shift = 0;
 };
@@ -505,7 +512,7 @@ inline Prepared *prepared_inputs() { thread_local Prepared all[PARTS]; return al
 // As `products` in products.h.
 template <class Write> void packed_products(Team &team, const Linear &l, const bf16 *x, int rows, Write write) {
     Prepared *prepared = prepared_inputs();
-    const int copies = l.precise ? 2 : 1;
+    const int bytes = l.precise ? 2 : 1, most = PACKED_ROWS / bytes;
     const Inputs *inputs[PARTS] = {};
     int panels = 0;
     for (int i = 0; i < l.count; i++) {
@@ -518,38 +525,23 @@ template <class Write> void packed_products(Team &team, const Linear &l, const b
         if (part.how.type == FP8) continue;
         const Part *same = std::find_if(l.parts, l.parts + i, alike);
         if (same < l.parts + i) inputs[i] = inputs[same - l.parts];
-        else prepared[i].fill(team, part.order, part.how.group < GROUP, copies, x, l.in, rows);
+        else prepared[i].fill(team, part.order, part.how.group < GROUP, bytes, x, l.in, rows);
     }
-    // Few rows read several panels side by side, as one alone does not keep every memory busy.
-    const int beside = rows * copies <= FEW_ROWS ? std::max(1, std::min(BESIDE, panels / (4 * team.size))) : 1;
-    const int most = PACKED_ROWS / copies;
-    const int64_t size = panel_bytes(l.parts[0].how, l.in) * beside;
-    const int units = (panels + beside - 1) / beside;
-    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>((128 << 10) / size, units / (4 * team.size))));
-    team.each(units, chunk, [&](int first, int last) {
+    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>(PANELS_BYTES / panel_bytes(l.parts[0].how, l.in), panels / (4 * team.size))));
+    team.each(panels, chunk, [&](int first, int last) {
         alignas(64) float out[PACKED_ROWS][PANEL];
-        for (int panel = first * beside; panel < std::min(panels, last * beside);) {
+        for (int panel = first; panel < last; panel++) {
             int i = 0, within = panel;
             while (within >= l.parts[i].panels) within -= l.parts[i++].panels;
             const Part &part = l.parts[i];
-            const Kernels kernels(part.how);
-            const int width = std::min({beside, part.panels - within, std::min(panels, last * beside) - panel}), each = part.how.type == FP8 ? 1 : copies;
+            const Kernels kernels(part.how, bytes);
             for (int row = 0; row < rows; row += most) {
                 const int some = std::min(most, rows - row);
-                const uint8_t *w[BESIDE];
-                for (int p = 0; p < width; p++) w[p] = part.w + (within + p) * panel_bytes(part.how, l.in);
-                std::memset(out, 0, width * some * each * sizeof out[0]);
-                for (int64_t from = 0; from < l.in; from += CHUNK)
-                    for (int p = 0; p < width; p++)
-                        w[p] = kernels.add(w[p], from, l.in, *inputs[i], x, row * each, some * each, out + p * some * each);
-                for (int p = 0; p < width; p++)
-                    for (int r = 0; r < some; r++) {
-                        float *sums = out[(p * some + r) * each];
-                        if (each == 2) for (int v = 0; v < PANEL; v += LANES) store(sums + v, load<vf>(sums + v) + load<vf>(sums + PANEL + v));
-                        write(row + r, (panel + p) * PANEL, sums, PANEL);
-                    }
+                const uint8_t *w = part.w + within * panel_bytes(part.how, l.in);
+                std::memset(out, 0, some * sizeof out[0]);
+                for (int64_t from = 0; from < l.in; from += CHUNK) w = kernels.add(w, from, l.in, *inputs[i], x, row, some, out);
+                for (int r = 0; r < some; r++) write(row + r, panel * PANEL, out[r], PANEL);
             }
-            panel += width;
         }
     });
 }
