@@ -278,24 +278,29 @@ template <int BITS> constexpr int BIAS = !FOURS && BITS == 8 ? 128 : 0;
 template <int BITS> constexpr int BIAS = 0;
 #endif
 
-// Σ codes · fours over N steps, fours(byte, t) being those of the inputs of step t, splat.
+// Σ codes · fours over N steps, fours(byte, t) being those of the inputs of step t, splat. Unrolled by request: left to
+// itself the compiler keeps loops, which take twice as long with five bits.
 template <int BITS, int BYTES, int N, class Codes, class Fours> inline vf whole_products(Codes codes, Fours fours) {
     vi sums{};
+#pragma GCC unroll 8
     for (int byte = 0; byte < BYTES; byte++) {
         const int factor = byte < BYTES - 1 ? RATIO : 1;
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
         vi some{};
+#pragma GCC unroll 8
         for (int t = 0; t < N; t++) some = add_fours(some, codes(t), fours(byte, t));
         sums += some * factor;
 #elif defined(__AVX2__)
         // So many pairs of products fit into sixteen bits: 15·127·2·8, 31·127·2·4, 63·127·2·2 and 128·127·2 do.
-        constexpr int MANY = BITS == 4 ? 8 : BITS == 5 ? 4 : BITS == 6 ? 2 : 1;
+        constexpr int MANY = std::min(N, BITS == 4 ? 8 : BITS == 5 ? 4 : BITS == 6 ? 2 : 1);
+#pragma GCC unroll 8
         for (int first = 0; first < N; first += MANY) {
             vs pairs{};
-            for (int t = first; t < std::min(N, first + MANY); t++) {
-                const vb code = codes(t), four = fours(byte, t);
+#pragma GCC unroll 8
+            for (int i = 0; i < MANY; i++) {
+                const vb code = codes(first + i), four = fours(byte, first + i);
                 const vs some = BITS == 8 ? pairs_of(magnitude(code), signed_by(four, code)) : pairs_of(code, four);
-                pairs = t == first ? some : pairs + some;
+                pairs = i ? pairs + some : some;
             }
             sums = byte || first ? sums + fours_of(pairs, factor) : fours_of(pairs, factor);
         }
@@ -354,6 +359,7 @@ void add_chunk(const uint8_t *w, const float *scales, const float *minima, int g
         ahead.group();
         for (int v = 0; v < PANEL; v += LANES) {
             vb codes[STEPS];
+#pragma GCC unroll 8
             for (int t = 0; t < STEPS; t++) codes[t] = unpack<BITS>(w, v, t);
             const vf scale[] = {load<vf>(scales + at + v), FINE ? load<vf>(scales + at + PANEL + v) : vf{}};
             const vf minimum[] = {load<vf>(minima + at + v), FINE ? load<vf>(minima + at + PANEL + v) : vf{}};
@@ -527,7 +533,7 @@ template <class Write> void packed_products(Team &team, const Linear &l, const b
         if (same < l.parts + i) inputs[i] = inputs[same - l.parts];
         else prepared[i].fill(team, part.order, part.how.group < GROUP, bytes, x, l.in, rows);
     }
-    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>(PANELS_BYTES / panel_bytes(l.parts[0].how, l.in), panels / (4 * team.size))));
+    const int chunk = int(std::max<int64_t>(1, std::min<int64_t>(PANELS_BYTES / panel_bytes(l.parts[0].how, l.in), panels / (8 * team.size))));
     team.each(panels, chunk, [&](int first, int last) {
         alignas(64) float out[PACKED_ROWS][PANEL];
         for (int panel = first; panel < last; panel++) {
