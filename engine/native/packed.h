@@ -343,12 +343,11 @@ inline vf add_group(vf sum, Codes codes, Fours fours, Scale scale, Minimum minim
 
 // Asks for the weights of a chunk in time: what lies AHEAD_BYTES behind it, a share at each group.
 struct Ahead {
-    Ahead(const uint8_t *chunk, const uint8_t *end, int groups) : line(chunk + AHEAD_BYTES), due(line), share((end - chunk) / groups) {}
     void group() {
         for (due += share; line < due; line += 64) __builtin_prefetch(line, 0, 3);
     }
     const uint8_t *line, *due;
-    const int64_t share;
+    int share;  // bytes of a group
 };
 
 // Adds to `out` what a chunk brings. `shift`: how many groups of 32 share a scale, as a power of two; FINE: a group has two.
@@ -471,44 +470,62 @@ struct Prepared {
     }
 };
 
-// What chunks of one part are multiplied with.
+// Of a panel, all alike but the last, which may be shorter.
+struct Chunk {
+    Chunk() = default;
+    Chunk(const Written &how, int count)
+        : groups(groups_in(how, count)), fours(count / GROUP), numbers(number_bytes(how, count)), bytes(numbers + fours * code_bytes(how.bits)) {}
+    int groups, fours, numbers, bytes;  // sharing a scale; of GROUP inputs; in front of the codes, in all
+};
+
+// What one part is multiplied with: prepared once for all its panels, as divisions take longer than a group's products.
 struct Kernels {
-    Kernels(const Written &how, int bytes)
-        : how(how), bytes(bytes), kernels(chunk_kernels(how, bytes == 2)), less(float((how.bits == 8 ? BIAS<8> : 0) - how.offset)) {
-        while (GROUP << shift < std::min(how.group, CHUNK)) shift++;
+    Kernels() = default;
+    Kernels(const Part &part, int64_t in, int bytes)
+        : part(&part), in(in), bytes(bytes), whole(part.how, CHUNK), rest(part.how, std::max(GROUP, int(in % CHUNK))),
+          panel(panel_bytes(part.how, in)), kernels(chunk_kernels(part.how, bytes == 2)),
+          less(float((part.how.bits == 8 ? BIAS<8> : 0) - part.how.offset)) {
+        while (GROUP << shift < std::min(part.how.group, CHUNK)) shift++;
     }
 
-    // Adds what inputs from … bring to the outputs of a panel whose chunk is at w; where its next chunk is.
-    const uint8_t *add(const uint8_t *w, int64_t from, int64_t in, const Inputs &x, const bf16 *raw, int64_t row, int rows, float (*out)[PANEL]) const {
-        const int count = int(std::min<int64_t>(CHUNK, in - from)), groups = groups_in(how, count), fours = count / GROUP;
-        const uint8_t *const codes = w + number_bytes(how, count), *const lows = how.minimum ? w + number_bytes(how, count) / 2 : nullptr;
-        const uint8_t *const end = codes + fours * code_bytes(how.bits);
-        const Ahead ahead(w, end, fours);
+    // The products of rows row … with panel number `index`.
+    void multiply(int index, const Inputs &x, const bf16 *raw, int64_t row, int rows, float (*out)[PANEL]) const {
+        const uint8_t *w = part->w + index * panel;
+        std::memset(out, 0, rows * sizeof out[0]);
+        for (int64_t from = 0; from < in; from += CHUNK) {
+            const Chunk &chunk = from + CHUNK <= in ? whole : rest;
+            add(chunk, w, from, x, raw, row, rows, out);
+            w += chunk.bytes;
+        }
+    }
+
+    const Part *part = nullptr;
+    int64_t in = 0;
+
+private:
+    void add(const Chunk &chunk, const uint8_t *w, int64_t from, const Inputs &x, const bf16 *raw, int64_t row, int rows, float (*out)[PANEL]) const {
+        const Written &how = part->how;
+        const uint8_t *const codes = w + chunk.numbers, *const lows = how.minimum ? w + chunk.numbers / 2 : nullptr;
+        const Ahead ahead{w + AHEAD_BYTES, w + AHEAD_BYTES, chunk.bytes / chunk.fours};
         const int64_t at = from / GROUP * x.rows + row;
         const Inputs here{x.codes + at * bytes * GROUP, x.numbers + at * 3, x.rows};
-        if (rows == 1 && how.type != FP8) {
-            kernels.one(codes, w, lows, fours, shift, less, here, ahead, out[0]);
-            return end;
-        }
+        if (rows == 1 && how.type != FP8) return kernels.one(codes, w, lows, chunk.fours, shift, less, here, ahead, out[0]);
         alignas(64) float scales[CHUNK / FINEST * PANEL], minima[CHUNK / FINEST * PANEL];
-        numbers_of<int8_t>(how, groups, 1.f, w, scales);
-        if (how.type == FP8) {
-            add_fp8_chunk(codes, scales, fours, shift, raw + row * in + from, in, rows, ahead, out);
-            return end;
-        }
-        if (lows) numbers_of<uint8_t>(how, groups, -1.f, lows, minima);
-        for (int i = 0; i < groups * PANEL; i += LANES) {
+        numbers_of<int8_t>(how, chunk.groups, 1.f, w, scales);
+        if (how.type == FP8) return add_fp8_chunk(codes, scales, chunk.fours, shift, raw + row * in + from, in, rows, ahead, out);
+        if (lows) numbers_of<uint8_t>(how, chunk.groups, -1.f, lows, minima);
+        for (int i = 0; i < chunk.groups * PANEL; i += LANES) {
             const vf shifted = load<vf>(scales + i) * less;
             store(minima + i, lows ? shifted + load<vf>(minima + i) : shifted);
         }
-        kernels.some(codes, scales, minima, fours, shift, here, rows, ahead, out);
-        return end;
+        kernels.some(codes, scales, minima, chunk.fours, shift, here, rows, ahead, out);
     }
 
-    const Written &how;
-    const int bytes;
-    const ChunkKernels kernels;
-    const float less;
+    int bytes = 1;
+    Chunk whole, rest;
+    int64_t panel = 0;
+    ChunkKernels kernels{};
+    float less = 0;
     int shift = 0;
 };
 
@@ -520,6 +537,7 @@ template <class Write> void packed_products(Team &team, const Linear &l, const b
     Prepared *prepared = prepared_inputs();
     const int bytes = l.precise ? 2 : 1, most = PACKED_ROWS / bytes;
     const Inputs *inputs[PARTS] = {};
+    Kernels kernels[PARTS];
     int panels = 0;
     for (int i = 0; i < l.count; i++) {
         const Part &part = l.parts[i];
@@ -527,6 +545,7 @@ template <class Write> void packed_products(Team &team, const Linear &l, const b
             return other.how.type != FP8 && other.order == part.order && (other.how.group < GROUP) == (part.how.group < GROUP);
         };
         panels += part.panels;
+        kernels[i] = Kernels(part, l.in, bytes);
         inputs[i] = &prepared[i].inputs;
         if (part.how.type == FP8) continue;
         const Part *same = std::find_if(l.parts, l.parts + i, alike);
@@ -539,13 +558,9 @@ template <class Write> void packed_products(Team &team, const Linear &l, const b
         for (int panel = first; panel < last; panel++) {
             int i = 0, within = panel;
             while (within >= l.parts[i].panels) within -= l.parts[i++].panels;
-            const Part &part = l.parts[i];
-            const Kernels kernels(part.how, bytes);
             for (int row = 0; row < rows; row += most) {
                 const int some = std::min(most, rows - row);
-                const uint8_t *w = part.w + within * panel_bytes(part.how, l.in);
-                std::memset(out, 0, some * sizeof out[0]);
-                for (int64_t from = 0; from < l.in; from += CHUNK) w = kernels.add(w, from, l.in, *inputs[i], x, row, some, out);
+                kernels[i].multiply(within, *inputs[i], x, row, some, out);
                 for (int r = 0; r < some; r++) write(row + r, panel * PANEL, out[r], PANEL);
             }
         }
