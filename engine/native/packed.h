@@ -295,13 +295,15 @@ template <int BITS, int BYTES, int N, class Codes, class Fours> inline vf whole_
         constexpr int MANY = std::min(N, BITS == 4 ? 8 : BITS == 5 ? 4 : BITS == 6 ? 2 : 1);
 #pragma GCC unroll 8
         for (int first = 0; first < N; first += MANY) {
-            vs pairs{};
+            vs chains[2] = {};  // a single sum would wait for each addition
 #pragma GCC unroll 8
             for (int i = 0; i < MANY; i++) {
+                vs &pairs = chains[i % 2];
                 const vb code = codes(first + i), four = fours(byte, first + i);
                 const vs some = BITS == 8 ? pairs_of(magnitude(code), signed_by(four, code)) : pairs_of(code, four);
-                pairs = i ? pairs + some : some;
+                pairs = i > 1 ? pairs + some : some;
             }
+            const vs pairs = MANY > 1 ? chains[0] + chains[1] : chains[0];
             sums = byte || first ? sums + fours_of(pairs, factor) : fours_of(pairs, factor);
         }
 #else
