@@ -93,7 +93,7 @@ class _Bench:
         if context and (args.hf or args.llama_cpp is not None):
             raise ConfigError("others cannot start from an imagined context: leave out --context")
         contenders: list[Contender] = [*ours]
-        contenders += hugging_face(args.hf, self.config, model, self.sampling)
+        contenders += hugging_face(args.hf, model, self.sampling)
         contenders += llama_cpp(args.llama_cpp, model, self.sampling, self.prompts, args.concurrency)
         for contender in [ours[0], *contenders[len(ours) :]]:  # warm up without teaching a policy anything
             contender.run(self.prompts[:1], 1)
@@ -110,9 +110,8 @@ class _Bench:
             print(aligned([["", *(c.name for c in contenders[1:])], *domain_lines(domains)]))
         drafted = next((c.tally for c in ours if c.name == "knapspec"), None)
         if drafted is not None:
-            answers = f", in {drafted.searched} of {len(self.prompts)} answers" if self.args.concurrency == 1 else ""
             share = drafted.knapsack_seconds / drafted.seconds
-            print(f"knapspec ended {drafted.searches} searches{answers}, {share:.1%} of the time without decisions")
+            print(f"knapspec ended {drafted.searches} searches, {share:.1%} of the time without decisions")
         figures = self._figures(rows, len(before), reading, differing) | {"domains": domains}
         if drafted and (promises := predictions(drafted.history)).tpt.size:
             print(f"knapspec promised, by request: {promises}")

@@ -60,7 +60,6 @@ class Tally:
     skipped_attention: int = 0
     skipped_mlp: int = 0
     searches: int = 0  # that ended, for whole answers
-    searched: int = 0  # answers in which one did, where one was given at a time
     knapsack_seconds: float = 0.0  # in searches, decisions left out, for whole answers
     context: float = 0.0  # positions that the decode rounds read from the cache, mean over layers
     history: list[DraftRound] = field(default_factory=list)  # rounds without prompt rows
@@ -157,7 +156,7 @@ class PolicyContender:
         if self._context:
             core.imagine(self._context)
         said: dict[str, list[int]] = {}
-        (searches, searching), searched = self._searches(), 0
+        searches, searching = self._searches()
         arrived: dict[str, float] = {}  # when, by `seconds`: requests that have not said anything
         seconds = 0.0
         told: list[tuple[float, RoundReport]] = []  # when, by the clock
@@ -193,9 +192,6 @@ class PolicyContender:
                     if event.request_id in arrived:
                         tally.first_token.append(seconds + at - started - arrived.pop(event.request_id))
                     said.setdefault(event.request_id, []).extend(event.token_ids)
-                    if event.finish_reason is not None:
-                        before, searched = searched, self._searches()[0] - searches
-                        tally.searched += streams == 1 and searched > before
             told.clear()
             spent = self._clock.now() - started
             seconds += spent

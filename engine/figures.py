@@ -35,24 +35,20 @@ class Predictions:
         """Median absolute error of the promised acceptance."""
         return float(np.median(np.abs(self.acceptance[:, 0] - self.acceptance[:, 1])))
 
-    def figures(self) -> dict[str, float | None]:
-        """For JSON: no correlation where there are too few requests."""
-        found = {
+    def figures(self) -> dict[str, float]:
+        """For JSON."""
+        return {
             "tpt": self.tpt_error,
             "tpt_chance": self.tpt_chance,
             "acceptance": self.acceptance_error,
             "acceptance_chance": self.acceptance_chance,
         }
-        for name, pairs in (("tpt", self.tpt), ("acceptance", self.acceptance)):
-            found[f"{name}_r"], found[f"{name}_r2"] = correlation(pairs)
-        return {name: value if np.isfinite(value) else None for name, value in found.items()}
 
     def __str__(self) -> str:
-        r, r2 = zip(correlation(self.tpt), correlation(self.acceptance), strict=True)
         return (
             f"TPT with a median error of {self.tpt_error:.1%} (chance alone: {self.tpt_chance:.1%}), "
             f"acceptance of {self.acceptance_error:.3f} (chance alone: {self.acceptance_chance:.3f}), "
-            f"over {len(self.tpt)}; r {r[0]:.2f} and {r[1]:.2f}, R² {r2[0]:.2f} and {r2[1]:.2f}"
+            f"over {len(self.tpt)}"
         )
 
 
@@ -84,12 +80,3 @@ def _ratio_error(of: Sequence[float], to: Sequence[float]) -> float:
     a, b = np.array(of, dtype=float), np.array(to, dtype=float)
     residuals = a - a.sum() / b.sum() * b
     return float(np.sqrt((residuals**2).sum() * len(a) / (len(a) - 1)) / b.sum())
-
-
-def correlation(pairs: np.ndarray) -> tuple[float, float]:
-    """Pearson's r of pairs [n, 2], and R² of the first as a prediction of the second; nan for fewer than three."""
-    if len(pairs) < 3 or min(np.ptp(pairs, axis=0)) == 0:
-        return float("nan"), float("nan")
-    promised, came = pairs[:, 0], pairs[:, 1]
-    r = float(np.corrcoef(promised, came)[0, 1])
-    return r, float(1 - ((came - promised) ** 2).sum() / ((came - came.mean()) ** 2).sum())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from pathlib import Path
 
 from engine.build import LoadedModel, progress_bar
 from engine.config import EngineConfig
@@ -26,13 +25,10 @@ _UNKNOWN = LatencyProfile(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repetitions", type=positive, default=7, help="times that every pass is timed (7)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write here, not into the profile directory")
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Raises ConfigError."""
-    if args.output is not None and not args.output.absolute().parent.is_dir():
-        raise ConfigError(f"there is no directory {args.output.absolute().parent} to write {args.output.name} to")
     model = LoadedModel(config, profile=_UNKNOWN)
     measurement = Measurement(model.decoder, model.attention, model.clock)
     measured = measurement.thorough(
@@ -42,7 +38,10 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         progress=progress_bar("measuring passes"),
     )
     profile, spec = measured.profile, model.spec
-    path = _save(profile, args.output, config.profile_dir or store.default_directory())
+    try:
+        path = store.save(profile, config.profile_dir or store.default_directory())
+    except OSError as error:
+        raise ConfigError(f"cannot save the profile: {error}") from None
     errors = _errors(measured, spec)
     print(f"{model.key.machine}, {model.key.dtype}, {model.key.backend}; {spec.shape_key}")
     print(_table(profile, spec))
@@ -69,16 +68,6 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     }
     print(json.dumps(result))
     return 0
-
-
-def _save(profile: LatencyProfile, output: Path | None, directory: Path) -> Path:
-    try:
-        if output is None:
-            return store.save(profile, directory)
-        output.write_text(profile.to_json(), "utf-8")
-        return output
-    except OSError as error:
-        raise ConfigError(f"cannot save the profile: {error}") from None
 
 
 def _errors(measured: Measured, spec: ModelSpec) -> list[float]:

@@ -30,7 +30,6 @@ _BEFORE = "with those before"  # plans that are in use already
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_prompt_arguments(parser, "tuning.jsonl", "; as they are to be served: every other one checks the result")
     parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write here, not beside the latency profile")
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
@@ -40,14 +39,12 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning takes at least {_FEWEST_PROMPTS}")
     tuned, others = texts[0::2], texts[1::2]
     random.Random(0).shuffle(others)
-    if args.output is not None and not args.output.absolute().parent.is_dir():
-        raise ConfigError(f"there is no directory {args.output.absolute().parent} to write {args.output.name} to")
     bare = replace(config, prior="none")
     model = LoadedModel(bare)
     model.warm_up()
     sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
     prompts = [encode(model, text) for text in tuned]
-    path = args.output or model.prior_path(config)
+    path = model.prior_path(config)
     before = _before(model, config)
     random.Random(1).shuffle(prompts)  # files are in order of their subjects, what is to be served is not
     prior = search(model, unhurried(bare), sampling, prompts)

@@ -123,7 +123,6 @@ def test_profile_measures_saves_and_is_loaded_by_key(knapserve: Run, tmp_path: P
     ("flags", "says"),
     [
         (["--repetitions", "0"], "--repetitions"),
-        (["--output", "/nonexistent/profile.json"], "/nonexistent"),
     ],
 )
 def test_profile_refuses_what_cannot_be_measured(knapserve: Run, flags: list[str], says: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.contenders import DraftRound
-from engine.figures import correlation, predictions
+from engine.figures import predictions
 
 ROUND = DraftRound(
     request=1, seconds=0.1, emitted=4, drafted=4, accepted=3,
@@ -44,12 +44,3 @@ def test_what_chance_leaves_to_an_error_is_told() -> None:
 
 def test_nothing_drafted_is_nothing_to_compare() -> None:
     assert predictions([PLAIN] * 9).tpt.shape == (0, 2)
-
-
-def test_correlation_is_that_of_the_books() -> None:
-    r, r2 = correlation(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))
-    assert (r, r2) == (pytest.approx(1.0), pytest.approx(1.0))
-    r, r2 = correlation(np.array([[2.0, 1.0], [3.0, 2.0], [4.0, 3.0]]))
-    assert r == pytest.approx(1.0)
-    assert r2 == pytest.approx(1 - 3 / 2), "a prediction that is always too high explains little"
-    assert np.isnan(correlation(np.array([[1.0, 1.0]]))).all()

@@ -35,7 +35,7 @@ def test_prompts_are_not_searched_on_in_the_order_of_their_file(
         seen.append([prompt.text for prompt in args[3]])
 
     monkeypatch.setattr(tune, "search", searched)
-    args = argparse.Namespace(prompts=file, limit=0, max_tokens=8, temperature=0.0, output=tmp_path / "prior")
+    args = argparse.Namespace(prompts=file, limit=0, max_tokens=8, temperature=0.0)
     assert tune.run(args, EngineConfig(model=str(PREPARED))) == 0
     as_they_came = sorted(seen[0], key=lambda text: int(text.split(" + ")[0].split()[-1]))
     assert len(as_they_came) == 12
