@@ -54,5 +54,5 @@ $(VENV)/.serve: pyproject.toml $(DEFAULT_MODEL) | $(BIN)/python
 	touch $@
 
 $(VENV)/.test: $(VENV)/.serve
-	$(BIN)/python -m pip install --quiet --editable ".[test,browser,plots]"
+	$(BIN)/python -m pip install --quiet --editable ".[test,browser]"
 	touch $@

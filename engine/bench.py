@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from random import Random
-from typing import Any, get_type_hints
+from typing import Any
 
 from engine.bandwidth import ReadBandwidth
 from engine.build import LoadedModel
 from engine.config import EngineConfig
-from engine.contenders import Contender, PolicyContender, Prompt, Tally, answer_in_turns
+from engine.contenders import Contender, PolicyContender, Tally, answer_in_turns
 from engine.draft.policies import POLICIES
 from engine.errors import ConfigError
-from engine.figures import draw_curves, draw_predictions, draw_skips, predictions, require_plots
+from engine.figures import predictions
 from engine.hugging_face import add_hugging_face_argument, hugging_face
 from engine.llama_cpp import add_llama_cpp_argument, llama_cpp
 from engine.model.synthetic import PREFIX
 from engine.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
 from engine.results import aligned, beside_llama_cpp, bytes_read, domain_lines, reading_line, summarise, table
 from engine.types import SamplingParams
-
-# What a run can vary, or how it begins: the rest is read while the model loads, or by other policies.
-_VARIED = ("knapspec_", "prior", "prefill_stall", "max_num_batched_tokens")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,10 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--context", default="0", metavar="N,N…",
         help="tokens imagined before each prompt, to time long contexts (made-up K/V); one comparison after the other",
     )  # fmt: skip
-    parser.add_argument(
-        "--vary", metavar="SETTING=V,V…", help="also run policy knapspec with each of these values of a setting"
-    )
-    parser.add_argument("--plot", type=Path, metavar="DIRECTORY", help="draw the figures of the run there")
     parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
     parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
     add_hugging_face_argument(parser)
@@ -61,23 +51,14 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     if unknown:
         raise ConfigError(f"unknown policies {', '.join(unknown)}; known: {', '.join(POLICIES)}")
     contexts = _contexts(args.context)
-    varied = _varied(args.vary, config) if args.vary else {}
-    if args.plot:
-        require_plots()
-        try:
-            args.plot.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigError(f"--plot {args.plot}: {error.strerror or error}") from None
     texts = read_prompts(args.prompts, args.limit)
     if args.shuffle:
         Random(0).shuffle(texts)
     model = LoadedModel(config)
     model.warm_up()
     bench = _Bench(args, config, model, texts)
-    results = [bench.compare(names, varied, context) for context in contexts]
-    if args.plot:
-        _draw(results, args.plot)
-    print(json.dumps(results[0].figures | ({"contexts": [r.figures for r in results]} if len(results) > 1 else {})))
+    results = [bench.compare(names, context) for context in contexts]
+    print(json.dumps(results[0] | ({"contexts": results} if len(results) > 1 else {})))
     return 0
 
 
@@ -89,43 +70,6 @@ def _contexts(text: str) -> list[int]:
     if min(contexts) < 0:
         raise ConfigError(f"--context takes token counts such as 0,2048, not {text}")
     return contexts
-
-
-def _varied(text: str, config: EngineConfig) -> dict[str, EngineConfig]:
-    """Names of contenders and their settings, of `--vary SETTING=V,V…`."""
-    name, _, values = text.partition("=")
-    if not name.startswith(_VARIED):
-        raise ConfigError(f"--vary {name}: what a run can vary is {', '.join(_VARIED)}")
-    try:
-        return {f"{name}={value}": with_setting(config, f"{name}={value}") for value in values.split(",")}
-    except ConfigError as error:
-        raise ConfigError(f"--vary {text}: {error}") from None
-
-
-def with_setting(config: EngineConfig, text: str) -> EngineConfig:
-    """The settings with one of them as `NAME=VALUE` says. Raises ConfigError."""
-    name, _, value = text.partition("=")
-    if name not in {f.name for f in fields(EngineConfig)} or not value:
-        raise ConfigError(f"{text} is not a setting of the engine and its value, such as knapspec_interval=16")
-    kinds = get_type_hints(EngineConfig)[name]
-    kind = next((kind for kind in (int, float, str) if kinds in (kind, kind | None)), None)
-    if kind is None:
-        raise ConfigError(f"only settings that are numbers or names can be varied, which {name} is not")
-    changed: dict[str, Any] = {}
-    try:
-        changed[name] = kind(value)
-        return replace(config, **changed)
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"{text}: {error}") from None
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """One comparison: its figures, and policy knapspec's tally if it ran."""
-
-    figures: dict[str, Any]
-    varied: tuple[str, ...]
-    drafted: Tally | None
 
 
 class _Bench:
@@ -140,20 +84,16 @@ class _Bench:
         )
         self.prompts = [encode(model, text) for text in texts] * args.repeat
 
-    def compare(self, names: Sequence[str], varied: Mapping[str, EngineConfig], context: int) -> _Result:
-        """All contenders, ours in turns, after `context` imagined tokens; prints the tables."""
+    def compare(self, names: Sequence[str], context: int) -> dict[str, Any]:
+        """All contenders, ours in turns, after `context` imagined tokens; prints the tables. The figures, for JSON."""
         model, args = self.model, self.args
         before = tuple(i % model.spec.vocab for i in range(context - context % self.config.block_size))
         ours = [PolicyContender(name, model.core(self.config, own_cache=True), self.sampling, before) for name in names]
-        ours += [
-            PolicyContender("knapspec", model.core(config, own_cache=True), self.sampling, before, name)
-            for name, config in varied.items()
-        ]
         ours[0].check(self.prompts)
         if context and (args.hf or args.llama_cpp is not None):
             raise ConfigError("others cannot start from an imagined context: leave out --context")
         contenders: list[Contender] = [*ours]
-        contenders += hugging_face(args.hf, self.config, model, self.sampling)
+        contenders += hugging_face(args.hf, model, self.sampling)
         contenders += llama_cpp(args.llama_cpp, model, self.sampling, self.prompts, args.concurrency)
         for contender in [ours[0], *contenders[len(ours) :]]:  # warm up without teaching a policy anything
             contender.run(self.prompts[:1], 1)
@@ -170,18 +110,13 @@ class _Bench:
             print(aligned([["", *(c.name for c in contenders[1:])], *domain_lines(domains)]))
         drafted = next((c.tally for c in ours if c.name == "knapspec"), None)
         if drafted is not None:
-            answers = f", in {drafted.searched} of {len(self.prompts)} answers" if self.args.concurrency == 1 else ""
             share = drafted.knapsack_seconds / drafted.seconds
-            print(f"knapspec ended {drafted.searches} searches{answers}, {share:.1%} of the time without decisions")
+            print(f"knapspec ended {drafted.searches} searches, {share:.1%} of the time without decisions")
         figures = self._figures(rows, len(before), reading, differing) | {"domains": domains}
         if drafted and (promises := predictions(drafted.history)).tpt.size:
             print(f"knapspec promised, by request: {promises}")
             figures["promises"] = promises.figures()
-            if len(domains) > 1:
-                promises = predictions(drafted.history, self._domain)
-                print(f"knapspec promised, by domain: {promises}")
-                figures["promises_by_domain"] = promises.figures()
-        return _Result(figures, tuple(varied), drafted)
+        return figures
 
     def _run(self, ours: Sequence[PolicyContender], others: Sequence[Contender], bandwidth: ReadBandwidth) -> int:
         """Everybody answers everything; how many answers of our contenders differ from those of the first."""
@@ -201,11 +136,6 @@ class _Bench:
         """Prompts that a contender is given at once: enough for the streams to be full most of the time."""
         streams: int = self.args.concurrency
         return streams if streams == 1 else 4 * streams
-
-    def _domain(self, request: int) -> str:
-        """Of a request, by its number in a tally's history: its batch, and which of its prompts."""
-        prompt: Prompt = self.prompts[(request >> 32) * self._batch + (request & 0xFFFFFFFF)]
-        return prompt.domain
 
     def _by_domain(self, contenders: Sequence[Contender]) -> dict[str, dict[str, float]]:
         """Speed-up over the first contender by domain and name, over batches whose prompts are all of one domain."""
@@ -257,34 +187,3 @@ class _Bench:
             "bandwidth": reading,
             "rows": rows,
         }
-
-
-def _draw(results: Sequence[_Result], directory: Path) -> None:
-    """Every figure that the run has the data for; says which."""
-    first = results[0]
-    drawn: list[Path] = []
-
-    def to(name: str) -> Path:
-        drawn.append(directory / name)
-        return drawn[-1]
-
-    if first.drafted and first.drafted.drafted:
-        draw_predictions(predictions(first.drafted.history), to("promises.png"))
-        draw_skips(first.drafted.history, to("skips.png"))
-    if first.varied:
-        setting = first.varied[0].partition("=")[0]
-        rows = [row for row in first.figures["rows"] if row["policy"] in first.varied]
-        with contextlib.suppress(ValueError):  # names have no curve
-            rows = [row | {setting: float(row["policy"].partition("=")[2])} for row in rows]
-            speeds = (("tokens_per_second", "tokens/s"), ("search_share", "share of the time searched"))
-            draw_curves(rows, setting, speeds, to(f"{setting}.png"))
-    if len(results) > 1:
-        rows = [
-            row | {"context": result.figures["context"]}
-            for result in results
-            for row in result.figures["rows"]
-            if row["policy"] == "knapspec"
-        ]
-        shares = (("skipped_attention", "attention skipped"), ("skipped_mlp", "MLPs skipped"), ("speedup", "speed-up"))
-        draw_curves(rows, "context", shares, to("contexts.png"), log=all(row["context"] for row in rows))
-    print("drawn: " + (", ".join(map(str, drawn)) or "nothing, for nothing drafted"))

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     prompts = [_prompt(model, texts, args.tokens, number) for number in range(args.repeat + 1)]
     sampling = SamplingParams(max_tokens=1, temperature=0.0, ignore_eos=True)
     contenders: list[Contender] = [PolicyContender("none", model.core(config), sampling)]
-    contenders += hugging_face(args.hf, config, model, sampling)
+    contenders += hugging_face(args.hf, model, sampling)
     contenders += llama_cpp(args.llama_cpp, model, sampling, prompts, 1)
     for number, prompt in enumerate(prompts):
         turn = number % len(contenders)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
@@ -34,8 +34,6 @@ class DraftRound:
     emitted: int
     drafted: int
     accepted: int
-    context: int
-    variants: tuple[int, ...]
     predicted_tpt: float | None
     predicted_acceptance: float | None
 
@@ -62,14 +60,13 @@ class Tally:
     skipped_attention: int = 0
     skipped_mlp: int = 0
     searches: int = 0  # that ended, for whole answers
-    searched: int = 0  # answers in which one did, where one was given at a time
     knapsack_seconds: float = 0.0  # in searches, decisions left out, for whole answers
     context: float = 0.0  # positions that the decode rounds read from the cache, mean over layers
     history: list[DraftRound] = field(default_factory=list)  # rounds without prompt rows
     first_token: list[float] = field(default_factory=list)  # seconds from a request's arrival, one each
 
-    def round(self, report: RoundReport, context: float, plans: Mapping[str, tuple[int, ...]]) -> None:
-        """Count one round over requests with `context` positions to read in all, and what they draft with."""
+    def round(self, report: RoundReport, context: float) -> None:
+        """Count one round over requests with `context` positions to read in all."""
         self.other_seconds += report.other_seconds
         if report.prompt_tokens or not report.rounds:
             return
@@ -82,7 +79,7 @@ class Tally:
         self.draft_passes += max(r.draft_passes for r in report.rounds)
         self.rounds += 1
         self.context += context
-        self._note(report.rounds, spent, plans)
+        self._note(report.rounds, spent)
         for r in report.rounds:
             self.drafted += r.drafted
             self.accepted += r.accepted
@@ -96,7 +93,7 @@ class Tally:
         self.seconds += seconds
         self.batches.append((tokens, seconds))
 
-    def _note(self, rounds: Sequence[RequestRound], seconds: float, plans: Mapping[str, tuple[int, ...]]) -> None:
+    def _note(self, rounds: Sequence[RequestRound], seconds: float) -> None:
         answered = len(self.batches)
         self.history += [
             DraftRound(
@@ -105,8 +102,6 @@ class Tally:
                 emitted=r.emitted,
                 drafted=r.drafted,
                 accepted=r.accepted,
-                context=r.context_length,
-                variants=plans.get(r.request_id, ()),
                 predicted_tpt=None if r.predicted_tpt is None else r.predicted_tpt * len(rounds),  # of its share
                 predicted_acceptance=r.predicted_acceptance,
             )
@@ -161,11 +156,11 @@ class PolicyContender:
         if self._context:
             core.imagine(self._context)
         said: dict[str, list[int]] = {}
-        (searches, searching), searched = self._searches(), 0
+        searches, searching = self._searches()
         arrived: dict[str, float] = {}  # when, by `seconds`: requests that have not said anything
         seconds = 0.0
         told: list[tuple[float, RoundReport]] = []  # when, by the clock
-        rounds: deque[tuple[float, dict[str, tuple[int, ...]]]] = deque()  # not told yet: contexts and plans
+        contexts: deque[float] = deque()  # of rounds that are not told yet
         todo = deque(enumerate(prompts))
 
         def tell(report: RoundReport) -> None:
@@ -185,22 +180,18 @@ class PolicyContender:
                     )
                 )
             context = sum(spec.scanned(whole, r.computed) for r in core.scheduler.running) / spec.layers
-            running = list(core.scheduler.running)
             core.advance(tell)
-            rounds.append((context, {r.id: r.plan.variants for r in running if r.plan}))
+            contexts.append(context)
             if core.scheduler.idle:
                 core.settle(tell)
             for at, report in told:
-                tally.round(report, *rounds.popleft())
+                tally.round(report, contexts.popleft())
                 for event in report.events:
                     if isinstance(event, ErrorEvent):
                         raise EngineDeadError(event.message)
                     if event.request_id in arrived:
                         tally.first_token.append(seconds + at - started - arrived.pop(event.request_id))
                     said.setdefault(event.request_id, []).extend(event.token_ids)
-                    if event.finish_reason is not None:
-                        before, searched = searched, self._searches()[0] - searches
-                        tally.searched += streams == 1 and searched > before
             told.clear()
             spent = self._clock.now() - started
             seconds += spent

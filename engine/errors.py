@@ -51,20 +51,14 @@ class RequestFailedError(KnapServeError):
 
 
 class ContextLengthError(RequestError):
-    """Prompt and requested tokens do not fit into the model's context."""
+    """Prompt and requested tokens do not fit into the model's context; `asked` says what was wanted."""
 
-    def __init__(self, limit: int, prompt_tokens: int, max_tokens: int | None) -> None:
-        asked = f"{prompt_tokens} in the messages"
-        if max_tokens is not None:
-            asked += f", {max_tokens} in the completion"
-        total = prompt_tokens + (max_tokens or 0)
+    def __init__(self, limit: int, asked: str, *, param: str) -> None:
         super().__init__(
-            f"This model's maximum context length is {limit} tokens. "
-            f"However, you requested {total} tokens ({asked}). "
+            f"This model's maximum context length is {limit} tokens. However, {asked}. "
             "Please reduce the length of the prompt or of the completion.",
-            param="messages",
+            param=param,
         )
-        self.limit = limit
 
 
 class UnknownPolicyError(RequestError):

@@ -1,4 +1,4 @@
-"""transformers' `generate` as a contender of benches: plain, and with its own ways to speculate."""
+"""transformers' `generate` as a contender of benches."""
 
 from __future__ import annotations
 
@@ -10,48 +10,31 @@ import torch
 
 from engine.build import DTYPES, LoadedModel
 from engine.clock import SystemClock
-from engine.config import EngineConfig
 from engine.contenders import Prompt, Tally
-from engine.draft.fixed import exit_depth
 from engine.errors import ConfigError
 from engine.model.source import Source, SyntheticSource
 from engine.model.spec import ModelSpec
 from engine.types import SamplingParams
 
-# What `generate` is asked for: its plain loop, or one of its own ways to speculate without a second model.
-_KINDS = ("plain", "early-exit", "prompt-lookup")
-_LOOKUP_TOKENS = 10
-
 
 def add_hugging_face_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--hf", nargs="?", const="plain", default="", metavar="KINDS",
-        help=f"also run transformers' generate, in the same run; comma-separated: {', '.join(_KINDS)} (plain)",
-    )  # fmt: skip
+    parser.add_argument("--hf", action="store_true", help="also run transformers' generate, in the same run")
 
 
-def hugging_face(
-    kinds: str, config: EngineConfig, model: LoadedModel, sampling: SamplingParams
-) -> list[HuggingFaceContender]:
-    """The contenders that `--hf` names. Raises ConfigError."""
-    names = list(dict.fromkeys(kind for kind in kinds.split(",") if kind))
-    if wrong := sorted(set(names) - set(_KINDS)):
-        raise ConfigError(f"--hf knows {', '.join(_KINDS)}, not {', '.join(wrong)}")
-    if not names:
+def hugging_face(wanted: bool, model: LoadedModel, sampling: SamplingParams) -> list[HuggingFaceContender]:
+    """The contender that `--hf` asks for. Raises ConfigError."""
+    if not wanted:
         return []
-    if isinstance(model.source, SyntheticSource) and names != ["plain"]:
-        raise ConfigError("a synthetic model's acceptance says nothing about transformers': use --hf plain")
     theirs = _load(model.source, model.key.dtype, model.decoder.device, sampling)
-    exit_layer = config.layerskip_exit or exit_depth(model.spec.layers)
-    return [HuggingFaceContender(kind, theirs, sampling, exit_layer, model.key.threads) for kind in names]
+    return [HuggingFaceContender(theirs, sampling, model.key.threads)]
 
 
 class HuggingFaceContender:
     """transformers' `generate` with its default settings and cache, same dtype and threads; greedy, one at a time."""
 
-    def __init__(self, kind: str, model: Any, sampling: SamplingParams, exit_layer: int, threads: int) -> None:
-        """`kind` is one of _KINDS; `exit_layer`: where early-exit drafts stop."""
-        self.name = "hf-generate" if kind == "plain" else f"hf-{kind}"
+    name = "hf-generate"
+
+    def __init__(self, model: Any, sampling: SamplingParams, threads: int) -> None:
         self.tally = Tally()
         self._model = model
         self._threads = threads
@@ -60,10 +43,6 @@ class HuggingFaceContender:
         self._options["repetition_penalty"] = 1.0  # whatever the checkpoint asks for: nobody else applies it here
         if sampling.ignore_eos:
             self._options["eos_token_id"] = None
-        if kind == "early-exit":
-            self._options["assistant_early_exit"] = exit_layer
-        if kind == "prompt-lookup":
-            self._options["prompt_lookup_num_tokens"] = _LOOKUP_TOKENS
 
     @torch.inference_mode()
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:

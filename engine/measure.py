@@ -52,15 +52,11 @@ class Grid:
     def within(self, length: int) -> Grid:
         """What of it a context of `length` tokens has room for; a short one is measured at half and whole."""
         rows, wide = (tuple(r for r in counts if r < length) for counts in (self.rows, self.wide))
-        most = self.room(length)
+        most = length - max(r for r in self.rows if r < length)  # that leaves room for the rows
         contexts = tuple(n for n in self.contexts if n <= most)
         if len(contexts) < 2:
             contexts = tuple(sorted({min(self.contexts[0], most // 2), *contexts, most} - {0}))
         return Grid(rows, contexts, tuple(r for r in wide if contexts[:2][-1] + r <= length))
-
-    def room(self, length: int) -> int:
-        """The longest context that leaves room for the rows to measure."""
-        return length - max(r for r in self.rows if r < length)
 
 
 QUICK = Grid((1, 2, 4, 8, 16, 32), (_SHORT, 1536))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from dataclasses import replace
-from pathlib import Path
 
 from engine.build import LoadedModel, progress_bar
 from engine.config import EngineConfig
 from engine.errors import ConfigError
-from engine.measure import THOROUGH, Design, Measured, Measurement, thorough_grid
+from engine.measure import Design, Measured, Measurement, thorough_grid
 from engine.model.spec import ModelSpec
 from engine.prompts import positive
 from profiles import store
@@ -27,32 +25,23 @@ _UNKNOWN = LatencyProfile(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repetitions", type=positive, default=7, help="times that every pass is timed (7)")
-    parser.add_argument(
-        "--contexts",
-        metavar="N,N…",
-        help="context lengths to measure (64, 512, 2048 and so on, as far as the model and its cache go)",
-    )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write here, not into the profile directory")
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Raises ConfigError."""
-    contexts = _contexts(args.contexts) if args.contexts else None
-    if args.output is not None and not args.output.absolute().parent.is_dir():
-        raise ConfigError(f"there is no directory {args.output.absolute().parent} to write {args.output.name} to")
     model = LoadedModel(config, profile=_UNKNOWN)
-    length = model.attention.cache.length
-    grid = replace(THOROUGH, contexts=contexts) if contexts else thorough_grid(length)
-    if contexts and (len(contexts) < 2 or grid.within(length).contexts != contexts):
-        raise ConfigError(
-            f"--contexts takes two lengths or more, up to {grid.room(length)} tokens, not {args.contexts}"
-        )
     measurement = Measurement(model.decoder, model.attention, model.clock)
     measured = measurement.thorough(
-        model.key, grid, repetitions=args.repetitions, progress=progress_bar("measuring passes")
+        model.key,
+        thorough_grid(model.attention.cache.length),
+        repetitions=args.repetitions,
+        progress=progress_bar("measuring passes"),
     )
     profile, spec = measured.profile, model.spec
-    path = _save(profile, args.output, config.profile_dir or store.default_directory())
+    try:
+        path = store.save(profile, config.profile_dir or store.default_directory())
+    except OSError as error:
+        raise ConfigError(f"cannot save the profile: {error}") from None
     errors = _errors(measured, spec)
     print(f"{model.key.machine}, {model.key.dtype}, {model.key.backend}; {spec.shape_key}")
     print(_table(profile, spec))
@@ -79,26 +68,6 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     }
     print(json.dumps(result))
     return 0
-
-
-def _contexts(text: str) -> tuple[int, ...]:
-    try:
-        contexts = tuple(sorted({int(part) for part in text.split(",")}))
-    except ValueError:
-        contexts = ()
-    if not contexts or contexts[0] < 1:
-        raise ConfigError(f"--contexts takes token counts such as 64,2048, not {text}")
-    return contexts
-
-
-def _save(profile: LatencyProfile, output: Path | None, directory: Path) -> Path:
-    try:
-        if output is None:
-            return store.save(profile, directory)
-        output.write_text(profile.to_json(), "utf-8")
-        return output
-    except OSError as error:
-        raise ConfigError(f"cannot save the profile: {error}") from None
 
 
 def _errors(measured: Measured, spec: ModelSpec) -> list[float]:

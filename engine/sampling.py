@@ -182,35 +182,15 @@ def process(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     temperature = upload([p.temperature or 1.0 for p in params], scores.device, scores.dtype)
     scores = scores / temperature[:, None]
     cut = [row for row, p in enumerate(params) if p.truncates]
-    if cut and scores.device.type != "cpu":
+    if cut:
         where = upload(cut, scores.device)
-        scores[where] = _truncate_rows(scores[where], [params[row] for row in cut])
-    else:
-        for row in cut:
-            scores[row] = _truncate(scores[row], params[row])
+        scores[where] = _truncate(scores[where], [params[row] for row in cut])
     return scores
 
 
-def _truncate(scores: Tensor, params: SamplingParams) -> Tensor:
+def _truncate(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     """Keep the top_k highest, of these the fewest that hold top_p of the mass, of these those of at least min_p times
-    the highest probability: scores [vocab]."""
-    top_k, top_p = params.top_k, params.top_p
-    ordered, ids = scores.sort(descending=True, stable=True)
-    if 0 < top_k < ordered.shape[0]:
-        ordered, ids = ordered[:top_k], ids[:top_k]
-    if top_p < 1.0:
-        probabilities = ordered.softmax(-1)
-        before = probabilities.cumsum(-1) - probabilities
-        keep = int((before < top_p).sum().clamp_(min=1))
-        ordered, ids = ordered[:keep], ids[:keep]
-    if params.min_p > 0.0:
-        keep = int((ordered >= ordered[0] + math.log(params.min_p)).sum())
-        ordered, ids = ordered[:keep], ids[:keep]
-    return torch.full_like(scores, float("-inf")).scatter_(0, ids, ordered)
-
-
-def _truncate_rows(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
-    """The same for all rows of scores [rows, vocab] at once, without waiting for the device."""
+    the highest probability: scores [rows, vocab], all rows at once, without waiting for the device."""
     ordered, ids = scores.sort(dim=-1, descending=True, stable=True)
     rank = torch.arange(scores.shape[1], device=scores.device)
     top_k = upload([p.top_k if p.top_k > 0 else scores.shape[1] for p in params], scores.device)

@@ -208,7 +208,6 @@ class Scheduler:
         self.blocks.release(request.slab)
         request.slab, request.computed = -1, 0
         request.prompt_logprobs.clear()
-        request.preempted += 1
         request.policy.suspend(request.view)
         self.preemptions += 1
         self.waiting.appendleft(request)

@@ -10,35 +10,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from engine.build import LoadedModel, progress_bar
 from engine.config import EngineConfig
 from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
 from engine.draft import prior as priors
 from engine.draft.knapspec import KnapSpec
-from engine.draft.prior import MOST_PLANS, Prior
-from engine.draft.tpt import MEMORY
+from engine.draft.prior import Prior
 from engine.errors import ConfigError, PriorError
-from engine.prompts import add_prompt_arguments, encode, positive, read_prompts
+from engine.prompts import add_prompt_arguments, encode, read_prompts
 from engine.results import summarise, table
 from engine.types import SamplingParams
 
 _FEWEST_PROMPTS = 4
-_TOGETHER = "with plans of all"
 _EVERYTHING = 1 << 30  # tested tokens
+_FOUND = "with new plans"
 _BEFORE = "with those before"  # plans that are in use already
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_prompt_arguments(parser, "tuning.jsonl", "; as they are to be served: every other one checks the result")
-    parser.add_argument(
-        "--searches", type=positive, default=1, metavar="N",
-        help="search N times, the prompts in another order each; of each and of all together, keep the plans that are "
-        "fastest on those kept back (1)",
-    )  # fmt: skip
     parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write here, not beside the latency profile")
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
@@ -48,53 +39,36 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning takes at least {_FEWEST_PROMPTS}")
     tuned, others = texts[0::2], texts[1::2]
     random.Random(0).shuffle(others)
-    if args.output is not None and not args.output.absolute().parent.is_dir():
-        raise ConfigError(f"there is no directory {args.output.absolute().parent} to write {args.output.name} to")
     bare = replace(config, prior="none")
     model = LoadedModel(bare)
     model.warm_up()
     sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
     prompts = [encode(model, text) for text in tuned]
-    path = args.output or model.prior_path(config)
+    path = model.prior_path(config)
     before = _before(model, config)
-    found: dict[str, Prior] = {}
-    contenders = [
-        PolicyContender(name, model.core(bare, own_cache=True), sampling, name=name) for name in ("none", "knapspec")
-    ]
-    if before is not None:
-        found[_BEFORE] = before
-        contenders.append(PolicyContender("knapspec", model.core(config, own_cache=True), sampling, name=_BEFORE))
-    counts: list[str] = []
-    with tempfile.TemporaryDirectory() as scratch:
-        for number in range(1, args.searches + 1):
-            random.Random(number).shuffle(prompts)  # files are in order of their subjects, what is to be served is not
-            prior = search(model, unhurried(bare), sampling, prompts)
-            counts.append("no" if prior is None else str(len(prior.plans)))
-            if prior is None:
-                continue
-            name, file = f"with plans {number}", Path(scratch) / str(number)
-            if not found:
-                _save(prior, path)  # until there is a better one
-            found[name] = prior
-            contenders.append(_beginning_with(prior, file, name, model, config, sampling))
-        if (prior := together([prior for name, prior in found.items() if name != _BEFORE])) is not None:
-            found[_TOGETHER] = prior
-            contenders.append(_beginning_with(prior, Path(scratch) / "all", _TOGETHER, model, config, sampling))
-    if found.keys() <= {_BEFORE}:
+    random.Random(1).shuffle(prompts)  # files are in order of their subjects, what is to be served is not
+    prior = search(model, unhurried(bare), sampling, prompts)
+    if prior is None:
         kept = "those that there are stay" if before is not None else "none are saved"
         print(f"Nothing was worth drafting with here: no plans were found, {kept}.")
         print(json.dumps({"plans": 0}))
         return 0
+    found = {_FOUND: prior} if before is None else {_FOUND: prior, _BEFORE: before}
+    if before is None:
+        _save(prior, path)  # should the comparison be interrupted
+    contenders = [
+        PolicyContender(name, model.core(bare, own_cache=True), sampling, name=name) for name in ("none", "knapspec")
+    ]
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, plans in found.items():
+            contenders.append(_beginning_with(plans, Path(scratch) / name, name, model, config, sampling))
     rows = _compare(contenders, [encode(model, text) for text in others], model.spec.layers)
     best = max(contenders[2:], key=lambda c: c.tally.tokens / c.tally.seconds)
-    prior = found[best.name]
-    _save(prior, path)
-    print(f"{', '.join(counts)} plans, found on {len(tuned)} prompts; on the {len(others)} others:")
+    _save(found[best.name], path)
+    print(f"{len(prior.plans)} plans, found on {len(tuned)} prompts; on the {len(others)} others:")
     print(table(rows))
-    if len(found) > 1:
-        print(f"The fastest of {len(found)} by these prompts is kept, so its speed is likely a little lower on others.")
     print(f"saved: {path} ({best.name})")
-    print(json.dumps({"plans": len(prior.plans), "saved": best.name, "path": str(path), "rows": rows}))
+    print(json.dumps({"plans": len(found[best.name].plans), "saved": best.name, "path": str(path), "rows": rows}))
     return 0
 
 
@@ -105,23 +79,6 @@ def _beginning_with(
     _save(prior, file)
     core = model.core(replace(config, prior=str(file)), own_cache=True)
     return PolicyContender("knapspec", core, sampling, name=name)
-
-
-def together(searches: Sequence[Prior]) -> Prior | None:
-    """What several searches found that was drafted with more than a little; None if that is no more than one plan.
-
-    One search has a plan that most of its drafts were made with; several have as many that do well, of which each kind
-    of request may find its own.
-    """
-    plans: dict[tuple[int, ...], np.ndarray] = {}
-    for prior in searches:
-        for variants, counts in prior.plans.items():
-            if counts.sum() > MEMORY:
-                plans[variants] = plans.get(variants, 0.0) + counts
-    if len(searches) < 2 or len(plans) < 2:
-        return None
-    most = sorted(plans, key=lambda variants: plans[variants].sum(), reverse=True)[:MOST_PLANS]
-    return Prior(searches[0].model, {variants: plans[variants] for variants in most})
 
 
 def _before(model: LoadedModel, config: EngineConfig) -> Prior | None:

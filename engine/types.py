@@ -255,7 +255,8 @@ def check_request(info: EngineInfo, request: GenerateRequest, checked: tuple[int
     if request.draft_policy is not None and request.draft_policy not in info.policies:
         raise UnknownPolicyError(request.draft_policy, info.policies)
     if len(request.prompt) + (request.sampling.max_tokens or 1) > info.max_model_len:
-        raise ContextLengthError(info.max_model_len, len(request.prompt), request.sampling.max_tokens)
+        asked = f"{len(request.prompt)} tokens in the prompt, {request.sampling.max_tokens or 1} in the completion"
+        raise ContextLengthError(info.max_model_len, f"you requested {asked}", param="prompt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +294,6 @@ class Request:
     slab: int = -1  # the cache slab, -1 while waiting
     behind: tuple[Request, int] | None = None  # who reads the beginning of the prompt first, and up to where
     cached_tokens: int = 0
-    preempted: int = 0
     prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)  # until the first event takes them along
 
     # drafting

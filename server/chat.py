@@ -13,7 +13,7 @@ from server.calls import TOOL_MARKS, make_parser
 from server.errors import invalid
 from server.parsers import THINK_CLOSE, THINK_OPEN
 from server.replies import CHAT, MISTRAL_CHAT, MISTRAL_ID, Form
-from server.schemas import ChatCompletionRequest, Message, NamedTool, Prediction, TextPart, Tool
+from server.schemas import ChatCompletionRequest, Message, NamedTool, Prediction, TextPart, TokenizeRequest, Tool
 from server.structured import answer_schema, calls_grammar, check_size, grammar_of
 from server.translate import Prepared, Translator
 
@@ -32,7 +32,7 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             tools,
             request.chat_template_kwargs,
             go_on=request.continue_final_message,
-            open_turn=self._opens_turn(request),
+            open_turn=opens_turn(request),
         )
         prompt = self._encode(rendered)
         self._check_length(len(prompt), None)  # before a grammar is made, which takes far longer
@@ -89,16 +89,6 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         described = [tool.model_dump(exclude_none=True) for tool in tools]
         return self._tokenizer.render_chat(template, described, options, open_turn=open_turn, go_on=go_on)
 
-    @staticmethod
-    def _opens_turn(request: ChatCompletionRequest) -> bool:
-        if not request.continue_final_message:
-            return request.add_generation_prompt
-        if request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set:
-            raise invalid(
-                "'add_generation_prompt' and 'continue_final_message' exclude each other.", "continue_final_message"
-            )
-        return False
-
     def _tools(self, request: ChatCompletionRequest) -> tuple[list[Tool], list[Tool]]:
         """The tools that the model is shown, and of these those of which one has to be called."""
         choice = request.tool_choice
@@ -143,6 +133,17 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
 
     def _max_tokens(self, request: ChatCompletionRequest) -> int | None:
         return request.max_completion_tokens or request.max_tokens
+
+
+def opens_turn(request: ChatCompletionRequest | TokenizeRequest) -> bool:
+    """Whether the prompt ends with the beginning of an assistant's message. Raises APIError."""
+    if not request.continue_final_message:
+        return request.add_generation_prompt
+    if request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set:
+        raise invalid(
+            "'add_generation_prompt' and 'continue_final_message' exclude each other.", "continue_final_message"
+        )
+    return False
 
 
 def _text(message: Message) -> str | None:

@@ -85,14 +85,9 @@ def invalid(message: str, param: str | None = None, code: str | None = None) -> 
     return APIError(400, message, param=param, code=code)
 
 
-def context_length(limit: int, asked: str, param: str) -> APIError:
-    """A 400 for a prompt, or prompt and completion, that the context cannot hold; `asked` says what was wanted."""
-    return invalid(
-        f"This model's maximum context length is {limit} tokens. However, {asked}. "
-        "Please reduce the length of the prompt or of the completion.",
-        param=param,
-        code="context_length_exceeded",
-    )
+def unknown_model(name: str, served: Iterable[str]) -> APIError:
+    message = f"The model '{name}' does not exist; here is {', '.join(served)}."
+    return APIError(404, message, param="model", code="model_not_found")
 
 
 def internal_error() -> APIError:

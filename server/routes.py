@@ -21,7 +21,7 @@ from server import reply_schemas, schemas
 from server.asgi import cancelled_on_disconnect
 from server.chat import ChatTranslator
 from server.config import ServerConfig
-from server.errors import FACTS, APIError, any_api_error, as_api_error, invalid, unavailable
+from server.errors import FACTS, APIError, any_api_error, as_api_error, invalid, unavailable, unknown_model
 from server.generation import Generation
 from server.lifecycle import Drain, version
 from server.meter import RequestMeter
@@ -253,9 +253,7 @@ async def list_models(request: Request) -> reply_schemas.ModelList:
 async def retrieve_model(request: Request, model_id: str) -> reply_schemas.ModelCard:
     services = _services(request)
     if model_id not in services.names:
-        served = ", ".join(services.names)
-        message = f"The model '{model_id}' does not exist; here is {served}."
-        raise APIError(404, message, param="model", code="model_not_found")
+        raise unknown_model(model_id, services.names)
     return services.card(model_id)
 
 

@@ -1,8 +1,8 @@
 """One loader for every settings dataclass: file < environment < flags.
 
 A setting is a field of a frozen dataclass. Its metadata may hold `help` (text), `parse` (one text to the whole value,
-ValueError or ConfigError when it cannot), `choices` (tuple of values) and `flag` (a name other than the field's). Types
-understood without `parse`: str, int, float, bool, Path, those or None, and tuples or lists of those.
+ValueError or ConfigError when it cannot) and `choices` (tuple of values). Types understood without `parse`: str, int,
+float, bool, Path, those or None, and tuples of those.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import difflib
 import math
 import tomllib
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -30,7 +30,7 @@ _FALSE = frozenset({"0", "false", "no", "off"})
 
 def flag_of(spec: Field[Any]) -> str:
     """The command-line flag of a field."""
-    return str(spec.metadata.get("flag") or "--" + spec.name.replace("_", "-"))
+    return "--" + spec.name.replace("_", "-")
 
 
 def _plain_type(spec: Field[Any], hint: Any) -> tuple[Any, bool]:
@@ -40,7 +40,7 @@ def _plain_type(spec: Field[Any], hint: Any) -> tuple[Any, bool]:
         if len(members) == 1:
             return _plain_type(spec, members[0])
         return hint, False
-    if spec.metadata.get("parse") is None and get_origin(hint) in (tuple, list, Sequence):
+    if spec.metadata.get("parse") is None and get_origin(hint) is tuple:
         return get_args(hint)[0], True
     return hint, False
 
@@ -64,12 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser, kind: type) -> None:
 
 
 def _help(spec: Field[Any]) -> str:
-    default = spec.default if spec.default is not MISSING else None
-    if spec.default_factory is not MISSING:
-        default = spec.default_factory()
-    text = spec.metadata.get("help", "")
-    shown = "" if default in (None, (), [], "") else f"default {default}, "
-    return f"{text} ({shown}{ENV_PREFIX}{spec.name.upper()})".replace("%", "%%")
+    shown = "" if spec.default in (None, (), "") else f"default {spec.default}, "
+    return f"{spec.metadata.get('help', '')} ({shown}{ENV_PREFIX}{spec.name.upper()})".replace("%", "%%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +82,10 @@ class Settings:
         values: dict[str, tuple[str, Any]] = {}
         path = getattr(args, CONFIG_FLAG, None) or environ.get(ENV_PREFIX + CONFIG_FLAG.upper())
         if path:
-            aliases = {flag_of(spec)[2:].replace("-", "_"): spec.name for spec in specs}
-            aliases |= {name: name for name in names}
             for key, value in _read_file(Path(path)).items():
-                name = aliases.get(key.replace("-", "_"))
-                if name is None:
-                    raise ConfigError(f"{path}: unknown setting '{key}'{_suggest(key.replace('-', '_'), names)}")
+                name = key.replace("-", "_")
+                if name not in names:
+                    raise ConfigError(f"{path}: unknown setting '{key}'{_suggest(name, names)}")
                 values[name] = (f"{path}: {key}", value)
         for variable, text in environ.items():
             if not variable.startswith(ENV_PREFIX) or variable == ENV_PREFIX + CONFIG_FLAG.upper():
@@ -165,8 +159,7 @@ def _convert(spec: Field[Any], hint: Any, raw: Any) -> Any:
     items = [item.strip() for item in raw.split(",")] if isinstance(raw, str) else raw
     if not isinstance(items, list):
         raise ValueError("expected a list")
-    container = list if get_origin(hint) is list else tuple
-    return container(one(item) for item in items)
+    return tuple(one(item) for item in items)
 
 
 def _scalar(plain: Any, value: Any) -> Any:

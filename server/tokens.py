@@ -7,7 +7,7 @@ from collections.abc import Callable
 from engine.seam import PromptTokenizer
 from engine.types import EngineInfo
 from server.bodies import read_object, validated
-from server.chat import ChatTranslator
+from server.chat import ChatTranslator, opens_turn
 from server.errors import invalid
 from server.logprobs import TokenNames
 from server.reply_schemas import Detokenized, Tokenized
@@ -32,16 +32,13 @@ class Tokens:
         self._check_model(request.model)
         if (request.prompt is None) == (request.messages is None):
             raise invalid("Either 'prompt' or 'messages' is tokenised.", "prompt")
-        if request.continue_final_message and body.get("add_generation_prompt"):
-            raise invalid(
-                "'add_generation_prompt' and 'continue_final_message' exclude each other.", "continue_final_message"
-            )
+        open_turn = opens_turn(request)
         if request.messages is not None:
             text = self._chat.render(
                 request.messages,
                 request.tools,
                 request.chat_template_kwargs,
-                open_turn=request.add_generation_prompt and not request.continue_final_message,
+                open_turn=open_turn,
                 go_on=request.continue_final_message,
             )
             special = False if request.add_special_tokens is None else request.add_special_tokens

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from engine.errors import UnknownPolicyError
+from engine.errors import ContextLengthError, UnknownPolicyError
 from engine.seam import PromptTokenizer
 from engine.seeds import mix64
 from engine.types import EngineInfo, GenerateRequest, SamplingParams
 from server.bodies import read_object, validated
-from server.errors import APIError, context_length, invalid
+from server.errors import invalid, unknown_model
 from server.logprobs import TokenNames
 from server.parameters import ParameterCheck
 from server.replies import COMPLETION, Dialect, Form
@@ -190,12 +190,7 @@ class Translator(ABC, Generic[Kind]):
     def check_model(self, name: str) -> None:
         """Raises APIError."""
         if name and name not in self._names:
-            raise APIError(
-                404,
-                f"The model '{name}' does not exist; here is {', '.join(self._names)}.",
-                param="model",
-                code="model_not_found",
-            )
+            raise unknown_model(name, self._names)
 
     def _sampling(self, request: Kind, max_tokens: int | None, longest: int) -> SamplingParams:
         """How the answers to prompts of at most `longest` tokens are drawn."""
@@ -270,7 +265,7 @@ class Translator(ABC, Generic[Kind]):
         limit = self._info.max_model_len
         if characters > limit * self._tokenizer.longest_token:
             asked = f"your prompt has {characters} characters, more than {limit} tokens can hold"
-            raise context_length(limit, asked, self.dialect.prompt_param)
+            raise ContextLengthError(limit, asked, param=self.dialect.prompt_param)
 
     def _check_length(self, prompt_tokens: int, max_tokens: int | None) -> None:
         limit, param = self._info.max_model_len, self.dialect.prompt_param
@@ -279,7 +274,7 @@ class Translator(ABC, Generic[Kind]):
         if prompt_tokens + (max_tokens or 1) > limit:
             rest = "leaving no room for a completion" if max_tokens is None else f"{max_tokens} in the completion"
             asked = f"you requested {prompt_tokens + (max_tokens or 0)} tokens ({prompt_tokens} in the {param}, {rest})"
-            raise context_length(limit, asked, param)
+            raise ContextLengthError(limit, asked, param=param)
 
 
 class CompletionTranslator(Translator[CompletionRequest]):

@@ -107,7 +107,6 @@ class StaticBatch:
 class PagedAttention(SdpaAttention):
     """Backend "paged": static batches where they can be, else the portable ones, over a `PagedCache`."""
 
-    name = "paged"
     cache: PagedCache
 
     def __init__(self, spec: ModelSpec, cache: PagedCache, kernels: Kernels) -> None:

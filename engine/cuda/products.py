@@ -163,7 +163,6 @@ def normalise(x: Tensor, weight: Tensor, epsilon: float, out: Tensor) -> Tensor:
 class RowsLinear:
     """A linear layer for float16 and bfloat16: few rows by the kernel above, more by torch's product."""
 
-    name = "rows"
     shares = True
     most = _ROWS[1]  # rows of the kernel
 

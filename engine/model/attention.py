@@ -114,8 +114,6 @@ class _Call:
 class SdpaAttention:
     """Backend "sdpa": prepares batches over a `PortableCache`."""
 
-    name = "sdpa"
-
     def __init__(self, spec: ModelSpec, cache: PortableCache) -> None:
         self.spec = spec
         self.cache = cache

@@ -20,8 +20,6 @@ from engine.model.spec import ModelSpec
 class Attention(Protocol):
     """Prepares what the sublayers of a pass need to know of its rows; owns the cache's layout."""
 
-    name: str
-
     @property
     def cache(self) -> Cache: ...
 

@@ -325,12 +325,6 @@ def _whole_and_part(decoder: Decoder, attention: Attention, x: Tensor, plan: tup
     return whole, decoder.run_plan(x[_CONTEXT:], rows, plan)
 
 
-def agreement(decoder: Decoder, attention: Attention, x: Tensor, plan: tuple[int, ...]) -> float:
-    """Share of the last rows of `x` at which the plan, over the whole model's cache, draws the same token."""
-    whole, part = (decoder.head(y).argmax(-1) for y in _whole_and_part(decoder, attention, x, plan))
-    return float((whole == part).float().mean())
-
-
 def tokenizer(vocabulary: int) -> BackendTokenizer:
     """Bytes are the first 256 tokens, so that any text can be read; the others are written as numbered words."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())

@@ -106,13 +106,13 @@ def test_a_taken_port_exits_1(refusal: Callable[..., str], server: Process) -> N
 
 def test_profile_measures_saves_and_is_loaded_by_key(knapserve: Run, tmp_path: Path) -> None:
     """Short and rough: what is tested is that a later start takes the file."""
-    flags = ("--contexts", "16,64", "--repetitions", "1", "--profile-dir", str(tmp_path), "--max-model-len", "256")
+    flags = ("--repetitions", "1", "--profile-dir", str(tmp_path), "--max-model-len", "256")
     process = knapserve("profile", *flags)
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout.splitlines()[-1])
     profile = store.load(Path(result["profile"]))
     assert Path(result["profile"]) == tmp_path / f"{profile.key.slug}.json"
-    assert profile.contexts == (64,)
+    assert profile.contexts == (240,)
     assert set(profile.rows) >= {1, 2, 3, 4, 6, 8, 12, 16}
     assert {"4 rows", "half of it, over its share of the bytes"} <= result["measured"].keys()
     assert min(result["measured"].values()) > 0
@@ -122,12 +122,7 @@ def test_profile_measures_saves_and_is_loaded_by_key(knapserve: Run, tmp_path: P
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        (["--contexts", "many"], "--contexts"),
-        (["--contexts", "0,5"], "--contexts"),
-        (["--contexts", "64"], "--contexts"),
-        (["--contexts", "64,9000"], "--contexts"),
         (["--repetitions", "0"], "--repetitions"),
-        (["--output", "/nonexistent/profile.json"], "/nonexistent"),
     ],
 )
 def test_profile_refuses_what_cannot_be_measured(knapserve: Run, flags: list[str], says: str) -> None:
@@ -138,10 +133,7 @@ def test_profile_refuses_what_cannot_be_measured(knapserve: Run, flags: list[str
 
 def test_tune_saves_plans_that_a_bench_begins_with(knapserve: Run, tmp_path: Path) -> None:
     flags = (*PROMPTS, "--max-tokens", "24", "--max-model-len", "256", "--profile-dir", str(tmp_path))
-    process = knapserve("tune", "--limit", "6", "--searches", "0", *flags)
-    assert (process.returncode, process.stdout) == (2, "")
-    assert "--searches" in process.stderr
-    process = knapserve("tune", "--limit", "6", "--searches", "2", *flags)
+    process = knapserve("tune", "--limit", "6", *flags)
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout.splitlines()[-1])
     if not result["plans"]:
@@ -171,26 +163,34 @@ def test_tune_saves_plans_that_a_bench_begins_with(knapserve: Run, tmp_path: Pat
         assert str(wrong) in process.stderr
 
 
-def test_bench_varies_a_setting_and_draws(knapserve: Run, tmp_path: Path) -> None:
-    flags = (*PROMPTS, "--limit", "2", "--max-tokens", "24", "--max-model-len", "256")
-    vary = ("--vary", "knapspec_interval=8,64", "--context", "0,64")
-    process = knapserve("bench", "decode", "--policies", "knapspec", *flags, *vary, "--plot", str(tmp_path / "figures"))
+def test_bench_compares_policies_after_contexts_and_by_domain(knapserve: Run) -> None:
+    flags = (*PROMPTS, "--limit", "2", "--max-tokens", "24", "--max-model-len", "256", "--context", "0,64")
+    process = knapserve("bench", "decode", "--policies", "knapspec,fixed", *flags)
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout.splitlines()[-1])
-    names = ["none", "knapspec", "knapspec_interval=8", "knapspec_interval=64"]
+    names = ["none", "knapspec", "fixed"]
     assert [[row["policy"] for row in r["rows"]] for r in result["contexts"]] == [names, names]
     domains = result["contexts"][0]["domains"]
     assert len(domains) == 2, "prompts of two kinds"
     assert all(list(speedups) == names[1:] and min(speedups.values()) > 0 for speedups in domains.values())
     assert all(domain in process.stdout for domain in domains)
-    assert {"contexts.png", "knapspec_interval.png"} <= {path.name for path in (tmp_path / "figures").iterdir()}
 
 
 @UNCLOSED
-def test_bench_serve_asks_servers_the_engine_and_generate_in_one_run(knapserve: Run, server: Process) -> None:
-    flags = ("--url", server.url, "--url", f"{server.url}/v1", "--engine", "--hf", "--policy", "none")
+def test_bench_runs_transformers_beside_ours(knapserve: Run) -> None:
+    flags = (*PROMPTS, "--limit", "1", "--max-tokens", "4", "--ignore-eos", "--max-model-len", "256")
+    process = knapserve("bench", "decode", "--policies", "none", "--hf", *flags)
+    assert process.returncode == 0, process.stderr
+    ours, theirs = json.loads(process.stdout.splitlines()[-1])["rows"]
+    assert (ours["policy"], theirs["policy"]) == ("none", "hf-generate")
+    assert min(ours["tokens_per_second"], theirs["tokens_per_second"]) > 0
+
+
+@UNCLOSED
+def test_bench_serve_asks_servers_and_the_engine_in_one_run(knapserve: Run, server: Process) -> None:
+    flags = ("--url", server.url, "--url", f"{server.url}/v1", "--engine", "--policy", "none")
     process = knapserve(
-        "bench", "serve", *flags, *PROMPTS, "--limit", "2", "--max-tokens", "4", "--ignore-eos", "--streams", "1,2"
+        "bench", "serve", *flags, *PROMPTS, "--limit", "2", "--max-tokens", "4", "--ignore-eos", "--streams", "2"
     )
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout.splitlines()[-1])
@@ -198,17 +198,6 @@ def test_bench_serve_asks_servers_the_engine_and_generate_in_one_run(knapserve: 
     for row in result["servers"]:
         assert min(row["tokens_per_second"], row["first_token_ms"], row["share_of_engine"]) > 0
     assert result["engine"]["tokens_per_second"] > 0
-    assert [row["name"] for row in result["others"]] == ["hf-generate"]
-    assert result["bandwidth"]["read"] > 0
-    assert "GB/s" in process.stdout
-    one, two = result["by_streams"]
-    assert (one["streams"], two["streams"], one["servers"]) == (1, 2, result["servers"])
-    more = [row["tokens_per_second"] for row in (two["engine"], *two["servers"], *two["others"])]
-    less = [row["tokens_per_second"] for row in (one["engine"], *one["servers"], *one["others"])]
-    assert [row["over_first"] for row in (two["engine"], *two["servers"], *two["others"])] == [
-        pytest.approx(a / b) for a, b in zip(more, less, strict=True)
-    ]
-    assert process.stdout.count("2 streams are") == len(more)
 
 
 @UNCLOSED
@@ -239,13 +228,6 @@ def test_bench_serve_refuses_what_it_cannot_do(knapserve: Run, flags: list[str],
     [
         (["--limit", "-1"], "--limit"),
         (["--max-tokens", "-1"], "--max-tokens"),
-        (["--plot", "/dev/null"], "--plot"),
-        (["--vary", "max_num_batched_tokens=few"], "max_num_batched_tokens"),
-        (["--vary", "knapspec_intervall=8"], "--vary"),
-        (["--vary", "knapspec_interval=soon"], "--vary"),
-        (["--vary", "knapspec_protect=0,-1"], "knapspec_protect"),
-        (["--vary", "threads=1,2"], "threads"),
-        (["--vary", "kernels=native"], "kernels"),
         (["--concurrency", "0"], "--concurrency"),
         (["--context", "8192"], "8192"),
         (["--context", "-5"], "--context"),

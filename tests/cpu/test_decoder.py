@@ -92,7 +92,7 @@ def test_rows_may_be_given_in_turns(pair: tuple[Any, LoadedModel], monkeypatch: 
     asked: list[int] = []
     monkeypatch.setattr(attention, "_rows_at_once", lambda device, rows, scores: asked.append(scores) or 7)
     assert (logits(model, [20, 50], 1) - whole).abs().max() <= 1e-5
-    assert bool(asked) == (model.attention.name == "sdpa")
+    assert bool(asked) == (type(model.attention) is attention.SdpaAttention)
 
 
 CHECKED = ("llama biases", "mistral window", "qwen2 yarn")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.contenders import DraftRound
-from engine.figures import correlation, draw_curves, draw_predictions, draw_skips, predictions, skip_shares
+from engine.figures import predictions
 
 ROUND = DraftRound(
-    request=1, seconds=0.1, emitted=4, drafted=4, accepted=3, context=10, variants=(1, 0, 0, 1),
+    request=1, seconds=0.1, emitted=4, drafted=4, accepted=3,
     predicted_tpt=50.0, predicted_acceptance=0.5,
 )  # fmt: skip
 PLAIN = replace(ROUND, drafted=0, accepted=0, emitted=1, predicted_tpt=20.0, predicted_acceptance=None)
@@ -28,14 +26,6 @@ def test_promises_are_compared_request_by_request() -> None:
     np.testing.assert_allclose(found.acceptance, [[0.5, 0.75], [0.5, 1.0]])
     assert found.tpt_error == pytest.approx(0.0)
     assert found.acceptance_error == pytest.approx(0.375)
-
-
-def test_promises_are_compared_kind_by_kind() -> None:
-    """Rounds of all requests of a kind together, also of those that are too short to count alone."""
-    history = [replace(ROUND, request=i, accepted=i % 2 * 4, emitted=1 + i % 2 * 4) for i in range(12)]
-    found = predictions(history, lambda request: "kind" if request < 8 else request)
-    np.testing.assert_allclose(found.acceptance, [[0.5, 0.5]])
-    np.testing.assert_allclose(found.tpt, [[50.0, 30.0]])
 
 
 def test_what_chance_leaves_to_an_error_is_told() -> None:
@@ -54,30 +44,3 @@ def test_what_chance_leaves_to_an_error_is_told() -> None:
 
 def test_nothing_drafted_is_nothing_to_compare() -> None:
     assert predictions([PLAIN] * 9).tpt.shape == (0, 2)
-    assert skip_shares([PLAIN])[0].size == 0
-
-
-def test_correlation_is_that_of_the_books() -> None:
-    r, r2 = correlation(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))
-    assert (r, r2) == (pytest.approx(1.0), pytest.approx(1.0))
-    r, r2 = correlation(np.array([[2.0, 1.0], [3.0, 2.0], [4.0, 3.0]]))
-    assert r == pytest.approx(1.0)
-    assert r2 == pytest.approx(1 - 3 / 2), "a prediction that is always too high explains little"
-    assert np.isnan(correlation(np.array([[1.0, 1.0]]))).all()
-
-
-def test_skips_are_weighed_by_what_was_drafted() -> None:
-    attention, mlp = skip_shares([ROUND, replace(ROUND, drafted=12, variants=(0, 0, 1, 1))])
-    np.testing.assert_allclose(attention, [0.75, 0.25])
-    np.testing.assert_allclose(mlp, [1.0, 0.0])
-
-
-@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="an extra")
-def test_figures_are_drawn(tmp_path: Path) -> None:
-    history = [replace(ROUND, request=i, accepted=i % 5, emitted=20) for i in range(8)]
-    draw_predictions(predictions(history), tmp_path / "a.png")
-    draw_predictions(predictions([]), tmp_path / "b.png")
-    draw_skips(history, tmp_path / "c.png")
-    draw_curves([{"x": 1, "y": 2.0}, {"x": 2}], "x", [("y", "why")], tmp_path / "d.png", log=True)
-    for name in "abcd":
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")

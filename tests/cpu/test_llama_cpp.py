@@ -137,7 +137,7 @@ def test_transformers_is_not_run_on_a_gguf_file(file: Path) -> None:
     model = loaded(path=file)
     model.key.dtype = "bfloat16"
     with pytest.raises(ConfigError, match="--llama-cpp"):
-        hugging_face("plain", EngineConfig(), model, GREEDY)
+        hugging_face(True, model, GREEDY)
 
 
 def test_rates_are_compared_without_prompts_where_both_are_known() -> None:
@@ -161,7 +161,7 @@ def test_prefill_reads_prompts_that_begin_differently(
 ) -> None:
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text('{"prompt": "What is a fox?"}\n{"prompt": "Tell me a story."}', "utf-8")
-    args = argparse.Namespace(prompts=prompts, tokens=40, repeat=3, hf="", llama_cpp=str(file))
+    args = argparse.Namespace(prompts=prompts, tokens=40, repeat=3, hf=False, llama_cpp=str(file))
     model = load(model=PREPARED)
     monkeypatch.setattr(bench_prefill, "LoadedModel", lambda config: model)
     assert bench_prefill.run(args, EngineConfig()) == 0

@@ -524,8 +524,8 @@ BAD_REQUESTS: list[tuple[GenerateRequest, type[RequestError], str]] = [
     (GenerateRequest("bad", (5, -1)), RequestError, "prompt"),
     (GenerateRequest("bad", (5, VOCABULARY)), RequestError, "prompt"),
     (GenerateRequest("bad", (5,), draft_policy="guesswork"), UnknownPolicyError, "draft_policy"),
-    (GenerateRequest("bad", (5,) * 2048), ContextLengthError, "messages"),
-    (GenerateRequest("bad", (5,), SamplingParams(max_tokens=2048)), ContextLengthError, "messages"),
+    (GenerateRequest("bad", (5,) * 2048), ContextLengthError, "prompt"),
+    (GenerateRequest("bad", (5,), SamplingParams(max_tokens=2048)), ContextLengthError, "prompt"),
 ]
 
 

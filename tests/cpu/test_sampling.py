@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.sampling import _truncate, _truncate_rows, draw, gumbel, process
+from engine.sampling import _truncate, draw, gumbel, process
 from engine.types import SamplingParams
 
 LOGITS = torch.tensor([1.5, 0.3, -0.2, 0.9, -1.0, 0.31])
@@ -193,7 +193,6 @@ def test_ties_go_to_the_lowest_id() -> None:
 
 
 def test_rows_cut_together_are_cut_as_they_are_alone() -> None:
-    """What a GPU does, which must not wait between rows."""
     generator = torch.Generator().manual_seed(0)
     cuts = [
         *((0, 0.9, 0.0), (5, 1.0, 0.0), (5, 0.5, 0.0), (1, 1.0, 0.0), (0, 1e-9, 0.0), (-1, 0.999, 0.0)),
@@ -202,6 +201,6 @@ def test_rows_cut_together_are_cut_as_they_are_alone() -> None:
     params = [SamplingParams(temperature=1.0, top_k=k, top_p=p, min_p=m) for k, p, m in cuts]
     scores = torch.randn(len(cuts), 40, dtype=torch.float64, generator=generator).mul_(3)
     scores[:, 7] = scores[:, 3]  # a tie: the lower id comes first
-    together = _truncate_rows(scores, params)
+    together = _truncate(scores, params)
     for row, one in enumerate(params):
-        torch.testing.assert_close(together[row], _truncate(scores[row], one), rtol=0, atol=0)
+        torch.testing.assert_close(together[row], _truncate(scores[row : row + 1], [one])[0], rtol=0, atol=0)

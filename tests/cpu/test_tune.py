@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from engine import tune
@@ -15,7 +14,6 @@ from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
-from engine.draft.prior import MOST_PLANS, Prior
 from engine.draft.tpt import MEMORY, AcceptanceCounts, cells
 from tests.support import PREPARED
 from tests.support.cores import exact
@@ -26,7 +24,9 @@ def model() -> LoadedModel:
     return exact()
 
 
-def test_searches_take_prompts_in_orders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompts_are_not_searched_on_in_the_order_of_their_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Files are in order of their subjects; what is searched on last would count for more."""
     file, seen = tmp_path / "prompts.jsonl", []
     file.write_text("".join(json.dumps({"prompt": f"What is {i} + 1?"}) + "\n" for i in range(24)))
@@ -35,33 +35,13 @@ def test_searches_take_prompts_in_orders_of_their_own(tmp_path: Path, monkeypatc
         seen.append([prompt.text for prompt in args[3]])
 
     monkeypatch.setattr(tune, "search", searched)
-    args = argparse.Namespace(
-        prompts=file, limit=0, searches=3, max_tokens=8, temperature=0.0, output=tmp_path / "prior"
-    )
+    args = argparse.Namespace(prompts=file, limit=0, max_tokens=8, temperature=0.0)
     assert tune.run(args, EngineConfig(model=str(PREPARED))) == 0
     as_they_came = sorted(seen[0], key=lambda text: int(text.split(" + ")[0].split()[-1]))
     assert len(as_they_came) == 12
-    assert all(sorted(order) == sorted(as_they_came) for order in seen)
-    assert len({tuple(order) for order in (*seen, as_they_came)}) == 4
-
-
-def test_together_are_the_plans_that_searches_drafted_with_most() -> None:
-    def prior(**tokens: float) -> Prior:
-        return Prior("model", {tuple(map(int, plan[1:])): np.full((7, 2), n / 14) for plan, n in tokens.items()})
-
-    found = tune.together([prior(p1010=3 * MEMORY, p1000=MEMORY / 2), prior(p1100=2 * MEMORY, p1010=4 * MEMORY)])
-    assert found is not None
-    assert {plan: counts.sum() / MEMORY for plan, counts in found.plans.items()} == {
-        (1, 0, 1, 0): pytest.approx(7),
-        (1, 1, 0, 0): pytest.approx(2),
-    }
-    assert tune.together([prior(p1010=3 * MEMORY, p1000=2 * MEMORY)]) is None, "one search has them already"
-    assert tune.together([prior(p1010=3 * MEMORY), prior(p1010=3 * MEMORY)]) is None, "one plan is no choice"
-    many = [prior(**{f"p{i:08b}": (i + 1) * 2 * MEMORY}) for i in range(2 * MOST_PLANS)]
-    kept = tune.together(many)
-    assert kept is not None
-    assert len(kept.plans) == MOST_PLANS
-    assert min(counts.sum() for counts in kept.plans.values()) > 2 * MOST_PLANS * MEMORY
+    assert len(seen) == 1
+    assert sorted(seen[0]) == sorted(as_they_came)
+    assert seen[0] != as_they_came
 
 
 @pytest.mark.parametrize("searching", [True, False])

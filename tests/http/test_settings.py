@@ -25,7 +25,7 @@ class Sample:
     mode: str = setting("a", "100% of modes", choices=("a", "b"))
     size: int = setting(0, "bytes", parse=parse_bytes)
     pair: tuple[int, ...] = setting((), "numbers", parse=lambda text: tuple(map(int, text.split(","))))
-    renamed: str = setting("", "another flag", flag="--other-name")
+    long_name: str = setting("", "a text")
 
 
 def load(*flags: str, file: Path | None = None, **environ: str) -> Sample:
@@ -54,11 +54,11 @@ def test_later_sources_win(tmp_path: Path) -> None:
 
 def test_each_source_sets_each_type(tmp_path: Path) -> None:
     expected = Sample(5, 0.5, ("x", "y"), Path("/p"), False, "b", 2048, (0, -1), "r")
-    flags = "--number 5 --rate 0.5 --names x y --where /p --no-on --mode b --size 2KiB --pair 0,-1 --other-name r"
+    flags = "--number 5 --rate 0.5 --names x y --where /p --no-on --mode b --size 2KiB --pair 0,-1 --long-name r"
     assert load(*flags.split()) == expected
     environ = {"NUMBER": "5", "RATE": "0.5", "NAMES": "x, y", "WHERE": "/p", "ON": "false", "MODE": "b", "SIZE": "2KiB"}
-    assert load(**environ, PAIR="0,-1", RENAMED="r") == expected
-    text = 'number=5\nrate=0.5\nnames=["x","y"]\nwhere="/p"\non=false\nmode="b"\nsize=2048\npair=[0,-1]\nother-name="r"'
+    assert load(**environ, PAIR="0,-1", LONG_NAME="r") == expected
+    text = 'number=5\nrate=0.5\nnames=["x","y"]\nwhere="/p"\non=false\nmode="b"\nsize=2048\npair=[0,-1]\nlong-name="r"'
     assert load(file=write(tmp_path / "c.toml", text)) == expected
 
 

@@ -14,13 +14,12 @@ import json
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from torch import Tensor
 
-from engine.bench import with_setting
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.contenders import Prompt
@@ -28,7 +27,7 @@ from engine.core import EngineCore
 from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
 from engine.draft.knapsack import Knapsack
-from engine.errors import EngineDeadError
+from engine.errors import ConfigError, EngineDeadError
 from engine.prompts import add_prompt_arguments, encode, positive, read_prompts
 from engine.step import StepOutput, StepPlan
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams
@@ -151,6 +150,23 @@ class Simulation:
         errors = [abs(promised - kept) / drafted for promised, kept, drafted in promises.values()]
         speeds = {domain: tokens[domain] / seconds[domain] for domain in seconds}
         return Result(speeds, sum(tokens.values()) / sum(seconds.values()), errors)
+
+
+def with_setting(config: EngineConfig, text: str) -> EngineConfig:
+    """The settings with one of them as `NAME=VALUE` says. Raises ConfigError."""
+    name, _, value = text.partition("=")
+    if name not in {f.name for f in fields(EngineConfig)} or not value:
+        raise ConfigError(f"{text} is not a setting of the engine and its value, such as knapspec_interval=16")
+    kinds = get_type_hints(EngineConfig)[name]
+    kind = next((kind for kind in (int, float, str) if kinds in (kind, kind | None)), None)
+    if kind is None:
+        raise ConfigError(f"only settings that are numbers or names can be varied, which {name} is not")
+    changed: dict[str, Any] = {}
+    try:
+        changed[name] = kind(value)
+        return replace(config, **changed)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"{text}: {error}") from None
 
 
 def compare(args: argparse.Namespace) -> dict[str, Any]:
