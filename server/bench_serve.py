@@ -1,8 +1,8 @@
 """`knapserve bench serve`: streams prompts from running servers; with `--engine`, beside the same engine in-process.
 
-The prompts go to the servers and to the engine in turn, so that all see the machine in the same moments: the ratio of a
-server's tokens per second to the engine's is what HTTP streaming keeps. The client is the standard library's, in
-threads: on a machine that serves itself, what a client spends on a chunk is taken from the server.
+The prompts go to the servers, to the engine and to `generate` in turn, so that all see the machine in the same moments:
+the ratio of a server's tokens per second to the engine's is what HTTP streaming keeps. The client is the standard
+library's, in threads: on a machine that serves itself, what a client spends on a chunk is taken from the server.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from engine.config import EngineConfig
 from engine.errors import ConfigError
 
 if TYPE_CHECKING:
+    from engine.contenders import Contender, Prompt
     from engine.prompts import Text
 
 _URL = "http://127.0.0.1:8000"
+_OBSERVE_EVERY = 8  # rounds of turns between two looks at the memory's bandwidth
 _WARM_UP = "This is not one of the prompts."
 _SAYS = re.compile(rb'"(?:content|text)":\s*"[^"]')  # what a chunk with text has
 
@@ -61,80 +63,80 @@ class Served:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `bench serve` besides the engine's own."""
+    from engine.hugging_face import add_hugging_face_argument
+    from engine.llama_cpp import add_llama_cpp_argument
     from engine.prompts import add_prompt_arguments, positive
 
     parser.add_argument(
         "--url", action="append", default=[], help=f"base URL of a server; repeatable, all in the same run ({_URL})"
     )
     add_prompt_arguments(parser)
-    parser.add_argument("--streams", "--concurrency", type=positive, default=1, help="streams at a time (1)")
+    parser.add_argument(
+        "--streams", "--concurrency", type=lambda text: [positive(part) for part in text.split(",")], default=[1],
+        metavar="N,N…", help="streams at a time (1); of several numbers, such as 1,16, each is compared with the first",
+    )  # fmt: skip
     parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
     parser.add_argument(
         "--completions", action="store_true", help="ask /v1/completions: the model has no chat template"
     )
     parser.add_argument("--policy", default=None, help="draft policy to ask for")
-    parser.add_argument("--engine", action="store_true", help="run the same prompts in-process too, in turns")
+    parser.add_argument(
+        "--engine", action="store_true", help="run the same prompts in-process too, in turns; with --policy none, "
+        "what share of the memory bandwidth that reaches"
+    )  # fmt: skip
+    add_hugging_face_argument(parser)
+    add_llama_cpp_argument(parser)
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Run, print figures and, as the last line, JSON. Raises ConfigError."""
-    from engine.prompts import Text, read_prompts
+    from engine.prompts import read_prompts
 
     texts = read_prompts(args.prompts, args.limit)
-    servers = [_Server(url, args) for url in args.url or [_URL]]
-    inside = _Inside(args, config) if args.engine else None
+    inside = _Inside(args, config, texts) if args.engine or args.hf or args.llama_cpp is not None else None
+    results = [_compare(args, inside, _told_apart(texts, run), streams) for run, streams in enumerate(args.streams)]
+    for result in results[1:]:
+        _print_ratios(result, results[0])
+    print(json.dumps(results[0] | ({"by_streams": results} if len(results) > 1 else {})))
+    return 0
+
+
+def _told_apart(texts: Sequence[Text], run: int) -> list[Text]:
+    """Texts that no earlier run has left in a server's cache."""
+    return [text._replace(prompt=f"{run + 1}. {text.prompt}") for text in texts] if run else list(texts)
+
+
+def _compare(args: argparse.Namespace, inside: _Inside | None, texts: Sequence[Text], streams: int) -> dict[str, Any]:
+    """Everybody answers everything, so many streams at a time; prints the table."""
+    from engine.prompts import Text
+
+    servers = [_Server(url, args, streams) for url in args.url or [_URL]]
     answerers: list[Callable[[Sequence[Text]], object]] = [server.answer for server in servers]
-    answerers += [inside.answer] if inside is not None else []
+    answerers += inside.answerers(streams) if inside is not None else []
     for answer in answerers:  # connections, caches
-        answer([Text(_WARM_UP)] * args.streams)
+        answer([Text(_WARM_UP)] * streams)
     for server in servers:
         server.served = Served()
     if inside is not None:
         inside.begin()
-    for number, start in enumerate(range(0, len(texts), args.streams)):
+    for number, start in enumerate(range(0, len(texts), streams)):
         turn = number % len(answerers)
         for answer in answerers[turn:] + answerers[:turn]:
-            answer(texts[start : start + args.streams])
-    rows: list[dict[str, Any]] = [{"name": server.url} | server.served.figures() for server in servers]
-    result: dict[str, Any] = {"prompts": len(texts), "streams": args.streams, "servers": rows}
+            answer(texts[start : start + streams])
+        # Reading memory leaves nothing of a model in the processor's caches: rarely, and before another one each time.
+        if inside is not None and inside.bandwidth is not None and number % (_OBSERVE_EVERY * len(answerers) + 1) == 0:
+            inside.bandwidth.observe()
+    found: list[dict[str, Any]] = [{"name": server.url} | server.served.figures() for server in servers]
+    result: dict[str, Any] = {"prompts": len(texts), "streams": streams, "servers": found}
     if inside is not None:
-        engine = result["engine"] = inside.figures()
-        for row in rows:
+        result |= inside.figures()
+    if (engine := result.get("engine")) is not None:
+        for row in found:
             row["share_of_engine"] = row["tokens_per_second"] / engine["tokens_per_second"]
             if "first_token_ms" in row:
                 row["first_token_added_ms"] = row["first_token_ms"] - engine["first_token_ms"]
     _print(result)
-    print(json.dumps(result))
-    return 0
-
-
-class _Inside:
-    """The engine in this process."""
-
-    def __init__(self, args: argparse.Namespace, config: EngineConfig) -> None:
-        from engine.build import LoadedModel
-        from engine.contenders import PolicyContender
-        from engine.types import SamplingParams
-
-        self._model, self._streams = LoadedModel(config), args.streams
-        sampling = SamplingParams(max_tokens=args.max_tokens, temperature=0.0, ignore_eos=args.ignore_eos)
-        self._engine = PolicyContender(args.policy or config.draft_policy, self._model.core(config), sampling)
-
-    def answer(self, texts: Sequence[Text]) -> None:
-        from engine.prompts import encode
-
-        self._engine.run([encode(self._model, text) for text in texts], self._streams)
-
-    def begin(self) -> None:
-        """Count from here on."""
-        from engine.contenders import Tally
-
-        self._engine.tally = Tally()
-
-    def figures(self) -> dict[str, Any]:
-        tally = self._engine.tally
-        first = 1e3 * statistics.median(tally.first_token)
-        return {"name": "engine", "tokens_per_second": tally.tokens / tally.seconds, "first_token_ms": first}
+    return result
 
 
 _COLUMNS = {
@@ -149,23 +151,95 @@ _COLUMNS = {
 
 
 def _print(result: dict[str, Any]) -> None:
-    from engine.results import aligned
+    from engine.results import aligned, reading_line
 
     print(f"{result['prompts']} prompts, {result['streams']} streams, in turns in one run")
     cells = [list(_COLUMNS.values())]
-    for row in [*result["servers"], *([result["engine"]] if "engine" in result else [])]:
+    for row in _rows(result):
         cells.append([row["name"], *(f"{row[key]:.2f}" if key in row else "" for key in list(_COLUMNS)[1:])])
     print(aligned(cells))
+    if result.get("bandwidth"):
+        print(reading_line(result["bandwidth"]))
+
+
+def _rows(result: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*result["servers"], *([result["engine"]] if "engine" in result else []), *result.get("others", ())]
+
+
+def _print_ratios(result: dict[str, Any], first: dict[str, Any]) -> None:
+    """What more streams bring, and note it in `result`."""
+    for row, before in zip(_rows(result), _rows(first), strict=True):
+        row["over_first"] = row["tokens_per_second"] / before["tokens_per_second"]
+        print(f"{row['name']}: {result['streams']} streams are {row['over_first']:.1f} × {first['streams']}")
+
+
+class _Inside:
+    """The engine, transformers' `generate` and llama.cpp in this process."""
+
+    def __init__(self, args: argparse.Namespace, config: EngineConfig, texts: Sequence[Text]) -> None:
+        from engine.bandwidth import ReadBandwidth
+        from engine.build import LoadedModel
+        from engine.contenders import PolicyContender
+        from engine.hugging_face import hugging_face
+        from engine.llama_cpp import llama_cpp
+        from engine.types import SamplingParams
+
+        self.model = LoadedModel(config)
+        sampling = SamplingParams(max_tokens=args.max_tokens, temperature=0.0, ignore_eos=args.ignore_eos)
+        policy = args.policy or config.draft_policy
+        self.engine = PolicyContender(policy, self.model.core(config), sampling) if args.engine else None
+        self.others: list[Contender] = [*hugging_face(args.hf, self.model, sampling)]
+        asked = self._encoded([*_told_apart(texts, len(args.streams)), texts[0]._replace(prompt=_WARM_UP)])
+        self.others += llama_cpp(args.llama_cpp, self.model, sampling, asked, max(args.streams))
+        self.bandwidth: ReadBandwidth | None = None
+        if self.engine is not None and policy == "none":
+            model = self.model
+            self.bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads, model.decoder.packed)
+        self.contenders: list[Contender] = [*([self.engine] if self.engine is not None else []), *self.others]
+
+    def _encoded(self, texts: Sequence[Text]) -> list[Prompt]:
+        from engine.prompts import encode
+
+        return [encode(self.model, text) for text in texts]
+
+    def answerers(self, streams: int) -> list[Callable[[Sequence[Text]], object]]:
+        return [
+            lambda texts, c=contender: c.run(self._encoded(texts), streams)  # type: ignore[misc]
+            for contender in self.contenders
+        ]
+
+    def begin(self) -> None:
+        """Count from here on."""
+        from engine.contenders import Tally
+
+        for contender in self.contenders:
+            contender.tally = Tally()
+
+    def figures(self) -> dict[str, Any]:
+        from engine.results import bytes_read
+
+        found: dict[str, Any] = {"others": [_speed(other.name, other.tally) for other in self.others]}
+        if self.engine is not None:
+            tally = self.engine.tally
+            first = 1e3 * statistics.median(tally.first_token)
+            found["engine"] = _speed("engine", tally) | {"first_token_ms": first}
+            if self.bandwidth is not None:
+                found["bandwidth"] = bytes_read(tally, self.model, self.bandwidth.median)
+        return found
+
+
+def _speed(name: str, tally: Any) -> dict[str, Any]:
+    return {"name": name, "tokens_per_second": tally.tokens / tally.seconds}
 
 
 class _Server:
-    """One server, and as many streams from it as are asked for."""
+    """One server, and so many streams from it."""
 
-    def __init__(self, url: str, args: argparse.Namespace) -> None:
+    def __init__(self, url: str, args: argparse.Namespace, streams: int) -> None:
         self.url = url
         self.served = Served()
-        self._clients = [_Client(url, args) for _ in range(args.streams)]
-        self._pool = ThreadPoolExecutor(args.streams)
+        self._clients = [_Client(url, args) for _ in range(streams)]
+        self._pool = ThreadPoolExecutor(streams)
 
     def answer(self, texts: Sequence[Text]) -> None:
         started = time.perf_counter()

@@ -187,10 +187,10 @@ def test_bench_runs_transformers_beside_ours(knapserve: Run) -> None:
 
 
 @UNCLOSED
-def test_bench_serve_asks_servers_and_the_engine_in_one_run(knapserve: Run, server: Process) -> None:
-    flags = ("--url", server.url, "--url", f"{server.url}/v1", "--engine", "--policy", "none")
+def test_bench_serve_asks_servers_the_engine_and_generate_in_one_run(knapserve: Run, server: Process) -> None:
+    flags = ("--url", server.url, "--url", f"{server.url}/v1", "--engine", "--hf", "--policy", "none")
     process = knapserve(
-        "bench", "serve", *flags, *PROMPTS, "--limit", "2", "--max-tokens", "4", "--ignore-eos", "--streams", "2"
+        "bench", "serve", *flags, *PROMPTS, "--limit", "2", "--max-tokens", "4", "--ignore-eos", "--streams", "1,2"
     )
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout.splitlines()[-1])
@@ -198,6 +198,17 @@ def test_bench_serve_asks_servers_and_the_engine_in_one_run(knapserve: Run, serv
     for row in result["servers"]:
         assert min(row["tokens_per_second"], row["first_token_ms"], row["share_of_engine"]) > 0
     assert result["engine"]["tokens_per_second"] > 0
+    assert [row["name"] for row in result["others"]] == ["hf-generate"]
+    assert result["bandwidth"]["read"] > 0
+    assert "GB/s" in process.stdout
+    one, two = result["by_streams"]
+    assert (one["streams"], two["streams"], one["servers"]) == (1, 2, result["servers"])
+    more = [row["tokens_per_second"] for row in (two["engine"], *two["servers"], *two["others"])]
+    less = [row["tokens_per_second"] for row in (one["engine"], *one["servers"], *one["others"])]
+    assert [row["over_first"] for row in (two["engine"], *two["servers"], *two["others"])] == [
+        pytest.approx(a / b) for a, b in zip(more, less, strict=True)
+    ]
+    assert process.stdout.count("2 streams are") == len(more)
 
 
 @UNCLOSED
