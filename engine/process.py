@@ -326,6 +326,7 @@ def _load(config: EngineConfig) -> tuple[EngineCore, tuple[EngineInfo, Tokenizer
     model.warm_up()
     core.prepare_grammars()
     gc.freeze()  # or a look at all that was loaded, a tenth of a second, falls into some round
+    gc.enable()
     return core, (core.info, core.tokenizer, core.info.max_num_seqs + core.info.max_queued)
 
 
@@ -338,6 +339,7 @@ def _main(descriptor: int) -> int:
     except (EOFError, OSError):
         return 1  # the parent was told to end before it could say what to load
     configure_logging(*style)
+    gc.disable()  # nothing of what is loaded is garbage, and to look for some takes a fifth of the time
     try:
         with _Watch(channel):
             core, answer = _load(config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,10 @@ class Tokenizer:
     ) -> None:
         """`templates` by name ("default", "tool_use"); `special` are the tokens that templates may ask for."""
         self.backend = backend
-        self._longest = max((len(token) for token in backend.get_vocab()), default=1)
         self._added = frozenset(backend.get_added_tokens_decoder())
         self._byte_level = "ByteLevel" in str(backend.decoder)
         self._templates = dict(templates or {})
         self._special = dict(special or {})
-        if self._templates:
-            # Half a second, spent here so that the first chat need not wait for it.
-            import transformers.utils.chat_template_utils  # noqa: F401
 
     @classmethod
     def from_directory(cls, directory: Path) -> Tokenizer:
@@ -94,10 +91,10 @@ class Tokenizer:
             return bytes.fromhex(name[3:5])
         return name.replace("\u2581", " ").encode()
 
-    @property
+    @cached_property
     def longest_token(self) -> int:
         """Characters of the longest token."""
-        return self._longest
+        return max((len(token) for token in self.backend.get_vocab()), default=1)
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """Token ids of `text`; `add_special_tokens` puts what the model expects around a bare prompt (BOS)."""

@@ -131,10 +131,15 @@ def _engine(config: ServerConfig, engine_config: EngineConfig) -> Engine:
     if config.engine == "thread":
         from engine.build import build_engine
 
+        _prepare_chats()
         return build_engine(engine_config)
     from engine.process import Launch
 
     with Launch(engine_config, log_level=config.log_level, log_format=config.log_format) as launch:
-        import transformers.utils.chat_template_utils  # noqa: F401  # meanwhile: the first chat need not wait for it
-
+        _prepare_chats()
         return launch.ready()
+
+
+def _prepare_chats() -> None:
+    """Import what renders templates, a second's work that the first chat need not wait for then."""
+    import transformers.utils.chat_template_utils  # noqa: F401

@@ -183,7 +183,7 @@ class _Header:
             return self._number(_NUMBERS[kind])
         kind, count = GGUFValueType(self._number("I")), self._number("Q")
         if kind == GGUFValueType.STRING:
-            return [self._string() for _ in range(count)]
+            return self._strings(count)
         if kind == GGUFValueType.ARRAY:
             raise self._error("has lists of lists in its metadata")
         letter = _NUMBERS[kind]
@@ -197,12 +197,20 @@ class _Header:
         return value
 
     def _string(self) -> str:
-        length = self._number("Q")
-        text = self._data[self._at : self._at + length]
-        if len(text) != length:
-            raise IndexError
-        self._at += length
-        return text.decode("utf-8", "surrogateescape")
+        return self._strings(1)[0]
+
+    def _strings(self, count: int) -> list[str]:
+        """Vocabularies have hundreds of thousands: the one loop here that takes a while."""
+        data, at, length_at, found = self._data, self._at, struct.Struct("<Q").unpack_from, list[str]()
+        for _ in range(count):
+            (length,) = length_at(data, at)
+            at += 8 + length
+            text = data[at - length : at]
+            if len(text) != length:
+                raise IndexError
+            found.append(text.decode("utf-8", "surrogateescape"))
+        self._at = at
+        return found
 
     def _error(self, what: str) -> ModelError:
         return ModelError(f"{self._path} {what}")
