@@ -19,7 +19,7 @@ constexpr int FINEST = 16;   // weights that share a scale, at the least
 // What belongs to the codes of a chunk: `scales` says which of it is there.
 struct Numbers {
     uint16_t scale16[CHUNK / 32], minimum16[CHUNK / 32], super = 0, super_minimum = 0;  // float16
-    float scale[CHUNK / 32], minimum[CHUNK / 32];
+    float scale[CHUNK / FINEST], minimum[CHUNK / FINEST];
     int8_t level[CHUNK / FINEST];       // times `super`
     uint8_t minimum_level[CHUNK / FINEST];  // times minus `super_minimum`
 };

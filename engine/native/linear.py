@@ -138,12 +138,11 @@ def _alike(one: PackedRows, other: PackedRows) -> bool:
 
 
 def _readable(packed: PackedRows) -> bool:
-    """Whether the kernels can read the rows: whole groups of 32, scales at equal distances in chunks of inputs."""
+    """Whether the kernels can read the rows: whole groups, scales at equal distances in chunks."""
     group, inputs = packed.format.group, packed.inputs
     fits = group == inputs or (CHUNK % group == 0 if group <= CHUNK else group % CHUNK == 0)
     fits = fits and not (packed.format.name == "fp8" and packed.order is not None)
-    least = 16 if packed.format.block_bytes else 32  # of `codes`, kernels have no room for the scales of more groups
-    return inputs % 32 == 0 and inputs % group == 0 and group >= least and fits
+    return inputs % 32 == 0 and inputs % group == 0 and fits
 
 
 def row_addresses(packed: PackedRows) -> Addresses:

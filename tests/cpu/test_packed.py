@@ -33,8 +33,8 @@ MATRICES = {
     **{name: random_rows(format, 50, 512, seed=len(name)) for name, format in GGUF_FORMATS.items()},
     "chunks left over": random_rows(GGUF_FORMATS["Q5_1"], 33, 96, seed=1),
     "many inputs": random_rows(GGUF_FORMATS["Q4_0"], 70, 1312, seed=2),
-    **{f"4 bits, groups of {group}": some_codes(40, 512, group, 4) for group in (32, 64, 128, 256, 512)},
-    **{f"8 bits, groups of {group}": some_codes(40, 512, group, 8) for group in (32, 64, 128, 256, 512)},
+    **{f"4 bits, groups of {group}": some_codes(40, 512, group, 4) for group in (16, 32, 64, 128, 256, 512)},
+    **{f"8 bits, groups of {group}": some_codes(40, 512, group, 8) for group in (16, 32, 64, 128, 256, 512)},
     "5 bits, minima": some_codes(40, 256, 32, 5, minimum=True),
     "6 bits, minima": some_codes(40, 256, 64, 6, minimum=True),
     "awq": some_codes(40, 384, 128, 4, minimum=True),
@@ -172,7 +172,6 @@ def test_float16_scales_take_two_bytes() -> None:
 UNREADABLE: dict[str, Sequence[PackedRows]] = {
     "groups of 48": [some_codes(32, 144, 48, 4)],
     "groups of 96 in chunks of 256": [some_codes(32, 384, 96, 4)],
-    "groups of 16 that are not K-quants'": [some_codes(32, 512, 16, 4)],
     "half a group of inputs": [some_codes(32, 48, 16, 4)],
     "shuffled fp8": [shuffled(MATRICES["fp8"])],
     "a panel of two formats": [repeated(MATRICES["Q4_0"], 48), repeated(MATRICES["Q8_0"], 32)],
