@@ -95,7 +95,7 @@ def test_rows_may_be_given_in_turns(pair: tuple[Any, LoadedModel], monkeypatch: 
     assert bool(asked) == (model.attention.name == "sdpa")
 
 
-CHECKED = ("llama biases", "mistral window", "qwen2 yarn")
+CHECKED = ("mistral window",)
 OFTEN = [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in SHAPES]
 
 

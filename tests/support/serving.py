@@ -103,9 +103,10 @@ class Metrics:
 
     def total(self, name: str, **labels: str) -> float:
         """Sum of all samples of this name with these labels; 0 where there is none."""
+        lines = [line for line in self._text.splitlines() if line.startswith((f"{name}{{", f"{name} "))]
         return sum(
             sample.value
-            for family in self.families.values()
+            for family in text_string_to_metric_families("\n".join(lines) + "\n")
             for sample in family.samples
             if sample.name == name and labels.items() <= sample.labels.items()
         )
