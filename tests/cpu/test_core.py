@@ -28,7 +28,7 @@ def model() -> LoadedModel:
 @pytest.fixture(scope="module")
 def ids(model: LoadedModel, prompts: Sequence[str]) -> list[tuple[int, ...]]:
     core = model.core(EngineConfig())
-    return [chat_ids(core, text) for text in prompts[::15]]
+    return [chat_ids(core, text) for text in prompts[::16]]
 
 
 @pytest.fixture(scope="module")

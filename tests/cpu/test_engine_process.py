@@ -254,7 +254,7 @@ def test_messages_wait_their_turn_while_the_child_is_busy() -> None:
     ]
 
 
-@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("loaded", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_it_ends_with_its_parent(config: EngineConfig, tmp_path: Path, loaded: bool) -> None:
     program = f"""
 import os, pickle, sys

@@ -486,7 +486,7 @@ def test_what_was_decided_stands_while_rows_are_kept(model: LoadedModel, ids: li
 
     policy._choice = lambda company: [looked.append(policy._round), choice(company)][1]  # type: ignore[method-assign]
     policy.propose = proposed  # type: ignore[method-assign]
-    rounds(core, ids[:6])
+    rounds(core, ids[:9])
     assert policy.searcher.budget.searches > 1
     assert len(keeping) > 10
     assert sum(keeping) < 0.7 * len(keeping)
@@ -613,7 +613,7 @@ def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
     policy.searcher.begin = spy  # type: ignore[method-assign]
     answer(core, ids[:2], replace(GREEDY, max_tokens=500, ignore_eos=True), ["knapspec"])
     assert owed == ([True, True] if budget else []), "one for each answer"
-    answer(core, ids[:4], replace(GREEDY, max_tokens=100, ignore_eos=True), ["knapspec"])
+    answer(core, ids[:2], replace(GREEDY, max_tokens=100, ignore_eos=True), ["knapspec"])
     assert len(owed) == (2 if budget else 0), "and none for short ones"
 
 

@@ -57,7 +57,7 @@ print(max(most) - before, after - before)
 """
 
 
-CHECKED = {("bfloat16", "bfloat16", "auto", True), ("float32", "bfloat16", "auto", False)}
+CHECKED = {("float32", "bfloat16", "auto", False)}
 KINDS = [
     ("bfloat16", "bfloat16", "auto"),
     ("bfloat16", "bfloat16", "torch"),

@@ -79,11 +79,12 @@ CHECKED = ("llama one kv head", "mistral window", "qwen3 windows")
 OFTEN = [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in SHAPES]
 
 
-@pytest.fixture(params=OFTEN)
-def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module", params=OFTEN)
+def directory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("model")
     family, changes = SHAPES[request.param]
-    tiny_model(tmp_path, family, seed=len(request.param), **(WIDE | changes))
-    return tmp_path
+    tiny_model(found, family, seed=len(request.param), **(WIDE | changes))
+    return found
 
 
 def run(model: LoadedModel, segments: list[Segment], record: list[Tensor] | None = None) -> Tensor:
