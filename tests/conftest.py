@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Sequence
 
@@ -12,6 +13,14 @@ pytest.register_assert_rewrite("tests.support")
 from tests.support.examples import register_profiles  # noqa: E402
 
 register_profiles()
+
+
+gc.disable()  # until all is imported: there is no garbage in it to be looked for
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # nor later
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -23,6 +23,7 @@ from engine.draft.regime import PLAIN_ROUNDS
 from tests.support.visitor import Visitor
 
 Visit = Callable[..., Visitor]
+NIGHTLY = pytest.mark.nightly
 
 STORY = "Tell me a story about a small bear and a hill."
 CODE = "Write a short function which should cube a given number."
@@ -78,7 +79,7 @@ def test_text_streams_and_drafted_tokens_are_coloured(server: Process, visitor: 
         """(log) => { const seen = []; const look = () => seen.push(log.querySelectorAll(".assistant span").length);
                       new MutationObserver(look).observe(log, { childList: true, subtree: true }); return seen; }"""
     )
-    stream = visitor.set(**LONG | {"limit": "1000"}).ask(STORY)
+    stream = visitor.set(**LONG | {"limit": "700"}).ask(STORY)
     counts = seen.json_value()
     assert counts == sorted(counts)
     assert len(set(counts)) > 5  # as it is written, not at once
@@ -360,7 +361,7 @@ def test_an_answer_of_one_round_has_no_rate(visitor: Visitor) -> None:
 # -- stopping ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["Escape", "Stop", "reload"])
+@pytest.mark.parametrize("how", [pytest.param("Escape", marks=NIGHTLY), "Stop", pytest.param("reload", marks=NIGHTLY)])
 def test_stopping_cancels_the_request(server: Process, visitor: Visitor, how: str) -> None:
     made = server.metrics().total("vllm:generation_tokens_total")
     visitor.set(**LONG).type(STORY)
@@ -395,9 +396,9 @@ def test_stopping_cancels_the_request(server: Process, visitor: Visitor, how: st
     ("fields", "told", "advised"),
     [
         ({"limit": "99999"}, "This model's maximum context length is 4096 tokens", "fewer tokens under Settings"),
-        ({"others": '{"top_p": 7}'}, "top_p", ""),
-        ({"others": '{"draft_policy": "magic"}'}, "magic", ""),
-        ({"others": "{nonsense"}, "not JSON", ""),
+        pytest.param({"others": '{"top_p": 7}'}, "top_p", "", marks=NIGHTLY),
+        pytest.param({"others": '{"draft_policy": "magic"}'}, "magic", "", marks=NIGHTLY),
+        pytest.param({"others": "{nonsense"}, "not JSON", "", marks=NIGHTLY),
     ],
 )
 def test_a_refused_question_comes_back(visitor: Visitor, fields: dict[str, str], told: str, advised: str) -> None:
@@ -466,7 +467,7 @@ def test_the_page_outlives_its_server(visit: Visit, profiles: Path, tmp_path: Pa
 # -- how it looks ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [320, 390, 861, 1280])
+@pytest.mark.parametrize("width", [320, *(pytest.param(width, marks=NIGHTLY) for width in (390, 861, 1280))])
 def test_nothing_is_wider_than_the_screen(server: Process, visit: Visit, width: int) -> None:
     visitor = visit(server.url, viewport={"width": width, "height": 640}).ready()
     assert visitor.overflow() <= 0

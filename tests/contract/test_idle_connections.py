@@ -1,20 +1,26 @@
-"""Connections on which nothing happens: they take no request's place, change no stream, and leave nothing behind."""
+"""Connections on which nothing happens: they take no request's place, change no stream, and leave nothing behind.
+
+And none hangs when the engine dies."""
 
 from __future__ import annotations
 
 import json
+import os
 import resource
+import signal
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.support.examples import nightly
 from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
-from tests.support.serving import PATIENCE, Process, until
+from tests.support.serving import PATIENCE, Process, engine_of, until
 
 IDLE, HALF_SENT = (1000, 200) if nightly() else (300, 60)
 FEW_FILES = 256  # what a process may open to begin with; 1024 is common, and too few for a thousand as well
@@ -40,11 +46,11 @@ def open_files(soft: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (before, hard))
 
 
-@pytest.fixture
-def modest(tmp_path: Path, profile_dir: Path, shared_server: Process) -> Iterator[Process]:
+@pytest.fixture(scope="module")
+def modest(profile_dir: Path, shared_server: Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     """A server that was started with few files, after the one that measures the profile."""
     with open_files(FEW_FILES):
-        process = Process(tmp_path / "stderr", "--profile-dir", str(profile_dir))
+        process = Process(tmp_path_factory.mktemp("modest") / "stderr", "--profile-dir", str(profile_dir))
     yield process
     process.close()
     assert "Traceback" not in process.log
@@ -109,3 +115,28 @@ def test_a_stream_among_idle_connections(modest: Process) -> None:
     until(lambda: files_of(modest) <= before, "the server to close what its clients have closed")
     assert modest.metrics().total("vllm:num_requests_running") == 0
     assert modest.http.get("/health").status_code == 200
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")
+def test_an_engine_that_dies_leaves_nobody_hanging(modest: Process) -> None:
+    """Killed in the midst of a stream and of a whole reply: both are told, and the server's process ends with 1."""
+    endless = BODY | {"max_tokens": 2000, "draft_policy": "none"}
+    with modest.http.stream("POST", TEXT_PATH, json=endless) as stream, ThreadPoolExecutor() as pool:
+        raw = stream.iter_raw()
+        beginning = next(raw)
+        whole = pool.submit(httpx.post, f"{modest.url}{TEXT_PATH}", json=endless | {"stream": False}, timeout=60)
+        until(lambda: modest.metrics().total("vllm:num_requests_running") == 2, "both to run")
+        engine = engine_of(modest.popen.pid)
+        assert engine is not None
+        resident = modest.metrics().total("knapserve_engine_process_resident_memory_bytes")
+        pages = int(Path(f"/proc/{engine}/statm").read_text().split()[1])
+        assert 0.5 < resident / (pages * os.sysconf("SC_PAGE_SIZE")) < 2, "of the process that holds the model"
+        os.kill(engine, signal.SIGKILL)
+        *_, error, done = sse(beginning + b"".join(raw))
+        reply = whole.result()
+    assert done == "[DONE]"
+    assert error["error"]["code"] == "engine_unavailable"
+    assert (reply.status_code, reply.json()["error"]["code"]) == (503, "engine_unavailable")
+    assert modest.popen.wait(PATIENCE) == 1
+    assert "Traceback" not in modest.log
+    assert "SIGKILL" in modest.log

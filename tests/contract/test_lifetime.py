@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import openai
@@ -19,7 +18,7 @@ import pytest
 
 from profiles import store
 from tests.support.harness import TEXT_PATH, sse
-from tests.support.serving import DTYPE, MODEL, PATIENCE, Process, command, until
+from tests.support.serving import DTYPE, MODEL, PATIENCE, Process, command, engine_of, until
 
 BODY: dict[str, Any] = {"prompt": "Once upon a time", "stream": True, "ignore_eos": True, "draft_policy": "none"}
 SHUTDOWN = 2  # seconds; many times what the short stream needs, a fraction of what the endless one does
@@ -33,12 +32,51 @@ def measured(shared_server: Process, profile_dir: Path) -> tuple[Path, os.stat_r
     return path, path.stat()
 
 
+class Loading(NamedTuple):
+    """What a server answered before its model was there."""
+
+    refused: tuple[httpx.Response, ...]
+    metrics: httpx.Response
+    idle: socket.socket  # a connection on which nothing is said
+
+
+def look(port: int) -> Loading:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as http:
+
+        def answers() -> bool:
+            try:
+                return http.get("/live").status_code == 200
+            except httpx.TransportError:
+                return False
+
+        until(answers, "an answer")
+        refused = http.get("/health"), http.post(TEXT_PATH, json={"prompt": "x" * 100_000})
+        return Loading(refused, http.get("/metrics"), socket.create_connection(("127.0.0.1", port)))
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        found: int = probe.getsockname()[1]
+    return found
+
+
+@pytest.fixture(scope="module")
+def loading(measured: tuple[Path, os.stat_result], port: int) -> Iterator[Future[Loading]]:
+    """Looks at the second server while that starts, and from then on says nothing: who does, holds nothing up."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(look, port)
+        yield future
+    future.result().idle.close()
+
+
 @pytest.fixture(scope="module")
 def second(
-    measured: tuple[Path, os.stat_result], profile_dir: Path, tmp_path_factory: pytest.TempPathFactory
+    loading: Future[Loading], port: int, profile_dir: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Process]:
     log = tmp_path_factory.mktemp("second") / "stderr"
-    process = Process(log, "--profile-dir", str(profile_dir), *LONG)
+    process = Process(log, "--profile-dir", str(profile_dir), "--port", str(port), *LONG)
     yield process
     process.close()
 
@@ -64,6 +102,18 @@ def test_the_second_start_loads_what_was_saved(
     assert list(profile_dir.iterdir()) == [path]
     now = path.stat()
     assert (now.st_ino, now.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)  # not measured and saved again
+
+
+def test_while_the_model_loads_it_lives_but_is_not_ready(second: Process, loading: Future[Loading]) -> None:
+    seen = loading.result(PATIENCE)
+    for reply in seen.refused:
+        assert (reply.status_code, reply.json()["error"]["code"]) == (503, "loading")
+        assert int(reply.headers["retry-after"]) > 0
+        assert reply.headers["x-request-id"]
+    status, text = seen.metrics.status_code, seen.metrics.text
+    assert (status, text.splitlines()[-1]) == (200, "knapserve_loading 1.0"), "up, not down"
+    assert second.http.get("/health").status_code == 200
+    assert "\nknapserve_loading 0.0\n" in second.http.get("/metrics").text
 
 
 def test_sigterm_finishes_what_it_can_and_ends_the_rest(second: Process) -> None:
@@ -100,54 +150,6 @@ def test_sigterm_finishes_what_it_can_and_ends_the_rest(second: Process) -> None
         httpx.get(f"{second.url}/health")
 
 
-def engine_of(server: int) -> int | None:
-    """The process id of a server's engine, once there is one."""
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            with contextlib.suppress(OSError):  # gone meanwhile
-                if (folder / "stat").read_text().rpartition(")")[2].split()[1] == str(server):
-                    return int(folder.name)
-    return None
-
-
-def test_while_the_model_loads_it_lives_but_is_not_ready(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    arguments = command("serve", "--port", str(port), "--profile-dir", str(tmp_path))
-    with (
-        subprocess.Popen(**arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as http,
-    ):
-        try:
-
-            def answers() -> bool:
-                try:
-                    return http.get("/live").status_code == 200
-                except httpx.TransportError:
-                    return False
-
-            until(answers, "an answer")
-            for reply in (http.get("/health"), http.post(TEXT_PATH, json={"prompt": "x" * 100_000})):
-                assert (reply.status_code, reply.json()["error"]["code"]) == (503, "loading")
-                assert int(reply.headers["retry-after"]) > 0
-                assert reply.headers["x-request-id"]
-            metrics = http.get("/metrics")
-            assert (metrics.status_code, metrics.text.splitlines()[-1]) == (200, "knapserve_loading 1.0"), (
-                "up, not down"
-            )
-            idle = socket.create_connection(("127.0.0.1", port))  # who says nothing holds nothing up
-            seen = {http.get("/health").status_code}
-            assert server.stdout is not None
-            assert " on http" in server.stdout.readline()
-            seen.add(http.get("/health").status_code)
-            assert seen == {503, 200}
-            assert "\nknapserve_loading 0.0\n" in http.get("/metrics").text
-            idle.close()
-        finally:
-            server.kill()
-
-
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")
 def test_sigterm_while_the_model_loads_ends_both_processes(tmp_path: Path) -> None:
     """By a handler of its own: the first process of a container gets no signal that it does not ask for."""
@@ -174,32 +176,3 @@ def test_an_engine_whose_server_ends_first_says_nothing() -> None:
             ours.shutdown(socket.SHUT_RDWR)
             _, complained = engine.communicate(timeout=PATIENCE)
     assert (engine.returncode, complained) == (1, b"")
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")
-def test_an_engine_that_dies_leaves_nobody_hanging(profile_dir: Path, tmp_path: Path, shared_server: Process) -> None:
-    """Killed in the midst of a stream and of a whole reply: both are told, and the server's process ends with 1."""
-    process = Process(tmp_path / "stderr", "--profile-dir", str(profile_dir))
-    endless = BODY | {"max_tokens": 2000}
-    try:
-        with process.http.stream("POST", TEXT_PATH, json=endless) as stream, ThreadPoolExecutor() as pool:
-            raw = stream.iter_raw()
-            beginning = next(raw)
-            whole = pool.submit(httpx.post, f"{process.url}{TEXT_PATH}", json=endless | {"stream": False}, timeout=60)
-            until(lambda: process.metrics().total("vllm:num_requests_running") == 2, "both to run")
-            engine = engine_of(process.popen.pid)
-            assert engine is not None
-            resident = process.metrics().total("knapserve_engine_process_resident_memory_bytes")
-            pages = int(Path(f"/proc/{engine}/statm").read_text().split()[1])
-            assert 0.5 < resident / (pages * os.sysconf("SC_PAGE_SIZE")) < 2, "of the process that holds the model"
-            os.kill(engine, signal.SIGKILL)
-            *_, error, done = sse(beginning + b"".join(raw))
-            reply = whole.result()
-        assert done == "[DONE]"
-        assert error["error"]["code"] == "engine_unavailable"
-        assert (reply.status_code, reply.json()["error"]["code"]) == (503, "engine_unavailable")
-        assert process.popen.wait(PATIENCE) == 1
-        assert "Traceback" not in process.log
-        assert "SIGKILL" in process.log
-    finally:
-        process.close()

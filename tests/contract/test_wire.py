@@ -204,7 +204,7 @@ def test_health_is_answered_while_long_prompts_are_read(server: Process) -> None
     head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
     with ExitStack() as stack:
         readers = []
-        for first in range(20, 24):  # prompts that share no prefix
+        for first in (20, 21):  # prompts that share no prefix
             body = json.dumps({"prompt": [first, *range(100, 2000)], "max_tokens": 1}).encode()
             connection = stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE))
             connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
@@ -252,20 +252,22 @@ def test_metrics_have_vllms_names_and_labels(server: Process, profile_dir: Path)
     assert info.labels["dtype"] == DTYPE
 
 
-@pytest.mark.nightly  # counts chunks, which share rounds on a busy machine
+@pytest.mark.nightly  # compares times
 def test_latency_between_tokens_is_what_clients_saw(server: Process) -> None:
-    """Chunks, however many rounds they hold: one observation for each after the first."""
+    """One observation for each time that tokens come, after the first: with every chunk of text, however many rounds
+    it holds, and perhaps where there is no text to be sent, or not yet."""
     before = server.metrics()
     body = CHAT | {"stream": True, "max_tokens": 300, "ignore_eos": True, "temperature": 0, "draft_policy": "none"}
-    times = []
+    times, texts = [], 0
     with server.http.stream("POST", CHAT_PATH, json=body) as reply:
         for line in reply.iter_lines():
-            if '"delta":{"content"' in line:
+            if line.startswith("data: {"):
                 times.append(time.perf_counter())
+                texts += '"delta":{"content"' in line
     after = server.metrics()
     name = "vllm:inter_token_latency_seconds"
     gaps = after.total(f"{name}_count") - before.total(f"{name}_count")
-    assert 0 <= gaps + 1 - len(times) <= 3, "text may wait for a token more"
+    assert 100 < texts <= gaps + 1 <= 300
     seconds = after.total(f"{name}_sum") - before.total(f"{name}_sum")
     assert seconds == pytest.approx(times[-1] - times[0], rel=0.3, abs=0.05)
 

@@ -24,7 +24,7 @@ def written(path: Path, *lines: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("streams", [1, 2])
+@pytest.mark.parametrize("streams", [pytest.param(1, marks=pytest.mark.nightly), 2])
 def test_contenders_take_turns_and_answer_as_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: int
 ) -> None:

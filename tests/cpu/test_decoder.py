@@ -49,8 +49,9 @@ SHAPES: dict[str, tuple[type[PreTrainedConfig], dict[str, Any]]] = {
 TOKENS = torch.randint(0, 1024, (70,), generator=torch.Generator().manual_seed(1)).tolist()
 
 
-@pytest.fixture(params=SHAPES)
-def pair(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, LoadedModel]:
+@pytest.fixture(scope="module", params=SHAPES)
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, LoadedModel]:
+    tmp_path = tmp_path_factory.mktemp("pair")
     family, changes = SHAPES[request.param]
     reference = tiny_model(tmp_path, family, seed=len(request.param), **changes)
     return reference, load(torch.float32, model=tmp_path)
@@ -95,7 +96,7 @@ def test_rows_may_be_given_in_turns(pair: tuple[Any, LoadedModel], monkeypatch: 
     assert bool(asked) == (type(model.attention) is attention.SdpaAttention)
 
 
-CHECKED = ("llama biases", "mistral window", "qwen2 yarn")
+CHECKED = ("mistral window",)
 OFTEN = [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in SHAPES]
 
 

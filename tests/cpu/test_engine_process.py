@@ -96,8 +96,16 @@ async def collect(engine: EngineProcess, id: str, sampling: SamplingParams = SHO
     return await rest(engine.submit(GenerateRequest(id, ids(engine, f"What is {id}?"), sampling)))
 
 
-def test_it_says_what_the_engine_says_until_it_is_killed(config: EngineConfig) -> None:
-    """Starts are slow, so one engine answers, refuses, is told to cancel and dies in the midst of an answer."""
+def test_it_says_what_the_engine_says_until_it_is_killed(
+    config: EngineConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Starts are slow, so one engine answers, refuses, is told to cancel and dies in the midst of an answer.
+
+    Signals meant for its parent do not stop it, nor do modules in the current directory, which are not ours.
+    """
+    for name in ("pickle.py", "queue.py", "profiles.py"):
+        (tmp_path / name).write_text("raise SystemExit(77)")
+    monkeypatch.chdir(tmp_path)
     reports: list[RoundReport] = []
     emitted: list[int] = []
 
@@ -105,12 +113,14 @@ def test_it_says_what_the_engine_says_until_it_is_killed(config: EngineConfig) -
         async with running(config) as engine:
             engine.add_listener(reports.append)
             assert engine.stats().ready
+            for number in (signal.SIGINT, signal.SIGTERM):
+                os.kill(engine._child.pid, number)
             with pytest.raises(RequestError):
                 engine.submit(GenerateRequest("bad", ()))
             said = await asyncio.gather(*(collect(engine, id) for id in ("snow", "a river", "a boat")))
-            long = tuple(range(5, 500)) * 4
+            long = tuple(range(5, 500)) * 2
             with pytest.raises(RequestError):
-                engine.submit(GenerateRequest("long", long * 100, SHORT))
+                engine.submit(GenerateRequest("long", long * 200, SHORT))
             events = [event async for event in engine.submit(GenerateRequest("long", long, SHORT))]
             assert events[-1].prompt_tokens == len(long)
             async with asyncio.timeout(PATIENCE):  # the last report may come after the last event
@@ -152,19 +162,10 @@ async def killed_it_fails_every_waiter(engine: EngineProcess) -> None:
         engine.submit(GenerateRequest("late", ids(engine, "snow"), SHORT))
 
 
-def test_signals_meant_for_the_parent_do_not_stop_rounds(
-    config: EngineConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nor do modules in the current directory, which are not ours."""
-    for name in ("pickle.py", "queue.py", "profiles.py"):
-        (tmp_path / name).write_text("raise SystemExit(77)")
-    monkeypatch.chdir(tmp_path)
-
+@pytest.mark.nightly
+def test_who_is_answered_while_it_drains_is_told(config: EngineConfig) -> None:
     async def test() -> None:
         async with running(config) as engine:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                os.kill(engine._child.pid, number)
-            assert await collect(engine, "snow")
             stream = engine.submit(GenerateRequest("river", ids(engine, "river"), ENDLESS))
             await anext(stream)
             await engine.drain(0)
@@ -253,7 +254,7 @@ def test_messages_wait_their_turn_while_the_child_is_busy() -> None:
     ]
 
 
-@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("loaded", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_it_ends_with_its_parent(config: EngineConfig, tmp_path: Path, loaded: bool) -> None:
     program = f"""
 import os, pickle, sys

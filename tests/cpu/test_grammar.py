@@ -38,6 +38,7 @@ SCHEMA = {
 }
 JSON = LLMatcher.grammar_from_json_schema(SCHEMA, overrides={"whitespace_pattern": "[ ]{0,1}"})
 WORDS = LLMatcher.grammar_from_regex(r"(red|green|blue)(, (red|green|blue)){2,30}\.")
+NIGHTLY = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +85,17 @@ def fits(text: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("policy", ["none", "layerskip", "knapspec"])
-@pytest.mark.parametrize("temperature", [0.0, 0.7, 2.0])
+@pytest.mark.parametrize(
+    ("temperature", "policy"),
+    [
+        pytest.param(
+            *(temperature, policy),
+            marks=[] if (temperature, policy) in ((0.0, "none"), (0.7, "layerskip"), (2.0, "knapspec")) else NIGHTLY,
+        )
+        for temperature in (0.0, 0.7, 2.0)
+        for policy in ("none", "layerskip", "knapspec")
+    ],
+)
 def test_answers_are_of_their_schema(
     core: EngineCore, ids: list[tuple[int, ...]], temperature: float, policy: str
 ) -> None:
@@ -97,8 +107,15 @@ def test_answers_are_of_their_schema(
         assert fits(text), text
 
 
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-@pytest.mark.parametrize("grammar", [JSON, WORDS], ids=["schema", "regex"])
+@pytest.mark.parametrize(
+    ("grammar", "temperature"),
+    [
+        pytest.param(JSON, 0.0, id="schema, greedy"),
+        pytest.param(JSON, 1.0, id="schema, sampled", marks=NIGHTLY),
+        pytest.param(WORDS, 0.0, id="regex, greedy", marks=NIGHTLY),
+        pytest.param(WORDS, 1.0, id="regex, sampled"),
+    ],
+)
 def test_drafting_changes_no_token(
     core: EngineCore, ids: list[tuple[int, ...]], grammar: str, temperature: float
 ) -> None:
@@ -111,8 +128,15 @@ def test_drafting_changes_no_token(
     assert figures.num_accepted_draft_tokens > 0
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.7])
-@pytest.mark.parametrize("grammar", [JSON, WORDS], ids=["schema", "regex"])
+@pytest.mark.parametrize(
+    ("grammar", "temperature"),
+    [
+        pytest.param(JSON, 0.0, id="schema, greedy", marks=NIGHTLY),
+        pytest.param(JSON, 0.7, id="schema, sampled"),
+        pytest.param(WORDS, 0.0, id="regex, greedy", marks=NIGHTLY),
+        pytest.param(WORDS, 0.7, id="regex, sampled", marks=NIGHTLY),
+    ],
+)
 def test_masks_wait_until_a_draw_needs_them(
     core: EngineCore, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch, grammar: str, temperature: float
 ) -> None:

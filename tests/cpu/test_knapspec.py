@@ -88,9 +88,9 @@ def test_it_decodes_plainly_where_drafting_cannot_pay(
     trial keeps acceptance known."""
     monkeypatch.setattr(model, "clock", TickingClock(1e-4))  # a busy machine's decisions stand longer, trials' as well
     hopeless, _ = core_with(model, EngineConfig(), verify_slope=3.0)
-    assert not any(r.drafted for r in rounds(hopeless, ids[:6]))
+    assert not any(r.drafted for r in rounds(hopeless, ids[:3]))
     core, _ = core_with(model, EngineConfig(), verify_slope=0.5)
-    seen = rounds(core, ids)
+    seen = rounds(core, ids[:9])
     assert 0 < sum(r.drafted > 0 for r in seen) <= 0.2 * len(seen)
 
 
@@ -101,6 +101,7 @@ def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple
     assert sum(r.drafted for r in rounds(cheap, ids[:4])) > 10 * sum(r.drafted for r in rounds(dear, ids[:4]))
 
 
+@pytest.mark.nightly
 def test_every_request_reselects_on_its_own(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """Soon after it began; the more rarely the longer nothing changes, but always within 64 rounds."""
     core, policy = core_with(model, EngineConfig(knapspec_redecide=4))
@@ -117,7 +118,7 @@ def test_every_request_reselects_on_its_own(model: LoadedModel, ids: list[tuple[
 
 def test_search_keeps_to_its_budget_and_none_means_none(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=0.02))
-    rounds(core, ids)
+    rounds(core, ids[:7])
     budget = policy.searcher.budget
     assert budget.searches > 0
     assert budget.spent <= 0.02 * budget.busy + 3 * budget.cost  # the first is free, the last was earned by others
@@ -412,8 +413,8 @@ def test_new_requests_decode_plainly_where_others_do(model: LoadedModel, ids: li
     looked: list[int] = []
     choice = policy._choice
     policy._choice = lambda company: [looked.append(company.size), choice(company)][1]  # type: ignore[method-assign]
-    answer(core, (ids * 8)[:90], replace(GREEDY, max_tokens=6, ignore_eos=True), ["knapspec"])
-    assert 0 < len(looked) < 45, "of 450 rounds, 90 of them the first of their request"
+    answer(core, (ids * 4)[:45], replace(GREEDY, max_tokens=6, ignore_eos=True), ["knapspec"])
+    assert 0 < len(looked) < 23, "of 225 rounds, 45 of them the first of their request"
 
 
 def test_requests_together_are_asked_once_and_draft_alike(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
@@ -446,6 +447,7 @@ def test_marginal_prices(model: LoadedModel) -> None:
             assert beside[i] == alone[i]
 
 
+@pytest.mark.nightly
 def test_a_trial_is_decided_once(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(), verify_slope=0.5)
     asked: list[int] = []  # rounds
@@ -484,7 +486,7 @@ def test_what_was_decided_stands_while_rows_are_kept(model: LoadedModel, ids: li
 
     policy._choice = lambda company: [looked.append(policy._round), choice(company)][1]  # type: ignore[method-assign]
     policy.propose = proposed  # type: ignore[method-assign]
-    rounds(core, ids)
+    rounds(core, ids[:9])
     assert policy.searcher.budget.searches > 1
     assert len(keeping) > 10
     assert sum(keeping) < 0.7 * len(keeping)
@@ -590,7 +592,7 @@ def test_what_pays_for_one_does_not_have_two_try_again_and_again(
     assert sum(together[-800:]) < 0.03 * 800  # 0.003 to 0.014, by what is found when
 
 
-@pytest.mark.parametrize("budget", [0.02, 0.0])
+@pytest.mark.parametrize("budget", [0.02, pytest.param(0.0, marks=pytest.mark.nightly)])
 def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
     model: LoadedModel, ids: list[tuple[int, ...]], budget: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -611,7 +613,7 @@ def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
     policy.searcher.begin = spy  # type: ignore[method-assign]
     answer(core, ids[:2], replace(GREEDY, max_tokens=500, ignore_eos=True), ["knapspec"])
     assert owed == ([True, True] if budget else []), "one for each answer"
-    answer(core, ids[:4], replace(GREEDY, max_tokens=100, ignore_eos=True), ["knapspec"])
+    answer(core, ids[:2], replace(GREEDY, max_tokens=100, ignore_eos=True), ["knapspec"])
     assert len(owed) == (2 if budget else 0), "and none for short ones"
 
 

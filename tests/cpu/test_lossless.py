@@ -57,7 +57,9 @@ def prompt_ids(model: LoadedModel, texts: Sequence[str]) -> list[tuple[int, ...]
 
 
 @pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["five", "all"])
-@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize(
+    "sampling", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
+)
 def test_every_policy_equals_plain_decoding_in_float64(
     double: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, full: bool
 ) -> None:
@@ -86,14 +88,16 @@ def test_every_policy_equals_plain_decoding_with_our_own_kernels(
     for policy in POLICIES[1:]:
         assert answer(native.core(CONFIG), ids, sampling, [policy]) == plain, policy
     assert answer(native.core(CONFIG), ids, sampling, POLICIES, concurrency=8) == plain
-    assert max(width_noise(native, p + a) for p, a in list(zip(ids, plain, strict=True))[:5]) == 0
+    assert max(width_noise(native, p + a) for p, a in list(zip(ids, plain, strict=True))[: 5 if full else 2]) == 0
 
 
 @pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["five", "all"])
 @pytest.mark.parametrize(
     "sampling", [GREEDY, pytest.param(WIDE_OPEN, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
 )
-@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16], ids=["single", "half"])
+@pytest.mark.parametrize(
+    "precision", [torch.float32, pytest.param(torch.bfloat16, marks=pytest.mark.nightly)], ids=["single", "half"]
+)
 def test_divergence_only_at_near_ties(
     checkpoint: Path,
     prompts: Sequence[str],
@@ -104,6 +108,8 @@ def test_divergence_only_at_near_ties(
 ) -> None:
     model = load(precision, model=checkpoint, kernels="torch")
     ids = prompt_ids(model, some(prompts, full))
+    if not full:
+        sampling = replace(sampling, max_tokens=24)
     plain = answer(model.core(CONFIG), ids, sampling, ["none"])
     runs = [answer(model.core(CONFIG), ids, sampling, [policy]) for policy in POLICIES[1:]]
     runs.append(answer(model.core(CONFIG), ids, sampling, POLICIES, concurrency=8))

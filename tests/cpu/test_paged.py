@@ -42,7 +42,9 @@ def paged(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize(
+    "sampling", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
+)
 def test_every_policy_says_what_plain_decoding_on_slabs_says(
     tiny: Path, prompts: Sequence[str], sampling: SamplingParams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,7 +150,9 @@ def test_the_kernels_do_what_torch_does(
         torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize(
+    "sampling", [pytest.param(GREEDY, marks=pytest.mark.nightly), SAMPLED], ids=["greedy", "sampled"]
+)
 def test_drafts_read_late_are_the_same(
     tiny: Path, prompts: Sequence[str], sampling: SamplingParams, paged: None
 ) -> None:

@@ -134,7 +134,9 @@ def test_rows_do_not_touch_each_other() -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "all" else pytest.mark.nightly) for name in CHANGES]
+)
 def test_drafting_changes_no_token(core: EngineCore, ids: list[tuple[int, ...]], name: str, temperature: float) -> None:
     sampling = replace(WARM, **({"temperature": temperature} | CHANGES[name]))
     ids = ids[:2]

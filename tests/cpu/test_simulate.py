@@ -25,7 +25,7 @@ def simulated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     return found
 
 
-@pytest.mark.parametrize("streams", ["1", "2"])
+@pytest.mark.parametrize("streams", [pytest.param("1", marks=pytest.mark.nightly), "2"])
 def test_a_simulation_can_be_repeated(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, streams: str
 ) -> None:
@@ -46,12 +46,13 @@ def test_what_drafts_nothing_gains_nothing(capsys: pytest.CaptureFixture[str], m
 def test_an_unsteady_machine_is_seen_and_not_counted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = simulated(capsys, monkeypatch, "--policy", "none", "--unsteady", "3")
+    few = ("--limit", "3")
+    plain = simulated(capsys, monkeypatch, "--policy", "none", "--unsteady", "3", *few)
     assert plain["speedup"] == plain["mean"] == 1.0
-    fixed = ("--policy", "layerskip")
+    fixed = ("--policy", "layerskip", *few)
     steady, unsteady = (simulated(capsys, monkeypatch, *fixed, "--unsteady", factor) for factor in ("1", "3"))
     assert unsteady["domains"] == pytest.approx(steady["domains"], rel=1e-9), "what is decided without looking"
-    looking = [simulated(capsys, monkeypatch, "--unsteady", factor)["speedup"] for factor in ("1", "3")]
+    looking = [simulated(capsys, monkeypatch, "--unsteady", factor, *few)["speedup"] for factor in ("1", "3")]
     assert looking[0] != pytest.approx(looking[1], rel=1e-6)
 
 

@@ -85,7 +85,8 @@ def test_a_server_writes_lines_as_often_as_asked(
 ) -> None:
     caplog.set_level(logging.INFO, "knapserve.server")
     engine = FakeEngine(gated=True)
-    server = live(engine, log_stats_interval=interval)
+    # Until there is a token, a comment begins the stream.
+    server = live(engine, log_stats_interval=interval, keepalive_seconds=0.05)
 
     def lines() -> list[Any]:
         return [record.facts for record in list(caplog.records) if record.message == "throughput"]  # type: ignore[attr-defined]

@@ -93,7 +93,11 @@ def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02) -> LatencyPr
 
 
 def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None, **settings: Any) -> LoadedModel:
-    """The prepared fixture, or `model=` another, with a made-up profile."""
+    """The prepared fixture, or `model=` another, with a made-up profile.
+
+    With one thread, unless another number is asked for: tests run beside each other.
+    """
+    settings.setdefault("threads", 1)
     settings["model"] = str(settings.get("model", PREPARED))
     return LoadedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile())
 
@@ -101,9 +105,8 @@ def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None
 def exact(**settings: Any) -> LoadedModel:
     """The prepared fixture in arithmetic in which a row's logits do not depend on the rows beside it.
 
-    The kernels for bfloat16 take a tenth of the time of float64. One thread: tests run beside each other.
+    The kernels for bfloat16 take a tenth of the time of float64.
     """
-    settings.setdefault("threads", 1)
     if library() is None:
         return load(torch.float64, **settings)
     return load(torch.bfloat16, kernels="native", **settings)

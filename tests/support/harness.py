@@ -7,11 +7,14 @@ import json
 import signal
 import socket
 import threading
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 
-from server.app import create_app
+from server.app import Services, create_app
 from server.config import ServerConfig
 from server.serve import GracefulServer, bind, build_server
 from tests.support.fake import FakeEngine
@@ -24,18 +27,31 @@ CHAT_PATH, TEXT_PATH = "/v1/chat/completions", "/v1/completions"
 def ask(
     engine: FakeEngine, method: str, path: str, *, config: ServerConfig | None = None, **options: Any
 ) -> httpx.Response:
-    """One request to a fresh app over `engine`."""
-    return asks(engine, (method, path, options), config=config)[0]
+    """One request to an app over `engine`, with no past but routes, which take much longer to make than to use."""
+    config = config or ServerConfig()
+    app = _routed(config)
+    app.state.services = Services(engine, config)
+    return _answers(app, engine, [(method, path, options)])[0]
 
 
 def asks(
     engine: FakeEngine, *requests: tuple[str, str, dict[str, Any]], config: ServerConfig | None = None
 ) -> list[httpx.Response]:
-    """Requests, one after the other, to one app over `engine`."""
+    """Requests, one after the other, to one fresh app over `engine`."""
+    return _answers(create_app(engine, config or ServerConfig()), engine, requests)
 
+
+@cache
+def _routed(config: ServerConfig) -> FastAPI:
+    return create_app(FakeEngine(), config)
+
+
+def _answers(
+    app: FastAPI, engine: FakeEngine, requests: Sequence[tuple[str, str, dict[str, Any]]]
+) -> list[httpx.Response]:
     async def run() -> list[httpx.Response]:
         await engine.start()
-        transport = httpx.ASGITransport(create_app(engine, config or ServerConfig()))
+        transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             return [await client.request(method, path, **options) for method, path, options in requests]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -103,9 +104,10 @@ class Metrics:
 
     def total(self, name: str, **labels: str) -> float:
         """Sum of all samples of this name with these labels; 0 where there is none."""
+        lines = [line for line in self._text.splitlines() if line.startswith((f"{name}{{", f"{name} "))]
         return sum(
             sample.value
-            for family in self.families.values()
+            for family in text_string_to_metric_families("\n".join(lines) + "\n")
             for sample in family.samples
             if sample.name == name and labels.items() <= sample.labels.items()
         )
@@ -116,3 +118,13 @@ def until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"in vain waited for: {what}"
         time.sleep(0.01)
+
+
+def engine_of(server: int) -> int | None:
+    """The process id of a server's engine, once there is one."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with contextlib.suppress(OSError):  # gone meanwhile
+                if (folder / "stat").read_text().rpartition(")")[2].split()[1] == str(server):
+                    return int(folder.name)
+    return None
