@@ -3,8 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.support.cores import tiny_model
+
+torch.set_num_threads(1)  # tests run beside each other, and threads that wait for one another wait busily
 
 
 @pytest.fixture(scope="session")

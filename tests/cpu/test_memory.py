@@ -37,6 +37,7 @@ from engine.model.weights import expected_tensors, load_decoder
 def own():  # kB that are this process's own; pages of mapped files are the system's to take back
     return int(next(l for l in open('/proc/self/status') if l.startswith('RssAnon')).split()[1])
 
+torch.set_num_threads(1)
 directory, dtype, cpu = Path(sys.argv[1]), getattr(torch, sys.argv[2]), torch.device('cpu')
 spec = load_spec(directory)
 backend = choose_backend(spec, cpu, dtype, 1, sys.argv[3])
