@@ -16,6 +16,8 @@ import pytest
 from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
 from tests.support.serving import DTYPE, MODEL, PATIENCE, Metrics, Process, until
 
+pytestmark = pytest.mark.nightly
+
 KEYS = ("first-key", "second-key")
 ORIGIN = "https://front.example"
 BODY_LIMIT = 32 * 1024

@@ -17,6 +17,8 @@ from openai.types.chat import ChatCompletionChunk
 from tests.support.reciting import recite
 from tests.support.serving import Process
 
+pytestmark = pytest.mark.nightly
+
 TOOLS: Any = [
     {
         "type": "function",

@@ -13,6 +13,8 @@ from tests.contract.test_openai_client import SAMPLED, STORY, figures, ids_of, m
 from tests.contract.test_openai_parameters import TIME, WEATHER
 from tests.support.serving import MODEL, Process
 
+pytestmark = pytest.mark.nightly
+
 HI, ASK = "Hi", "What is the weather in Bern for 3 days?"
 NAME, AGES = {"type": "string", "maxLength": 12}, {"type": "array", "items": {"type": "integer"}}
 SCHEMA = {

@@ -233,6 +233,7 @@ def too_complex() -> str:
     return LLMatcher.grammar_from_json_schema({"type": "object", "properties": optional, "additionalProperties": False})
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("policy", [pytest.param("none", marks=pytest.mark.nightly), "layerskip"])
 def test_a_grammar_too_complex_to_follow_fails_its_request_alone(
     core: EngineCore, ids: list[tuple[int, ...]], policy: str

@@ -592,6 +592,7 @@ def test_what_pays_for_one_does_not_have_two_try_again_and_again(
     assert sum(together[-800:]) < 0.03 * 800  # 0.003 to 0.014, by what is found when
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("budget", [0.02, pytest.param(0.0, marks=pytest.mark.nightly)])
 def test_a_long_answer_is_searched_for_even_if_searches_find_nothing(
     model: LoadedModel, ids: list[tuple[int, ...]], budget: float, monkeypatch: pytest.MonkeyPatch

@@ -91,6 +91,7 @@ def test_every_policy_equals_plain_decoding_with_our_own_kernels(
     assert max(width_noise(native, p + a) for p, a in list(zip(ids, plain, strict=True))[: 5 if full else 2]) == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["five", "all"])
 @pytest.mark.parametrize(
     "sampling", [GREEDY, pytest.param(WIDE_OPEN, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]

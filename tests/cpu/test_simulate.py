@@ -43,6 +43,7 @@ def test_what_drafts_nothing_gains_nothing(capsys: pytest.CaptureFixture[str], m
     assert found["acceptance_error"] is None
 
 
+@pytest.mark.nightly
 def test_an_unsteady_machine_is_seen_and_not_counted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

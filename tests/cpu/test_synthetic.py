@@ -35,6 +35,7 @@ def model(small: None) -> LoadedModel:
     return load(torch.float32, model=NAME, max_model_len=512, max_num_seqs=2)
 
 
+@pytest.mark.nightly
 def test_text_does_not_loop_and_is_the_seeds(model: LoadedModel) -> None:
     prompts = [tuple(model.tokenizer.encode(text)) for text in ("Hello", "Ünïcode 你好", "a b")]
     texts = answer(model.core(EngineConfig()), prompts, SHORT, ["none"], concurrency=2)

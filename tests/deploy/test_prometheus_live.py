@@ -154,6 +154,7 @@ def dashboard_queries() -> list[str]:
     return [pattern.sub(lambda found: chosen[found[0]], expression) for expression in asked]
 
 
+@pytest.mark.nightly
 def test_no_query_divides_nothing_by_nothing(prometheus: Prometheus) -> None:
     """Without traffic there is no number, rather than one that is none."""
     prometheus.until(lambda: prometheus.answers("count_over_time(up[1m]) > 4"), "scrapes to rate")
