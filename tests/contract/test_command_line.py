@@ -131,6 +131,7 @@ def test_profile_refuses_what_cannot_be_measured(knapserve: Run, flags: list[str
     assert says in process.stderr
 
 
+@pytest.mark.nightly
 def test_tune_saves_plans_that_a_bench_begins_with(knapserve: Run, tmp_path: Path) -> None:
     flags = (*PROMPTS, "--limit", "4", "--max-tokens", "24", "--max-model-len", "256", "--profile-dir", str(tmp_path))
     process = knapserve("tune", *flags)

@@ -199,6 +199,7 @@ def test_health_and_its_like(server: Process) -> None:
         assert server.http.get("/health").status_code == 200
 
 
+@pytest.mark.nightly
 def test_health_is_answered_while_long_prompts_are_read(server: Process) -> None:
     host, port = server.url.removeprefix("http://").split(":")
     head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"

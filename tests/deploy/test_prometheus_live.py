@@ -164,6 +164,7 @@ def test_no_query_divides_nothing_by_nothing(prometheus: Prometheus) -> None:
     assert not [query for query, values in numbers.items() if any(map(math.isnan, values))]
 
 
+@pytest.mark.nightly
 def test_rules_ask_for_what_is_scraped(server: Process, prometheus: Prometheus) -> None:
     """An alert on a metric or a label that was renamed would stay silent for ever."""
     missing: set[str] = set()
