@@ -468,7 +468,7 @@ def test_the_page_outlives_its_server(visit: Visit, profiles: Path, tmp_path: Pa
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("width", [320, *(pytest.param(width, marks=NIGHTLY) for width in (390, 861, 1280))])
+@pytest.mark.parametrize("width", [320, 390, 861, 1280])
 def test_nothing_is_wider_than_the_screen(server: Process, visit: Visit, width: int) -> None:
     visitor = visit(server.url, viewport={"width": width, "height": 640}).ready()
     assert visitor.overflow() <= 0
