@@ -18,7 +18,7 @@ from engine.errors import ConfigError
 from engine.figures import predictions
 from engine.hugging_face import add_hugging_face_argument, hugging_face
 from engine.llama_cpp import add_llama_cpp_argument, llama_cpp
-from engine.model.synthetic import PREFIX
+from engine.model.hub import SYNTHETIC
 from engine.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
 from engine.results import aligned, beside_llama_cpp, bytes_read, domain_lines, reading_line, summarise, table
 from engine.types import SamplingParams
@@ -157,7 +157,7 @@ class _Bench:
         key, args = self.model.key, self.args
         weights = self.model.decoder.weight_bytes / 1e6
         print(f"{platform.machine()} {key.machine}, {key.dtype}; {key.shape}; {weights:,.0f} MB of weights a pass")
-        if self.model.source.name.startswith(PREFIX):
+        if self.model.source.name.startswith(SYNTHETIC):
             print("SYNTHETIC weights: a real shape, random text")
         after = f" after {context} imagined tokens" if context else ""
         print(

@@ -59,7 +59,7 @@ def build_engine(config: EngineConfig) -> EngineThread:
     model = LoadedModel(config)
     core = model.core(config)
     model.warm_up()
-    core.prepare_grammars()
+    core.tokenizer.prepare()
     return EngineThread(core, model.clock, max_live=core.info.max_num_seqs + core.info.max_queued)
 
 

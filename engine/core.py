@@ -112,13 +112,6 @@ class EngineCore:
         )
         self.scheduler.add(request)
 
-    def prepare_grammars(self) -> None:
-        """Read the vocabulary as grammars do, so that no stream waits for that: most of a second for a large one."""
-        try:
-            self._compiler()
-        except ValueError as error:  # only plain requests can use this tokenizer
-            log.warning("%s", error)
-
     def _begin(self, sampling: SamplingParams, grammar: str) -> GrammarMatcher:
         """The beginning of an answer of a grammar. Raises RequestError."""
         try:
@@ -133,7 +126,7 @@ class EngineCore:
             try:
                 from engine.grammar import Grammars, vocabulary
 
-                self._grammars = Grammars(vocabulary(self.tokenizer.backend, info.vocab_size, info.eos_token_ids))
+                self._grammars = Grammars(vocabulary(self.tokenizer, info.vocab_size, info.eos_token_ids))
             except Exception as error:
                 self._grammars = f"structured output is not available with this model ({error})"
         if isinstance(self._grammars, str):

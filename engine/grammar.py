@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import torch
-from llguidance import LLMatcher, LLParserLimits, LLTokenizer
-from tokenizers import Tokenizer as BackendTokenizer
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 from torch import Tensor
 
 from engine.native.library import loaded
+from engine.tokenizer import Tokenizer
 
 log = logging.getLogger("knapserve.engine")
 
@@ -29,10 +29,28 @@ def unpacked(bits: Bits, count: int) -> npt.NDArray[np.bool_]:
     return np.unpackbits(bits.view(np.uint8), count=count, bitorder="little").view(np.bool_)
 
 
-def vocabulary(tokenizer: BackendTokenizer, size: int, end_ids: Sequence[int]) -> LLTokenizer:
-    """A model's tokens as grammars see them. Takes a while for large ones: once for all requests."""
-    size = max(size, tokenizer.get_vocab_size())
-    return LLTokenizer(tokenizer.to_str(), n_vocab=size, eos_token=list(end_ids) or None)
+class _Vocabulary:
+    """A model's tokens as llguidance's `TokenizerWrapper` asks for them."""
+
+    bos_token_id = None
+
+    def __init__(self, tokenizer: Tokenizer, size: int, end_ids: Sequence[int]) -> None:
+        self.tokens = [tokenizer.token_bytes(token) for token in range(size)]
+        added = tokenizer.backend.get_added_tokens_decoder()
+        self.special_token_ids = [token for token, entry in added.items() if entry.special]
+        self.eos_token_id = end_ids[0] if end_ids else None
+        self._tokenizer = tokenizer
+
+    def __call__(self, text: bytes) -> list[int]:
+        return self._tokenizer.encode(text.decode(), add_special_tokens=False)
+
+
+def vocabulary(tokenizer: Tokenizer, size: int, end_ids: Sequence[int]) -> LLTokenizer:
+    """A model's tokens as grammars see them. A second's work for 150,000 of them, once for all requests."""
+    size = max(size, tokenizer.backend.get_vocab_size())
+    return LLTokenizer(
+        TokenizerWrapper(_Vocabulary(tokenizer, size, end_ids)), n_vocab=size, eos_token=list(end_ids) or None
+    )
 
 
 class Grammars:

@@ -8,6 +8,7 @@ goes away the socket says so, and the child ends.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import logging
 import os
@@ -19,6 +20,7 @@ import struct
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from engine.clock import Clock, SystemClock
@@ -94,6 +96,7 @@ class Launch:
             command = [sys.executable, "-P", "-m", "engine.process", str(theirs.fileno())]
             self.child = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         self.channel = Channel(ours)
+        self._model = config.model
         self._handed_over = False
         try:
             self.channel.send((config, log_level, log_format))
@@ -109,7 +112,23 @@ class Launch:
             self._end()
 
     def ready(self, clock: Clock | None = None) -> EngineProcess:
-        """Wait until the model is loaded. Raises what kept it from that."""
+        """Read and prepare the tokenizer, and wait until the model is loaded. Raises what kept it from that."""
+        from engine.model.vocabulary import open_tokenizer  # not the child's business, and a quarter of a second's work
+
+        tokenizer, refusal = None, None
+        try:
+            tokenizer = open_tokenizer(self._model)
+            tokenizer.prepare()
+        except KnapServeError as error:
+            refusal = error  # unless the child, which reads more, finds a better one
+        info, max_live = self._answer()
+        if tokenizer is None:
+            raise refusal or AssertionError
+        self._handed_over = True
+        return EngineProcess(self, clock or SystemClock(), info, tokenizer, max_live)
+
+    def _answer(self) -> tuple[EngineInfo, int]:
+        """The child's. Raises what kept it from loading the model."""
         try:
             answer = self.channel.one()
         except (EOFError, OSError):
@@ -118,8 +137,8 @@ class Launch:
             raise EngineDeadError(answer)
         if isinstance(answer, KnapServeError):
             raise answer
-        self._handed_over = True
-        return EngineProcess(self, clock or SystemClock(), *answer)
+        info, max_live = answer
+        return info, max_live
 
     def _end(self) -> None:
         self.child.kill()
@@ -317,17 +336,22 @@ class _Watch:
                 os._exit(1)
 
 
-def _load(config: EngineConfig) -> tuple[EngineCore, tuple[EngineInfo, Tokenizer, int]]:
-    """The engine, and what its parent must know of it."""
+def _load(config: EngineConfig) -> EngineCore:
     from engine.build import LoadedModel
 
     model = LoadedModel(config)
     core = model.core(config)
     model.warm_up()
-    core.prepare_grammars()
+    _trim()
     gc.freeze()  # or a look at all that was loaded, a tenth of a second, falls into some round
     gc.enable()
-    return core, (core.info, core.tokenizer, core.info.max_num_seqs + core.info.max_queued)
+    return core
+
+
+def _trim() -> None:
+    """Give the system back what loading has freed, some 30 MB, where the C library can."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _main(descriptor: int) -> int:
@@ -342,7 +366,7 @@ def _main(descriptor: int) -> int:
     gc.disable()  # nothing of what is loaded is garbage, and to look for some takes a fifth of the time
     try:
         with _Watch(channel):
-            core, answer = _load(config)
+            core = _load(config)
     except KnapServeError as error:
         channel.send(error)
         return 2
@@ -350,7 +374,7 @@ def _main(descriptor: int) -> int:
         log.exception("the model cannot be loaded")
         channel.send(f"{type(error).__name__}: {error}")
         return 1
-    channel.send(answer)
+    channel.send((core.info, core.info.max_num_seqs + core.info.max_queued))
     try:
         run_rounds(core, _Child(channel))
     except Exception as error:

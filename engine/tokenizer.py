@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,13 @@ class Tokenizer:
     def longest_token(self) -> int:
         """Characters of the longest token."""
         return max((len(token) for token in self.backend.get_vocab()), default=1)
+
+    def prepare(self) -> None:
+        """Do now what the first request would wait for, a second and more: import what renders chats, and compile."""
+        _ = self.longest_token
+        if self.has_chat_template:
+            with suppress(RequestError):  # some want more than one empty message
+                self.render_chat([{"role": "user", "content": ""}])
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """Token ids of `text`; `add_special_tokens` puts what the model expects around a bare prompt (BOS)."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import socket
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -97,8 +98,6 @@ def _serve(args: argparse.Namespace) -> int:
     config, engine_config = settings.build(ServerConfig), settings.build(EngineConfig)
 
     from engine.logs import configure_logging
-    from server.loading import Loading
-    from server.serve import bind, run
 
     configure_logging(config.log_level, config.log_format)
     try:
@@ -107,9 +106,30 @@ def _serve(args: argparse.Namespace) -> int:
         print(f"knapserve: error: cannot listen on {config.host}:{config.port}: {error.strerror}", file=sys.stderr)
         return 1
     with listener, _ended_by_sigterm():
-        with Loading(listener):
-            engine = _engine(config, engine_config)
+        with _loading(config, engine_config) as ready:
+            from server.loading import Loading
+
+            with Loading(listener):
+                from server.serve import run
+
+                engine = ready()
         return run(engine, config, listener)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens: a taken port is found before the model is loaded. Raises OSError."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 @contextmanager
@@ -126,20 +146,15 @@ def _ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _engine(config: ServerConfig, engine_config: EngineConfig) -> Engine:
-    """The loaded engine. Raises KnapServeError."""
+@contextmanager
+def _loading(config: ServerConfig, engine_config: EngineConfig) -> Iterator[Callable[[], Engine]]:
+    """What waits for the engine, which a process of its own loads from now on. Raises KnapServeError."""
     if config.engine == "thread":
         from engine.build import build_engine
 
-        _prepare_chats()
-        return build_engine(engine_config)
+        yield lambda: build_engine(engine_config)
+        return
     from engine.process import Launch
 
     with Launch(engine_config, log_level=config.log_level, log_format=config.log_format) as launch:
-        _prepare_chats()
-        return launch.ready()
-
-
-def _prepare_chats() -> None:
-    """Import what renders templates, a second's work that the first chat need not wait for then."""
-    import transformers.utils.chat_template_utils  # noqa: F401
+        yield launch.ready

@@ -90,22 +90,6 @@ class GracefulServer(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens: a taken port is found before the model is loaded. Raises OSError."""
-    family, kind, protocol, _, address = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    listener = socket.socket(family, kind, protocol)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen()
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
 def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulServer:
     """The server of a loaded engine, to be run on a bound socket whose port is `port`."""
     app = create_app(engine, config)

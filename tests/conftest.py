@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 pytest.register_assert_rewrite("tests.support")
 
@@ -16,6 +17,17 @@ register_profiles()
 
 
 gc.disable()  # until all is imported: there is no garbage in it to be looked for
+
+
+class _Scheduling(LoadFileScheduling):
+    """Tests of a file stay together; those of the contract all do, for they share a server."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "contract" if nodeid.startswith("tests/contract/") else str(super()._split_scope(nodeid))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:
+    return _Scheduling(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -8,7 +8,7 @@ depend on the number of rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -179,6 +179,7 @@ class RowsLinear:
         gated: bool = False,
         dtype: torch.dtype,
         device: torch.device,
+        release: Callable[[], None],
     ) -> Linear:
         """The parts' outputs one below the other, their weights as they are."""
         from engine.cuda.packed import PackedRowsLinear

@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFValueType
-from torch import Tensor
 
 from engine.errors import ModelError
-from engine.model.packed import GGUF_FORMATS, PackedRows
+from engine.model.formats import GGUF_FORMATS
 
-_FLOATS = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
+_FLOATS = ("F32", "F16", "BF16", "F64")
 READ = (*_FLOATS, *GGUF_FORMATS)
 _NUMBERS = {
     GGUFValueType.UINT8: "B", GGUFValueType.INT8: "b", GGUFValueType.UINT16: "H", GGUFValueType.INT16: "h",
@@ -44,21 +42,8 @@ class GgufTensor:
     size: int
 
     @property
-    def bytes(self) -> Tensor:
-        """uint8 [size]: the file's own memory."""
-        return torch.frombuffer(self.file.memory, dtype=torch.uint8, count=self.size, offset=self.begin)
-
-    def floats(self) -> Tensor:
-        """The tensor, of floats, as the file has it."""
-        return self.bytes.view(_FLOATS[self.type]).view(self.shape)
-
-    @property
     def is_packed(self) -> bool:
         return self.type not in _FLOATS
-
-    def packed(self) -> PackedRows:
-        """The matrix, of packed weights, as the file has it."""
-        return PackedRows(GGUF_FORMATS[self.type], self.bytes.view(self.shape[0], -1), self.shape[1])
 
     def release(self) -> None:
         """Let the system have the memory back, which the file can be read into again."""

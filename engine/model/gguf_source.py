@@ -15,6 +15,7 @@ from torch import Tensor
 from engine.errors import ModelError
 from engine.model.backend import Backend
 from engine.model.decoder import Decoder
+from engine.model.formats import GGUF_FORMATS
 from engine.model.gguf_file import Gguf, GgufTensor
 from engine.model.gguf_tokenizer import end_ids, read_tokenizer
 from engine.model.packed import PackedRows, dequantise
@@ -38,6 +39,7 @@ _LAYER_NAMES = {
 _NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 _FREQUENCIES = "rope_freqs.weight"  # by which a Llama 3's are divided
 _LLAMA3 = {"original_max_position_embeddings": 8192, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+_FLOATS = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
 _SAMPLE = 1 << 20  # bytes at the beginning and at the end of the weights that a fingerprint covers
 
 
@@ -114,13 +116,11 @@ class GgufWeights:
 
     def mapped(self, name: str) -> Tensor:
         tensor = self._tensors[name]
-        if not tensor.is_packed:
-            return tensor.floats()
-        return dequantise(tensor.packed())
+        return dequantise(_packed(tensor)) if tensor.is_packed else _floats(tensor)
 
     def packed(self, name: str) -> PackedRows | None:
         tensor = self._tensors[name]
-        return tensor.packed() if tensor.is_packed else None
+        return _packed(tensor) if tensor.is_packed else None
 
     def release(self, name: str) -> None:
         self._tensors[name].release()
@@ -195,4 +195,19 @@ def _rope_scaling(gguf: Gguf, kind: str) -> dict[str, Any] | None:
 def _vector(tensor: GgufTensor) -> Tensor:
     if tensor.is_packed:
         raise ModelError(f"{tensor.name} is {tensor.type}; a vector has to be of floats")
-    return tensor.floats()
+    return _floats(tensor)
+
+
+def _bytes(tensor: GgufTensor) -> Tensor:
+    """uint8 [size]: the file's own memory."""
+    return torch.frombuffer(tensor.file.memory, dtype=torch.uint8, count=tensor.size, offset=tensor.begin)
+
+
+def _floats(tensor: GgufTensor) -> Tensor:
+    """A tensor of floats as the file has it."""
+    return _bytes(tensor).view(_FLOATS[tensor.type]).view(tensor.shape)
+
+
+def _packed(tensor: GgufTensor) -> PackedRows:
+    """A matrix of packed weights as the file has it."""
+    return PackedRows(GGUF_FORMATS[tensor.type], _bytes(tensor).view(tensor.shape[0], -1), tensor.shape[1])

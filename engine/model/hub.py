@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.errors import ModelError
 from engine.model.spec import load_spec
 
+SYNTHETIC = "synthetic:"  # what the names of made-up models begin with
 _HUB_ID = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]+)?(@[\w./-]+)?")
 _LATER_SHARD = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")
 _DESCRIPTION, _WEIGHTS = ("*.json", "*.jinja"), ("model*.safetensors",)  # other weight files repeat these

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -41,10 +41,12 @@ class LinearFactory(Protocol):
         gated: bool = False,
         dtype: torch.dtype,
         device: torch.device,
+        release: Callable[[], None],
     ) -> Linear | None:
         """A matrix of parts, one below the other, whose weights stay as they are; None where that cannot be had.
 
-        Inputs and outputs are in `dtype`.
+        Inputs and outputs are in `dtype`. `release` may be called now and then: the parts' memory that was read so far
+        is not read again, if it is a file's.
         """
 
 

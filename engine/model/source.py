@@ -19,7 +19,7 @@ from engine.model.decoder import Decoder
 from engine.model.default import NAME as DEFAULT_NAME
 from engine.model.default import default_model
 from engine.model.generation import sampling_defaults
-from engine.model.hub import display_name, resolve
+from engine.model.hub import SYNTHETIC, display_name, resolve
 from engine.model.quantised import parse_quantisation
 from engine.model.spec import ModelSpec, load_spec, read_json
 from engine.model.weights import expected_tensors, load_decoder
@@ -140,7 +140,7 @@ def open_source(model: str | None, *, defaults: bool) -> Source:
 
     if model is None:
         return GgufSource(default_model(), DEFAULT_NAME)
-    if model.startswith(synthetic.PREFIX):
+    if model.startswith(SYNTHETIC):
         return SyntheticSource(model)
     path = resolve(model)
     if path.suffix == ".gguf":

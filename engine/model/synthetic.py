@@ -33,14 +33,15 @@ from engine.errors import ConfigError, ModelError
 from engine.model.attention import Segment
 from engine.model.backend import Attention, Backend
 from engine.model.decoder import Decoder
+from engine.model.formats import GGUF_FORMATS
+from engine.model.hub import SYNTHETIC
 from engine.model.linear import Linear, LinearFactory
-from engine.model.packed import GGUF_FORMATS, PackedRows, dequantise
+from engine.model.packed import PackedRows, dequantise
 from engine.model.rope import RopeSpec
 from engine.model.spec import FAMILIES, ModelSpec
 from engine.model.weights import Placement, expected_tensors
 from engine.seeds import mix64
 
-PREFIX = "synthetic:"
 _QUANTS = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")  # that the gguf library writes
 _LLAMA3 = RopeSpec("llama3", 5e5, 8.0, 8192)
 _IMPORTANCE = 0.8  # standard deviation of the logarithm of a sublayer's output scale
@@ -134,10 +135,10 @@ class Synthetic:
 
 def parse(model: str) -> Synthetic:
     """From `synthetic:NAME,alpha=…,seed=…,layers=…`. Raises ModelError."""
-    name, *options = model.removeprefix(PREFIX).split(",")
+    name, *options = model.removeprefix(SYNTHETIC).split(",")
     if name not in _TABLE:
         raise ModelError(f"there is no synthetic model '{name}'; there are {', '.join(_TABLE)}")
-    made = Synthetic(model.removeprefix(PREFIX), shape(name))
+    made = Synthetic(model.removeprefix(SYNTHETIC), shape(name))
     for option in options:
         key, _, text = option.partition("=")
         try:
@@ -200,7 +201,7 @@ class _Quantising:
         parts = (
             [packed.select(slice(0, len(rows) // 2)), packed.select(slice(len(rows) // 2, None))] if gated else [packed]
         )
-        made = self.packed(parts, bias, gated=gated, dtype=weight.dtype, device=weight.device)
+        made = self.packed(parts, bias, gated=gated, dtype=weight.dtype, device=weight.device, release=lambda: None)
         return made or self._linear(dequantise(packed).to(weight), bias, gated=gated)
 
     def packed(self, *args: Any, **named: Any) -> Linear | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Protocol
 
@@ -102,10 +103,12 @@ class Placement:
         if made is None:
             weight = self.tensor(*weights) if self._linear.shares else self._lend(weights)
             made = self._linear(weight, bias, gated=gated)
-        for name in weights:
-            if name != _EMBEDDING:
-                self._weights.release(name)
+        self._release(weights)
         return made
+
+    def _release(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            self._weights.release(name)
 
     def _packed(self, names: tuple[str, ...], bias: Tensor | None, gated: bool) -> Linear | None:
         """The matrix as it is published, if it is packed and the backend can read it so."""
@@ -113,7 +116,10 @@ class Placement:
         parts = [self._ordered(name, part) for name, part in found if part is not None]
         made = None
         if len(parts) == len(found):
-            made = self._linear.packed(parts, bias, gated=gated, dtype=self._dtype, device=self._device)
+            release = partial(self._release, names)
+            made = self._linear.packed(
+                parts, bias, gated=gated, dtype=self._dtype, device=self._device, release=release
+            )
         if made is None and parts:
             expanded = prod(self._stacked(names)) * self._dtype.itemsize
             self._expanded.append((names[0], sum(part.rows.nbytes for part in parts), expanded))

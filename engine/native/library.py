@@ -43,7 +43,7 @@ TIMEOUT = 120.0  # seconds for the compiler
 
 
 class Written(Structure):
-    """How rows of packed weights are written (`engine.model.packed.Format`); `scales` is HALVES, FLOATS or LEVELS."""
+    """How rows of packed weights are written (`engine.model.formats.Format`); `scales` is HALVES, FLOATS or LEVELS."""
 
     _fields_ = tuple(
         (name, c_int32) for name in ("type", "bits", "group", "offset", "minimum", "scales", "block", "block_bytes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import mmap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ _OWN_TYPES = {"codes": -1, "fp8": -2}  # formats that are not ggml's
 _HUGE = 2 << 20  # bytes of a huge page
 _BLOCK = 64 << 20  # bytes that small weights are cut from
 _LARGE = 8 << 20  # bytes of a weight that gets pages of its own
+_AT_ONCE = 32 << 20  # bytes that are packed before what was read is let go
 _LINE = 64  # bytes of a cache line
 
 
@@ -61,7 +62,14 @@ class NativeLinears:
         return NativeLinear(self, native.Linear(panels.data_ptr(), _address(bias), out, inputs), [panels], bias)
 
     def packed(
-        self, parts: Sequence[PackedRows], bias: Tensor | None, /, *, gated: bool = False, **_: Any
+        self,
+        parts: Sequence[PackedRows],
+        bias: Tensor | None,
+        /,
+        *,
+        gated: bool = False,
+        release: Callable[[], None] = lambda: None,
+        **_: Any,
     ) -> NativeLinear | None:
         """The parts' outputs one below the other, their weights as they are; None where kernels cannot read them so."""
         merged = _merged(parts, gated)
@@ -73,12 +81,15 @@ class NativeLinears:
         weights, orders = list[Tensor](), list[Tensor | None]()
         for struct, (part, rows) in zip(structs, merged, strict=True):
             how = written(part)
-            panels = -(-len(rows) // PANEL)
-            size = panels * self.library.panel_bytes(how, inputs)
-            place = self.room(-(-size // 2)).view(torch.uint8)
+            panels, panel = -(-len(rows) // PANEL), self.library.panel_bytes(how, inputs)
+            place = self.room(-(-panels * panel // 2)).view(torch.uint8)
             rows = np.concatenate([rows, np.zeros(panels * PANEL - len(rows), np.uint64)])
-            self.library.pack_rows(self.team, how, rows.ctypes.data, inputs, panels, place.data_ptr())
-            weights.append(place[:size])
+            most = max(1, _AT_ONCE // panel)
+            for first in range(0, panels, most):
+                here, to = rows[first * PANEL :], place.data_ptr() + first * panel
+                self.library.pack_rows(self.team, how, here.ctypes.data, inputs, min(most, panels - first), to)
+                release()
+            weights.append(place[: panels * panel])
             orders.append(None if part.order is None else part.order.to(torch.int32))
             struct.w, struct.how, struct.panels = place.data_ptr(), how, panels
             struct.order = _address(orders[-1])

@@ -58,7 +58,7 @@ def ids(core: EngineCore, prompts: Sequence[str]) -> list[tuple[int, ...]]:
 
 @pytest.fixture(scope="module")
 def tokens(core: EngineCore) -> LLTokenizer:
-    return vocabulary(core.tokenizer.backend, core.info.vocab_size, core.info.eos_token_ids)
+    return vocabulary(core.tokenizer, core.info.vocab_size, core.info.eos_token_ids)
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +255,7 @@ def test_a_grammar_too_complex_to_follow_fails_its_request_alone(
 
 def test_a_tokenizer_with_more_tokens_than_the_model_has(core: EngineCore) -> None:
     size = core.tokenizer.backend.get_vocab_size() - 2
-    matcher = Grammars(vocabulary(core.tokenizer.backend, size, core.info.eos_token_ids)).begin(WORDS)
+    matcher = Grammars(vocabulary(core.tokenizer, size, core.info.eos_token_ids)).begin(WORDS)
     assert matcher.allowed(()).shape[0] >= size
 
 
@@ -324,7 +324,6 @@ def test_a_tokenizer_that_grammars_cannot_read_is_the_requests_error(
         with pytest.raises(RequestError, match="byte fallback") as refused:
             core.add(GenerateRequest(name, ids[0], sampling))
         assert refused.value.param == "response_format"
-    core.prepare_grammars()
     assert tried == [1]
     assert core.scheduler.idle
 

@@ -14,7 +14,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.model.packed import GGUF_FORMATS, PackedRows, coded, dequantise
+from engine.model.formats import GGUF_FORMATS
+from engine.model.packed import PackedRows, coded, dequantise
 from engine.native.library import FLAGS, SOURCE, Library, compiler, library
 from engine.native.linear import NativeLinear, NativeLinears, row_addresses, written
 from tests.support.packed import random_rows, some_codes, some_fp8

@@ -14,6 +14,7 @@ from engine.config import EngineConfig
 from engine.draft.costs import CostModel
 from engine.errors import ConfigError, ModelError
 from engine.model import synthetic
+from engine.model.hub import SYNTHETIC
 from engine.model.rope import RopeSpec
 from engine.model.source import SyntheticSource
 from tests.support.cores import GREEDY, answer, load
@@ -102,7 +103,7 @@ def test_an_imagined_context_is_a_prefix_hit(model: LoadedModel) -> None:
 )
 def test_what_there_is_not_is_refused(name: str, says: str) -> None:
     with pytest.raises(ModelError, match=says):
-        synthetic.parse(synthetic.PREFIX + name)
+        synthetic.parse(SYNTHETIC + name)
 
 
 def test_too_short_a_context_to_calibrate_is_said() -> None:

@@ -10,7 +10,8 @@ import torch
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize
 
-from engine.model.packed import GGUF_FORMATS, PackedRows, coded, dequantise, fp8
+from engine.model.formats import GGUF_FORMATS
+from engine.model.packed import PackedRows, coded, dequantise, fp8
 from engine.model.unpacked import Factors, factored
 from tests.support.packed import random_rows
 

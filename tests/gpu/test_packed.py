@@ -10,7 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.model.packed import GGUF_FORMATS, PackedRows, dequantise
+from engine.model.formats import GGUF_FORMATS
+from engine.model.packed import PackedRows, dequantise
 from tests.support.packed import random_rows, some_codes, some_fp8
 
 CUDA = torch.cuda.is_available()

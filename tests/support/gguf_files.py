@@ -14,7 +14,7 @@ from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 from torch import Tensor
 
-from engine.model.packed import GGUF_FORMATS
+from engine.model.formats import GGUF_FORMATS
 from tests.support import PREPARED
 from tests.support.packed import HALVES, random_rows
 

@@ -15,8 +15,9 @@ import httpx
 from fastapi import FastAPI
 
 from server.app import Services, create_app
+from server.cli import bind
 from server.config import ServerConfig
-from server.serve import GracefulServer, bind, build_server
+from server.serve import GracefulServer, build_server
 from tests.support.fake import FakeEngine
 
 CHAT = {"model": "fake/model", "messages": [{"role": "user", "content": "Hi"}]}
