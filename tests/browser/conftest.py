@@ -17,8 +17,6 @@ SMOKE = {  # what `make test` looks at; the rest waits for `make nightly`
     "test_markup_is_only_text",
     "test_stopping_cancels_the_request",
     "test_a_refused_question_comes_back",
-    "test_nothing_is_wider_than_the_screen",
-    "test_the_keyboard_reaches_everything_in_order",
     "test_everything_has_a_name",
     "test_the_browser_holds_the_page_to_its_policy",
 }

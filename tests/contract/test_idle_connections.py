@@ -22,6 +22,8 @@ from tests.support.examples import nightly
 from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
 from tests.support.serving import PATIENCE, Process, engine_of, until
 
+pytestmark = pytest.mark.nightly  # death of the engine by day: tests/http/test_process.py
+
 IDLE, HALF_SENT = (1000, 200) if nightly() else (300, 60)
 FEW_FILES = 256  # what a process may open to begin with; 1024 is common, and too few for a thousand as well
 BODY: dict[str, Any] = {
