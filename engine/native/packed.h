@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "blocks.h"
 #include "structures.h"
@@ -28,6 +29,7 @@
 namespace {
 
 constexpr int GROUP = 32, STEPS = GROUP / 4;  // inputs that share a scale of their own, and how many fours that is
+constexpr int NUMBERS = 5;         // that belong to a group of a row
 constexpr int RATIO = 254;         // of the units of a precise input's two bytes
 constexpr int AHEAD_BYTES = 2048;  // that weights are asked for before they are needed: 1 to 3 KiB read fastest, 4 a tenth slower
 constexpr int QUANTISED_ALONE = 16384;  // inputs that are not worth sharing out
@@ -182,10 +184,23 @@ template <class Level> void numbers_of(const Written &how, int groups, float sig
 
 // ---- inputs
 
+// Where no instruction multiplies bytes and adds up four products, products of two are added up in sixteen bits. The codes of
+// weights are signed then, what is subtracted from them being their middle: that leaves room for more products.
+#if defined(__AVX2__) && !defined(__AVX512VNNI__) && !defined(__AVXVNNI__)
+#define SIGNED true
+#else
+#define SIGNED false
+#endif
+constexpr int middle(int bits) { return SIGNED && bits > 4 ? 1 << (bits - 1) : 0; }  // four bits gain nothing by it
+
+// How `add_chunk` wants the codes of several rows then: unsigned, with 128 added to each byte, or, where weights have eight
+// bits, as words: those of inputs 0 and 2 of each step, then those of inputs 1 and 3.
+inline bool as_words(int bits, int64_t rows) { return SIGNED && rows > 1 && bits == 8; }
+
 // Rows as codes, 32 inputs at a time: code · scale, a code being one byte, or RATIO · one + another.
 struct Inputs {
     const int8_t *codes;     // [groups][rows][bytes of a code][GROUP]
-    const float *numbers;    // [groups][rows][3]: the scale; it times the sum of the codes, or, where weights are FINE, of each half
+    const float *numbers;    // [groups][rows][NUMBERS]: the scale; it times the sum of the codes, or, where weights are FINE, of each half; these sums
     int64_t rows;
 };
 
@@ -203,13 +218,33 @@ inline void to_bytes(const vf *whole, int8_t *to) {
 #endif
 }
 
+// A group's codes, as `as_words` says.
+template <int BYTES> inline void put_codes(const int8_t (*bytes)[GROUP], bool wide, int64_t rows, int8_t *to) {
+    typedef uint8_t line __attribute__((vector_size(GROUP)));
+    typedef int16_t words __attribute__((vector_size(GROUP)));
+    if (wide) {
+        words even{}, odd{};
+        for (int byte = 0; byte < BYTES; byte++) {
+            const words both = load<words>(bytes[byte]);
+            even = even * RATIO + (both << 8 >> 8);
+            odd = odd * RATIO + (both >> 8);
+        }
+        store(to, even);
+        store(to + GROUP, odd);
+    } else {
+        const uint8_t more = SIGNED && rows > 1 ? 128 : 0;
+        for (int byte = 0; byte < BYTES; byte++) store(to + byte * GROUP, load<line>(bytes[byte]) + more);
+    }
+}
+
 // One row, into row number `row` of all.
 template <int BYTES>
-void quantise(const bf16 *x, const int32_t *order, bool fine, int64_t inputs, int64_t rows, int64_t row, int8_t *codes, float *numbers) {
+void quantise(const bf16 *x, const int32_t *order, bool fine, bool wide, int64_t inputs, int64_t rows, int64_t row, int8_t *codes, float *numbers) {
     constexpr int VECTORS = GROUP / LANES;
     const vf magic = splat(12582912.f);  // what is added to it has no places behind the point left
     for (int64_t g = 0; g * GROUP < inputs; g++) {
         alignas(64) bf16 gathered[GROUP];
+        alignas(64) int8_t bytes[BYTES][GROUP];
         const bf16 *from = x + g * GROUP;
         if (order) {
             for (int i = 0; i < GROUP; i++) gathered[i] = x[order[g * GROUP + i]];
@@ -230,27 +265,24 @@ void quantise(const bf16 *x, const int32_t *order, bool fine, int64_t inputs, in
                 value[i] -= whole[i] * unit;
                 (i < VECTORS / 2 ? low : high) += whole[i] * factor;
             }
-            to_bytes(whole, codes + ((g * rows + row) * BYTES + byte) * GROUP);
+            to_bytes(whole, bytes[byte]);
         }
+        put_codes<BYTES>(bytes, wide, rows, codes + (g * rows + row) * (wide ? 2 : BYTES) * GROUP);
         const float scale = BYTES == 2 ? unit / RATIO : unit;
-        float *number = numbers + (g * rows + row) * 3;
-        number[0] = scale;
-        number[1] = scale * (fine ? total(low) : total(low + high));
-        number[2] = fine ? scale * total(high) : 0.f;
+        float *number = numbers + (g * rows + row) * NUMBERS;
+        number[3] = total(fine ? low : low + high);
+        number[4] = fine ? total(high) : 0.f;
+        number[0] = scale + 0.f * (number[3] + number[4]);  // not a number where an input is none
+        for (int half = 0; half < 2; half++) number[1 + half] = scale * number[3 + half];
     }
 }
 
 // ---- products of unsigned codes with signed inputs, four at a time
 
-#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-constexpr bool FOURS = true;  // summed up at once, in 32 bits
-#else
-constexpr bool FOURS = false;
-#endif
 #if defined(__AVX512BW__)
 inline vb splat_four(const int8_t *p) { return (vb)_mm512_set1_epi32(int(load<int32_t>(p))); }
 inline vs pairs_of(vb codes, vb x) { return (vs)_mm512_maddubs_epi16((__m512i)codes, (__m512i)x); }
-inline vi fours_of(vs pairs, int factor) { return (vi)_mm512_madd_epi16((__m512i)pairs, _mm512_set1_epi16(short(factor))); }
+inline vi words_of(vs a, vs b) { return (vi)_mm512_madd_epi16((__m512i)a, (__m512i)b); }
 inline vb magnitude(vb w) { return (vb)_mm512_abs_epi8((__m512i)w); }
 inline vb signed_by(vb x, vb w) {
     return (vb)_mm512_mask_sub_epi8((__m512i)x, _mm512_movepi8_mask((__m512i)w), _mm512_setzero_si512(), (__m512i)x);
@@ -258,11 +290,13 @@ inline vb signed_by(vb x, vb w) {
 #elif defined(__AVX2__)
 inline vb splat_four(const int8_t *p) { return (vb)_mm256_set1_epi32(int(load<int32_t>(p))); }
 inline vs pairs_of(vb codes, vb x) { return (vs)_mm256_maddubs_epi16((__m256i)codes, (__m256i)x); }
-inline vi fours_of(vs pairs, int factor) { return (vi)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi16(short(factor))); }
+inline vi words_of(vs a, vs b) { return (vi)_mm256_madd_epi16((__m256i)a, (__m256i)b); }
 inline vb magnitude(vb w) { return (vb)_mm256_abs_epi8((__m256i)w); }
 inline vb signed_by(vb x, vb w) { return (vb)_mm256_sign_epi8((__m256i)x, (__m256i)w); }
 #endif
-#if !defined(__AVX512BW__) && !defined(__AVX2__)
+#if defined(__AVX512BW__) || defined(__AVX2__)
+inline vi fours_of(vs pairs, int factor) { return words_of(pairs, vs{} + short(factor)); }
+#else
 inline vb splat_four(const int8_t *p) { return (vb)(load<uint32_t>(p) - vu{}); }
 #endif
 #if defined(__AVX512VNNI__)
@@ -271,17 +305,9 @@ inline vi add_fours(vi sums, vb codes, vb x) { return (vi)_mm512_dpbusd_epi32((_
 inline vi add_fours(vi sums, vb codes, vb x) { return (vi)_mm256_dpbusd_avx_epi32((__m256i)sums, (__m256i)codes, (__m256i)x); }
 #endif
 
-// Where there is no such instruction of four, eight-bit codes are signed: sixteen bits hold two products of those.
-#if defined(__AVX2__)
-template <int BITS> constexpr int BIAS = !FOURS && BITS == 8 ? 128 : 0;
-#else
-template <int BITS> constexpr int BIAS = 0;
-#endif
-
-// Σ codes · fours over N steps, fours(byte, t) being those of the inputs of step t, splat. Unrolled by request: left to
+// `sums` + Σ codes · fours over N steps, fours(byte, t) being those of the inputs of step t, splat. Unrolled by request: left to
 // itself the compiler keeps loops, which take twice as long with five bits.
-template <int BITS, int BYTES, int N, class Codes, class Fours> inline vf whole_products(Codes codes, Fours fours) {
-    vi sums{};
+template <int BITS, int BYTES, int N, class Codes, class Fours> inline vf whole_products(vi sums, Codes codes, Fours fours) {
 #pragma GCC unroll 8
     for (int byte = 0; byte < BYTES; byte++) {
         const int factor = byte < BYTES - 1 ? RATIO : 1;
@@ -304,7 +330,7 @@ template <int BITS, int BYTES, int N, class Codes, class Fours> inline vf whole_
                 pairs = i > 1 ? pairs + some : some;
             }
             const vs pairs = MANY > 1 ? chains[0] + chains[1] : chains[0];
-            sums = byte || first ? sums + fours_of(pairs, factor) : fours_of(pairs, factor);
+            sums += fours_of(pairs, factor);
         }
 #else
         for (int t = 0; t < N; t++)
@@ -318,7 +344,7 @@ template <int BITS, int BYTES, int N, class Codes, class Fours> inline vf whole_
 // The codes of step t of a group for a vector of outputs, from number `first` on.
 template <int BITS> inline vb unpack(const uint8_t *w, int first, int t) {
     const auto plane = [&](int p) { return load<vu>(w + p * 4 * PANEL + 4 * first); };
-    if constexpr (BITS == 8) return (vb)(plane(t) ^ (BIAS<8> ? 0x80808080u : 0u));
+    if constexpr (BITS == 8) return (vb)(plane(t) ^ (SIGNED ? 0x80808080u : 0u));
     const vu both = plane(t / 2);
     vu code = (t % 2 ? both >> 4 : both) & 0x0f0f0f0fu;
     if constexpr (BITS == 5) {
@@ -333,13 +359,11 @@ template <int BITS> inline vb unpack(const uint8_t *w, int first, int t) {
 }
 
 // Products of a group's weights, in one sum or, FINE, in one of each half, with what their scales are multiplied with.
-template <int BITS, int BYTES, bool FINE, class Codes, class Fours, class Scale, class Minimum>
-inline vf add_group(vf sum, Codes codes, Fours fours, Scale scale, Minimum minimum, const float *numbers) {
-    constexpr int HALVES_OF = FINE ? 2 : 1, N = STEPS / HALVES_OF;
-    for (int half = 0; half < HALVES_OF; half++) sum += minimum(half) * numbers[1 + half];
-    for (int half = 0; half < HALVES_OF; half++)
-        sum += whole_products<BITS, BYTES, N>([&](int t) { return codes(half * N + t); }, [&](int byte, int t) { return fours(byte, half * N + t); })
-             * (scale(half) * numbers[0]);
+template <bool FINE, bool LOWERED, class Whole, class Scale, class Minimum>
+inline vf add_group(vf sum, Whole whole, Scale scale, Minimum minimum, const float *numbers) {
+    constexpr int HALVES_OF = FINE ? 2 : 1;
+    if (LOWERED) for (int half = 0; half < HALVES_OF; half++) sum += minimum(half) * numbers[1 + half];
+    for (int half = 0; half < HALVES_OF; half++) sum += whole(half) * (scale(half) * numbers[0]);
     return sum;
 }
 
@@ -352,9 +376,93 @@ struct Ahead {
     int share;  // bytes of a group
 };
 
-// Adds to `out` what a chunk brings. `shift`: how many groups of 32 share a scale, as a power of two; FINE: a group has two.
-template <int BITS, int BYTES, bool FINE>
+#if SIGNED
+constexpr int VECTORS = PANEL / LANES;
+#define INLINED __attribute__((always_inline))
+// f(0), …, f(N - 1), of constants: in loops that are only unrolled later the compiler keeps sums in memory.
+template <class F, int... I> INLINED inline void times_of(std::integer_sequence<int, I...>, F f) { (f(std::integral_constant<int, I>()), ...); }
+template <int N, class F> INLINED inline void times(F f) { times_of(std::make_integer_sequence<int, N>(), f); }
+
+// sums += Σ codes · inputs of a row over N steps, for all outputs of the panel.
+template <int BITS, int LINES, int FROM, int N> INLINED inline void add_products(vi *sums, const vb (*codes)[STEPS][VECTORS], const int8_t *x) {
+    // 15·255·2·4, 16·255·2·4 and 32·255·2·2 fit into sixteen bits.
+    constexpr int MANY = BITS < 6 ? 4 : BITS == 6 ? 2 : 1;
+    times<LINES>([&](auto line) INLINED {
+        times<N / MANY>([&](auto part) INLINED {
+            constexpr int FIRST = FROM + part * MANY;
+            vs pairs[VECTORS];
+            times<MANY>([&](auto t) INLINED {
+                const vb four = splat_four(x + line * GROUP + 4 * (FIRST + t));
+                times<VECTORS>([&](auto v) INLINED {
+                    const vb code = codes[BITS == 8 ? line : 0][FIRST + t][v];
+                    if constexpr (BITS == 8) {
+                        sums[v] += words_of((vs)four, (vs)code);
+                        asm("" : "+x"(sums[v]));  // or the compiler multiplies first and adds later, and spills
+                    } else {
+                        const vs some = pairs_of(four, code);
+                        pairs[v] = t > 0 ? pairs[v] + some : some;
+                        asm("" : "+x"(pairs[v]));
+                    }
+                });
+            });
+            if constexpr (BITS < 8) times<VECTORS>([&](auto v) INLINED { sums[v] += fours_of(pairs[v], line < LINES - 1 ? RATIO : 1); });
+        });
+    });
+}
+
+// Adds to `out` what a chunk brings. `shift`: how many groups of 32 share a scale, as a power of two; FINE: a group has two;
+// LOWERED: there is more than products, `minima` times sums of inputs. Codes are unpacked once for all rows; products take
+// them from memory, and so each step of a row's inputs serves all outputs while it is in a register: that is why inputs are
+// the unsigned factors. LINES: the bytes of an input, or the words of two.
+template <int BITS, int LINES, bool FINE, bool LOWERED>
 void add_chunk(const uint8_t *w, const float *scales, const float *minima, int groups, int shift, Inputs x, int rows, Ahead ahead, float (*out)[PANEL]) {
+    constexpr int HALVES_OF = FINE ? 2 : 1, N = STEPS / HALVES_OF;
+    for (int g = 0; g < groups; g++, w += code_bytes(BITS)) {
+        const int at = (FINE ? 2 * g : g >> shift) * PANEL;
+        const float *scale = scales + at, *minimum = minima + at;
+        const float *numbers = x.numbers + g * x.rows * NUMBERS;
+        const int8_t *q = x.codes + g * x.rows * LINES * GROUP;
+        vb codes[BITS == 8 ? 2 : 1][STEPS][VECTORS];
+        vi start[2][VECTORS] = {};
+        ahead.group();
+        for (int v = 0; v < VECTORS; v++)
+#pragma GCC unroll 8
+            for (int t = 0; t < STEPS; t++) {
+                const vb code = unpack<BITS>(w, v * LANES, t);
+                if constexpr (BITS == 8) { codes[0][t][v] = (vb)((vs)code << 8 >> 8); codes[1][t][v] = (vb)((vs)code >> 8); }
+                else codes[0][t][v] = code - uint8_t(middle(BITS));
+            }
+        if constexpr (BITS < 8)  // minus what the 128 bring
+            for (int t = 0; t < STEPS; t += 4)
+                for (int v = 0; v < VECTORS; v++) {
+                    const vb four = codes[0][t][v] + codes[0][t + 1][v] + codes[0][t + 2][v] + codes[0][t + 3][v];
+                    start[t / N][v] += fours_of(pairs_of(vb{} + uint8_t(128), four), LINES == 2 ? -RATIO - 1 : -1);
+                }
+        asm("" : "+r"(scale), "+r"(minimum));  // each of them one address, not one for each vector
+        for (int r = 0; r < rows; r++, q += LINES * GROUP, numbers += NUMBERS) {
+            vf sums[VECTORS];
+            const float number = numbers[0];
+            times<HALVES_OF>([&](auto half) INLINED {
+                vi whole[VECTORS];
+                times<VECTORS>([&](auto v) INLINED { whole[v] = start[half][v]; });
+                add_products<BITS, LINES, half * N, N>(whole, codes, q);
+                times<VECTORS>([&](auto v) INLINED {
+                    if (half == 0) {
+                        sums[v] = load<vf>(out[r] + v * LANES);
+                        if (LOWERED) for (int h = 0; h < HALVES_OF; h++) sums[v] += load<vf>(minimum + h * PANEL + v * LANES) * numbers[1 + h];
+                    }
+                    sums[v] += __builtin_convertvector(whole[v], vf) * (load<vf>(scale + half * PANEL + v * LANES) * number);
+                });
+            });
+            times<VECTORS>([&](auto v) INLINED { store(out[r] + v * LANES, sums[v]); });
+        }
+    }
+}
+#else
+// The same: here a vector of outputs has its codes in registers.
+template <int BITS, int BYTES, bool FINE, bool LOWERED>
+void add_chunk(const uint8_t *w, const float *scales, const float *minima, int groups, int shift, Inputs x, int rows, Ahead ahead, float (*out)[PANEL]) {
+    constexpr int N = FINE ? STEPS / 2 : STEPS;
     for (int g = 0; g < groups; g++, w += code_bytes(BITS)) {
         const int at = (FINE ? 2 * g : g >> shift) * PANEL;
         ahead.group();
@@ -362,17 +470,21 @@ void add_chunk(const uint8_t *w, const float *scales, const float *minima, int g
             vb codes[STEPS];
 #pragma GCC unroll 8
             for (int t = 0; t < STEPS; t++) codes[t] = unpack<BITS>(w, v, t);
-            const vf scale[] = {load<vf>(scales + at + v), FINE ? load<vf>(scales + at + PANEL + v) : vf{}};
-            const vf minimum[] = {load<vf>(minima + at + v), FINE ? load<vf>(minima + at + PANEL + v) : vf{}};
+            const auto number = [&](const float *from, int half) { return FINE || !half ? load<vf>(from + at + half * PANEL + v) : vf{}; };
+            const vf scale[] = {number(scales, 0), number(scales, 1)}, minimum[] = {number(minima, 0), number(minima, 1)};
             const int8_t *q = x.codes + g * x.rows * BYTES * GROUP;
-            const float *numbers = x.numbers + g * x.rows * 3;
-            for (int r = 0; r < rows; r++, q += BYTES * GROUP, numbers += 3)
-                store(out[r] + v, add_group<BITS, BYTES, FINE>(
-                    load<vf>(out[r] + v), [&](int t) { return codes[t]; }, [&](int byte, int t) { return splat_four(q + byte * GROUP + 4 * t); },
-                    [&](int half) { return scale[half]; }, [&](int half) { return minimum[half]; }, numbers));
+            const float *numbers = x.numbers + g * x.rows * NUMBERS;
+            for (int r = 0; r < rows; r++, q += BYTES * GROUP, numbers += NUMBERS) {
+                const auto whole = [&](int half) {
+                    return whole_products<BITS, BYTES, N>(vi{}, [&](int t) { return codes[half * N + t]; },
+                                                          [&](int byte, int t) { return splat_four(q + byte * GROUP + 4 * (half * N + t)); });
+                };
+                store(out[r] + v, add_group<FINE, LOWERED>(load<vf>(out[r] + v), whole, [&](int half) { return scale[half]; }, [&](int half) { return minimum[half]; }, numbers));
+            }
         }
     }
 }
+#endif
 
 // The scales (or minima) of a vector of outputs, from number `first` on, where `from` says how the chunk's are written.
 template <int SCALES, class Level> inline vf number_of(const uint8_t *from, const float *super, int i, int first) {
@@ -382,8 +494,9 @@ template <int SCALES, class Level> inline vf number_of(const uint8_t *from, cons
 }
 
 // The same for one row, to the last bit: scales are read where they are needed, inputs of one byte once for all outputs.
-template <int BITS, int BYTES, bool FINE, int SCALES>
+template <int BITS, int BYTES, bool FINE, bool LOWERED, int SCALES>
 void add_chunk_to_one(const uint8_t *w, const uint8_t *scales, const uint8_t *minima, int groups, int shift, float less, Inputs x, Ahead ahead, float *out) {
+    constexpr int N = FINE ? STEPS / 2 : STEPS;
     alignas(64) float super[PANEL], super_minimum[PANEL];
     if (SCALES == LEVELS)
         for (int v = 0; v < PANEL; v += LANES) {
@@ -394,21 +507,27 @@ void add_chunk_to_one(const uint8_t *w, const uint8_t *scales, const uint8_t *mi
     for (int v = 0; v < PANEL / LANES; v++) sums[v] = load<vf>(out + v * LANES);
     for (int g = 0; g < groups; g++, w += code_bytes(BITS)) {
         const int8_t *q = x.codes + g * x.rows * BYTES * GROUP;
+        const float *numbers = x.numbers + g * x.rows * NUMBERS;
         const int at = FINE ? 2 * g : g >> shift;
         vb fours[STEPS];
         for (int t = 0; t < STEPS; t++) fours[t] = splat_four(q + 4 * t);
+        vi start[2] = {};  // codes are not made signed here: it would take an operation for each step
+        if (BITS < 8 && middle(BITS))
+            for (int half = 0; half < (FINE ? 2 : 1); half++) start[half] = __builtin_convertvector(splat(numbers[3 + half] * float(-middle(BITS))), vi);
         ahead.group();
         for (int v = 0; v < PANEL / LANES; v++) {
             const int first = v * LANES;
+            const auto whole = [&](int half) {
+                return whole_products<BITS, BYTES, N>(start[half], [&](int t) { return unpack<BITS>(w, first, half * N + t); }, [&](int byte, int t) {
+                    return BYTES == 1 ? fours[half * N + t] : splat_four(q + byte * GROUP + 4 * (half * N + t));
+                });
+            };
             const auto scale = [&](int half) { return number_of<SCALES, int8_t>(scales, super, at + half, first); };
-            sums[v] = add_group<BITS, BYTES, FINE>(
-                sums[v], [&](int t) { return unpack<BITS>(w, first, t); },
-                [&](int byte, int t) { return BYTES == 1 ? fours[t] : splat_four(q + byte * GROUP + 4 * t); }, scale,
-                [&](int half) {
-                    const vf shifted = scale(half) * less;
-                    return minima ? shifted + number_of<SCALES, uint8_t>(minima, super_minimum, at + half, first) : shifted;
-                },
-                x.numbers + g * x.rows * 3);
+            const auto minimum = [&](int half) {
+                const vf shifted = scale(half) * less;
+                return minima ? shifted + number_of<SCALES, uint8_t>(minima, super_minimum, at + half, first) : shifted;
+            };
+            sums[v] = add_group<FINE, LOWERED>(sums[v], whole, scale, minimum, numbers);
         }
     }
     for (int v = 0; v < PANEL / LANES; v++) store(out + v * LANES, sums[v]);
@@ -417,13 +536,17 @@ void add_chunk_to_one(const uint8_t *w, const uint8_t *scales, const uint8_t *mi
 using AddChunk = void (*)(const uint8_t *, const float *, const float *, int, int, Inputs, int, Ahead, float (*)[PANEL]);
 using AddChunkToOne = void (*)(const uint8_t *, const uint8_t *, const uint8_t *, int, int, float, Inputs, Ahead, float *);
 struct ChunkKernels { AddChunk some; AddChunkToOne one; };
-template <int BITS, int BYTES, bool FINE> ChunkKernels chunk_kernels(int scales) {
-    return {add_chunk<BITS, BYTES, FINE>, scales == LEVELS ? add_chunk_to_one<BITS, BYTES, FINE, LEVELS> : scales == HALVES
-            ? add_chunk_to_one<BITS, BYTES, FINE, HALVES> : add_chunk_to_one<BITS, BYTES, FINE, FLOATS>};
+template <int BITS, int BYTES, bool FINE, bool LOWERED> ChunkKernels chunk_kernels(int scales) {
+    return {add_chunk<BITS, SIGNED && BITS == 8 ? 2 : BYTES, FINE, LOWERED>, scales == LEVELS ? add_chunk_to_one<BITS, BYTES, FINE, LOWERED, LEVELS> : scales == HALVES
+            ? add_chunk_to_one<BITS, BYTES, FINE, LOWERED, HALVES> : add_chunk_to_one<BITS, BYTES, FINE, LOWERED, FLOATS>};
+}
+template <int BITS, int BYTES, bool FINE> ChunkKernels chunk_kernels(const Written &how) {
+    if (!how.minimum && how.offset == middle(BITS)) return chunk_kernels<BITS, BYTES, FINE, !middle(BITS)>(how.scales);  // a middle of 0 is no format's
+    return chunk_kernels<BITS, BYTES, FINE, true>(how.scales);
 }
 template <int BITS> ChunkKernels chunk_kernels(const Written &how, bool precise) {
-    if (how.group < GROUP) return precise ? chunk_kernels<BITS, 2, true>(how.scales) : chunk_kernels<BITS, 1, true>(how.scales);
-    return precise ? chunk_kernels<BITS, 2, false>(how.scales) : chunk_kernels<BITS, 1, false>(how.scales);
+    if (how.group < GROUP) return precise ? chunk_kernels<BITS, 2, true>(how) : chunk_kernels<BITS, 1, true>(how);
+    return precise ? chunk_kernels<BITS, 2, false>(how) : chunk_kernels<BITS, 1, false>(how);
 }
 inline ChunkKernels chunk_kernels(const Written &how, bool precise) {
     return how.bits == 4 ? chunk_kernels<4>(how, precise) : how.bits == 5 ? chunk_kernels<5>(how, precise)
@@ -462,12 +585,12 @@ struct Prepared {
     Buffer<int8_t> codes;
     Buffer<float> numbers;
 
-    void fill(Team &team, const int32_t *order, bool fine, int bytes, const bf16 *x, int64_t in, int rows) {
-        inputs = {codes.get(in * rows * bytes), numbers.get(in / GROUP * rows * 3), rows};
+    void fill(Team &team, const int32_t *order, bool fine, bool wide, int bytes, const bf16 *x, int64_t in, int rows) {
+        inputs = {codes.get(in * rows * (wide ? 2 : bytes)), numbers.get(in / GROUP * rows * NUMBERS), rows};
         const auto quantise_row = bytes == 2 ? quantise<2> : quantise<1>;
         const int share = rows * in <= QUANTISED_ALONE ? rows : std::max(1, rows / (8 * team.size));
         team.each(rows, share, [&](int first, int last) {
-            for (int r = first; r < last; r++) quantise_row(x + r * in, order, fine, in, rows, r, codes.data, numbers.data);
+            for (int r = first; r < last; r++) quantise_row(x + r * in, order, fine, wide, in, rows, r, codes.data, numbers.data);
         });
     }
 };
@@ -486,7 +609,7 @@ struct Kernels {
     Kernels(const Part &part, int64_t in, int bytes)
         : part(&part), in(in), bytes(bytes), whole(part.how, CHUNK), rest(part.how, std::max(GROUP, int(in % CHUNK))),
           panel(panel_bytes(part.how, in)), kernels(chunk_kernels(part.how, bytes == 2)),
-          less(float((part.how.bits == 8 ? BIAS<8> : 0) - part.how.offset)) {
+          less(float(middle(part.how.bits) - part.how.offset)) {
         while (GROUP << shift < std::min(part.how.group, CHUNK)) shift++;
     }
 
@@ -510,8 +633,8 @@ private:
         const uint8_t *const codes = w + chunk.numbers, *const lows = how.minimum ? w + chunk.numbers / 2 : nullptr;
         const Ahead ahead{w + AHEAD_BYTES, w + AHEAD_BYTES, chunk.bytes / chunk.fours};
         const int64_t at = from / GROUP * x.rows + row;
-        const Inputs here{x.codes + at * bytes * GROUP, x.numbers + at * 3, x.rows};
-        if (rows == 1 && how.type != FP8) return kernels.one(codes, w, lows, chunk.fours, shift, less, here, ahead, out[0]);
+        const Inputs here{x.codes + at * (as_words(how.bits, x.rows) ? 2 : bytes) * GROUP, x.numbers + at * NUMBERS, x.rows};
+        if (x.rows == 1 && how.type != FP8) return kernels.one(codes, w, lows, chunk.fours, shift, less, here, ahead, out[0]);
         alignas(64) float scales[CHUNK / FINEST * PANEL], minima[CHUNK / FINEST * PANEL];
         numbers_of<int8_t>(how, chunk.groups, 1.f, w, scales);
         if (how.type == FP8) return add_fp8_chunk(codes, scales, chunk.fours, shift, raw + row * in + from, in, rows, ahead, out);
@@ -544,7 +667,8 @@ template <class Write> void packed_products(Team &team, const Linear &l, const b
     for (int i = 0; i < l.count; i++) {
         const Part &part = l.parts[i];
         const auto alike = [&](const Part &other) {
-            return other.how.type != FP8 && other.order == part.order && (other.how.group < GROUP) == (part.how.group < GROUP);
+            return other.how.type != FP8 && other.order == part.order && (other.how.group < GROUP) == (part.how.group < GROUP)
+                && as_words(other.how.bits, rows) == as_words(part.how.bits, rows);
         };
         panels += part.panels;
         kernels[i] = Kernels(part, l.in, bytes);
@@ -552,7 +676,7 @@ template <class Write> void packed_products(Team &team, const Linear &l, const b
         if (part.how.type == FP8) continue;
         const Part *same = std::find_if(l.parts, l.parts + i, alike);
         if (same < l.parts + i) inputs[i] = inputs[same - l.parts];
-        else prepared[i].fill(team, part.order, part.how.group < GROUP, bytes, x, l.in, rows);
+        else prepared[i].fill(team, part.order, part.how.group < GROUP, as_words(part.how.bits, rows), bytes, x, l.in, rows);
     }
     const int chunk = int(std::max<int64_t>(1, std::min<int64_t>(PANELS_BYTES / panel_bytes(l.parts[0].how, l.in), panels / (8 * team.size))));
     team.each(panels, chunk, [&](int first, int last) {
