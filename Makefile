@@ -13,13 +13,13 @@ serve: $(VENV)/.serve
 
 # Two processes, each with its share of the files. `make test ARGS="-n 0 tests/http"` runs a part, in one.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Every test, slow variants and all of Hypothesis's examples too; the gateways last, for LiteLLM brings an openai of
 # its own choice.

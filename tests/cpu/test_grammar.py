@@ -110,7 +110,7 @@ def test_answers_are_of_their_schema(
 @pytest.mark.parametrize(
     ("grammar", "temperature"),
     [
-        pytest.param(JSON, 0.0, id="schema, greedy"),
+        pytest.param(JSON, 0.0, id="schema, greedy", marks=NIGHTLY),
         pytest.param(JSON, 1.0, id="schema, sampled", marks=NIGHTLY),
         pytest.param(WORDS, 0.0, id="regex, greedy", marks=NIGHTLY),
         pytest.param(WORDS, 1.0, id="regex, sampled"),

@@ -94,6 +94,7 @@ def test_it_decodes_plainly_where_drafting_cannot_pay(
     assert 0 < sum(r.drafted > 0 for r in seen) <= 0.2 * len(seen)
 
 
+@pytest.mark.nightly
 def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """The head runs in every draft pass: the cost must count it."""
     cheap, _ = core_with(model, EngineConfig())
@@ -407,6 +408,7 @@ def test_without_drafts_nothing_is_searched_for(model: LoadedModel, ids: list[tu
     assert policy.searcher.budget.searches == 0
 
 
+@pytest.mark.nightly
 def test_new_requests_decode_plainly_where_others_do(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """Without being looked at one by one: for short answers that would be much of the policy's time."""
     core, policy = core_with(model, EngineConfig(knapspec_gamma=0))
@@ -471,6 +473,7 @@ def test_a_trial_is_decided_once(model: LoadedModel, ids: list[tuple[int, ...]])
     assert not any(round in asked[before:] for round, before in trials)
 
 
+@pytest.mark.nightly
 def test_what_was_decided_stands_while_rows_are_kept(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(knapspec_budget=1.0))
     keeping: list[bool] = []  # in rounds that keep rows, whether all was looked at
@@ -667,6 +670,7 @@ def test_all_candidates_of_a_search_may_be_many(model: LoadedModel, ids: list[tu
     assert max(sizes) > 128
 
 
+@pytest.mark.nightly
 def test_nothing_to_be_found_is_not_searched_for_without_end(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(knapspec_max_skip=0.0, knapspec_tau=1.0, knapspec_interval=4))
     assert rounds(core, ids[:6])

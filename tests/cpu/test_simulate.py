@@ -37,6 +37,7 @@ def test_a_simulation_can_be_repeated(
     assert first["acceptance_error"] is not None
 
 
+@pytest.mark.nightly
 def test_what_drafts_nothing_gains_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     found = simulated(capsys, monkeypatch, "--policy", "none")
     assert found["speedup"] == found["mean"] == found["lowest"] == 1.0
