@@ -6,7 +6,6 @@ import argparse
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from random import Random
 from typing import Any
 
 from engine.bandwidth import ReadBandwidth
@@ -31,9 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--policies", default="none,fixed,layerskip,knapspec",
         help="comma-separated; none is always run (none,fixed,layerskip,knapspec: all)",
     )  # fmt: skip
-    parser.add_argument("--repeat", type=positive, default=1, help="go through the prompts this many times")
     parser.add_argument("--concurrency", type=positive, default=1, help="prompts answered at a time")
-    parser.add_argument("--shuffle", action="store_true", help="mix the prompts, the same way each time")
     parser.add_argument(
         "--context", default="0", metavar="N,N…",
         help="tokens imagined before each prompt, to time long contexts (made-up K/V); one comparison after the other",
@@ -52,8 +49,6 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         raise ConfigError(f"unknown policies {', '.join(unknown)}; known: {', '.join(POLICIES)}")
     contexts = _contexts(args.context)
     texts = read_prompts(args.prompts, args.limit)
-    if args.shuffle:
-        Random(0).shuffle(texts)
     model = LoadedModel(config)
     model.warm_up()
     bench = _Bench(args, config, model, texts)
@@ -82,7 +77,7 @@ class _Bench:
         self.sampling = SamplingParams(
             max_tokens=args.max_tokens, temperature=args.temperature, ignore_eos=args.ignore_eos
         )
-        self.prompts = [encode(model, text) for text in texts] * args.repeat
+        self.prompts = [encode(model, text) for text in texts]
 
     def compare(self, names: Sequence[str], context: int) -> dict[str, Any]:
         """All contenders, ours in turns, after `context` imagined tokens; prints the tables. The figures, for JSON."""

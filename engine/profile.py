@@ -50,8 +50,6 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         f"{profile.residual:.1%}, worst {profile.worst:.1%}; {len(errors)} passes that it had not seen: median "
         f"{statistics.median(errors):.1%}, worst {max(errors):.1%}"
     )
-    ratios = _measured(measured, spec)
-    print("measured: " + ", ".join(f"{name} {ratio:.2f}×" for name, ratio in ratios.items()))
     bad = max(profile.residual, statistics.median(errors)) > _BAD
     if bad:
         print("This fits badly: the machine was busy, or costs do not add up here. Measure again when it is quiet.")
@@ -64,7 +62,6 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         "median_error_unseen": statistics.median(errors),
         "worst_error_unseen": max(errors),
         "fits": not bad,
-        "measured": ratios,
     }
     print(json.dumps(result))
     return 0
@@ -77,24 +74,6 @@ def _errors(measured: Measured, spec: ModelSpec) -> list[float]:
         return abs(price(measured.profile, design.observe(spec, seconds)) / seconds - 1)
 
     return [error(design, seconds) for design, seconds in measured.unseen]
-
-
-def _measured(measured: Measured, spec: ModelSpec) -> dict[str, float]:
-    """At the shortest context, as timed and not as fitted: passes of more rows over those of one; a sub-network of half
-    of the sublayers, head included, over its share of the weights that a pass reads (what is in caches counts too)."""
-    shortest = min(design.context for design, _ in measured.passes)
-    whole = (1, 1) * spec.layers
-    seconds = {(d.rows, d.variants): s for d, s in measured.passes if d.context == shortest and d.head}
-    plain = seconds[1, whole]
-    found = {f"{rows} rows": seconds[rows, whole] / plain for rows in (2, 4, 8, 16) if (rows, whole) in seconds}
-    halves = (v for rows, v in seconds if rows == 1 and sum(v) == spec.layers and 0 < sum(v[::2]) < spec.layers)
-    half = next(halves, None)
-    if half is None:  # of a model with next to no layers
-        return found
-    read = spec.parameters - (0 if spec.tied else spec.vocab * spec.hidden)
-    left_out = sum(spec.sublayer_parameters[i % 2] for i, run in enumerate(half) if not run)
-    found["half of it, over its share of the bytes"] = seconds[1, half] / plain / (1 - left_out / read)
-    return found
 
 
 def _table(profile: LatencyProfile, spec: ModelSpec) -> str:

@@ -114,8 +114,6 @@ def test_profile_measures_saves_and_is_loaded_by_key(knapserve: Run, tmp_path: P
     assert Path(result["profile"]) == tmp_path / f"{profile.key.slug}.json"
     assert profile.contexts == (240,)
     assert set(profile.rows) >= {1, 2, 3, 4, 6, 8, 12, 16}
-    assert {"4 rows", "half of it, over its share of the bytes"} <= result["measured"].keys()
-    assert min(result["measured"].values()) > 0
     assert store.find(profile.key, tmp_path) == (profile, Path(result["profile"]))
 
 
