@@ -174,6 +174,7 @@ def test_bench_compares_policies_after_contexts_and_by_domain(knapserve: Run) ->
     assert all(domain in process.stdout for domain in domains)
 
 
+@pytest.mark.nightly  # by day in test_bench_serve_asks_servers_the_engine_and_generate_in_one_run
 @UNCLOSED
 def test_bench_runs_transformers_beside_ours(knapserve: Run) -> None:
     flags = (*PROMPTS, "--limit", "1", "--max-tokens", "4", "--ignore-eos", "--max-model-len", "256")

@@ -107,7 +107,9 @@ def test_a_stream_says_what_the_whole_reply_says(client: openai.OpenAI, policy: 
     assert len({chunk.id for chunk in chunks}) == 1
 
 
-@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize(
+    "sampling", [pytest.param(GREEDY, marks=pytest.mark.nightly), SAMPLED], ids=["greedy", "sampled"]
+)
 def test_drafting_changes_no_token(client: openai.OpenAI, sampling: dict[str, Any]) -> None:
     """METHODS section 0. Equal to the last bit with our own kernels, and to the last letter in float32."""
     for prompt in (STORY, SQL, SUMMARY):
@@ -178,7 +180,7 @@ def test_several_choices(client: openai.OpenAI) -> None:
     assert [joined(chunks, index) for index in range(3)] == [choice.message.content for choice in reply.choices]
 
 
-@pytest.mark.parametrize("policy", ["none", "layerskip"])
+@pytest.mark.parametrize("policy", [pytest.param("none", marks=pytest.mark.nightly), "layerskip"])
 def test_stop_strings(client: openai.OpenAI, policy: str) -> None:
     full = said(ask(client, STORY, policy, **GREEDY))
     middle = full[30:34]  # wherever the tokens begin and end

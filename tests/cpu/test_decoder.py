@@ -49,7 +49,11 @@ SHAPES: dict[str, tuple[type[PreTrainedConfig], dict[str, Any]]] = {
 TOKENS = torch.randint(0, 1024, (70,), generator=torch.Generator().manual_seed(1)).tolist()
 
 
-@pytest.fixture(scope="module", params=SHAPES)
+PLAINER = {"llama without groups", "llama one layer", "llama tied"}  # than others in the list
+PAIRS = [pytest.param(name, marks=[pytest.mark.nightly] if name in PLAINER else []) for name in SHAPES]
+
+
+@pytest.fixture(scope="module", params=PAIRS)
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, LoadedModel]:
     tmp_path = tmp_path_factory.mktemp("pair")
     family, changes = SHAPES[request.param]

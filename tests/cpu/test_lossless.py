@@ -77,10 +77,9 @@ def test_every_policy_equals_plain_decoding_in_float64(
     assert answer(mixed, ids, sampling, POLICIES, concurrency=8) == plain
 
 
+@pytest.mark.nightly  # by day tests/cpu/test_native.py, with fewer prompts
 @pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["five", "all"])
-@pytest.mark.parametrize(
-    "sampling", [pytest.param(GREEDY, marks=pytest.mark.nightly), SAMPLED], ids=["greedy", "sampled"]
-)
+@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_equals_plain_decoding_with_our_own_kernels(
     native: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, full: bool
 ) -> None:
