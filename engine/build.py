@@ -25,7 +25,7 @@ from engine.kv.pages import PageManager
 from engine.loop import EngineThread
 from engine.machine import free_memory, hardware, native_bf16, usable_cores
 from engine.measure import Measurement
-from engine.model import synthetic
+from engine.model import low_bit, synthetic
 from engine.model.attention import Segment
 from engine.model.backend import Backend, choose_backend
 from engine.model.default import NAME as DEFAULT_NAME
@@ -93,6 +93,7 @@ class LoadedModel:
         packing = self.source.packing if backend.packs else ""
         _check_memory(self.source.packed_bytes if packing else self.spec.parameters * dtype.itemsize, device)
         self.decoder = self.source.decoder(dtype, device, backend, progress_bar("loading weights"))
+        self.draft_bits = self._copy(config)
         self.size = _cache_size(config, self.spec, self.length, backend, device)
         if self.size.length < self.length:
             log.warning(
@@ -101,11 +102,12 @@ class LoadedModel:
             )
             self.length = self.size.length
         self.attention = backend.attention(self.spec, self.size)
+        self.dtype = "-".join(filter(None, (str(dtype).removeprefix("torch."), packing)))
         self.key = ProfileKey(
             hardware=hardware(device),
             threads=threads,
             shape=self.spec.shape_key,
-            dtype="-".join(filter(None, (str(dtype).removeprefix("torch."), packing))),
+            dtype=f"{self.dtype}-int{self.draft_bits}" if self.draft_bits else self.dtype,
             backend=backend.name,
         )
         self.profile, self.profile_source = profile, "given"
@@ -115,11 +117,37 @@ class LoadedModel:
         if isinstance(self.source, SyntheticSource):
             self._calibrate(self.source, backend.linear)
 
+    def _copy(self, config: EngineConfig) -> int:
+        """Give the decoder a copy of its weights in fewer bits, for drafts; how many bits, 0 for none.
+
+        Raises ConfigError where `--draft-bits` names a copy that cannot be had.
+        """
+        if config.draft_bits == "none":
+            return 0
+        named = config.draft_bits != "auto"
+        bits = int(config.draft_bits) if named else low_bit.usual_bits(self.spec)
+        need, limit = low_bit.copy_bytes(self.spec, bits), config.draft_memory
+        if isinstance(limit, float):
+            limit = int(limit * free_memory(self.decoder.device))
+        if need > limit:
+            reason = f"a copy of the weights takes {need / 1e6:.0f} MB, --draft-memory allows {limit / 1e6:.0f}"
+        elif low_bit.add_copy(self.decoder, self.backend.linear, bits, progress_bar("copying weights in fewer bits")):
+            log.info("drafts run a copy of the weights in %d bits: %.0f MB more", bits, need / 1e6)
+            return bits
+        else:
+            reason = "these weights have no copy in fewer bits: they have few already, or no kernel here reads one"
+        if named:
+            raise ConfigError(f"--draft-bits {bits}: {reason}")
+        log.info("drafts run no copy in fewer bits: %s", reason)
+        return 0
+
     def _calibrate(self, source: SyntheticSource, linear: LinearFactory) -> None:
         """Make half of a synthetic model, by its measured time, as good a drafter as its name asks."""
         assert self.profile is not None
         prices = CostModel(self.spec, self.profile).sublayers(0, 1, None)
         share = synthetic.calibrate(source.made, self.decoder, self.attention, linear, source.made.half(prices))
+        if self.draft_bits:  # whose head is a copy of what there was before
+            low_bit.add_copy(self.decoder, linear, self.draft_bits, lambda share: None)
         log.info("synthetic weights, calibrated: half of the time skipped draws the same token at %.0f %%", 100 * share)
 
     @torch.inference_mode()
@@ -182,7 +210,7 @@ class LoadedModel:
             if not named and not _there(path):
                 continue
             found = priors.load(path)
-            if found.model == self.source.fingerprint and len(next(iter(found.plans))) == self.spec.sublayers:
+            if found.model == self.source.fingerprint and len(next(iter(found.plans))) == len(self.spec.whole):
                 log.info("prior plans loaded: %s", path)
                 return found
             if named:
@@ -228,7 +256,7 @@ class LoadedModel:
             vocab_size=self.spec.vocab,
             eos_token_ids=self.source.eos_token_ids,
             device=str(self.decoder.device),
-            dtype=self.key.dtype,
+            dtype=self.dtype,
             default_policy=config.draft_policy,
             policies=tuple(POLICIES),
             profile_file=self.profile_source,

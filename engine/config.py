@@ -75,6 +75,15 @@ class EngineConfig:
         "weights and activations; auto is bfloat16, on a CPU without its products or AVX2 kernels float32",
         choices=("auto", "bfloat16", "float16", "float32"),
     )
+    draft_bits: str = setting(
+        "auto",
+        "bits of the copy of the weights that drafts run; auto: 4, or more for a model that needs them, none where the "
+        "weights have few bits already or memory is short",
+        choices=("auto", "none", "4", "5", "6", "8"),
+    )
+    draft_memory: int | float = setting(
+        0.5, "most memory for that copy: bytes (4GiB) or a share of what is free after loading", parse=parse_memory
+    )
     kernels: str = setting(
         "auto",
         "what runs on a CPU: our own kernels (bfloat16 only, compiled at the first start) or torch's operations",
@@ -102,13 +111,21 @@ class EngineConfig:
     )
     fixed_skip_ratio: float = setting(0.5, "policy fixed: share of the sublayers skipped")
     fixed_plan: str = setting(
-        "", "policy fixed: the sub-network instead, for every sublayer (attention, MLP, …) 1 to run or 0 to skip it"
+        "",
+        "policy fixed: what to draft with instead, for every sublayer (attention, MLP, …) and the head 0 to skip, "
+        "1 to run it, 2 to run its copy in fewer bits; one digit is for all",
     )
     fixed_gamma: int = setting(4, "policy fixed: most tokens drafted per round")
     layerskip_exit: int = setting(0, "policy layerskip: layers run before the exit; 0: a quarter of them")
     layerskip_gamma: int = setting(4, "policy layerskip: tokens drafted per round")
     draft_confidence: float = setting(0.7, "policies fixed and layerskip: stop drafting below this top-1 probability")
 
+    knapspec_menu: str = setting(
+        "auto",
+        "policy knapspec: what drafts may run of a sublayer besides itself: skip (nothing), low-bit (its copy in fewer "
+        "bits); auto: low-bit where there is a copy, else skip",
+        choices=("auto", "skip", "low-bit"),
+    )
     knapspec_interval: int = setting(64, "policy knapspec: rounds between searches of one request (T)")
     knapspec_redecide: int = setting(12, "policy knapspec: rounds between cheap decisions among known plans, at first")
     knapspec_rows: int = setting(4, "policy knapspec: rows of verified context a search looks at (r)")
@@ -153,8 +170,8 @@ class EngineConfig:
                 raise ConfigError(f"{name} lies in [0, 1], not {getattr(self, name)}")
         if self.threads > MOST_THREADS:
             raise ConfigError(f"threads must be at most {MOST_THREADS}, not {self.threads}")
-        if set(self.fixed_plan) - {"0", "1"}:
-            raise ConfigError(f"fixed_plan is made of 0 and 1, not {self.fixed_plan}")
+        if set(self.fixed_plan) - {"0", "1", "2"} or self.fixed_plan.endswith("0"):
+            raise ConfigError(f"fixed_plan is made of 0, 1 and 2, and runs the head, not {self.fixed_plan}")
         if self.knapspec_min_skip > self.knapspec_max_skip:
             raise ConfigError("knapspec_min_skip must not be above knapspec_max_skip")
         if not -1 <= self.knapspec_tau <= 1:

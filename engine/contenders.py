@@ -151,7 +151,7 @@ class PolicyContender:
         """
         core, tally = self.core, self.tally
         self.check(prompts)
-        spec, whole = core.costs.spec, (1,) * core.costs.spec.sublayers
+        spec, whole = core.costs.spec, core.costs.spec.whole
         core.scheduler.blocks.clear()  # every contender reads the prompt itself
         if self._context:
             core.imagine(self._context)

@@ -16,6 +16,7 @@ from engine.draft.policies import POLICIES
 from engine.draft.prediction import Prediction
 from engine.errors import RequestError, UnknownPolicyError
 from engine.logits import make_processor
+from engine.model.spec import TARGET
 from engine.runner import Runner
 from engine.sampling import Edit
 from engine.scheduler import Scheduler
@@ -69,7 +70,7 @@ class EngineCore:
         self._made: dict[str, DraftPolicy] = {}
         self._clock = clock
         self._grammars: Grammars | str | None = None  # or why there are none
-        self._undrafted = Plan((1,) * policies.spec.sublayers, 0)
+        self._undrafted = Plan(policies.spec.whole, 0)
         self._company: _Company | None = None
         self._left: _Left | None = None  # of the last round
         self.policy(info.default_policy)
@@ -305,7 +306,7 @@ class EngineCore:
         """The policy's plan, or what the client expects instead where the answer is in it."""
         answer = request.tokens[len(request.prompt) :]
         request.copied = prediction.propose(answer, max(request.room - 1, 0))
-        return Plan((1,) * len(plan.variants), len(request.copied)) if request.copied else plan
+        return Plan((TARGET,) * len(plan.variants), len(request.copied)) if request.copied else plan
 
     def _observe(
         self,

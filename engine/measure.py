@@ -13,7 +13,7 @@ from engine.clock import Clock
 from engine.model.attention import Segment
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder, DraftRequest, Draws
-from engine.model.spec import ModelSpec
+from engine.model.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants, exit_plan
 from engine.sampling import draw
 from engine.types import SamplingParams
 from profiles.fit import Observation, fit, price
@@ -22,6 +22,7 @@ from profiles.schema import LatencyProfile, ProfileKey
 _SHORT = 64  # the context at which sublayers are told apart
 _BUDGET = 4.0  # seconds of the measurement at a start
 _REPETITIONS = (3, 40)  # least and most of it
+_MOST_DRAFTING = 16  # rows of a pass of the copy in fewer bits
 _DRAFTS = 12  # times that drafts are timed,
 _DRAFT_LENGTH = 5  # tokens each
 _GREEDY = SamplingParams(temperature=0.0)
@@ -33,12 +34,19 @@ class Design:
 
     rows: int
     context: int
-    variants: tuple[int, ...]
+    plan: Variants
     head: bool = True
 
-    def observe(self, spec: ModelSpec, seconds: float) -> Observation:
-        spans = tuple(spec.spans(self.variants, self.context))
-        return Observation(self.rows, spans, sum(self.variants[1::2]), self.head, seconds)
+    def observe(self, spec: ModelSpec, variants: Sequence[int], seconds: float) -> Observation:
+        """`variants`: those that there are."""
+        *sublayers, head = self.plan
+
+        def count(part: Sequence[int]) -> tuple[int, ...]:
+            return tuple(part.count(variant) for variant in variants)
+
+        attention, mlp = count(sublayers[0::2]), count(sublayers[1::2])
+        heads = count([head] if self.head else [])
+        return Observation(self.rows, tuple(spec.spans(self.plan, self.context)), attention, mlp, heads, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +122,9 @@ class Measurement:
         return Measured(self._fit(key, passes), passes, rest)
 
     def _fit(self, key: ProfileKey, passes: Sequence[tuple[Design, float]]) -> LatencyProfile:
-        profile = fit(key, [design.observe(self._decoder.spec, seconds) for design, seconds in passes])
+        profile = fit(
+            key, [design.observe(self._decoder.spec, self._decoder.variants, seconds) for design, seconds in passes]
+        )
         return replace(profile, drafting=self._drafting(profile))
 
     @torch.inference_mode()
@@ -123,19 +133,20 @@ class Measurement:
 
         Between drafts all of the model runs, as in a round: what drafts is not in the processor's nearest cache.
         """
-        if self._draft((1, 1) * self._decoder.spec.layers) is None:
+        spec, variants = self._decoder.spec, self._decoder.variants
+        if self._draft(spec.whole) is None:
             return 1.0
-        layers = self._decoder.spec.layers
-        exits = [(1, 1) * depth + (0, 0) * (layers - depth) for depth in {layers // 3, layers // 2} if depth]
+        low = [(LOW_BIT,) * len(spec.whole)] if LOW_BIT in variants else []
+        exits = [exit_plan(spec, depth) for depth in {spec.layers // 3, spec.layers // 2} if depth]
         shares = []
         for _ in range(_DRAFTS):
-            for variants in (*exits, self._half(), self._half()):
-                self._time(Design(1, 0, (1, 1) * layers))
-                parts = price(profile, Design(1, _SHORT, variants).observe(self._decoder.spec, 0.0))
-                shares.append((self._draft(variants) or parts) / parts)
+            for plan in low or (*exits, self._half(), self._half()):
+                self._time(Design(1, 0, spec.whole))
+                parts = price(profile, Design(1, _SHORT, plan).observe(spec, variants, 0.0))
+                shares.append((self._draft(plan) or parts) / parts)
         return statistics.median(shares)
 
-    def _draft(self, variants: tuple[int, ...]) -> float | None:
+    def _draft(self, variants: Variants) -> float | None:
         """Seconds of a pass within a draft; None if the backend does not run drafts in one call."""
         context = min(_SHORT, self._attention.cache.length - _DRAFT_LENGTH - 1)
         request = DraftRequest(0, context, 0, variants, _DRAFT_LENGTH, 0.0, 0.0, _GREEDY)
@@ -152,7 +163,7 @@ class Measurement:
         wide ones they took half as long again (measured).
         """
         turns = sorted(range(len(designs)), key=lambda i: (designs[i].context, -designs[i].rows))
-        whole = (1, 1) * self._decoder.spec.layers
+        whole = self._decoder.spec.whole
         times: list[list[float]] = [[] for _ in designs]
         cache, context = self._attention.cache, max(design.context for design in designs)
         cache.fill(0, context)  # memory never written need not be read
@@ -176,17 +187,18 @@ class Measurement:
     def _designs(self, grid: Grid) -> Iterator[Design]:
         """What tells fixed cost, projections, scans, MLPs and head apart."""
         layers = self._decoder.spec.layers
-        full, none = (1, 1) * layers, (0, 0) * layers
-        attention, mlp = (1, 0) * layers, (0, 1) * layers
         short, *longer = grid.contexts
         for rows in (*grid.rows, *grid.wide):
-            for variants in (full, attention, mlp, self._half()):
-                yield Design(rows, short, variants)
-            yield Design(rows, short, none)
+            for variant in self._decoder.variants if rows <= _MOST_DRAFTING else (TARGET,):
+                attention = (variant, SKIP) * layers + (variant,)
+                none = (SKIP, SKIP) * layers + (variant,)
+                for plan in ((variant,) * (2 * layers + 1), attention, (SKIP, variant) * layers + (variant,), none):
+                    yield Design(rows, short, plan)
+            yield Design(rows, short, self._half())
             yield Design(rows, short, none, head=False)
             for context in longer[:1] if rows in grid.wide else longer:
-                yield Design(rows, context, full)
-                yield Design(rows, context, attention)
+                yield Design(rows, context, self._decoder.spec.whole)
+                yield Design(rows, context, (TARGET, SKIP) * layers + (TARGET,))
 
     def _unseen(self, grid: Grid) -> Iterator[Design]:
         """Sub-networks as drafts use them, and whole passes between the knots."""
@@ -195,11 +207,11 @@ class Measurement:
             yield Design(1, context, self._half())
         for low, high in zip(grid.contexts, grid.contexts[1:], strict=False):
             yield Design(1, (low + high) // 2, self._half())
-            yield Design(5, (low + high) // 2, (1, 1) * self._decoder.spec.layers)
+            yield Design(5, (low + high) // 2, self._decoder.spec.whole)
 
-    def _half(self) -> tuple[int, ...]:
+    def _half(self) -> Variants:
         layers = self._decoder.spec.layers
-        return tuple(self._chooser.sample((1, 0) * layers, 2 * layers))
+        return (*self._chooser.sample((TARGET, SKIP) * layers, 2 * layers), TARGET)
 
     @torch.inference_mode()
     def _time(self, design: Design) -> float:
@@ -208,13 +220,13 @@ class Measurement:
         segments = [Segment(0, design.context, design.rows)]
         draws = Draws(*([*range(design.rows)], [_GREEDY] * design.rows) if design.head else ([], []))
         tokens = [0] * design.rows
-        if self._decoder.verify(self._attention, segments, tokens, draws, variants=design.variants) is not None:
+        if self._decoder.verify(self._attention, segments, tokens, draws, variants=design.plan) is not None:
             return self._clock.now() - started
         batch = self._attention.prepare(segments)
-        x = self._decoder.run_plan(self._decoder.embed(tokens), batch, design.variants)
+        x = self._decoder.run_plan(self._decoder.embed(tokens), batch, design.plan)
         if design.head:
             positions = range(design.context + 1, design.context + design.rows + 1)
-            draw(self._decoder.head(x), draws.sampling, positions, confidence=True)
+            draw(self._decoder.head(x, design.plan[-1]), draws.sampling, positions, confidence=True)
         elif x.device.type == "cuda":
             torch.cuda.synchronize(x.device)
         return self._clock.now() - started

@@ -10,16 +10,16 @@ from engine.build import LoadedModel, progress_bar
 from engine.config import EngineConfig
 from engine.errors import ConfigError
 from engine.measure import Design, Measured, Measurement, thorough_grid
-from engine.model.spec import ModelSpec
+from engine.model.spec import LOW_BIT, SKIP, TARGET, ModelSpec
 from engine.prompts import positive
 from profiles import store
-from profiles.fit import price
+from profiles.fit import Observation, price
 from profiles.schema import LatencyProfile, ProfileKey
 
 _BAD = 0.1  # median relative error from which on a profile is not to be trusted
 # Stands in for a profile while the model is loaded: nothing is measured before the measurement.
 _UNKNOWN = LatencyProfile(
-    ProfileKey("", 0, "", "", ""), (1,), (1,), 1.0, (1.0,), (1.0,), (1.0,), ((0.0,),), 1.0, 0.0, 0.0
+    ProfileKey("", 0, "", "", ""), (1,), (1,), 1.0, ((1.0,),), ((1.0,),), ((1.0,),), ((0.0,),), 1.0, 0.0, 0.0
 )
 
 
@@ -71,25 +71,34 @@ def _errors(measured: Measured, spec: ModelSpec) -> list[float]:
     """Relative errors of the passes that the fit had not seen."""
 
     def error(design: Design, seconds: float) -> float:
-        return abs(price(measured.profile, design.observe(spec, seconds)) / seconds - 1)
+        return abs(price(measured.profile, _observed(design, spec, measured.profile, seconds)) / seconds - 1)
 
     return [error(design, seconds) for design, seconds in measured.unseen]
+
+
+def _observed(design: Design, spec: ModelSpec, profile: LatencyProfile, seconds: float = 0.0) -> Observation:
+    return design.observe(spec, range(1, profile.variants + 1), seconds)
 
 
 def _table(profile: LatencyProfile, spec: ModelSpec) -> str:
     """Markdown: what sublayers and passes cost, by context length."""
 
     def whole(n: int, rows: int) -> float:
-        return price(profile, Design(rows, n, (1, 1) * spec.layers).observe(spec, 0.0))
+        return price(profile, _observed(Design(rows, n, spec.whole), spec, profile))
 
     def half(n: int) -> float:
-        return price(
-            profile, Design(1, n, (1, 1, 0, 0) * (spec.layers // 2) + (1, 1) * (spec.layers % 2)).observe(spec, 0.0)
-        )
+        plan = ((TARGET, TARGET, SKIP, SKIP) * spec.layers)[: spec.sublayers]
+        return price(profile, _observed(Design(1, n, (*plan, TARGET)), spec, profile))
+
+    def low_bit(n: int) -> str:
+        if profile.variants == 1:
+            return "-"
+        plan = (LOW_BIT,) * len(spec.whole)
+        return f"{price(profile, _observed(Design(1, n, plan), spec, profile)) / whole(n, 1):.2f}×"
 
     lines = [
-        "| context | attention | MLP | attention/MLP | plain pass | half of it | verify 4 | verify 8 | verify 16 |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| context | attention | MLP | attention/MLP | plain pass | half of it | low-bit | 4 rows | 8 rows | 16 rows |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for n in profile.contexts:
         attention, mlp, plain = profile.projection(1) + profile.scan(n, 1), profile.mlp(1), whole(n, 1)
@@ -97,6 +106,6 @@ def _table(profile: LatencyProfile, spec: ModelSpec) -> str:
         ratio = f"{attention / mlp:.2f}" if mlp else "-"
         lines.append(
             f"| {n} | {1e6 * attention:.0f} µs | {1e6 * mlp:.0f} µs | {ratio} | {1e3 * plain:.2f} ms | "
-            f"{half(n) / plain:.2f}× | {widths} |"
+            f"{half(n) / plain:.2f}× | {low_bit(n)} | {widths} |"
         )
     return "\n".join(lines)

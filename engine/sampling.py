@@ -21,6 +21,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from engine.model.spec import SKIP, Variants
 from engine.native.library import Library, Sampling, loaded
 from engine.seeds import mix64
 from engine.types import SamplingParams
@@ -43,9 +44,9 @@ class Draw(NamedTuple):
 
 
 @lru_cache(256)
-def draft_noise(variants: tuple[int, ...]) -> float:
-    """How much of the noise a sub-network draws with: all where it is the whole model."""
-    left_out = 1.0 - sum(variants) / len(variants)
+def draft_noise(variants: Variants) -> float:
+    """How much of the noise a plan draws with: all where nothing is skipped."""
+    left_out = variants[:-1].count(SKIP) / (len(variants) - 1)
     return 1.0 - (1.0 - DRAFT_NOISE) * min(1.0, left_out / _MUCH_LEFT_OUT)
 
 

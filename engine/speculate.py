@@ -155,12 +155,13 @@ class _DraftPass:
             x = decoder.embed([d.tokens[-1] if d.tokens else d.work.tokens[-1] for d in drafts])
         else:
             x = decoder.embed_ids(last)
-        x = decoder.run_plans(x, batch, [d.work.plan.variants for d in drafts if d.work.plan])
+        plans = [d.work.plan.variants for d in drafts if d.work.plan]
+        x = decoder.run_plans(x, batch, plans)
         self._drawn = launch(
-            *(decoder.head(x), [d.work.sampling for d in drafts], [e + 1 for e in ends]),
+            *(decoder.heads(x, plans), [d.work.sampling for d in drafts], [e + 1 for e in ends]),
             confidence=True,
             edits=() if unread else [d.edit for d in drafts],
-            noise=[draft_noise(d.work.plan.variants) for d in drafts if d.work.plan],
+            noise=[draft_noise(plan) for plan in plans],
         )
 
     def next(self) -> _DraftPass | None:

@@ -15,11 +15,10 @@ class Observation:
     """A timed pass of one request: `rows` rows at a context through some sublayers, with head and draw or not."""
 
     rows: int
-    spans: tuple[
-        tuple[int, int], ...
-    ]  # how many attention sublayers read how many cached tokens (sliding windows: fewer)
-    mlp: int  # MLP sublayers run
-    head: bool
+    spans: tuple[tuple[int, int], ...]  # how many attention sublayers read how many tokens (sliding windows: fewer)
+    attention: tuple[int, ...]  # sublayers of each variant
+    mlp: tuple[int, ...]
+    head: tuple[int, ...]  # none or one
     seconds: float
 
 
@@ -34,15 +33,14 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
     width = len(rows)
     knots = [_knots([o for o in observations if o.rows == count]) for count in rows]
     wide = [len(each) < max(map(len, knots)) for each in knots]
-    offsets = np.cumsum([1 + 3 * width, *(0 if w else len(k) for k, w in zip(knots, wide, strict=True))])
+    kinds = 3 * len(observations[0].attention)  # of what has weights, each with a price for every row count
+    offsets = np.cumsum([1 + kinds * width, *(0 if w else len(k) for k, w in zip(knots, wide, strict=True))])
     design = np.zeros((len(observations), int(offsets[-1]) + 1))  # the last: a row and token of wide passes
     seconds = np.array([o.seconds for o in observations])
     for i, o in enumerate(observations):
         r = rows.index(o.rows)
         design[i, 0] = 1.0
-        design[i, 1 + r] = sum(count for count, _ in o.spans)
-        design[i, 1 + width + r] = o.mlp
-        design[i, 1 + 2 * width + r] = float(o.head)
+        design[i, 1 + r : 1 + kinds * width : width] = (*o.attention, *o.mlp, *o.head)
         for count, tokens in o.spans:
             if wide[r]:
                 design[i, -1] += count * o.rows * tokens
@@ -50,7 +48,7 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
                 design[i, offsets[r] : offsets[r + 1]] += count * _steps(knots[r], tokens)
     theta = _non_negative(design / seconds[:, None], np.ones(len(observations)))
     errors = np.abs(design @ theta - seconds) / seconds
-    parts = [tuple(float(x) for x in theta[1 + j * width : 1 + (j + 1) * width]) for j in range(3)]
+    parts = theta[1 : 1 + kinds * width].reshape(3, -1, width).tolist()
     contexts = tuple(sorted({knot for each in knots for knot in each}))
     scans = [
         [
@@ -64,9 +62,9 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
         rows=rows,
         contexts=contexts,
         fixed=float(theta[0]),
-        projection_at=parts[0],
-        mlp_at=parts[1],
-        head_at=parts[2],
+        projection_at=tuple(map(tuple, parts[0])),
+        mlp_at=tuple(map(tuple, parts[1])),
+        head_at=tuple(map(tuple, parts[2])),
         scan_at=tuple(tuple(float(x) for x in values) for values in scans),
         drafting=1.0,
         residual=float(np.median(errors)),
@@ -76,8 +74,14 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
 
 def price(profile: LatencyProfile, o: Observation) -> float:
     """Seconds that the profile gives the pass."""
-    attention = sum(count * (profile.projection(o.rows) + profile.scan(tokens, o.rows)) for count, tokens in o.spans)
-    return profile.fixed + attention + o.mlp * profile.mlp(o.rows) + o.head * profile.head(o.rows)
+    scan = sum(count * profile.scan(tokens, o.rows) for count, tokens in o.spans)
+    weights = sum(
+        count * price(o.rows, variant)
+        for price, counts in ((profile.projection, o.attention), (profile.mlp, o.mlp), (profile.head, o.head))
+        for variant, count in enumerate(counts, 1)
+        if count
+    )
+    return profile.fixed + scan + weights
 
 
 def _knots(observations: Sequence[Observation]) -> tuple[int, ...]:

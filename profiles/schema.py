@@ -1,6 +1,8 @@
 """The latency profile: what a pass costs on one machine, as a sum over its sublayers and the requests in it.
 
 pass = fixed + head(rows) + Σ attention [projection(rows) + Σ requests scan(n, rows of the request)] + Σ MLP mlp(rows)
+
+What has weights (projection, mlp, head) has a price for each variant: the model's own, and a copy in fewer bits.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-VERSION = 4  # of the cost model; part of the key
+VERSION = 5  # of the cost model; part of the key
 _TABLES = ("projection_at", "mlp_at", "head_at")
 
 
@@ -46,33 +48,38 @@ class ProfileKey:
 class LatencyProfile:
     """Seconds. Lists are values at the row counts `rows`; between them lines, beyond the last its slope goes on.
 
-    `scan_at` has such a list for each of the context lengths `contexts`, with lines between them and from nothing to
-    the first, and the last slope beyond.
+    What has weights has a list for each variant, from 1 on (`engine.model.spec`). `scan_at` has one for each of the
+    context lengths `contexts`, with lines between them and from nothing to the first, and the last slope beyond.
     """
 
     key: ProfileKey
     rows: tuple[int, ...]
     contexts: tuple[int, ...]  # cached tokens
     fixed: float
-    projection_at: tuple[float, ...]
-    mlp_at: tuple[float, ...]
-    head_at: tuple[float, ...]
+    projection_at: tuple[tuple[float, ...], ...]  # [variants][rows]
+    mlp_at: tuple[tuple[float, ...], ...]
+    head_at: tuple[tuple[float, ...], ...]
     scan_at: tuple[tuple[float, ...], ...]  # [contexts][rows]
     drafting: float  # what a pass takes of the sum of its parts when it follows another of the same draft
     residual: float  # median relative error of the fit over its observations
     worst: float  # largest relative error
 
-    def projection(self, rows: float) -> float:
+    @property
+    def variants(self) -> int:
+        """That have prices."""
+        return len(self.projection_at)
+
+    def projection(self, rows: float, variant: int = 1) -> float:
         """One attention sublayer without its cache scan."""
-        return self._at(self.projection_at, rows)
+        return self._at(self.projection_at[variant - 1], rows)
 
-    def mlp(self, rows: float) -> float:
+    def mlp(self, rows: float, variant: int = 1) -> float:
         """One MLP sublayer."""
-        return self._at(self.mlp_at, rows)
+        return self._at(self.mlp_at[variant - 1], rows)
 
-    def head(self, rows: float) -> float:
+    def head(self, rows: float, variant: int = 1) -> float:
         """Final norm, output head and draw."""
-        return self._at(self.head_at, rows)
+        return self._at(self.head_at[variant - 1], rows)
 
     def scan(self, n: float, rows: float) -> float:
         """One attention sublayer reading n cached tokens for `rows` rows of one request."""
@@ -104,8 +111,9 @@ class LatencyProfile:
         try:
             raw: dict[str, Any] = json.loads(text)
             key = ProfileKey(**raw.pop("key"))
-            lists: dict[str, Any] = {name: tuple(raw.pop(name)) for name in ("rows", "contexts", *_TABLES)}
-            profile = cls(key=key, scan_at=tuple(tuple(values) for values in raw.pop("scan_at")), **lists, **raw)
+            lists: dict[str, Any] = {name: tuple(raw.pop(name)) for name in ("rows", "contexts")}
+            lists |= {name: tuple(tuple(values) for values in raw.pop(name)) for name in (*_TABLES, "scan_at")}
+            profile = cls(key=key, **lists, **raw)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ProfileError(f"not a latency profile: {error}") from None
         profile._validate()
@@ -121,8 +129,8 @@ class LatencyProfile:
         for counts in (self.rows, self.contexts):
             if not counts or counts[0] < 1 or list(counts) != sorted(set(counts)):
                 raise ProfileError("row counts or context lengths are not ascending")
-        tables = [*(getattr(self, name) for name in _TABLES), *self.scan_at]
-        if len(self.scan_at) != len(self.contexts):
+        tables = [*(values for name in _TABLES for values in getattr(self, name)), *self.scan_at]
+        if len(self.scan_at) != len(self.contexts) or not 1 <= self.variants == len(self.mlp_at) == len(self.head_at):
             raise ProfileError("lists of unequal length")
         if any(len(values) != len(self.rows) for values in tables):
             raise ProfileError("lists of unequal length")

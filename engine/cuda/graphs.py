@@ -19,6 +19,7 @@ from engine.cuda.attention import Layout, StaticBatch
 from engine.model.attention import AttentionBatch
 from engine.model.decoder import Decoder
 from engine.model.linear import Linear
+from engine.model.spec import SKIP, TARGET, Variants
 from engine.upload import upload
 
 _KEPT = 64  # recorded passes
@@ -45,7 +46,7 @@ class FusedLinear(Linear, Protocol):
 
 class _Key(NamedTuple):
     layout: Layout
-    variants: tuple[int, ...]  # sublayers that run for any of the rows
+    variants: Variants  # what runs of each sublayer for any of the rows, and of the head
     masked: bool  # whether some run for some rows only
     recorded: bool  # whether all residual streams are kept
 
@@ -70,46 +71,48 @@ class GraphedDecoder(Decoder):
         self._asked: Counter[_Key] = Counter()
         self._inputs: dict[Layout, tuple[Tensor, Tensor]] = {}
         self._record = Recorder(self.device) if self.device.type == "cuda" else repeat
-        self._all = (1,) * self.spec.sublayers
 
-    def attend(self, layer: int, x: Tensor, batch: AttentionBatch) -> Tensor:
-        weights, epsilon = self._layers[layer], self.spec.norm_eps
+    def attend(self, layer: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
+        weights, epsilon = self._layers[variant][layer], self.spec.norm_eps
         product = weights.qkv
         if not isinstance(product, FusedLinear) or len(x) > product.most:
-            return super().attend(layer, x, batch)
+            return super().attend(layer, x, batch, variant)
         qkv = product.normed(x, weights.attention_norm, epsilon)
         if weights.qk_norm is not None:
             product.normalise_heads(qkv, weights.qk_norm, epsilon)
         return weights.output.add(batch.attend(layer, qkv), x)
 
-    def mlp(self, layer: int, x: Tensor) -> Tensor:
-        weights = self._layers[layer]
+    def mlp(self, layer: int, x: Tensor, variant: int = TARGET) -> Tensor:
+        weights = self._layers[variant][layer]
         product = weights.gate_up
         if not isinstance(product, FusedLinear) or len(x) > product.most:
-            return super().mlp(layer, x)
+            return super().mlp(layer, x, variant)
         return weights.down.add(product.gated(x, weights.mlp_norm, self.spec.norm_eps), x)
 
-    def head(self, x: Tensor) -> Tensor:
-        product = self._head
+    def head(self, x: Tensor, variant: int = TARGET) -> Tensor:
+        product = self._heads[variant]
         if not isinstance(product, FusedLinear) or len(x) > product.most:
-            return super().head(x)
+            return super().head(x, variant)
         return product.normed(x, self._norm, self.spec.norm_eps)
 
     def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
         if not isinstance(batch, StaticBatch):
             return super().run(x, batch, record)
         keeps = record is not None or batch.layout.rows <= _KEEPING  # the same recording, asked for or not
-        return self._run(x, batch, _Key(batch.layout, self._all, False, keeps), None, record)
+        return self._run(x, batch, _Key(batch.layout, self.spec.whole, False, keeps), None, record)
 
-    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: tuple[int, ...]) -> Tensor:
+    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor:
         if not isinstance(batch, StaticBatch):
             return super().run_plan(x, batch, variants)
         return self._run(x, batch, _Key(batch.layout, variants, False, False))
 
-    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[tuple[int, ...]]) -> Tensor:
+    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[Variants]) -> Tensor:
         if not isinstance(batch, StaticBatch) or all(plan == plans[0] for plan in plans):
             return super().run_plans(x, batch, plans)
-        union = tuple(int(any(each)) for each in zip(*plans, strict=True))
+        run = [{plan[i] for plan in plans} - {SKIP} for i in range(len(plans[0]))]
+        if any(len(variants) > 1 for variants in run[:-1]):  # a mask does not tell which of them
+            return super().run_plans(x, batch, plans)
+        union = tuple(max(variants, default=SKIP) for variants in run)
         return self._run(x, batch, _Key(batch.layout, union, True, False), plans)
 
     def _run(
@@ -117,14 +120,14 @@ class GraphedDecoder(Decoder):
         x: Tensor,
         batch: StaticBatch,
         key: _Key,
-        plans: Sequence[tuple[int, ...]] | None = None,
+        plans: Sequence[Variants] | None = None,
         record: list[Tensor] | None = None,
     ) -> Tensor:
         found = self._passes.get(key)
         inputs, masks = self._inputs_of(batch.layout, x)
         batch.spread(x, inputs)
         if plans is not None:
-            batch.spread(upload(plans, x.device, torch.bool), masks)
+            batch.spread(upload([plan[:-1] for plan in plans], x.device, torch.bool), masks)
         if found is None:
             found = self._new(key, batch, inputs, masks)
         else:
@@ -150,7 +153,7 @@ class GraphedDecoder(Decoder):
         if len(self._asked) > _COUNTED:
             self._asked.clear()
         self._asked[key] += 1
-        if self._asked[key] <= _EAGER or not any(key.variants):  # an empty graph is a warning
+        if self._asked[key] <= _EAGER or not any(key.variants[:-1]):  # an empty graph is a warning
             once()  # here, so that what it made goes with it: `made` does not refer to itself
             return made
         del self._asked[key]
@@ -163,9 +166,9 @@ class GraphedDecoder(Decoder):
     def _sublayers(self, made: _Pass, key: _Key, batch: StaticBatch) -> None:
         x = made.x
         states = [x]
-        for index, variant in enumerate(key.variants):
-            if variant:
-                y = self.sublayer(index, x, batch)
+        for index in range(self.spec.sublayers):
+            if key.variants[index] != SKIP:
+                y = self.sublayer(index, x, batch, key.variants[index])
                 x = y if made.masks is None else torch.where(made.masks[:, index, None], y, x)
             states.append(x)
         made.out = x

@@ -21,6 +21,7 @@ from torch import Tensor
 from engine.model.linear import Linear
 from engine.model.packed import PackedRows
 
+_LOWERED = 8192  # outputs that are copied in fewer bits at a time
 _ROWS = (16, 32)  # of the tile that is multiplied, whatever of it is there: least and most
 
 
@@ -167,7 +168,7 @@ class RowsLinear:
     most = _ROWS[1]  # rows of the kernel
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
-        self._weight, self._bias = weight, bias
+        self._weight, self._bias, self._gated = weight, bias, gated
 
     @classmethod
     def packed(
@@ -185,6 +186,18 @@ class RowsLinear:
         from engine.cuda.packed import PackedRowsLinear
 
         return PackedRowsLinear(parts, bias, gated=gated, device=device)
+
+    @classmethod
+    def lower(cls, linear: Linear, bits: int, /) -> Linear | None:
+        """A copy in so many bits."""
+        from engine.cuda.packed import PackedRowsLinear
+        from engine.model.low_bit import GROUP, lowered
+
+        if not isinstance(linear, RowsLinear) or linear._weight.shape[1] % GROUP:
+            return None
+        weight, gated = linear._weight, linear._gated
+        rows = [lowered(part, bits) for part in weight.split(_LOWERED)]
+        return PackedRowsLinear(rows, linear._bias, gated=gated, device=weight.device)
 
     def __call__(self, x: Tensor) -> Tensor:
         if len(x) > _ROWS[1]:

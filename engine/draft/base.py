@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.clock import Clock
 from engine.config import EngineConfig
-from engine.model.spec import ModelSpec
+from engine.model.spec import SKIP, ModelSpec, Variants
 from engine.types import SamplingParams
 
 if TYPE_CHECKING:
@@ -19,14 +19,11 @@ if TYPE_CHECKING:
     from engine.draft.prior import Prior
 
 
-Variants = tuple[int, ...]  # of each sublayer: 0 = skip, 1 = run
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one request drafts with for a while: a sub-network, a length and a stop rule.
+    """What one request drafts with for a while: a cheaper version of the model, a length and a stop rule.
 
-    `variants[i]` of sublayer i: 0 = skip, 1 = run (room for more). A draft ends after `gamma` tokens, or with a token
+    `variants` has what runs of each sublayer, then of the head. A draft ends after `gamma` tokens, or with a token
     whose top-1 probability is below `min_confidence` (that token is still verified: its row costs next to nothing).
     Requests that draft together share each pass; the drafting of all ends once the tokens that a further pass may
     bring, by the confidences, are fewer than the `pass_worth` tokens that its time is worth (0: no such rule).
@@ -42,11 +39,11 @@ class Plan:
 
     @property
     def skipped_attention(self) -> int:
-        return self.variants[0::2].count(0)
+        return self.variants[0:-1:2].count(SKIP)
 
     @property
     def skipped_mlp(self) -> int:
-        return self.variants[1::2].count(0)
+        return self.variants[1:-1:2].count(SKIP)
 
     def capped(self, gamma: int) -> Plan:
         """The same with at most `gamma` tokens."""

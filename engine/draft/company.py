@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.draft.base import Outcome, Plan, Variants, View
+from engine.draft.base import Outcome, Plan, View
 from engine.draft.regime import Decision, Regime
 from engine.draft.scout import Trail
 from engine.draft.tpt import AcceptanceCounts
+from engine.model.spec import Variants
 
 
 @dataclass(slots=True)

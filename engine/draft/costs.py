@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from engine.model.spec import ModelSpec
+from engine.model.spec import LOW_BIT, TARGET, ModelSpec, Variants
 from engine.step import StepOutput, StepPlan, Work
 from profiles.schema import LatencyProfile
 
@@ -30,8 +30,9 @@ class CostModel:
     def __init__(self, spec: ModelSpec, profile: LatencyProfile) -> None:
         self.spec = spec
         self.profile = profile
-        self._all = (1,) * spec.sublayers
-        self._prices: dict[tuple[tuple[int, ...], float, int, int, float], float] = {}
+        self._all = spec.whole
+        self.has_low_bit = profile.variants >= LOW_BIT
+        self._prices: dict[tuple[Variants, float, int, int, float], float] = {}
         self._curves: dict[tuple[int, int, int], list[tuple[int, float]]] = {}
         self._rows: dict[int, Sequence[int]] = {}
         self.reset()
@@ -41,7 +42,7 @@ class CostModel:
         # What passes take of what they usually take: the machine, which others use too. It does not last.
         self._speed = Correction()
         self.draft = [Correction() for _ in range(len(_WIDTHS) + 1)]
-        self._draft_by_plan: dict[tuple[tuple[int, ...], int], Correction] = {}  # and by width
+        self._draft_by_plan: dict[tuple[Variants, int], Correction] = {}  # and by width
         # Apart where nothing was drafted: a pass behind drafts finds other things in the processor's caches.
         self.verify = tuple([Correction() for _ in range(len(_WIDTHS) + 1)] for _ in range(2))
         # Seconds outside the passes, in rounds that do not draft and in those that do; and for each token more.
@@ -63,15 +64,18 @@ class CostModel:
             max(profile.projection(rows) - profile.projection(rows - 1), 0.0),
             max(profile.mlp(rows) - profile.mlp(rows - 1), 0.0),
         )
-        prices = [(shared if ran else full)[i % 2] for i, ran in enumerate(union or (0,) * self.spec.sublayers)]
+        prices = [
+            (shared if ran else full)[i % 2]
+            for i, ran in enumerate((union or (0,) * self.spec.sublayers)[: self.spec.sublayers])
+        ]
         for layer, window in enumerate(self.spec.windows or (0,) * self.spec.layers):
             prices[2 * layer] += profile.scan(min(context, window or context), 1)
         return prices
 
-    def draft_pass(self, variants: Sequence[int], contexts: Sequence[int]) -> float:
+    def draft_pass(self, variants: Variants, contexts: Sequence[int]) -> float:
         """One draft pass of a row for each context through the sub-network."""
         width = _width(len(contexts))
-        known = self._draft_by_plan.get((tuple(variants), width))
+        known = self._draft_by_plan.get((variants, width))
         factor = self._nearest_draft(width) if known is None else known.factor
         return self._corrected(factor) * self._draft_price(variants, contexts)
 
@@ -84,10 +88,10 @@ class CostModel:
         """The correction of draft passes of so many requests, whatever they draft with."""
         return self._corrected(self._nearest_draft(_width(requests)))
 
-    def renew_draft(self, variants: Sequence[int], requests: int) -> None:
+    def renew_draft(self, variants: Variants, requests: int) -> None:
         """Let what is seen next of drafts of so many requests with this plan weigh more."""
         width = _width(requests)
-        for correction in (self.draft[width], self._draft_by_plan.get((tuple(variants), width))):
+        for correction in (self.draft[width], self._draft_by_plan.get((variants, width))):
             if correction and correction.seen:
                 correction.seen = 1
 
@@ -163,15 +167,15 @@ class CostModel:
             self._rows[most] = sorted({*(rows for rows in (*self.profile.rows, *_WIDTHS) if rows < most), most})
         return self._rows[most]
 
-    def _draft_price(self, variants: Sequence[int], contexts: Sequence[int]) -> float:
+    def _draft_price(self, variants: Variants, contexts: Sequence[int]) -> float:
         """Less than a pass of its own by what passes within a draft save; that is the same for any number of rows."""
         alone = self._price(variants, 1, contexts[:1], 1)
         whole = alone if len(contexts) == 1 else self._price(variants, len(contexts), contexts, 1)
         return whole - (1.0 - self.profile.drafting) * alone
 
-    def _price(self, variants: Sequence[int], rows: float, contexts: Sequence[int], width: float) -> float:
+    def _price(self, variants: Variants, rows: float, contexts: Sequence[int], width: float) -> float:
         context = _about(contexts)
-        key = tuple(variants), rows, len(contexts), context, width
+        key = variants, rows, len(contexts), context, width
         found = self._prices.get(key)
         if found is None:
             if len(self._prices) == _MOST_PRICES:
@@ -179,15 +183,19 @@ class CostModel:
             found = self._prices[key] = self._price_anew(variants, rows, len(contexts), context, width)
         return found
 
-    def _price_anew(self, variants: Sequence[int], rows: float, requests: int, context: int, width: float) -> float:
-        profile = self.profile
-        attention, mlp = sum(variants[0::2]), sum(variants[1::2])
+    def _price_anew(self, variants: Variants, rows: float, requests: int, context: int, width: float) -> float:
+        profile, (*sublayers, head) = self.profile, variants
+        parts = (profile.projection, sublayers[0::2]), (profile.mlp, sublayers[1::2]), (profile.head, [head])
+        weights = sum(
+            count * price(rows, variant)
+            for price, run in parts
+            for variant in range(TARGET, profile.variants + 1)
+            if (count := run.count(variant))
+        )
         scan = requests * sum(
             count * profile.scan(tokens, width) for count, tokens in self.spec.spans(variants, context)
         )
-        return (
-            profile.fixed + profile.head(rows) + attention * profile.projection(rows) + mlp * profile.mlp(rows) + scan
-        )
+        return profile.fixed + weights + scan
 
     def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:
         """Correct the prices by one round; `overhead` is its time outside passes and searches, in seconds.
@@ -243,7 +251,7 @@ class CostModel:
             correction.factor = self._nearest_verify(width, drafted)
         return correction
 
-    def _drafts_price(self, variants: tuple[int, ...], drafting: Sequence[tuple[Work, int]]) -> tuple[float, int]:
+    def _drafts_price(self, variants: Variants, drafting: Sequence[tuple[Work, int]]) -> tuple[float, int]:
         """Of the passes in which these drafted so many tokens, before any correction; and how many there were."""
         if len(drafting) == 1:
             ((work, passes),) = drafting
@@ -253,7 +261,7 @@ class CostModel:
             predicted += passes * self._draft_price(variants, [w.start for w in live])
         return predicted, max(drafted for _, drafted in drafting)
 
-    def _draft_corrections(self, variants: tuple[int, ...], requests: int) -> tuple[Correction, Correction]:
+    def _draft_corrections(self, variants: Variants, requests: int) -> tuple[Correction, Correction]:
         """For plans in general, and for this one: small ones stay in the processor's cache from pass to pass."""
         width = _width(requests)
         if not self.draft[width].seen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.draft.base import FixedPlan, Plan, PolicyContext
 from engine.errors import ConfigError
+from engine.model.spec import LOW_BIT, SKIP, TARGET, Variants, exit_plan
 
 
 class NoDraft(FixedPlan):
@@ -12,7 +13,7 @@ class NoDraft(FixedPlan):
     name = "none"
 
     def __init__(self, context: PolicyContext) -> None:
-        super().__init__(Plan((1,) * context.spec.sublayers, gamma=0))
+        super().__init__(Plan(context.spec.whole, gamma=0))
 
 
 class UniformSkip(FixedPlan):
@@ -27,9 +28,13 @@ class UniformSkip(FixedPlan):
         config = context.config
         variants = uniform_variants(context.spec.layers, config.fixed_skip_ratio)
         if config.fixed_plan:
-            variants = tuple(map(int, config.fixed_plan))
-            if len(variants) != context.spec.sublayers:
-                raise ConfigError(f"fixed_plan names {len(variants)} sublayers, the model has {context.spec.sublayers}")
+            variants, sublayers = tuple(map(int, config.fixed_plan)), context.spec.sublayers
+            if len(variants) == 1:
+                variants *= sublayers + 1
+            if len(variants) != sublayers + 1:
+                raise ConfigError(f"fixed_plan has {len(variants)} digits, not one or {sublayers + 1}")
+            if LOW_BIT in variants and not context.costs.has_low_bit:
+                raise ConfigError("fixed_plan has a 2, but there is no copy of this model in fewer bits")
         super().__init__(Plan(variants, config.fixed_gamma, config.draft_confidence))
 
 
@@ -43,7 +48,7 @@ class EarlyExit(FixedPlan):
         depth = config.layerskip_exit or exit_depth(layers)
         if depth > layers:
             raise ConfigError(f"layerskip_exit is {depth}, but the model has {layers} layers")
-        super().__init__(Plan(exit_variants(layers, depth), config.layerskip_gamma, config.draft_confidence))
+        super().__init__(Plan(exit_plan(context.spec, depth), config.layerskip_gamma, config.draft_confidence))
 
 
 def exit_depth(layers: int) -> int:
@@ -51,13 +56,8 @@ def exit_depth(layers: int) -> int:
     return max(1, round(layers / 4))
 
 
-def exit_variants(layers: int, depth: int) -> tuple[int, ...]:
-    """Run the first `depth` layers only."""
-    return (1, 1) * depth + (0, 0) * (layers - depth)
-
-
-def uniform_variants(layers: int, ratio: float) -> tuple[int, ...]:
+def uniform_variants(layers: int, ratio: float) -> Variants:
     """Skip round(ratio·layers) layers at even distances, counted from the end; the first layer is skipped last."""
     skip = round(ratio * layers)
     skipped = {layers - 1 - (index * layers) // skip for index in range(skip)} if skip else set()
-    return tuple(0 if i // 2 in skipped else 1 for i in range(2 * layers))
+    return (*(SKIP if i // 2 in skipped else TARGET for i in range(2 * layers)), TARGET)

@@ -18,15 +18,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from engine.draft.base import Plan, PolicyContext, RoundOutcome, Variants, View
+import numpy as np
+
+from engine.draft.base import Plan, PolicyContext, RoundOutcome, View
 from engine.draft.company import Company, Promise, Standing, State, tally
 from engine.draft.library import Choice, Library, size
 from engine.draft.prior import Prior
 from engine.draft.regime import TRIAL_EVERY, Decision, Regime, change
 from engine.draft.scout import Scout, Trail
 from engine.draft.search import Searcher
-from engine.draft.tpt import AcceptanceCounts, cells
+from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, cells
 from engine.errors import ConfigError
+from engine.model.spec import LOW_BIT, Variants
 
 # What drafting must promise over plain decoding: to begin, to go on, and where it was slower when it promised less.
 # Of requests together there are many in each round, so that promises are surer.
@@ -35,6 +38,9 @@ _OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
 _OWN_MEMORY = 64.0  # tested tokens of its own that a request remembers
 _FRESH_ROUNDS = 16  # for which a joint decision stands at least
 _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
+# Tokens of a copy in fewer bits before any were tested, by confidence, rejected and agreed: it finds 85 to 97 % (shared
+# measurement of real models), and is surest where it does.
+_OF_COPY = np.array([[1.0, 1.0]] + [[0.0, 0.0]] * (len(THRESHOLDS) - 2) + [[1.0, 13.0]])
 _USEFUL_GAIN = 1.03  # over the plan before, for a search to have been of use: less is as likely luck
 _TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
 _TRIAL_ROUNDS = 6  # of drafting with the best plan, to see whether it pays after all
@@ -59,11 +65,16 @@ class KnapSpec:
         if not all(-layers <= layer < layers for layer in self._config.knapspec_protect):
             raise ConfigError(f"knapspec_protect names a layer that is not there: the model has {layers}")
         self.searcher = Searcher(self._config, self._costs, self._clock, layers)
-        self.library = Library(self._costs, layers, self._config.knapspec_gamma, self._config.knapspec_memory)
+        self.library = Library(self._costs, self._config.knapspec_gamma, self._config.knapspec_memory)
         plans = context.prior.plans if context.prior else {}
         for variants in self.searcher.allowed(plans, 0):
             self.library.add(variants, AcceptanceCounts.of(plans[variants]))
             self.library.shrink(1)
+        low_bit = self._costs.has_low_bit and self._config.knapspec_menu != "skip"
+        if self._config.knapspec_menu == "low-bit" and not low_bit:
+            raise ConfigError("knapspec_menu is low-bit, but there is no copy of this model in fewer bits")
+        if low_bit and not plans:
+            self.library.add((LOW_BIT,) * len(context.spec.whole), AcceptanceCounts.of(_OF_COPY))
         self._scout = Scout(context, self.searcher, self.library, lambda view: self._state(view).trail)
         self._round = 0
         self._decision_seconds = 0.0  # that one takes

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.draft.base import Plan, Variants
+from engine.draft.base import Plan
 from engine.draft.costs import CostModel
 from engine.draft.objective import Chosen, Prices, Question, choose, promises
 from engine.draft.tpt import MEMORY, THRESHOLDS, AcceptanceCounts
 from engine.draft.trust import Drift, Trust
+from engine.model.spec import Variants
 
 MOST_PLANS = 8
 _USUAL = 2.0  # plans that kept what they promised, before any was tried
@@ -40,12 +41,12 @@ class Choice(NamedTuple):
 class Library:
     """At most `MOST_PLANS` plans, by their variants, in the order in which they came."""
 
-    def __init__(self, costs: CostModel, layers: int, gamma: int, memory: float = MEMORY) -> None:
+    def __init__(self, costs: CostModel, gamma: int, memory: float = MEMORY) -> None:
         """`gamma`: most tokens that a plan may draft; `memory`: of each plan's counts."""
         self._costs = costs
         self._gamma = gamma
         self._remembered = memory
-        self._whole = (1,) * (2 * layers)
+        self._whole = costs.spec.whole
         self._plans: dict[Variants, Known] = {}
         self._drift = Drift()
         # What is accepted of what is thought to be: tokens of a draft agree or not together, chosen plans were lucky.

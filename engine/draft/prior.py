@@ -16,7 +16,7 @@ from engine.errors import PriorError
 from profiles.schema import ProfileKey
 from profiles.store import write_whole
 
-VERSION = 1
+VERSION = 2
 MOST_PLANS = 64
 
 
@@ -53,8 +53,8 @@ class Prior:
 
 
 def _variants(text: str) -> tuple[int, ...]:
-    if not text or set(text) - {"0", "1"}:
-        raise ValueError("a plan is made of 0 and 1")
+    if not text or set(text) - {"0", "1", "2"}:
+        raise ValueError("a plan is made of 0, 1 and 2")
     return tuple(map(int, text))
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.draft.base import Outcome, Plan, PolicyContext, Variants, View
+from engine.draft.base import Outcome, Plan, PolicyContext, View
 from engine.draft.library import Library
 from engine.draft.search import MOST_HURRY, Rows, Search, Searcher
 from engine.draft.tpt import AcceptanceCounts
+from engine.model.spec import Variants
 
 _ADOPTED = 3  # plans a search may add
 _REPLAYED_PLANS = 128  # whose replays are remembered from search to search: early exits come again and again,
@@ -57,6 +58,8 @@ class Scout:
     ) -> None:
         self._config, self._clock = context.config, context.clock
         self._searcher, self._library, self._trail = searcher, library, trail
+        menu = context.config.knapspec_menu
+        self._searches = menu == "skip" or (menu == "auto" and not context.costs.has_low_bit)
         self.recorder: View | None = None  # whose rows are kept,
         self._owed = False  # and whether for a search that it is owed
         self._searching: View | None = None
@@ -93,7 +96,7 @@ class Scout:
         if self.recorder is not None and self.recorder not in views:
             self._gave_up()
         self.recorder = None
-        if self._searching is not None or self._config.knapspec_gamma == 0:
+        if self._searching is not None or self._config.knapspec_gamma == 0 or not self._searches:
             return
         budget = self._searcher.budget
         plain = promised is not None and promised.gamma == 0

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from engine.clock import Clock
 from engine.config import EngineConfig
-from engine.draft.base import CandidatePass, References, Variants, View
+from engine.draft.base import CandidatePass, References, View
 from engine.draft.costs import CostModel
-from engine.draft.fixed import exit_variants
 from engine.draft.knapsack import Knapsack, ticks
 from engine.draft.library import union
 from engine.draft.tpt import AcceptanceCounts
+from engine.model.spec import SKIP, TARGET, Variants, exit_plan
 
 _REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows replay with the target's own K/V
 _DRAWN_ROWS = 128  # of a replay at once: a row of logits may take a megabyte,
@@ -254,10 +254,12 @@ class Searcher:
     def _replay(self, view: View, search: Search) -> Replay:
         """Of the table's candidates and of the early exits, whose final states the full model's own references are."""
         references = search.references.states
-        states = {c.variants: c.state for c in search.table.candidates() if 0 < sum(c.variants) < len(c.variants)}
+        states = {
+            (*c.variants, TARGET): c.state for c in search.table.candidates() if 0 < sum(c.variants) < len(c.variants)
+        }
         searches = self.budget.searches
         for depth in range(1 + searches % 2, self._layers, 2 if searches else 1):
-            states.setdefault(exit_variants(self._layers, depth), references[2 * depth])
+            states.setdefault(exit_plan(self._costs.spec, depth), references[2 * depth])
         allowed = self.allowed(states, view.context)
         return Replay({variants: states[variants] for variants in allowed}, references[-1], self._costs.spec.vocab)
 
@@ -267,6 +269,6 @@ class Searcher:
         whole, least, most = sum(prices), self._config.knapspec_min_skip, self._config.knapspec_max_skip
 
         def skipped(variants: Variants) -> float:
-            return sum(price for price, run in zip(prices, variants, strict=True) if not run) / whole
+            return sum(price for price, run in zip(prices, variants, strict=False) if run == SKIP) / whole
 
         return [v for v in plans if all(v[i] for i in self._protected) and least <= skipped(v) <= most]

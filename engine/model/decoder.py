@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.model.attention import AttentionBatch, Segment
 from engine.model.linear import Linear
-from engine.model.spec import ModelSpec
+from engine.model.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants
 from engine.upload import upload
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class DraftRequest:
     slab: int
     start: int  # position of `token`, the last that is known
     token: int
-    variants: tuple[int, ...]
+    variants: Variants
     gamma: int
     min_confidence: float
     pass_worth: float
@@ -106,9 +106,9 @@ class Decoder:
         self.spec = spec
         self.dtype = dtype
         self._embedding = embedding
-        self._layers = tuple(layers)
+        self._layers = {TARGET: tuple(layers)}  # by variant
         self._norm = norm
-        self._head = head
+        self._heads = {TARGET: head}
         self._shape = (spec.hidden,)
 
     @property
@@ -136,11 +136,30 @@ class Decoder:
 
     def replace_head(self, head: Linear) -> None:
         """For synthetic models, whose head is calibrated on what comes before it."""
-        self._head = head
+        self._heads[TARGET] = head
 
-    def attend(self, layer: int, x: Tensor, batch: AttentionBatch) -> Tensor:
+    @property
+    def variants(self) -> tuple[int, ...]:
+        """What plans may run besides nothing."""
+        return tuple(self._heads)
+
+    def add_low_bit(self, layers: Sequence[LayerWeights], head: Linear) -> None:
+        """Copies of all linear layers in fewer bits, for drafts."""
+        self._layers[LOW_BIT], self._heads[LOW_BIT] = tuple(layers), head
+
+    def lowered(self, lower: Callable[[Linear], Linear], progress: Callable[[float], None]) -> None:
+        """Make and add them, each by `lower`; `progress` gets the share done."""
+        layers = []
+        for i, w in enumerate(self._layers[TARGET]):
+            qkv, output, gate_up, down = (lower(linear) for linear in (w.qkv, w.output, w.gate_up, w.down))
+            layers.append(replace(w, qkv=qkv, output=output, gate_up=gate_up, down=down))
+            progress((i + 1) / (self.spec.layers + 1))
+        self.add_low_bit(layers, lower(self._heads[TARGET]))
+        progress(1.0)
+
+    def attend(self, layer: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
         """Attention sublayer 2·layer."""
-        weights = self._layers[layer]
+        weights = self._layers[variant][layer]
         h = torch.rms_norm(x, self._shape, weights.attention_norm, self.spec.norm_eps)
         qkv = weights.qkv(h)
         if weights.qk_norm is not None:
@@ -153,17 +172,17 @@ class Decoder:
         qk = qkv[:, : heads * width].view(-1, heads, width)
         qk.copy_(torch.rms_norm(qk, (width,), None, self.spec.norm_eps).mul_(weight))
 
-    def mlp(self, layer: int, x: Tensor) -> Tensor:
+    def mlp(self, layer: int, x: Tensor, variant: int = TARGET) -> Tensor:
         """MLP sublayer 2·layer + 1."""
-        weights = self._layers[layer]
+        weights = self._layers[variant][layer]
         h = torch.rms_norm(x, self._shape, weights.mlp_norm, self.spec.norm_eps)
         gate, up = weights.gate_up(h).chunk(2, dim=-1)
         return weights.down.add(F.silu(gate).mul_(up), x)
 
-    def sublayer(self, index: int, x: Tensor, batch: AttentionBatch) -> Tensor:
+    def sublayer(self, index: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
         """Sublayer `index` of 0 .. 2L-1."""
         layer, is_mlp = divmod(index, 2)
-        return self.mlp(layer, x) if is_mlp else self.attend(layer, x, batch)
+        return self.mlp(layer, x, variant) if is_mlp else self.attend(layer, x, batch, variant)
 
     def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
         """All sublayers. `record` receives the 2L+1 residual streams, X^(0) first: no copies."""
@@ -175,26 +194,36 @@ class Decoder:
                 record.append(x)
         return x
 
-    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: tuple[int, ...]) -> Tensor:
-        """The sub-network that `variants` [2L] names (0 = skip, 1 = run), the same for all rows."""
-        for index, variant in enumerate(variants):
-            if variant:
-                x = self.sublayer(index, x, batch)
+    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor:
+        """The sublayers of a plan, the same for all rows."""
+        for index in range(self.spec.sublayers):
+            if variants[index] != SKIP:
+                x = self.sublayer(index, x, batch, variants[index])
         return x
 
-    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[tuple[int, ...]]) -> Tensor:
-        """Row r through the sub-network plans[r]: the union runs, rows whose plan skips a sublayer are left out."""
+    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[Variants]) -> Tensor:
+        """Row r through the sublayers of plans[r]; each variant of a sublayer runs once, for all whose plan has it."""
         if all(plan == plans[0] for plan in plans):
             return self.run_plan(x, batch, plans[0])
         for index in range(self.spec.sublayers):
-            rows = tuple(r for r, plan in enumerate(plans) if plan[index])
-            if len(rows) == len(plans):
-                x = self.sublayer(index, x, batch)
-            elif rows:
-                where = upload(rows, x.device)
-                part = self.sublayer(index, x.index_select(0, where), batch.select(rows))
-                x = x.index_copy(0, where, part)
+            for variant in self.variants:
+                rows = tuple(r for r, plan in enumerate(plans) if plan[index] == variant)
+                if len(rows) == len(plans):
+                    x = self.sublayer(index, x, batch, variant)
+                elif rows:
+                    where = upload(rows, x.device)
+                    part = self.sublayer(index, x.index_select(0, where), batch.select(rows), variant)
+                    x = x.index_copy(0, where, part)
         return x
+
+    def heads(self, x: Tensor, plans: Sequence[Variants]) -> Tensor:
+        """Row r's logits by the head of plans[r]."""
+        first = plans[0][-1]
+        logits = self.head(x, first)
+        for variant in {plan[-1] for plan in plans} - {first}:
+            where = upload([r for r, plan in enumerate(plans) if plan[-1] == variant], x.device)
+            logits = logits.index_copy(0, where, self.head(x.index_select(0, where), variant))
+        return logits
 
     def draft(self, attention: Attention, requests: Sequence[DraftRequest]) -> Drafted | None:
         """All draft passes of a round in one call, over the batches of `attention`; None where that cannot be had."""
@@ -212,7 +241,7 @@ class Decoder:
         draws: Draws,
         *,
         record: bool = False,
-        variants: tuple[int, ...] | None = None,
+        variants: Variants | None = None,
     ) -> Verified | None:
         """A pass of the whole model, or of a sub-network, over these tokens and the draws behind it, in one call; None
         likewise."""
@@ -223,9 +252,9 @@ class Decoder:
         entries; False likewise."""
         return False
 
-    def head(self, x: Tensor) -> Tensor:
+    def head(self, x: Tensor, variant: int = TARGET) -> Tensor:
         """Final norm and output head: [rows, hidden] -> logits [rows, vocab]."""
-        return self._head(self.normalise(x))
+        return self._heads[variant](self.normalise(x))
 
     def normalise(self, x: Tensor) -> Tensor:
         """The final norm."""

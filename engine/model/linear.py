@@ -49,6 +49,10 @@ class LinearFactory(Protocol):
         is not read again, if it is a file's.
         """
 
+    def lower(self, linear: Linear, bits: int, /) -> Linear | None:
+        """A copy of a layer, for drafts: symmetric codes of 4, 5, 6 or 8 bits in groups of 32 inputs, the scale of each
+        by squared error (METHODS section 7); None where that cannot be had, or would be no smaller."""
+
 
 class PlainLinear:
     """torch's own matrix product: every device and dtype."""
@@ -61,6 +65,10 @@ class PlainLinear:
     @classmethod
     def packed(cls, *args: Any, **named: Any) -> None:
         """Nothing is read packed."""
+
+    @classmethod
+    def lower(cls, *args: Any) -> None:
+        """Nothing is read in fewer bits."""
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.linear(x, self._weight, self._bias)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,8 @@ FAMILIES = {
     "Qwen2ForCausalLM": Family(qkv_bias=True, windows=True, switch=True, kv_heads=32),
     "Qwen3ForCausalLM": Family(qk_norm=True, windows=True, switch=True, kv_heads=32, head_dim=128),
 }
+Variants = tuple[int, ...]  # a plan: what it runs of each sublayer, then of the head,
+SKIP, TARGET, LOW_BIT = range(3)  # which is nothing, the model's own, or a copy in fewer bits
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 _DEFAULT_WINDOW = 4096
 _MOST_LAYERS = 2000
@@ -63,6 +64,11 @@ class ModelSpec:
     mlp_bias: bool = False
     qk_norm: bool = False
     windows: tuple[int, ...] = ()  # by layer: how many positions are seen, the own one included; 0 = all
+
+    @property
+    def whole(self) -> Variants:
+        """The plan that is the model itself: the variant of each sublayer, then that of the head."""
+        return (TARGET,) * (self.sublayers + 1)
 
     @property
     def sublayers(self) -> int:
@@ -98,17 +104,22 @@ class ModelSpec:
             )
         )
 
-    def spans(self, variants: Sequence[int], context: int) -> list[tuple[int, int]]:
+    def spans(self, variants: Variants, context: int) -> list[tuple[int, int]]:
         """Of a sub-network: how many attention sublayers read how many cached tokens for a row at `context`."""
-        run = variants[0::2]
+        run = variants[0 : self.sublayers : 2]
         if not self.windows:
-            return [(sum(run), context)]
+            return [(self.layers - run.count(SKIP), context)]
         seen = Counter(min(context, window or context) for window, runs in zip(self.windows, run, strict=True) if runs)
         return [(count, tokens) for tokens, count in seen.items()]
 
-    def scanned(self, variants: Sequence[int], context: int) -> int:
+    def scanned(self, variants: Variants, context: int) -> int:
         """Cached tokens that the attention sublayers of a sub-network read for a row at position `context`."""
         return sum(count * tokens for count, tokens in self.spans(variants, context))
+
+
+def exit_plan(spec: ModelSpec, depth: int) -> Variants:
+    """Run the first `depth` layers only, then the head."""
+    return (TARGET, TARGET) * depth + (SKIP, SKIP) * (spec.layers - depth) + (TARGET,)
 
 
 def load_spec(directory: Path) -> ModelSpec:

@@ -38,7 +38,7 @@ from engine.model.hub import SYNTHETIC
 from engine.model.linear import Linear, LinearFactory
 from engine.model.packed import PackedRows, dequantise
 from engine.model.rope import RopeSpec
-from engine.model.spec import FAMILIES, ModelSpec
+from engine.model.spec import FAMILIES, SKIP, ModelSpec, Variants
 from engine.model.weights import Placement, expected_tensors
 from engine.seeds import mix64
 
@@ -119,17 +119,17 @@ class Synthetic:
         draw = Random(mix64(self.seed))
         return tuple(math.exp(draw.gauss(0.0, _IMPORTANCE)) for _ in range(self.spec.sublayers))
 
-    def half(self, prices: Sequence[float] | None = None) -> tuple[int, ...]:
+    def half(self, prices: Sequence[float] | None = None) -> Variants:
         """The plan that α is calibrated for: the least important sublayers left out, up to half of the time.
 
         `prices` are the sublayers' seconds; without them all cost the same.
         """
         prices = prices or (1.0,) * self.spec.sublayers
-        variants, left = [1] * self.spec.sublayers, 0.5 * sum(prices)
+        variants, left = [*self.spec.whole], 0.5 * sum(prices)
         scales = self.scales()
         for i in sorted(range(self.spec.sublayers), key=lambda i: scales[i]):
             if prices[i] <= left:
-                variants[i], left = 0, left - prices[i]
+                variants[i], left = SKIP, left - prices[i]
         return tuple(variants)
 
 
@@ -207,6 +207,9 @@ class _Quantising:
     def packed(self, *args: Any, **named: Any) -> Linear | None:
         return self._linear.packed(*args, **named)
 
+    def lower(self, linear: Linear, bits: int, /) -> Linear | None:
+        return self._linear.lower(linear, bits)
+
 
 class _Tensors:
     """Tensors by name, each drawn from the seed and its name.
@@ -268,9 +271,7 @@ class _Tensors:
 
 
 @torch.inference_mode()
-def calibrate(
-    made: Synthetic, decoder: Decoder, attention: Attention, linear: LinearFactory, plan: tuple[int, ...]
-) -> float:
+def calibrate(made: Synthetic, decoder: Decoder, attention: Attention, linear: LinearFactory, plan: Variants) -> float:
     """Let usual successors stand out until `plan` draws the whole model's token at a share α; the share reached.
 
     The head is random rows plus `habit` times what it looks for. Without a habit, tokens are won by chance and hardly
@@ -319,7 +320,7 @@ def _text(decoder: Decoder, attention: Attention, prompt: list[int], length: int
     return tokens
 
 
-def _whole_and_part(decoder: Decoder, attention: Attention, x: Tensor, plan: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def _whole_and_part(decoder: Decoder, attention: Attention, x: Tensor, plan: Variants) -> tuple[Tensor, Tensor]:
     """Final states of the last rows of `x`: the whole model's, and the plan's over the whole model's cache."""
     whole = decoder.run(x, attention.prepare([Segment(0, 0, len(x))]))[_CONTEXT:]
     rows = attention.candidates(0, range(_CONTEXT, len(x)), 1)

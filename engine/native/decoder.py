@@ -18,7 +18,7 @@ from engine.model.backend import Attention
 from engine.model.decoder import Decoder, Drafted, DraftRequest, Draws, LayerWeights, Round, Verified
 from engine.model.linear import Linear
 from engine.model.packed import PackedRows
-from engine.model.spec import ModelSpec
+from engine.model.spec import LOW_BIT, TARGET, ModelSpec, Variants
 from engine.native import library as native
 from engine.native.attention import NativeAttention, NativeBatch, NativeCache
 from engine.native.linear import PANEL, NativeLinear, row_addresses, written
@@ -50,11 +50,11 @@ class NativeDecoder(Decoder):
         self._library, self._team = made_by.library, made_by.team
         self._kept: list[Tensor] = []  # what the structures point to
         self._structs = (native.Layer * spec.layers)(*(self._layer(i, w) for i, w in enumerate(layers)))
-        self._all = bytes([1]) * spec.sublayers
+        self._all = bytes(spec.whole)
         sizes = (spec.layers, spec.hidden, spec.heads, spec.kv_heads, spec.head_dim, spec.intermediate)
         self._edits = _Edits(spec.vocab)
         self._rooms: dict[tuple[int, int], _DraftRoom] = {}
-        self._ends_of: tuple[NativeAttention, Linear] | None = None
+        self._ends_of: tuple[NativeAttention, list[Linear]] | None = None
         self._ends_made: Any = None
         self._model = ctypes.byref(native.Model(*sizes, spec.norm_eps, self._structs))
 
@@ -63,24 +63,25 @@ class NativeDecoder(Decoder):
             self._kept.append(tensor.float().contiguous())
             return self._kept[-1].data_ptr()
 
-        def struct(linear: Linear) -> native.Linear:
-            return cast(NativeLinear, linear).struct
-
-        return native.Layer(
-            pointer(weights.attention_norm),
-            pointer(weights.mlp_norm),
-            None if weights.qk_norm is None else pointer(weights.qk_norm),
-            struct(weights.qkv),
-            struct(weights.output),
-            struct(weights.gate_up),
-            struct(weights.down),
-            self.spec.windows[index] if self.spec.windows else 0,
+        layer = native.Layer(
+            attention_norm=pointer(weights.attention_norm),
+            mlp_norm=pointer(weights.mlp_norm),
+            qk_norm=None if weights.qk_norm is None else pointer(weights.qk_norm),
+            window=self.spec.windows[index] if self.spec.windows else 0,
         )
+        _place(weights, layer, TARGET)
+        return layer
+
+    def add_low_bit(self, layers: Sequence[LayerWeights], head: Linear) -> None:
+        super().add_low_bit(layers, head)
+        for weights, layer in zip(layers, self._structs, strict=True):
+            _place(weights, layer, LOW_BIT)
+        self._ends_of = None
 
     @property
     def packed(self) -> Sequence[Tensor]:
-        linears = [linear for w in self._layers for linear in (w.qkv, w.output, w.gate_up, w.down)]
-        return [weight for linear in (*linears, self._head) for weight in cast(NativeLinear, linear).weights]
+        linears = [linear for w in self._layers[TARGET] for linear in (w.qkv, w.output, w.gate_up, w.down)]
+        return [weight for linear in (*linears, self._heads[TARGET]) for weight in cast(NativeLinear, linear).weights]
 
     @property
     def weight_bytes(self) -> int:
@@ -104,16 +105,16 @@ class NativeDecoder(Decoder):
             record += records.unbind(0)
         return self._pass(x, batch, self._all, records=records)
 
-    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: tuple[int, ...]) -> Tensor:
+    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor:
         return self._pass(x, batch, bytes(variants))
 
-    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[tuple[int, ...]]) -> Tensor:
+    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[Variants]) -> Tensor:
         if all(plan == plans[0] for plan in plans):
             return self._pass(x, batch, bytes(plans[0]))
-        return self._pass(x, batch, b"".join(map(bytes, plans)), stride=self.spec.sublayers)
+        return self._pass(x, batch, b"".join(map(bytes, plans)), stride=self.spec.sublayers + 1)
 
-    def sublayer(self, index: int, x: Tensor, batch: AttentionBatch) -> Tensor:
-        return self._pass(x, batch, self._all, first=index, last=index + 1)
+    def sublayer(self, index: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
+        return self._pass(x, batch, bytes([variant]) * len(self._all), first=index, last=index + 1)
 
     def fill(self, table: Knapsack, batch: AttentionBatch, most: int) -> bool:
         b, beam, (live, rows, hidden) = cast(NativeBatch, batch), table.beam, table.states.shape
@@ -154,8 +155,8 @@ class NativeDecoder(Decoder):
         table.take(filled, states[:last], cosines[:last])
         return True
 
-    def head(self, x: Tensor) -> Tensor:
-        return cast(NativeLinear, self._head)(x, self._norm, self.spec.norm_eps)
+    def head(self, x: Tensor, variant: int = TARGET) -> Tensor:
+        return cast(NativeLinear, self._heads[variant])(x, self._norm, self.spec.norm_eps)
 
     def draft(self, attention: Attention, requests: Sequence[DraftRequest]) -> Drafted | None:
         if not self._embeds:
@@ -221,7 +222,7 @@ class NativeDecoder(Decoder):
         draws: Draws,
         *,
         record: bool = False,
-        variants: tuple[int, ...] | None = None,
+        variants: Variants | None = None,
     ) -> Verified | None:
         if not self._embeds:
             return None
@@ -275,13 +276,19 @@ class NativeDecoder(Decoder):
 
     def _ends(self, attention: NativeAttention) -> Any:
         """Reference to the structure; it is made once per attention."""
-        if self._ends_of != (attention, self._head):
-            wide = self._embedding.dtype == torch.float32
-            head = cast(NativeLinear, self._head).struct
-            ends = native.Ends(self._embedding.data_ptr(), self._norm.data_ptr(), attention.rope, head, wide)
+        heads = [*self._heads.values()]
+        if self._ends_of != (attention, heads):
+            ends = native.Ends(
+                embedding=self._embedding.data_ptr(),
+                norm=self._norm.data_ptr(),
+                rope=attention.rope,
+                wide=self._embedding.dtype == torch.float32,
+            )
+            for variant, head in self._heads.items():
+                ends.head[variant - TARGET] = cast(NativeLinear, head).struct
             if self._lookup is not None:
                 ends.row_bytes, ends.how = self._embedding.stride(0), written(self._lookup)
-            self._ends_of, self._ends_made = (attention, self._head), ctypes.byref(ends)
+            self._ends_of, self._ends_made = (attention, heads), ctypes.byref(ends)
         return self._ends_made
 
     def _pass(
@@ -305,6 +312,12 @@ class NativeDecoder(Decoder):
         return x
 
 
+def _place(weights: LayerWeights, layer: native.Layer, variant: int) -> None:
+    """A variant's linear layers into the kernels' structure."""
+    for name in ("qkv", "output", "gate_up", "down"):
+        getattr(layer, name)[variant - TARGET] = cast(NativeLinear, getattr(weights, name)).struct
+
+
 def _described(
     batch: NativeBatch, x: Tensor, plans: bytes, stride: int, first: int, last: int, records: Tensor | None = None
 ) -> native.Pass:
@@ -321,7 +334,7 @@ def _described(
 
 
 @lru_cache(256)
-def _plan_bytes(variants: tuple[int, ...]) -> bytes:
+def _plan_bytes(variants: Variants) -> bytes:
     return bytes(variants)
 
 

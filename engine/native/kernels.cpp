@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "drawing.h"
+#include "low_bit.h"
 #include "runner.h"
 #include "structures.h"
 #include "vectors.h"
@@ -47,6 +48,11 @@ int64_t ks_panel_bytes(const Written *how, int64_t inputs) { return panel_bytes(
 // Pointers to `rows`, null where there are none to fill the last panel, to panels.
 void ks_pack_rows(void *team, const Written *how, const uint8_t *const *rows, int64_t inputs, int panels, uint8_t *to) {
     static_cast<Runner *>(team)->pack(*how, rows, inputs, panels, to);
+}
+
+// A copy of a layer, or of one part of it, in codes of so many bits: panels of the format that `low_bit` describes in Python.
+void ks_lower(void *team, const Linear *l, const Part *part, int bits, int panels, uint8_t *to) {
+    static_cast<Runner *>(team)->lower(*l, part, bits, panels, to);
 }
 
 // Rows of packed weights as floats [count][inputs].

@@ -98,9 +98,10 @@ private:
     // The first linear layer of the next sublayer that the first row runs, or what lies behind the last.
     const Linear *after(int index) const {
         while (++index < p->last) {
-            if (!p->plans[index]) continue;
+            const int variant = p->plans[index];
+            if (variant == SKIP) continue;
             const Layer &layer = m->layer[index / 2];
-            return index % 2 ? &layer.gate_up : &layer.qkv;
+            return (index % 2 ? layer.gate_up : layer.qkv) + variant - TARGET;
         }
         return behind;
     }
@@ -108,10 +109,11 @@ private:
     void sublayers() {
         for (int index = p->first; index < p->last; index++) {
             if (p->records) record(index);
-            choose(index);
-            if (count) {
+            for (int variant = TARGET; variant < VARIANTS; variant++) {
+                choose(index, variant);
+                if (!count) continue;
                 later = after(index);
-                if (index % 2) mlp(m->layer[index / 2]); else attention(index / 2);
+                if (index % 2) mlp(m->layer[index / 2], variant - TARGET); else attention(index / 2, variant - TARGET);
             }
             kept.store(index, std::memory_order_release);
         }
@@ -123,10 +125,10 @@ private:
         std::memcpy(to, p->x, size_t(p->rows) * m->hidden * sizeof(float));
     }
 
-    // Which rows run this sublayer.
-    void choose(int index) {
+    // Which rows run this variant of the sublayer.
+    void choose(int index, int variant) {
         count = 0;
-        for (int r = 0; r < p->rows; r++) if (p->plans[int64_t(r) * p->plan_stride + index]) active[count++] = r;
+        for (int r = 0; r < p->rows; r++) if (p->plans[int64_t(r) * p->plan_stride + index] == variant) active[count++] = r;
         if (count && index % 2 == 0) share_out(m->layer[index / 2].window);
     }
 
@@ -185,10 +187,10 @@ private:
         });
     }
 
-    void mlp(const Layer &layer) {
+    void mlp(const Layer &layer, int variant) {
         norm_rows(layer.mlp_norm);
-        const Linear &l = layer.gate_up;  // each panel: 16 outputs of the gate, the same 16 of the other half
-        products(team, l, normed, count, &layer.down, [&](int i, int column, const float *sums, int columns) {
+        const Linear &l = layer.gate_up[variant];  // each panel: 16 outputs of the gate, the same 16 of the other half
+        products(team, l, normed, count, layer.down + variant, [&](int i, int column, const float *sums, int columns) {
             for (int j = 0; j < columns; j += PANEL)
                 for (int k = j; k < j + PANEL / 2; k += LANES) {
                     vf gate = load<vf>(sums + k), up = load<vf>(sums + k + PANEL / 2);
@@ -198,14 +200,14 @@ private:
                     store(to, narrow(gate / (1.f + exponential(-kept)) * up));
                 }
         });
-        add_products(layer.down, inner, later);
+        add_products(layer.down[variant], inner, later);
     }
 
-    void attention(int index) {
+    void attention(int index, int variant) {
         const Layer &layer = m->layer[index];
         norm_rows(layer.attention_norm);
-        const Linear &l = layer.qkv;
-        products(team, l, normed, count, &layer.output, [&](int i, int column, const float *sums, int columns) {
+        const Linear &l = layer.qkv[variant];
+        products(team, l, normed, count, layer.output + variant, [&](int i, int column, const float *sums, int columns) {
             const int n = std::min(columns, l.out - column);
             float *to = qkv + int64_t(i) * l.out + column;
             for (int j = 0; j < n; j++) to[j] = sums[j] + (l.bias ? l.bias[column + j] : 0.f);
@@ -216,7 +218,7 @@ private:
         }, BLOCK);
         for (int i = 0; before && before->kept.load(std::memory_order_acquire) < 2 * index; i++) if (i >= EAGER) pause();
         attend(index, layer);
-        add_products(layer.output, heads, later);
+        add_products(layer.output[variant], heads, later);
     }
 
     bf16 *slab(int layer, int row) const { return cache->data + layer * cache->layer + p->slabs[row] * cache->slab; }

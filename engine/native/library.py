@@ -74,14 +74,16 @@ class Linear(Structure):
 
 
 class Layer(Structure):
+    """Linear layers by variant, as the target and in low bits (`engine.draft.base.Variants`)."""
+
     _fields_ = (
         ("attention_norm", c_void_p),
         ("mlp_norm", c_void_p),
         ("qk_norm", c_void_p),
-        ("qkv", Linear),
-        ("output", Linear),
-        ("gate_up", Linear),
-        ("down", Linear),
+        ("qkv", Linear * 2),
+        ("output", Linear * 2),
+        ("gate_up", Linear * 2),
+        ("down", Linear * 2),
         ("window", c_int32),
     )
 
@@ -161,7 +163,7 @@ class Ends(Structure):
         ("embedding", c_void_p),
         ("norm", c_void_p),
         ("rope", c_void_p),
-        ("head", Linear),
+        ("head", Linear * 2),
         ("wide", c_int32),
         ("row_bytes", c_int64),
         ("how", Written),
@@ -238,6 +240,8 @@ class Library:
         self.panel_bytes.argtypes, self.panel_bytes.restype = (POINTER(Written), c_int64), c_int64
         self.pack_rows = functions.ks_pack_rows
         self.pack_rows.argtypes = (c_void_p, POINTER(Written), c_void_p, c_int64, c_int, c_void_p)
+        self.lower = functions.ks_lower
+        self.lower.argtypes = (c_void_p, POINTER(Linear), POINTER(Part), c_int, c_int, c_void_p)
         self.read_rows = functions.ks_read_rows
         self.read_rows.argtypes = (POINTER(Written), c_void_p, c_int64, c_int64, c_void_p)
         self.run = functions.ks_pass
@@ -257,7 +261,15 @@ class Library:
         self.read.argtypes = (c_void_p, c_void_p, c_int64)
         self.draw = functions.ks_draw
         self.draw.argtypes = (c_void_p, c_int, c_int32, POINTER(Sampling), *(c_void_p,) * 3)
-        functions_without_result = (self.pack, self.pack_rows, self.read_rows, self.run, self.fill, self.verify)
+        functions_without_result = (
+            self.pack,
+            self.pack_rows,
+            self.lower,
+            self.read_rows,
+            self.run,
+            self.fill,
+            self.verify,
+        )
         for function in (*functions_without_result, self.product, self.read, self.draw):
             function.restype = None
         self.mask = functions.ks_mask

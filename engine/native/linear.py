@@ -14,6 +14,7 @@ from gguf import GGMLQuantizationType
 from numpy.typing import NDArray
 from torch import Tensor
 
+from engine.model.linear import Linear
 from engine.model.packed import PackedRows
 from engine.native import library as native
 
@@ -27,6 +28,7 @@ _BLOCK = 64 << 20  # bytes that small weights are cut from
 _LARGE = 8 << 20  # bytes of a weight that gets pages of its own
 _AT_ONCE = 32 << 20  # bytes that are packed before what was read is let go
 _LINE = 64  # bytes of a cache line
+_GROUP = 32  # inputs of a copy in fewer bits that share a scale
 
 
 class NativeLinears:
@@ -97,6 +99,26 @@ class NativeLinears:
         out = sum(part.shape[0] for part in parts)
         made = native.Linear(weights[0].data_ptr(), _address(bias), out, inputs, structs, len(structs), self._precise)
         return NativeLinear(self, made, weights, structs, orders, bias)
+
+    def lower(self, linear: Linear, bits: int) -> NativeLinear | None:
+        """A copy in codes of so many bits (`low_bit.h`); None of weights that have few already."""
+        assert isinstance(linear, NativeLinear)
+        of, panels = linear.struct, -(-linear.struct.out // PANEL)
+        parts = [of.parts[i] for i in range(of.count)]
+        if of.inputs % _GROUP or any(part.how.bits < 8 for part in parts):
+            return None
+        structs = (native.Part * max(len(parts), 1))()
+        weights = list[Tensor]()
+        how = native.Written(_OWN_TYPES["codes"], bits, _GROUP, 1 << (bits - 1), 0, native.HALVES)
+        for struct, part in zip(structs, parts or [None], strict=True):
+            count = part.panels if part else panels
+            place = self.room(-(-count * self.library.panel_bytes(how, of.inputs) // 2)).view(torch.uint8)
+            self.library.lower(self.team, of, part and ctypes.byref(part), bits, count, place.data_ptr())
+            weights.append(place)
+            struct.w, struct.how, struct.panels = place.data_ptr(), how, count
+            struct.order = part.order if part else None
+        made = native.Linear(None, of.bias, of.out, of.inputs, structs, len(structs), False)
+        return NativeLinear(self, made, weights, structs, linear)
 
 
 def written(packed: PackedRows) -> native.Written:

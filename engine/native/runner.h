@@ -12,6 +12,7 @@
 
 #include "drawing.h"
 #include "lane.h"
+#include "low_bit.h"
 #include "structures.h"
 #include "team.h"
 #include "vectors.h"
@@ -36,6 +37,16 @@ public:
         team.begin();
         team.each(panels, 1, [&](int first, int last) {
             for (int p = first; p < last; p++) lay_out_panel(how, rows + p * PANEL, inputs, to + p * size);
+        });
+    }
+
+    // Panels of a layer, or of one part of it, to panels of codes of so many bits.
+    void lower(const Linear &l, const Part *part, int bits, int panels, uint8_t *to) {
+        const Turn turn(busy);
+        const int64_t size = panel_bytes({CODES, bits, GROUP, 0, 0, HALVES, 0, 0}, l.in);
+        team.begin();
+        team.each(panels, 1, [&](int first, int last) {
+            for (int p = first; p < last; p++) lower_panel(PanelReader(l, part, p), l.in, bits, to + p * size);
         });
     }
 
@@ -137,14 +148,15 @@ public:
 private:
     // Draft passes in lock-step, which requests leave as they stop; how many there were.
     int drafted(const Model &m, const Cache &cache, const Ends &ends, const Drafts &d) {
-        const size_t width = 2 * m.layers;
+        const size_t width = 2 * m.layers + 1;
         std::vector<int> live(d.requests);
         std::vector<int32_t> slabs(d.requests), positions(d.requests);
         std::vector<uint8_t> plans(d.requests * width);
         std::vector<double> reach(d.requests, 1.0);
         for (int r = 0; r < d.requests; r++) { live[r] = r; d.lengths[r] = 0; }
         float *x = x_.get(size_t(d.requests) * m.hidden);
-        float *logits = logits_.get(size_t(d.requests) * ends.head.out);
+        const int vocabulary = ends.head->out;
+        float *logits = logits_.get(size_t(d.requests) * vocabulary);
         for (int passes = 1;; passes++) {
             const int rows = int(live.size());
             for (int i = 0; i < rows; i++) {
@@ -154,19 +166,23 @@ private:
                 std::memcpy(&plans[i * width], d.plans + r * width, width);
                 embed(ends, m.hidden, d.tokens[r * (d.longest + 1) + n], x + size_t(i) * m.hidden);
             }
-            run(m, cache, {ends.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows, 0, int32_t(width), 0}, &ends.head);
-            all.multiply(ends.head, x, rows, logits, ends.norm, m.epsilon);
+            run(m, cache, {ends.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows, 0, 2 * m.layers, 0}, ends.head + plans[width - 1] - TARGET);
+            for (int i = 0, j; i < rows; i = j) {  // neighbours that draft with the same head
+                const uint8_t head = plans[(i + 1) * width - 1];
+                for (j = i + 1; j < rows && plans[(j + 1) * width - 1] == head; j++) {}
+                all.multiply(ends.head[head - TARGET], x + size_t(i) * m.hidden, j - i, logits + size_t(i) * vocabulary, ends.norm, m.epsilon);
+            }
             double hope = 0;
             float worth = 0;
             int kept = 0;
             for (int i = 0; i < rows; i++) {
                 const int r = live[i];
-                float *row = logits + size_t(i) * ends.head.out;
+                float *row = logits + size_t(i) * vocabulary;
                 if (d.edited[r] == BEFORE) edit(d.edit, r, d.lengths[r], row);
-                float sure = add_token(d, r, row, ends.head.out);
+                float sure = add_token(d, r, row, vocabulary);
                 if (d.edited[r] == AFTER && sure < d.sure && edit(d.edit, r, d.lengths[r], row)) {
                     d.lengths[r]--;
-                    sure = add_token(d, r, row, ends.head.out);
+                    sure = add_token(d, r, row, vocabulary);
                 }
                 reach[r] *= sure;
                 const int n = d.lengths[r];
@@ -182,17 +198,18 @@ private:
 
     // A pass over rows of tokens, and what is drawn behind the picked ones.
     void verified(const Model &m, const Cache &cache, const Ends &ends, const Verify &v) {
+        const Linear &head = ends.head[v.plan[2 * m.layers] - TARGET];
         float *x = x_.get(size_t(v.rows) * m.hidden);
         for (int i = 0; i < v.rows; i++) embed(ends, m.hidden, v.tokens[i], x + size_t(i) * m.hidden);
-        run(m, cache, {ends.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0}, &ends.head);
+        run(m, cache, {ends.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0}, &head);
         if (!v.draws) return;
         for (int i = 0; i < v.draws; i++)
             if (v.picked[i] != i) std::memcpy(x + size_t(i) * m.hidden, x + size_t(v.picked[i]) * m.hidden, m.hidden * sizeof(float));
-        float *logits = logits_.get(size_t(v.draws) * ends.head.out);
-        all.multiply(ends.head, x, v.draws, logits, ends.norm, m.epsilon);
-        for (int i = 0; i < v.draws; i++) if (v.edited[i]) edit(v.edit, i, 0, logits + size_t(i) * ends.head.out);
-        all.each_row(v.draws, ends.head.out, [&](int i) {
-            v.drawn[i] = int32_t(draw(logits + size_t(i) * ends.head.out, ends.head.out, v.sampling[i], v.positions[v.picked[i]] + 1, nullptr));
+        float *logits = logits_.get(size_t(v.draws) * head.out);
+        all.multiply(head, x, v.draws, logits, ends.norm, m.epsilon);
+        for (int i = 0; i < v.draws; i++) if (v.edited[i]) edit(v.edit, i, 0, logits + size_t(i) * head.out);
+        all.each_row(v.draws, head.out, [&](int i) {
+            v.drawn[i] = int32_t(draw(logits + size_t(i) * head.out, head.out, v.sampling[i], v.positions[v.picked[i]] + 1, nullptr));
         });
         *v.scores = logits;
     }

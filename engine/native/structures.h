@@ -25,9 +25,11 @@ struct Linear {              // bf16 panels, or parts
     const Part *parts; int32_t count;
     int32_t precise;         // whether inputs of parts have fifteen bits, not eight
 };
+// What a plan may run of a sublayer or of the head, as engine/draft/base.py has it.
+enum Variant { SKIP, TARGET, LOW_BIT, VARIANTS };
 struct Layer {
     const float *attention_norm, *mlp_norm, *qk_norm;
-    Linear qkv, output, gate_up, down;
+    Linear qkv[VARIANTS - 1], output[VARIANTS - 1], gate_up[VARIANTS - 1], down[VARIANTS - 1];  // by variant, from TARGET on
     int32_t window;
 };
 struct Model {
@@ -42,7 +44,7 @@ struct Pass {
     const float *rope;       // [positions][head_dim/2][cos, sin]
     float *x;                // [rows][hidden], changed in place
     const int32_t *slabs, *positions;  // [rows]; rows of a slab are neighbours
-    const uint8_t *plans;    // which sublayers run: [2·layers], or one such row after another
+    const uint8_t *plans;    // the variant of each sublayer: [2·layers], or one such row after another
     float *records;          // [last - first + 1][rows][hidden] or null
     int32_t plan_stride, rows, first, last;
     int32_t own;             // rows see the cache before their position, and themselves; nothing is written
@@ -70,7 +72,7 @@ struct Sampling {
 struct Ends {                // what lies before and behind the layers
     const void *embedding;   // [vocabulary][hidden]: bf16, or float where `wide`, or rows of so many bytes, packed
     const float *norm, *rope;
-    Linear head;
+    Linear head[VARIANTS - 1];
     int32_t wide;
     int64_t row_bytes;       // 0: not packed
     Written how;
@@ -80,7 +82,7 @@ using Edit = int32_t (*)(int32_t i, int32_t drafted, float *row);  // whether it
 enum { BEFORE = 1, AFTER = 2 };  // a token is drawn
 struct Drafts {
     const int32_t *slabs, *starts, *most;  // [requests]; positions of the first tokens; tokens to draft at most
-    const uint8_t *plans;    // [requests][2·layers]
+    const uint8_t *plans;    // [requests][2·layers + 1]: variants, that of the head last
     const float *least, *worth;  // [requests]: the stop rule of engine/speculate.py
     const Sampling *sampling;    // [requests]
     const uint8_t *edited;   // [requests]: whose logits to edit, and when; after: the token is drawn again if they changed
@@ -91,7 +93,7 @@ struct Drafts {
     int32_t requests, longest;
 };
 struct Verify {
-    const uint8_t *plan;     // [2·layers]: which sublayers run
+    const uint8_t *plan;     // [2·layers + 1]: variants, that of the head last
     const int32_t *tokens, *slabs, *positions;  // [rows]
     const int32_t *picked;   // [draws]: rows behind which a token is drawn, in rising order
     const Sampling *sampling;    // [draws]
@@ -104,7 +106,7 @@ struct Verify {
 };
 
 struct Round {               // the verify pass over what was drafted, one row more for each request
-    const uint8_t *plan;     // [2·layers]: which sublayers run
+    const uint8_t *plan;     // [2·layers + 1]: the whole model's
     const Sampling *sampling;    // [requests]
     int32_t *drawn;          // behind every row of each request, one request after the other
     double *seconds;         // [2]: of the drafts and of the verify pass

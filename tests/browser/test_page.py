@@ -223,14 +223,18 @@ def test_every_plan_is_a_strip_of_cells(visitor: Visitor, policy: str) -> None:
     strips = visitor["#plans .cells"]
     expect(strips).to_have_count(len(stream.plans))
     cells = [strip.locator("i").evaluate_all("(all) => all.map((e) => e.className)") for strip in strips.all()]
-    kinds = ("attention", "mlp")
-    expected = [[kinds[i % 2] + " run" * int(cell) for i, cell in enumerate(plan)] for plan in stream.plans]
+    kinds, looks = ("attention", "mlp"), ("", " run", " run low")
+    expected = [
+        [kinds[i % 2] + looks[int(cell)] for i, cell in enumerate(plan[:-1])] + ["head" + looks[int(plan[-1])]]
+        for plan in stream.plans
+    ]
     assert cells == expected[::-1]  # the newest is on top
     ranges = [[int(end) for end in text.split("–")] for text in visitor["#plans td:first-child"].all_text_contents()]
     assert all(low < high for low, high in ranges)
     assert [low for low, _ in ranges[:-1]] == [high for _, high in ranges[1:]]  # no gap, no overlap
-    last = stream.plans[-1]
-    words = f"{last[::2].count('1')} of {len(last) // 2} attention and {last[1::2].count('1')} of {len(last) // 2} MLP"
+    last, layers = stream.plans[-1][:-1], len(stream.plans[-1]) // 2
+    attention, mlp = (layers - last[kind::2].count("0") for kind in (0, 1))
+    words = f"{attention} of {layers} attention and {mlp} of {layers} MLP"
     expect(visitor["#described"]).to_contain_text(words)
     assert words in (strips.first.get_attribute("aria-label") or "")
 

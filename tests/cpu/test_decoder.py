@@ -162,7 +162,10 @@ def test_a_batch_of_requests_equals_each_alone(pair: tuple[Any, LoadedModel]) ->
 def test_rows_with_different_plans_equal_each_alone(pair: tuple[Any, LoadedModel]) -> None:
     _, model = pair
     layers = model.spec.layers
-    plans = [(1, 1) * layers, (1, 0) * layers, (0, 1) * layers, (0, 0) * (layers - 1) + (1, 1)]
+    plans = [
+        (*sublayers, 1)
+        for sublayers in ((1, 1) * layers, (1, 0) * layers, (0, 1) * layers, (0, 0) * (layers - 1) + (1, 1))
+    ]
     alone = []
     for slab, plan in enumerate(plans):
         logits(model, [30], slab)

@@ -16,7 +16,6 @@ from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.draft.base import Plan, RoundOutcome, View
 from engine.draft.costs import SETTLING, CostModel
-from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
 from engine.draft.library import MOST_PLANS, Choice, Library
 from engine.draft.prior import Prior
@@ -25,6 +24,7 @@ from engine.draft.scout import Trail
 from engine.draft.search import Budget, Rows
 from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
 from engine.errors import ConfigError
+from engine.model.spec import exit_plan
 from engine.step import StepOutput, StepPlan, Work, WorkOutput
 from engine.types import GenerateRequest, RequestRound
 from tests.support.cores import GREEDY, ManualClock, TickingClock, answer, chat_ids, exact, made_up_profile
@@ -139,7 +139,7 @@ def test_protected_layers_are_never_skipped(model: LoadedModel, ids: list[tuple[
     rounds(core, ids[:3])
     assert policy.library
     for variants in policy.library:
-        assert variants[:2] == variants[-2:] == (1, 1)
+        assert variants[:2] == variants[-3:-1] == (1, 1)
 
 
 def test_a_protected_layer_that_is_not_there_is_an_error(model: LoadedModel) -> None:
@@ -151,7 +151,7 @@ def test_a_protected_layer_that_is_not_there_is_an_error(model: LoadedModel) -> 
 
 def test_observed_times_correct_the_profile_within_bounds(model: LoadedModel) -> None:
     costs = CostModel(model.spec, made_up_profile())
-    plan = Plan(exit_variants(model.spec.layers, 3), 3)
+    plan = Plan(exit_plan(model.spec, 3), 3)
     work = Work("a", 0, 50, (1,), True, GREEDY, plan)
     out = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
     before = costs.draft_pass(plan.variants, [50]), costs.verify_pass(4, [50])
@@ -225,8 +225,7 @@ def test_a_search_stands_still_no_longer_for_a_long_context(model: LoadedModel) 
 def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel) -> None:
     """Others are corrected by what drafts take in general."""
     costs = CostModel(model.spec, made_up_profile())
-    layers = model.spec.layers
-    plans = [Plan(exit_variants(layers, depth), 3) for depth in (2, 4, 6)]
+    plans = [Plan(exit_plan(model.spec, depth), 3) for depth in (2, 4, 6)]
     before = [costs.draft_pass(plan.variants, [50]) for plan in plans]
     verify = costs.verify_pass(4, [50])
     out = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
@@ -243,7 +242,7 @@ def test_what_is_not_known_yet_costs_what_is_like_it(model: LoadedModel) -> None
     costs = CostModel(model.spec, made_up_profile())
     work = Work("a", 0, 50, (1,), True, GREEDY)
     plain, wide, draft = (lambda: costs.verify_pass(1, [50])), (lambda: costs.verify_pass(12, [50])), costs.draft_pass
-    variants = exit_variants(model.spec.layers, 3)
+    variants = exit_plan(model.spec, 3)
     before = plain(), wide(), draft(variants, [50])
     for _ in range(300):
         costs.observe(StepPlan((work,)), StepOutput((WorkOutput((1,)),), 0, 0.0, 1.4 * before[0]), 1e-4)
@@ -261,7 +260,7 @@ def test_passes_behind_drafts_and_plain_ones_are_priced_apart(model: LoadedModel
     costs = CostModel(model.spec, made_up_profile())
     together, alone = (lambda: costs.verify_pass(4, [50] * 4)), (lambda: costs.verify_pass(4, [50]))
     before = together(), alone()
-    plan = Plan(exit_variants(model.spec.layers, 3), 3)
+    plan = Plan(exit_plan(model.spec, 3), 3)
     drafting = StepPlan((Work("a", 0, 50, (1,), True, GREEDY, plan),))
     drafted = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
     price = costs.draft_pass(plan.variants, [50])
@@ -288,7 +287,7 @@ def test_after_the_first_search_each_looks_at_every_other_early_exit(
 
     def spy(*args: Any) -> Any:
         made = replay(*args)
-        seen.append({depth for depth in range(1, layers) if exit_variants(layers, depth) in made.counts})
+        seen.append({depth for depth in range(1, layers) if exit_plan(model.spec, depth) in made.counts})
         return made
 
     policy.searcher._replay = spy  # type: ignore[method-assign]
@@ -315,11 +314,10 @@ def test_decisions_leave_less_of_the_budget_to_searches() -> None:
 
 
 def test_what_was_accepted_corrects_what_is_said_of_acceptance_alone(model: LoadedModel) -> None:
-    layers = model.spec.layers
-    library = Library(CostModel(model.spec, made_up_profile()), layers, 8)
+    library = Library(CostModel(model.spec, made_up_profile()), 8)
     counts = AcceptanceCounts()
     counts.add([0.95] * 60 + [0.4] * 20, [True] * 60 + [False] * 20)
-    library.add(exit_variants(layers, 2), counts)
+    library.add(exit_plan(model.spec, 2), counts)
     before = library.best([50], (), 1)
     assert before.credit == 1.0
     for round in range(200):
@@ -334,7 +332,7 @@ def test_what_was_accepted_corrects_what_is_said_of_acceptance_alone(model: Load
 def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> None:
     """Its price is hardly seen again while drafting goes on, which would go on at a loss."""
     costs = CostModel(model.spec, made_up_profile())
-    usual, plan = costs.verify_pass(1, [50]), Plan(exit_variants(model.spec.layers, 3), 3)
+    usual, plan = costs.verify_pass(1, [50]), Plan(exit_plan(model.spec, 3), 3)
     price, verify = costs.draft_pass(plan.variants, [50]), costs.verify_pass(4, [50])
 
     def plain(seconds: float) -> None:
@@ -366,7 +364,7 @@ def test_tokens_and_requests_cost_outside_the_passes(model: LoadedModel) -> None
     costs = CostModel(model.spec, made_up_profile())
     costs.observe(StepPlan(()), StepOutput((), 0, 0.0, 0.0), 1e-4)  # a round in which nobody ran says nothing
     assert costs.overhead(1) == 0.0
-    plan = Plan(exit_variants(model.spec.layers, 3), 3)
+    plan = Plan(exit_plan(model.spec, 3), 3)
     for i in range(600):
         for requests in (1, 16):
             for drafted in (0, 0, 2, 2, 2):  # the first of each kind is passed over
@@ -384,7 +382,7 @@ def test_tokens_and_requests_cost_outside_the_passes(model: LoadedModel) -> None
 def test_what_a_draft_takes_beside_its_passes_is_learnt(model: LoadedModel) -> None:
     """Short drafts would make passes look dear, and long ones cheap."""
     costs = CostModel(model.spec, made_up_profile())
-    plan = Plan(exit_variants(model.spec.layers, 3), 8)
+    plan = Plan(exit_plan(model.spec, 3), 8)
     price, setup = costs.draft_pass(plan.variants, [50]), {1: 1e-4, 4: 3e-4}
     assert costs.draft_setup(1) == 0.0
     for i in range(1500):
@@ -439,9 +437,9 @@ def test_marginal_prices(model: LoadedModel) -> None:
     """Beside others, a sublayer that they run costs little more; one that they skip costs what it costs alone."""
     costs = CostModel(model.spec, made_up_profile())
     alone = costs.sublayers(100, 1, None)
-    union = ((1, 1, 0, 0) * model.spec.layers)[: model.spec.sublayers]
+    union = (*((1, 1, 0, 0) * model.spec.layers)[: model.spec.sublayers], 1)
     beside = costs.sublayers(100, 4, union)
-    for i, ran in enumerate(union):
+    for i, ran in enumerate(union[:-1]):
         if ran:
             scan = costs.profile.scan(100, 1) if i % 2 == 0 else 0.0
             assert beside[i] < 0.1 * alone[i] + scan, "its own scan stays at full price"
@@ -680,10 +678,10 @@ def test_nothing_to_be_found_is_not_searched_for_without_end(model: LoadedModel,
 def test_a_plan_that_may_be_better_is_to_be_tried(model: LoadedModel) -> None:
     """Little known and cheap: hopeful. Seen to be bad, or dear: not."""
     layers = model.spec.layers
-    known, other = exit_variants(layers, layers // 2), exit_variants(layers, 3)
+    known, other = exit_plan(model.spec, layers // 2), exit_plan(model.spec, 3)
 
     def hopeful(variants: tuple[int, ...], tokens: int, *, agreed: bool) -> Any:
-        library = Library(CostModel(model.spec, made_up_profile()), layers, 8)
+        library = Library(CostModel(model.spec, made_up_profile()), 8)
         for plan, count, right in ((known, 100, True), (variants, tokens, agreed)):
             counts = AcceptanceCounts()
             counts.add([0.95] * count, [right] * count)
@@ -694,7 +692,7 @@ def test_a_plan_that_may_be_better_is_to_be_tried(model: LoadedModel) -> None:
 
     assert hopeful(other, 2, agreed=False) == other
     assert hopeful(other, 200, agreed=False) is None
-    assert hopeful(exit_variants(layers, layers - 1), 2, agreed=True) is None
+    assert hopeful(exit_plan(model.spec, layers - 1), 2, agreed=True) is None
 
 
 def test_who_is_not_asked_is_counted_all_the_same(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
@@ -714,7 +712,7 @@ def test_of_many_tuned_plans_the_best_stay(model: LoadedModel, gamma: int) -> No
     layers = model.spec.layers
     counts = np.zeros((len(THRESHOLDS), 2))
     counts[-1] = 5.0, 45.0
-    plans = dict.fromkeys(((1,) * i + (0,) + (1,) * (2 * layers - 1 - i) for i in range(2 * layers)), counts)
+    plans = dict.fromkeys(((1,) * i + (0,) + (1,) * (2 * layers - i) for i in range(2 * layers)), counts)
     assert len(plans) > 16
     core = model.core(EngineConfig(prior="none", knapspec_gamma=gamma))
     policy = KnapSpec(replace(core._policies, prior=Prior("model", plans)))

@@ -25,6 +25,7 @@ from engine.draft.knapsack import Knapsack, reaching
 from engine.errors import ConfigError
 from engine.model.attention import Segment
 from engine.model.decoder import Draws
+from engine.model.spec import LOW_BIT
 from engine.native.library import Library, _name, build, compiler, library
 from engine.native.library import directory as directory_of_libraries
 from engine.sampling import draw
@@ -108,10 +109,10 @@ def chunks(slab: int, *sizes: int) -> list[Segment]:
 def test_no_further_from_float32_than_torchs_own_bf16(directory: Path) -> None:
     """Logits and every residual stream, against the same bf16 weights in float32."""
     exact = load(torch.float32, model=directory)
-    for layer in exact.decoder._layers:
+    for layer in exact.decoder._layers[1]:
         for linear in (layer.qkv, layer.output, layer.gate_up, layer.down):
             linear._weight.copy_(linear._weight.bfloat16())  # type: ignore[attr-defined]
-    exact.decoder._head._weight.copy_(exact.decoder._head._weight.bfloat16())  # type: ignore[attr-defined]
+    exact.decoder._heads[1]._weight.copy_(exact.decoder._heads[1]._weight.bfloat16())  # type: ignore[attr-defined]
     exact.decoder._embedding.copy_(exact.decoder._embedding.bfloat16())
     models = [exact, *(load(torch.bfloat16, model=directory, kernels=kernels) for kernels in ("native", "torch"))]
 
@@ -159,7 +160,7 @@ def test_a_row_is_the_same_to_the_last_bit_in_any_pass(directory: Path) -> None:
 def test_two_threads_say_the_same_by_rows_and_by_shares(directory: Path) -> None:
     """Which of these a pass of a small layer uses changes as it goes on: some after the 32nd try the other."""
     one, two = (load(torch.bfloat16, model=directory, kernels="native", threads=threads) for threads in (1, 2))
-    plans = [kinds * one.spec.layers for kinds in ((1, 1), (0, 1), (1, 0))]
+    plans = [kinds * one.spec.layers + (1,) for kinds in ((1, 1), (0, 1), (1, 0))]
     for model in (one, two):
         for slab in (0, 1):
             run(model, [Segment(slab, 0, 70)])
@@ -177,6 +178,8 @@ def test_two_threads_say_the_same_by_rows_and_by_shares(directory: Path) -> None
             assert torch.equal(shared[0].run(x, shared[1]), alone[0].run(x, alone[1]))
             if turn % 2:
                 assert torch.equal(shared[0].run_plans(x, shared[1], mixed), alone[0].run_plans(x, alone[1], mixed))
+                low = (LOW_BIT,) * len(one.spec.whole)
+                assert torch.equal(shared[0].run_plan(x, shared[1], low), alone[0].run_plan(x, alone[1], low))
 
 
 @pytest.mark.nightly
@@ -203,7 +206,7 @@ def test_bfloat16_is_chosen_without_its_instructions_where_the_kernels_widen_it(
     monkeypatch.setattr("engine.build.native_bf16", lambda: False)
 
     def chosen(name: str, **settings: Any) -> tuple[str, str]:
-        config = EngineConfig(model=str(tmp_path / name), **settings)
+        config = EngineConfig(model=str(tmp_path / name), **settings, draft_bits="none")
         key = LoadedModel(config, profile=made_up_profile()).key
         return key.dtype, key.backend
 
@@ -219,8 +222,9 @@ def test_bfloat16_is_chosen_without_its_instructions_where_the_kernels_widen_it(
 def test_rows_with_plans_of_their_own(directory: Path) -> None:
     model = load(torch.bfloat16, model=directory, kernels="native")
     generator = torch.Generator().manual_seed(2)
-    plans = [tuple(torch.randint(0, 2, (model.spec.sublayers,), generator=generator).tolist()) for _ in range(4)]
-    plans[2] = (0,) * model.spec.sublayers
+    sublayers = model.spec.sublayers
+    plans = [(*torch.randint(0, 3, (sublayers,), generator=generator).tolist(), 1) for _ in range(4)]
+    plans[2] = (*(0,) * sublayers, 1)
     for slab in range(4):
         run(model, [Segment(slab, 0, 30)])
     x = model.decoder.embed(TOKENS[30:34])
@@ -230,8 +234,8 @@ def test_rows_with_plans_of_their_own(directory: Path) -> None:
         alone = model.decoder.run_plan(x[i : i + 1], model.attention.prepare(segments[i : i + 1]), plan)
         assert torch.equal(together[i : i + 1], alone)
         by_hand, batch = x[i : i + 1], model.attention.prepare(segments[i : i + 1])
-        for index, variant in enumerate(plan):
-            by_hand = model.decoder.sublayer(index, by_hand, batch) if variant else by_hand
+        for index, variant in enumerate(plan[:-1]):
+            by_hand = model.decoder.sublayer(index, by_hand, batch, variant) if variant else by_hand
         assert torch.equal(by_hand, alone)
     assert torch.equal(together[2], x[2])
 
@@ -244,7 +248,8 @@ def test_drafts_in_one_call_are_those_of_single_passes(
     """Requests with plans, lengths and stop rules of their own, token by token."""
     model = load(torch.bfloat16, model=directory, kernels="native")
     generator = torch.Generator().manual_seed(3)
-    plans = [tuple(torch.randint(0, 2, (model.spec.sublayers,), generator=generator).tolist()) for _ in range(4)]
+    sublayers = model.spec.sublayers
+    plans = [(*torch.randint(0, 3, (sublayers,), generator=generator).tolist(), 1 + i % 2) for i in range(4)]
     rules = [(6, 0.0), (3, 0.0), (6, 0.05), (1, 0.0)]
     for slab in range(4):
         run(model, [Segment(slab, 0, 1300)])

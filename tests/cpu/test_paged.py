@@ -75,7 +75,7 @@ def test_logits_are_those_of_the_slabs(family: type, changes: dict[str, object],
     tiny_model(tmp_path, family, **changes)
     spec = load_spec(tmp_path)
     tokens = torch.randint(0, 300, (90,), generator=torch.Generator().manual_seed(0)).tolist()
-    plans = [tuple(int((i * 7 + r) % 3 != 0) for i in range(spec.sublayers)) for r in range(2)]
+    plans = [(*(int((i * 7 + r) % 3 != 0) for i in range(spec.sublayers)), 1) for r in range(2)]
 
     def logits(model: LoadedModel, prepare: bool) -> list[torch.Tensor]:
         if prepare:

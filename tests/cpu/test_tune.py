@@ -12,9 +12,9 @@ import pytest
 from engine import tune
 from engine.build import LoadedModel
 from engine.config import EngineConfig
-from engine.draft.fixed import exit_variants
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import MEMORY, AcceptanceCounts, cells
+from engine.model.spec import exit_plan
 from tests.support import PREPARED
 from tests.support.cores import exact
 
@@ -49,7 +49,7 @@ def test_what_is_known_of_a_plan_is_what_all_prompts_saw(model: LoadedModel, sea
     config = EngineConfig(prior="none")
     policy = model.core(tune.unhurried(config) if searching else config).policy("knapspec")
     assert isinstance(policy, KnapSpec)
-    variants, seen = exit_variants(model.spec.layers, 2), 10 * int(MEMORY)
+    variants, seen = exit_plan(model.spec, 2), 10 * int(MEMORY)
     policy.library.add(variants, AcceptanceCounts())
     for right in (True, False):
         policy.library.tested(variants, 1, cells([0.95] * seen, [right] * seen))

@@ -44,7 +44,7 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "other thresholds": lambda raw: raw | {"thresholds": [0.0]},
     "no plans": lambda raw: raw | {"plans": []},
     "no model": lambda raw: raw | {"model": None},
-    "a plan of twos": lambda raw: raw | {"plans": [raw["plans"][0] | {"plan": "1200"}]},
+    "a plan of threes": lambda raw: raw | {"plans": [raw["plans"][0] | {"plan": "1300"}]},
     "an empty plan": lambda raw: raw | {"plans": [raw["plans"][0] | {"plan": ""}]},
     "a plan that is a list": lambda raw: raw | {"plans": [raw["plans"][0] | {"plan": [1, 1, 0, 0]}]},
     "plans of two lengths": lambda raw: raw | {"plans": [*raw["plans"], raw["plans"][0] | {"plan": "11"}]},

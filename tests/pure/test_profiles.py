@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,9 +27,9 @@ PROFILE = LatencyProfile(
     rows=(1, 2, 4),
     contexts=(512, 2048),
     fixed=1e-3,
-    projection_at=(1e-4, 2e-4, 3e-4),
-    mlp_at=(2e-4, 3e-4, 6e-4),
-    head_at=(5e-4, 6e-4, 7e-4),
+    projection_at=((1e-4, 2e-4, 3e-4),),
+    mlp_at=((2e-4, 3e-4, 6e-4),),
+    head_at=((5e-4, 6e-4, 7e-4),),
     scan_at=((5e-5, 5e-5, 1e-4), (8e-5, 9e-5, 3e-4)),
     drafting=0.8,
     residual=0.01,
@@ -41,9 +42,9 @@ def price(profile: LatencyProfile, rows: int, context: int, attention: int, mlp:
     knot = profile.rows.index(rows)
     return (
         profile.fixed
-        + attention * (profile.projection_at[knot] + profile.scan(context, rows))
-        + mlp * profile.mlp_at[knot]
-        + head * profile.head_at[knot]
+        + attention * (profile.projection_at[0][knot] + profile.scan(context, rows))
+        + mlp * profile.mlp_at[0][knot]
+        + head * profile.head_at[0][knot]
     )
 
 
@@ -51,7 +52,8 @@ def observe(profile: LatencyProfile, noise: Callable[[], float] = lambda: 1.0) -
     """Passes that tell the parts apart: sub-networks, contexts and widths."""
     return [
         Observation(
-            rows, ((attention, context),), mlp, head, price(profile, rows, context, attention, mlp, head) * noise()
+            *(rows, ((attention, context),), (attention,), (mlp,), (int(head),)),
+            price(profile, rows, context, attention, mlp, head) * noise(),
         )
         for rows in profile.rows
         for context in (64, *profile.contexts)
@@ -80,9 +82,9 @@ def latency_profiles(draw: st.DrawFn) -> LatencyProfile:
         rows=rows,
         contexts=contexts,
         fixed=draw(seconds(1e-2, 1e-4)),
-        projection_at=column(1e-3, 1e-4),
-        mlp_at=column(1e-3, 1e-4),
-        head_at=column(1e-3, 1e-4),
+        projection_at=(column(1e-3, 1e-4),),
+        mlp_at=(column(1e-3, 1e-4),),
+        head_at=(column(1e-3, 1e-4),),
         scan_at=tuple(scans),
     )
 
@@ -97,7 +99,7 @@ def test_the_fit_finds_the_model_that_made_the_times(made: LatencyProfile) -> No
     assert found.rows == made.rows
     assert found.fixed == pytest.approx(made.fixed, rel=1e-6)
     for name in COLUMNS:
-        assert getattr(found, name) == pytest.approx(getattr(made, name), rel=1e-6)
+        assert getattr(found, name)[0] == pytest.approx(getattr(made, name)[0], rel=1e-6)
     assert found.contexts == made.contexts
     for values, expected in zip(found.scan_at, made.scan_at, strict=True):
         assert values == pytest.approx(expected, rel=1e-6)
@@ -107,12 +109,26 @@ def test_the_fit_finds_the_model_that_made_the_times(made: LatencyProfile) -> No
 
 @pytest.mark.parametrize("name", ["fixed", *COLUMNS])
 def test_the_fit_finds_parts_that_cost_nothing(name: str) -> None:
-    nothing = 0.0 if name == "fixed" else (0.0, 0.0, 0.0)
+    nothing = 0.0 if name == "fixed" else ((0.0, 0.0, 0.0),)
     made = replace(PROFILE, **{name: nothing})
     passes = [o for o in observe(made) if o.seconds > 0]
     found = fit(KEY, passes)
-    assert getattr(found, name) == pytest.approx(nothing, abs=1e-12)
+    assert np.array(getattr(found, name)) == pytest.approx(np.array(nothing), abs=1e-12)
     assert found.worst < 1e-6
+
+
+def test_a_copy_in_fewer_bits_has_prices_of_its_own() -> None:
+    """Passes of the copy, and of either with the other's head, are told apart from the model's own."""
+    copy = replace(PROFILE, projection_at=((4e-5, 5e-5, 9e-5),), mlp_at=((6e-5, 9e-5, 2e-4),), head_at=((1e-4,) * 3,))
+    own = [replace(o, attention=(*o.attention, 0), mlp=(*o.mlp, 0), head=(*o.head, 0)) for o in observe(PROFILE)]
+    low = [replace(o, attention=(0, *o.attention), mlp=(0, *o.mlp), head=(0, *o.head)) for o in observe(copy)]
+    found = fit(KEY, own + low)
+    assert found.variants == 2
+    for name in COLUMNS:
+        for variant, made in enumerate((PROFILE, copy)):
+            assert getattr(found, name)[variant] == pytest.approx(getattr(made, name)[0], rel=1e-6)
+    assert found.mlp(1, 2) == pytest.approx(6e-5, rel=1e-6)
+    assert LatencyProfile.from_json(found.to_json()) == found
 
 
 def test_reading_may_cost_nothing() -> None:
@@ -127,7 +143,10 @@ def test_row_counts_may_be_seen_at_different_contexts() -> None:
     scans = tuple(
         (PROFILE.scan(n, 1), PROFILE.scan(n, 2), *(slope * n * rows for rows in (64, 256))) for n in (512, 2048)
     )
-    parts = {name: (*getattr(PROFILE, name)[:2], *(getattr(PROFILE, name)[2] * k for k in (8, 32))) for name in COLUMNS}
+    parts = {}
+    for name in COLUMNS:
+        one, two, more = getattr(PROFILE, name)[0]
+        parts[name] = ((one, two, 8 * more, 32 * more),)
     made = replace(PROFILE, rows=(1, 2, 64, 256), scan_at=scans, **parts)
     found = fit(KEY, [o for o in observe(made) if o.rows < 64 or o.spans[0][1] <= 512])
     assert found.contexts == (512, 2048)
@@ -146,9 +165,9 @@ def test_the_fit_bears_noise(seed: int) -> None:
     found = fit(KEY, observe(PROFILE, lambda: 1 + random.uniform(-0.02, 0.02)))
     for o in observe(PROFILE):
         ((attention, context),) = o.spans
-        assert price(found, o.rows, context, attention, o.mlp, o.head) == pytest.approx(o.seconds, rel=0.02)
+        assert price(found, o.rows, context, attention, *o.mlp, bool(*o.head)) == pytest.approx(o.seconds, rel=0.02)
     assert found.fixed == pytest.approx(PROFILE.fixed, rel=0.02)
-    assert found.mlp_at == pytest.approx(PROFILE.mlp_at, rel=0.1)
+    assert found.mlp_at[0] == pytest.approx(PROFILE.mlp_at[0], rel=0.1)
     assert 0 < found.residual <= found.worst < 0.04
 
 
@@ -159,8 +178,9 @@ def test_the_fit_bears_noise(seed: int) -> None:
             Observation,
             rows=st.sampled_from([1, 2, 8]),
             spans=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 4096)), max_size=2).map(tuple),
-            mlp=st.integers(0, 8),
-            head=st.booleans(),
+            attention=st.tuples(st.integers(0, 8), st.integers(0, 8)),
+            mlp=st.tuples(st.integers(0, 8), st.integers(0, 8)),
+            head=st.sampled_from([(0, 0), (1, 0), (0, 1)]),
             seconds=seconds(1.0, 1e-6),
         ),
         min_size=1,
@@ -172,7 +192,7 @@ def test_coefficients_are_never_negative(observations: list[Observation]) -> Non
     found = fit(KEY, observations)
     numbers = [
         found.fixed,
-        *(x for name in COLUMNS for x in getattr(found, name)),
+        *(x for name in COLUMNS for values in getattr(found, name) for x in values),
         *(x for s in found.scan_at for x in s),
     ]
     assert min(numbers) >= 0
@@ -202,7 +222,9 @@ def test_no_rows_cost_nothing() -> None:
 
 
 def test_one_knot_is_a_constant() -> None:
-    profile = replace(PROFILE, rows=(4,), projection_at=(1.0,), mlp_at=(2.0,), head_at=(3.0,), scan_at=((4.0,), (5.0,)))
+    profile = replace(
+        PROFILE, rows=(4,), projection_at=((1.0,),), mlp_at=((2.0,),), head_at=((3.0,),), scan_at=((4.0,), (5.0,))
+    )
     assert [profile.mlp(rows) for rows in (1, 4, 100)] == [2.0] * 3
 
 
@@ -216,13 +238,13 @@ def test_no_price_is_negative(profile: LatencyProfile, rows: float) -> None:
 @examples(60)
 @given(latency_profiles())
 def test_the_knots_are_met(profile: LatencyProfile) -> None:
-    assert [profile.head(rows) for rows in profile.rows] == pytest.approx(profile.head_at)
+    assert [profile.head(rows) for rows in profile.rows] == pytest.approx(profile.head_at[0])
 
 
 DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "not an object": lambda raw: [raw],
     "null": lambda raw: None,
-    "a list too short": lambda raw: raw | {"mlp_at": raw["mlp_at"][:-1]},
+    "a list too short": lambda raw: raw | {"mlp_at": [raw["mlp_at"][0][:-1]]},
     "a list too long": lambda raw: raw | {"scan_at": [[*values, 0.0] for values in raw["scan_at"]]},
     "a list too many": lambda raw: raw | {"scan_at": [*raw["scan_at"], raw["scan_at"][0]]},
     "flat": lambda raw: raw | {"scan_at": raw["scan_at"][0]},
@@ -239,15 +261,15 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "rows not a number": lambda raw: raw | {"rows": [1, math.nan, 4]},
     "rows without end": lambda raw: raw | {"rows": [1, 2, math.inf]},
     "rows true": lambda raw: raw | {"rows": [True, 2, 4]},
-    "negative": lambda raw: raw | {"head_at": [1.0, -1e-9, 1.0]},
+    "negative": lambda raw: raw | {"head_at": [[1.0, -1e-9, 1.0]]},
     "not a number": lambda raw: raw | {"fixed": math.nan},
     "infinite": lambda raw: raw | {"fixed": math.inf},
     "text for a number": lambda raw: raw | {"fixed": "1e-3"},
-    "null for a number": lambda raw: raw | {"projection_at": [None, 1.0, 1.0]},
+    "null for a number": lambda raw: raw | {"projection_at": [[None, 1.0, 1.0]]},
     "true for a number": lambda raw: raw | {"fixed": True},
     "a number for a list": lambda raw: raw | {"mlp_at": 1.0},
     "text for a list": lambda raw: raw | {"mlp_at": "abc"},
-    "a list in a list": lambda raw: raw | {"mlp_at": [[1.0], [1.0], [1.0]]},
+    "a list in a list": lambda raw: raw | {"mlp_at": [[[1.0], [1.0], [1.0]]]},
     "drafting in text": lambda raw: raw | {"drafting": "cheap"},
     "drafting for nothing": lambda raw: raw | {"drafting": 0.0},
     "residual in text": lambda raw: raw | {"residual": "small"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -10,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.draft.base import Outcome, Plan
-from engine.draft.fixed import exit_variants, uniform_variants
+from engine.draft.fixed import uniform_variants
 from engine.draft.objective import HOPE, POOLED_ROWS, PRIOR, Prices, Question, choose, evidence, smoothed
 from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations, expected_tokens
+from engine.model.spec import exit_plan
+from engine.model.synthetic import shape
 from tests.support.examples import examples
 
 BINS = len(THRESHOLDS)
@@ -204,9 +207,9 @@ def test_a_confidence_falls_into_the_bin_of_the_highest_threshold_it_meets(confi
 def test_uniform_skips_whole_layers_at_even_distances(layers: int, ratio: float) -> None:
     variants = uniform_variants(layers, ratio)
     skip = round(ratio * layers)
-    assert len(variants) == 2 * layers
+    assert len(variants) == 2 * layers + 1
     assert variants.count(0) == 2 * skip
-    assert variants[0::2] == variants[1::2]
+    assert variants[0:-1:2] == variants[1::2]
     assert variants[0] == 1 or skip == layers
     skipped = [i for i in range(layers) if not variants[2 * i]]
     distances = [b - a for a, b in pairwise(skipped)]
@@ -218,8 +221,8 @@ def test_uniform_skips_whole_layers_at_even_distances(layers: int, ratio: float)
 @given(st.integers(1, 40), st.data())
 def test_an_exit_keeps_the_first_layers(layers: int, data: st.DataObject) -> None:
     depth = data.draw(st.integers(1, layers))
-    variants = exit_variants(layers, depth)
-    assert variants == (1,) * (2 * depth) + (0,) * (2 * (layers - depth))
+    variants = exit_plan(replace(shape("smollm2-135m"), layers=layers), depth)
+    assert variants == (1,) * (2 * depth) + (0,) * (2 * (layers - depth)) + (1,)
 
 
 @examples(60)

@@ -80,12 +80,14 @@ class Learning:
         self._observe(plan, out, *rest)
 
 
-def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02) -> LatencyProfile:
-    """Plausible seconds for a small model, so that tests neither measure nor depend on the machine."""
+def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02, low_bit: float | None = None) -> LatencyProfile:
+    """Plausible seconds for a small model, so that tests neither measure nor depend on the machine. `low_bit`: how much
+    of the model's own a copy in fewer bits costs; without it drafts know of none."""
     rows = (1, 2, 4, 8, 16, 32)
 
-    def grows(base: float) -> tuple[float, ...]:
-        return tuple(base * (1 + verify_slope * (r - 1)) for r in rows)
+    def grows(base: float) -> tuple[tuple[float, ...], ...]:
+        own = tuple(base * (1 + verify_slope * (r - 1)) for r in rows)
+        return (own,) if low_bit is None else (own, tuple(low_bit * seconds for seconds in own))
 
     key = ProfileKey("made up", 1, "any", "any", "any")
     scan = ((1e-4,) * len(rows),)

@@ -21,7 +21,7 @@ from tests.support.integrity import check_integrity
 
 EOS = 0
 VOCABULARY = 4
-VARIANTS = (0, 1, 1, 0, 0, 1)  # of every draft: two attention sublayers skipped, one MLP
+VARIANTS = (0, 1, 1, 0, 0, 1, 1)  # of every draft: two attention sublayers skipped, one MLP
 
 Slot = tuple[int, ...] | None  # the K/V of a position depends on all tokens up to it
 

@@ -1,0 +1,140 @@
+"""The copy of a model's weights in fewer bits: what it is made of, and that drafting with it changes no text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from engine.config import EngineConfig
+from engine.draft.knapspec import KnapSpec
+from engine.errors import ConfigError
+from engine.model import low_bit
+from engine.model.packed import coded, dequantise
+from engine.model.spec import LOW_BIT, TARGET
+from engine.native.library import library
+from engine.native.linear import NativeLinear, NativeLinears
+from engine.types import SamplingParams
+from tests.support.cores import answer, chat_ids, load, made_up_profile
+
+pytestmark = pytest.mark.skipif(library() is None, reason="needs the native kernels")
+BITS = (4, 5, 6, 8)
+
+
+def weights(out: int, inputs: int, seed: int = 0) -> torch.Tensor:
+    """bf16 [out, inputs]; a row of zeros and a group of zeros among them."""
+    made = torch.randn(out, inputs, generator=torch.Generator().manual_seed(seed)).mul_(0.05)
+    made[1] = 0.0
+    made[2, 32:64] = 0.0
+    return made.bfloat16()
+
+
+def products_of(linear: NativeLinear, inputs: int) -> torch.Tensor:
+    """[out, inputs]: what the layer multiplies each input with."""
+    return linear(torch.eye(inputs)).t()
+
+
+@pytest.mark.parametrize("bits", BITS)
+@pytest.mark.parametrize("inputs", [64, 288])
+def test_codes_are_those_with_the_least_squared_error(bits: int, inputs: int) -> None:
+    """Of the candidates of METHODS section 7; the same on a CPU as in torch's operations."""
+    weight, half = weights(70, inputs), 1 << (bits - 1)
+    groups = weight.float().view(70, -1, 32)
+    extreme = groups.gather(2, groups.abs().argmax(2, keepdim=True))
+    least = groups.square().sum(2)
+    for beyond in low_bit.BEYOND:
+        q = (groups / torch.where(extreme == 0, 1.0, -extreme / (half + beyond))).round().clamp(-half, half - 1)
+        scale = (groups * q).sum(2) / q.square().sum(2).clamp(min=1e-9)
+        least = torch.minimum(least, (groups - scale[..., None] * q).square().sum(2))
+    linears = NativeLinears(library(), 2)  # type: ignore[arg-type]
+    native = linears.lower(linears(weight, None), bits)
+    assert native is not None
+    for copy in (dequantise(low_bit.lowered(weight, bits)), products_of(native, inputs)):
+        error = (copy.view_as(groups) - groups).square().sum(2)
+        assert bool((error <= 1.05 * least + 1e-7).all())
+        assert not copy[1].any()
+        assert not copy[2, 32:64].any()
+
+
+@pytest.mark.parametrize("order", [None, "turned"])
+def test_weights_of_eight_bits_are_copied_from_their_codes(order: str | None) -> None:
+    """Whatever their scales, offsets and order of inputs."""
+    generator = torch.Generator().manual_seed(1)
+    codes = torch.randint(0, 256, (64, 320), generator=generator, dtype=torch.uint8)
+    scale, minimum = torch.rand(64, 5, generator=generator) * 0.01, torch.randn(64, 5, generator=generator) * 0.1
+    packed = coded(codes, scale, minimum, bits=8, offset=128)
+    if order:
+        packed = replace(packed, order=torch.randperm(320, generator=generator))
+    linears = NativeLinears(library(), 2, precise=True)  # type: ignore[arg-type]
+    layer = linears.packed([packed], None)
+    assert layer is not None
+    copy = linears.lower(layer, 4)
+    assert copy is not None
+    columns = dequantise(packed)
+    if packed.order is not None:  # groups are those of the codes' order
+        columns = columns.index_select(1, packed.order)
+    found = products_of(copy, 320)
+    if packed.order is not None:
+        found = found.index_select(1, packed.order)
+    least = (dequantise(low_bit.lowered(columns, 4)) - columns).square().sum()
+    assert (found - columns).square().sum() <= 1.01 * least
+
+
+def test_weights_of_few_bits_have_no_copy() -> None:
+    linears = NativeLinears(library(), 1)  # type: ignore[arg-type]
+    layer = linears.lower(linears(weights(64, 64), None), 4)
+    assert layer is not None
+    assert linears.lower(layer, 4) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"draft_bits": "4", "draft_memory": 1000}, "--draft-memory"),
+        ({"draft_bits": "4", "kernels": "torch"}, "no copy"),
+    ],
+)
+def test_a_copy_that_cannot_be_had_is_refused_by_name(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(**settings)
+
+
+def test_without_memory_there_is_no_copy() -> None:
+    model = load(torch.bfloat16, draft_memory=1000)
+    assert model.draft_bits == 0
+    assert model.decoder.variants == (TARGET,)
+    assert "int" not in model.key.dtype
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+@pytest.mark.parametrize("policy", ["fixed", "knapspec"])
+def test_drafts_of_the_copy_change_no_text(policy: str, temperature: float, prompts: Sequence[str]) -> None:
+    """Requests in flight together, drafts of four tokens; the copy drafts them all."""
+    model = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
+    config = EngineConfig(fixed_plan="2", draft_confidence=0.0, prior="none")
+    sampling = SamplingParams(max_tokens=40, temperature=temperature, seed=3, ignore_eos=True)
+    core = model.core(config)
+    texts = [chat_ids(core, prompt) for prompt in prompts[:3]]
+    assert answer(core, texts, sampling, [policy], concurrency=3) == answer(core, texts, sampling, ["none"])
+    drafting = core.policy(policy)
+    plans = [*drafting.library] if isinstance(drafting, KnapSpec) else [drafting._plan.variants]  # type: ignore[attr-defined]
+    assert plans == [(LOW_BIT,) * len(model.spec.whole)]
+
+
+def test_the_menu_says_what_may_draft() -> None:
+    with_copy = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
+    without = load(torch.bfloat16, draft_bits="none")
+    for model, menu, plans in (
+        (with_copy, "auto", 1),
+        (with_copy, "skip", 0),
+        (with_copy, "low-bit", 1),
+        (without, "auto", 0),
+    ):
+        policy = model.core(EngineConfig(knapspec_menu=menu, prior="none")).policy("knapspec")
+        assert isinstance(policy, KnapSpec)
+        assert len(policy.library) == plans
+    with pytest.raises(ConfigError, match="low-bit"):
+        without.core(EngineConfig(knapspec_menu="low-bit"))
