@@ -25,7 +25,7 @@ def hugging_face(wanted: bool, model: LoadedModel, sampling: SamplingParams) -> 
     """The contender that `--hf` asks for. Raises ConfigError."""
     if not wanted:
         return []
-    theirs = _load(model.source, model.key.dtype, model.decoder.device, sampling)
+    theirs = _load(model.source, str(model.decoder.dtype).removeprefix("torch."), model.decoder.device, sampling)
     return [HuggingFaceContender(theirs, sampling, model.key.threads)]
 
 
