@@ -5,7 +5,8 @@
 // and in verification, alone and in a batch.
 //
 // Layouts (bf16 throughout):
-//   weights [out/32][in/2][32][2]: panels of 32 outputs, pairs of inputs together, as dot-product instructions want.
+//   weights [out/32][in/2][32][2]: panels of 32 outputs, pairs of inputs together, as dot-product instructions want;
+//           with sixteen registers [out/32][2][in/2][16][2].
 //   cache   [layers][slabs][kv_heads][blocks of 16 positions][K, V]: K as [head_dim/2][16][2], V as [8][head_dim][2];
 //           a slab is a multiple of 64 positions.
 
@@ -34,12 +35,13 @@ uint64_t ks_read(void *team, const uint64_t *data, int64_t bytes) {
 // 16 of the second.
 void ks_pack(const bf16 *w, int64_t out, int64_t in, bf16 *to, int gated) {
     for (int64_t panel = 0; panel * PANEL < out; panel++)
-        for (int64_t k = 0; k < in; k += 2)
-            for (int64_t j = 0; j < PANEL; j++, to += 2) {
-                const int64_t row = gated ? panel * (PANEL / 2) + j % (PANEL / 2) + j / (PANEL / 2) * (out / 2) : panel * PANEL + j;
-                to[0] = row < out ? w[row * in + k] : 0;
-                to[1] = row < out ? w[row * in + k + 1] : 0;
-            }
+        for (int64_t part = 0; part < PANEL; part += TOGETHER)
+            for (int64_t k = 0; k < in; k += 2)
+                for (int64_t j = part; j < part + TOGETHER; j++, to += 2) {
+                    const int64_t row = gated ? panel * (PANEL / 2) + j % (PANEL / 2) + j / (PANEL / 2) * (out / 2) : panel * PANEL + j;
+                    to[0] = row < out ? w[row * in + k] : 0;
+                    to[1] = row < out ? w[row * in + k + 1] : 0;
+                }
 }
 
 // Bytes of a panel of packed weights.

@@ -72,9 +72,12 @@ public:
     }
     void read(int64_t from, float (*to)[PANEL]) {
         if (!part) {
-            const bf16 *pairs = reinterpret_cast<const bf16 *>(w) + from * PANEL;
+            const bf16 *panel = reinterpret_cast<const bf16 *>(w);
             for (int k = 0; k < GROUP; k++)
-                for (int j = 0; j < PANEL; j++) to[k][j] = widen(pairs[(k / 2 * PANEL + j) * 2 + k % 2]);
+                for (int j = 0; j < PANEL; j++) {
+                    const int64_t pair = j / TOGETHER * int64_t(l.in) / 2 + (from + k) / 2;
+                    to[k][j] = widen(panel[(pair * TOGETHER + j % TOGETHER) * 2 + k % 2]);
+                }
             return;
         }
         if (from % CHUNK == 0) open(int(std::min<int64_t>(CHUNK, l.in - from)));

@@ -34,6 +34,7 @@ constexpr bool NARROW = true;
 constexpr bool NARROW = false;
 #endif
 constexpr int LANES = NARROW ? 8 : 16, PANEL = 32, BLOCK = 16;
+constexpr int TOGETHER = NARROW ? PANEL / 2 : PANEL;  // outputs of a bf16 panel that lie together
 typedef float vf __attribute__((vector_size(4 * LANES)));
 typedef uint32_t vu __attribute__((vector_size(4 * LANES)));
 typedef int32_t vi __attribute__((vector_size(4 * LANES)));
