@@ -125,7 +125,7 @@ class LoadedModel:
         if config.draft_bits == "none":
             return 0
         named = config.draft_bits != "auto"
-        bits = int(config.draft_bits) if named else low_bit.usual_bits(self.spec)
+        bits = int(config.draft_bits) if named else low_bit.USUAL_BITS
         need, limit = low_bit.copy_bytes(self.spec, bits), config.draft_memory
         if isinstance(limit, float):
             limit = int(limit * free_memory(self.decoder.device))

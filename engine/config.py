@@ -77,8 +77,8 @@ class EngineConfig:
     )
     draft_bits: str = setting(
         "auto",
-        "bits of the copy of the weights that drafts run; auto: 4, or more for a model that needs them, none where the "
-        "weights have few bits already or memory is short",
+        "bits of the copy of the weights that drafts run; auto: 4, none where the weights have few bits already or "
+        "memory is short",
         choices=("auto", "none", "4", "5", "6", "8"),
     )
     draft_memory: int | float = setting(
@@ -120,6 +120,12 @@ class EngineConfig:
     layerskip_gamma: int = setting(4, "policy layerskip: tokens drafted per round")
     draft_confidence: float = setting(0.7, "policies fixed and layerskip: stop drafting below this top-1 probability")
 
+    lookup: str = setting(
+        "auto",
+        "policy knapspec: auto drafts what followed the text's end where it stood before, in the prompt or the answer, "
+        "whenever that promises more; none never does",
+        choices=("auto", "none"),
+    )
     knapspec_menu: str = setting(
         "auto",
         "policy knapspec: what drafts may run of a sublayer besides itself: skip (nothing), low-bit (its copy in fewer "

@@ -12,6 +12,7 @@ from engine.clock import Clock
 from engine.detokenize import Detokenizer
 from engine.draft.base import DraftPolicy, Outcome, Plan, PolicyContext, RoundOutcome, View
 from engine.draft.costs import CostModel
+from engine.draft.lookup import Counts, LookUp, looked_up
 from engine.draft.policies import POLICIES
 from engine.draft.prediction import Prediction
 from engine.errors import RequestError, UnknownPolicyError
@@ -66,6 +67,7 @@ class EngineCore:
         self.scheduler = scheduler
         self.runner = runner
         self.costs: CostModel = policies.costs
+        self._lookups = Counts()  # of all requests
         self._policies = policies
         self._made: dict[str, DraftPolicy] = {}
         self._clock = clock
@@ -86,6 +88,7 @@ class EngineCore:
     def add(self, message: GenerateRequest) -> None:
         """Queue a request that `check_request` has passed."""
         sampling = message.sampling
+        policy = self.policy(message.draft_policy or self.info.default_policy)
         limit = self.info.max_model_len
         if sampling.max_tokens is not None:
             limit = min(limit, len(message.prompt) + sampling.max_tokens)
@@ -93,7 +96,7 @@ class EngineCore:
             id=message.id,
             prompt=message.prompt,
             sampling=sampling,
-            policy=self.policy(message.draft_policy or self.info.default_policy),
+            policy=policy,
             arrival=self._clock.now(),
             limit=limit,
             detokenizer=Detokenizer(
@@ -109,6 +112,7 @@ class EngineCore:
                 lambda rows: self.runner.candidates(request.slab, rows, sampling, self._edits(request, rows)),
             ),
             prediction=Prediction(sampling.predicted) if sampling.predicted else None,
+            lookup=LookUp(self._lookups) if policy.looks_up else None,
             processor=make_processor(sampling, message.prompt, self.info.eos_token_ids, partial(self._begin, sampling)),
         )
         self.scheduler.add(request)
@@ -269,6 +273,8 @@ class EngineCore:
         company, scheduler = self._company, self.scheduler
         if company is None or scheduler.running != company.requests or scheduler.preemptions != company.preemptions:
             return None
+        if any(request.lookup.find(request.tokens) for request in company.requests if request.lookup is not None):
+            return None
         return company.policy if company.policy.stands() else None
 
     def _propose(self) -> float:
@@ -293,20 +299,36 @@ class EngineCore:
                 request.view.context, request.view.beside = request.computed, beside
             started = self._clock.now()
             plans = requests[0].policy.propose(views, others)
-            seconds += self._clock.now() - started
+            contexts = [request.computed for request in requests]
             for request, plan in zip(requests, plans, strict=True):
-                request.plan = plan if request.prediction is None else self._copied(request, request.prediction, plan)
+                request.copied = ()
+                request.plan = self._copied(request, plan) or self._looked_up(request, plan, contexts) or plan
+            seconds += self._clock.now() - started
         running = self.scheduler.running
-        alike = len(asking) == 1 and all(r.decoding and r.prediction is None for r in running)
+        alike = len(asking) == 1 and all(r.decoding and r.prediction is None and not r.copied for r in running)
         self._company = _Company(running[0].policy, list(running), self.scheduler.preemptions) if alike else None
         return seconds
 
     @staticmethod
-    def _copied(request: Request, prediction: Prediction, plan: Plan) -> Plan:
-        """The policy's plan, or what the client expects instead where the answer is in it."""
+    def _copied(request: Request, plan: Plan) -> Plan | None:
+        """What the client expects, where the answer is in it."""
+        if request.prediction is None:
+            return None
+        request.match = 0
         answer = request.tokens[len(request.prompt) :]
-        request.copied = prediction.propose(answer, max(request.room - 1, 0))
-        return Plan((TARGET,) * len(plan.variants), len(request.copied)) if request.copied else plan
+        request.copied = request.prediction.propose(answer, max(request.room - 1, 0))
+        return Plan((TARGET,) * len(plan.variants), len(request.copied)) if request.copied else None
+
+    def _looked_up(self, request: Request, plan: Plan, contexts: Sequence[int]) -> Plan | None:
+        """What followed in the text before, where that promises more than the plan. `contexts`: of all requests of the
+        policy."""
+        found = None if request.lookup is None else request.lookup.find(request.tokens)
+        if request.lookup is None or found is None:
+            return None
+        made = looked_up(request.lookup, request.room - 1, plan, contexts, self.costs)
+        if made is not None:
+            request.copied, request.match = found.tokens[: made.gamma], found.match
+        return made
 
     def _observe(
         self,

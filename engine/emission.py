@@ -72,7 +72,8 @@ class Emission:
     def _trace(self) -> RoundTrace:
         work, part = self.work, self.round
         plan = work.plan.variants if work.plan and not work.copied else None
-        return RoundTrace(part.drafted, part.accepted, part.context_length, plan, part.predicted_tpt)
+        source = part.source if part.drafted else None
+        return RoundTrace(part.drafted, part.accepted, part.context_length, plan, part.predicted_tpt, source)
 
 
 @dataclass(slots=True)

@@ -40,7 +40,7 @@ def summarise(contender: Contender, plain: Tally, layers: int) -> dict[str, Any]
         pass_seconds = plain.verify_seconds / plain.rounds
         alpha = tally.accepted / tally.tested
         gamma = tally.draft_passes / tally.rounds
-        f = tally.draft_seconds / tally.draft_passes / pass_seconds
+        f = tally.draft_seconds / max(tally.draft_passes, 1) / pass_seconds  # none where all was looked up
         v = tally.verify_seconds / tally.rounds / pass_seconds
         ceiling = expected_tokens(alpha, gamma) / (gamma * f + v)
         decode = (tally.decode_tokens / seconds) / (plain.decode_tokens / plain.decode_seconds)

@@ -276,9 +276,13 @@ class Scheduler:
         emitted = len(request.tokens) - work.start - len(work.tokens)
         accepted = emitted - 1
         request.rounds += 1
-        if work.copied:
+        source = "model" if not work.copied else "lookup" if request.match else "prediction"
+        if source == "prediction":
             request.accepted_predictions += accepted
             request.rejected_predictions += output.drafted - accepted
+        if source == "lookup":
+            request.looked_up += output.drafted
+            request.accepted_lookups += accepted
         if plan is not None:
             request.drafted += output.drafted
             request.accepted += accepted
@@ -301,7 +305,7 @@ class Scheduler:
             predicted_acceptance=plan.predicted_acceptance if plan else None,
             reselected=reselected,
             plain_tpt=request.plan.plain_tpt if request.plan else None,
-            copied=bool(work.copied),
+            source=source,
         )
 
     def _retire(self, request: Request, reason: FinishReason) -> None:

@@ -17,6 +17,7 @@ from engine.errors import ContextLengthError, RequestError, UnknownPolicyError
 if TYPE_CHECKING:
     from engine.detokenize import Detokenizer
     from engine.draft.base import DraftPolicy, Plan, View
+    from engine.draft.lookup import LookUp
     from engine.draft.prediction import Prediction
     from engine.logits import LogitsProcessor
 
@@ -94,6 +95,8 @@ class SpeculationStats:
     num_rounds: int  # rounds that emitted tokens
     num_draft_tokens: int
     num_accepted_draft_tokens: int
+    num_lookup_tokens: int  # of the drafted, those that were looked up in the text,
+    num_accepted_lookup_tokens: int  # and of the accepted
     mean_acceptance_length: float  # tokens emitted per round, the target's own included
     draft_acceptance_rate: float | None  # accepted / drafted; None when nothing was drafted
     skipped_attention: float  # mean sublayers skipped per draft pass
@@ -119,8 +122,9 @@ class RoundTrace:
     drafted: int
     accepted: int
     context: int
-    plan: tuple[int, ...] | None  # the sublayers that drafted; None if nothing was drafted by a sub-network
+    plan: tuple[int, ...] | None  # what drafted, as `engine.model.spec.Variants`; None if no part of the model did
     predicted_tpt: float | None
+    source: str | None = None  # of what was drafted: "model", "lookup" or "prediction"
 
 
 @dataclass(slots=True)  # made every round: frozen ones take three times as long
@@ -198,7 +202,12 @@ class RequestRound:
     predicted_acceptance: float | None
     reselected: str | None = None  # outcome of a re-decision made before this round: "changed", "kept", "plain"
     plain_tpt: float | None = None  # tokens per second that plain decoding was expected to bring instead
-    copied: bool = False  # drafted by copying from the expected answer: says nothing of the policy
+    source: str = "model"  # of what was drafted: a cheaper version of the model, or text: "lookup", "prediction"
+
+    @property
+    def copied(self) -> bool:
+        """Drafted from text, which says nothing of the policy's plans."""
+        return self.source != "model"
 
 
 @dataclass(slots=True)  # made every round: frozen ones take three times as long
@@ -287,6 +296,7 @@ class Request:
     view: View  # what the policy sees of it
     processor: LogitsProcessor | None = None
     prediction: Prediction | None = None
+    lookup: LookUp | None = None
 
     # grows with every round
     tokens: list[int] = field(default_factory=list)  # prompt and completion
@@ -298,9 +308,12 @@ class Request:
 
     # drafting
     plan: Plan | None = None
-    copied: tuple[int, ...] = ()  # drafted by copying in this round
+    copied: tuple[int, ...] = ()  # drafted by copying in this round,
+    match: int = 0  # from where the text was the same for so many tokens; 0: from the prediction
     accepted_predictions: int = 0
     rejected_predictions: int = 0
+    looked_up: int = 0
+    accepted_lookups: int = 0
     rounds: int = 0
     drafted: int = 0
     accepted: int = 0
@@ -348,6 +361,8 @@ class Request:
             num_rounds=self.rounds,
             num_draft_tokens=self.drafted,
             num_accepted_draft_tokens=self.accepted,
+            num_lookup_tokens=self.looked_up,
+            num_accepted_lookup_tokens=self.accepted_lookups,
             mean_acceptance_length=self.completion_tokens / self.rounds if self.rounds else 0.0,
             draft_acceptance_rate=self.accepted / self.drafted if self.drafted else None,
             skipped_attention=self.skipped_attention / passes if passes else 0.0,

@@ -15,6 +15,7 @@ ROUND_SECONDS = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1
 _RATE = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 2000, 5000, 10000, 20000)
 _SHARE = tuple(tenth / 10 for tenth in range(1, 11))
 _CONTEXTS = (512, 2048, 8192, 32768)  # upper bounds of ranges of the context length that are told apart in a label
+_SOURCES = ("lookup", "prediction")  # of drafts that are text
 _OUTCOMES = ("changed", "kept", "plain")
 _DRAFT = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 _SUBLAYERS = (0, 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80)
@@ -43,6 +44,8 @@ class PolicyFamilies:
         self.rounds = counter("rounds", "A request's rounds with tokens.")
         self.drafted = counter("draft_tokens", "Tokens drafted.")
         self.accepted = counter("accepted_tokens", "Drafted tokens accepted.")
+        self.copied = counter("copied_tokens", "Tokens drafted from text instead, by source.", "source")
+        self.kept = counter("accepted_copied_tokens", "Of these, accepted ones.", "source")
         self.tried = counter("draft_tokens_predicted", "Tokens drafted with a plan that promised an acceptance rate.")
         self.hoped = counter("draft_tokens_promised", "Of these, accepted ones that were promised.")
         self.predicted = histogram("tpt_predicted", "Tokens per second that the plan in use promised.", _RATE)
@@ -72,7 +75,7 @@ class PolicyMetrics:
     """The metrics of one policy."""
 
     def __init__(self, families: PolicyFamilies, policy: str) -> None:
-        labelled = (families.skipped, families.reselections, families.fallbacks)
+        labelled = (families.copied, families.kept, families.skipped, families.reselections, families.fallbacks)
         own = {name: family.labels(policy) for name, family in vars(families).items() if family not in labelled}
         self._own = SimpleNamespace(**own)  # children of the families, by their names there
         self.reselection_seconds: Histogram = self._own.reselection_seconds
@@ -80,6 +83,10 @@ class PolicyMetrics:
         self._skipped = [
             [families.skipped.labels(policy, kind, name) for kind in ("attention", "mlp")] for name in ranges
         ]
+        self._copied = {
+            source: (families.copied.labels(policy, source), families.kept.labels(policy, source))
+            for source in _SOURCES
+        }
         self._reselections = {outcome: families.reselections.labels(policy, outcome) for outcome in _OUTCOMES}
         self._slower = families.fallbacks.labels(policy, "slower_than_plain")
 
@@ -87,6 +94,11 @@ class PolicyMetrics:
         """Count requests' parts in a round, which took so long; 0 if that says nothing."""
         self._own.rounds.inc(len(parts))
         self._own.context.observe_all(part.context_length for part in parts)
+        for part in parts:
+            if part.copied:
+                drafted, accepted = self._copied[part.source]
+                drafted.inc(part.drafted)
+                accepted.inc(part.accepted)
         parts = [part for part in parts if not part.copied]
         self._own.draft_length.observe_all(part.drafted for part in parts)
         drafting = [part for part in parts if part.drafted]

@@ -323,6 +323,7 @@ def _round(event: TokenEvent, trace: RoundTrace) -> dict[str, Any]:
         "context": trace.context,
         "plan": None if trace.plan is None else "".join(map(str, trace.plan)),
         "predicted_tpt": trace.predicted_tpt,
+        "source": trace.source,
     }
 
 

@@ -29,6 +29,8 @@ class SpeculativeDecoding(BaseModel):
     num_rounds: int
     num_draft_tokens: int
     num_accepted_draft_tokens: int
+    num_lookup_tokens: int
+    num_accepted_lookup_tokens: int
     skipped_attention: float
     skipped_mlp: float
     reselections: int
@@ -107,8 +109,14 @@ class Round(BaseModel):
     drafted: int
     accepted: int
     context: int
-    plan: str | None = Field(description="0 skipped, 1 ran, attention and MLP layer by layer; null: no drafting.")
+    plan: str | None = Field(
+        description="What drafted: attention and MLP layer by layer, then the head; 0 skipped, 1 the model's own, 2 its "
+        "copy in fewer bits. null: no part of the model drafted."
+    )
     predicted_tpt: float | None
+    source: Literal["model", "lookup", "prediction"] | None = Field(
+        description="Of the drafted tokens; null: none were."
+    )
 
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]

@@ -36,6 +36,7 @@ class Plan:
     predicted_tpt: float | None = None  # tokens per second
     predicted_acceptance: float | None = None
     plain_tpt: float | None = None  # what decoding plainly would bring instead
+    expected: float = 1.0  # tokens of a round
 
     @property
     def skipped_attention(self) -> int:
@@ -118,6 +119,7 @@ class DraftPolicy(Protocol):
     """Asked once a round, for all of its requests together: what drafts in one pass is decided in one place."""
 
     name: str
+    looks_up: bool  # whether its requests may draft what followed in their text before, where that promises more
 
     def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
         """A plan for each of its requests that decode now; `others`: (context, plan) of those with other policies."""
@@ -154,6 +156,7 @@ class FixedPlan(DraftPolicy):
     """Base of the policies whose plan never changes."""
 
     name = ""
+    looks_up = False
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

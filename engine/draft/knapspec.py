@@ -61,6 +61,7 @@ class KnapSpec:
 
     def __init__(self, context: PolicyContext) -> None:
         self._config, self._costs, self._clock = context.config, context.costs, context.clock
+        self.looks_up = self._config.lookup == "auto"
         layers = context.spec.layers
         if not all(-layers <= layer < layers for layer in self._config.knapspec_protect):
             raise ConfigError(f"knapspec_protect names a layer that is not there: the model has {layers}")

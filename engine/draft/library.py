@@ -179,7 +179,10 @@ class Library:
         expected = min(chosen.accepted / chosen.drafted, 1.0)
         acceptance = min(credit * expected, 1.0)
         credit = acceptance / expected if expected else 1.0
-        plan = Plan(variants, chosen.gamma, THRESHOLDS[chosen.threshold], worth, chosen.tpt, acceptance, undrafted)
+        plan = Plan(
+            *(variants, chosen.gamma, THRESHOLDS[chosen.threshold], worth, chosen.tpt, acceptance, undrafted),
+            expected=1.0 + chosen.accepted,
+        )
         return Choice(plan, chosen.tpt / undrafted, trust, credit)
 
     def rank(self, known: Mapping[Variants, AcceptanceCounts], context: int) -> list[Variants]:

@@ -21,7 +21,7 @@ GROUP = 32  # inputs that share a scale
 # Where the largest weight of a group falls, in codes beyond the last one: on Qwen2.5-Coder-0.5B, four bits, these leave
 # 0.4 % more error than forty of them, the single candidate 0 a fifth more.
 BEYOND = (-1.6, -1.2, -0.8, -0.4, 0.0, 0.4, 0.8, 1.2)
-_SMALL = 256_000_000  # parameters
+USUAL_BITS = 4  # of Qwen2.5-Coder 0.5B and 1.5B; SmolLM2-135M gains as much with 4 as with 5 or 6 (docs/performance.md)
 
 
 def add_copy(decoder: Decoder, linear: LinearFactory, bits: int, progress: Callable[[float], None]) -> bool:
@@ -44,12 +44,6 @@ def copy_bytes(spec: ModelSpec, bits: int) -> int:
     """Memory of the copy: all parameters but a separate embedding's."""
     copied = spec.parameters - (0 if spec.tied else spec.vocab * spec.hidden)
     return copied * bits // 8 + copied * torch.float16.itemsize // GROUP
-
-
-def usual_bits(spec: ModelSpec) -> int:
-    """Bits that drafts want: of SmolLM2-135M's tokens a copy in 4 finds 76 %, of models four times as large 93 %
-    (docs/performance.md)."""
-    return 6 if spec.parameters < _SMALL else 4
 
 
 def lowered(weight: Tensor, bits: int) -> PackedRows:

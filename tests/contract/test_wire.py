@@ -310,7 +310,10 @@ def test_counters_are_what_clients_saw(server: Process) -> None:
         ),
         "vllm:num_preemptions_total": 0,
         "knapserve_rounds_total": rounds,
-        "knapserve_draft_length_sum": sum(figures["num_draft_tokens"] for figures in speculations),
+        "knapserve_draft_length_sum": sum(
+            figures["num_draft_tokens"] - figures["num_lookup_tokens"] for figures in speculations
+        ),
+        "knapserve_copied_tokens_total": sum(figures["num_lookup_tokens"] for figures in speculations),
         "knapserve_reselections_total": moved("knapserve_reselections_total", policy="knapspec"),
     }
     assert {name: moved(name) for name in expected} == expected

@@ -283,7 +283,7 @@ def alive(process: int) -> bool:
 
 
 def test_messages_survive_the_way() -> None:
-    figures = SpeculationStats("knapspec", 3, 4, 2, 1.5, None, 1.0, 2.0, 1, None, 300.0)
+    figures = SpeculationStats("knapspec", 3, 4, 2, 0, 0, 1.5, None, 1.0, 2.0, 1, None, 300.0)
     timing = RequestTiming(0.1, 0.2, 0.3)
     event = TokenEvent("a", "text\u2028", (1, 2), FinishReason.STOP, 1, 2, 0, figures, timing)
     part = RequestRound("a", "none", 1, 0, 0, 0, 5, 0, 0, None, None, "changed")

@@ -56,7 +56,7 @@ class CredulousPolicy(KnapSpec):
 
 
 def core_with(model: LoadedModel, config: EngineConfig, **profile: float) -> tuple[EngineCore, KnapSpec]:
-    core = model.core(replace(config, prior="none"))
+    core = model.core(replace(config, prior="none", lookup="none"))
     context = replace(core._policies, costs=FrozenCosts(model.spec, made_up_profile(**profile)))
     policy = CredulousPolicy(context)
     core._made["knapspec"] = policy

@@ -32,7 +32,7 @@ def loaded(**source: Any) -> Any:
     """What is asked of a loaded model."""
     return SimpleNamespace(
         source=SimpleNamespace(name="some model", **source),
-        decoder=SimpleNamespace(device=torch.device("cpu")),
+        decoder=SimpleNamespace(device=torch.device("cpu"), dtype=torch.bfloat16),
         key=SimpleNamespace(threads=3),
     )
 

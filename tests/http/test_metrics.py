@@ -145,12 +145,19 @@ def test_rates_over_many_rounds_are_tokens_over_seconds() -> None:
 
 def test_what_is_copied_says_nothing_of_the_policy() -> None:
     metrics = Metrics(FakeEngine(), "fake/model")
-    copied = RequestRound("a", "knapspec", 5, 4, 4, 0, 9, 0, 0, None, None, copied=True)
-    metrics.round(RoundReport((), (copied,), 1, 0, 0.5, 5, 0, 0.0, 0.25, 0.0, 0.0))
+    copied = RequestRound("a", "knapspec", 5, 4, 4, 0, 9, 0, 0, None, None, source="prediction")
+    looked_up = RequestRound("b", "knapspec", 2, 3, 1, 0, 9, 0, 0, None, None, source="lookup")
+    metrics.round(RoundReport((), (copied, looked_up), 1, 0, 0.5, 5, 0, 0.0, 0.25, 0.0, 0.0))
     found = samples(metrics.exposition().decode())
-    assert vllm(found, "spec_decode_num_accepted_tokens_total") == 4
+    assert vllm(found, "spec_decode_num_accepted_tokens_total") == 5
     policy = (("policy", "knapspec"),)
-    assert found["knapserve_rounds_total", policy] == 1
+    assert found["knapserve_rounds_total", policy] == 2
+    copies = [
+        found[f"knapserve_{name}_total", (("policy", "knapspec"), ("source", source))]
+        for name in ("copied_tokens", "accepted_copied_tokens")
+        for source in ("prediction", "lookup")
+    ]
+    assert copies == [4, 3, 4, 1]
     for name in ("draft_tokens_total", "accepted_tokens_total", "draft_length_count", "tpt_measured_count"):
         assert found[f"knapserve_{name}", policy] == 0
 

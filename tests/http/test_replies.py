@@ -25,6 +25,8 @@ FIGURES = {
     "num_rounds": 2,
     "num_draft_tokens": 6,
     "num_accepted_draft_tokens": 4,
+    "num_lookup_tokens": 3,
+    "num_accepted_lookup_tokens": 1,
     "mean_acceptance_length": 2.5,
     "draft_acceptance_rate": 4 / 6,
     "skipped_attention": 3.0,

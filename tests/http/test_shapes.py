@@ -394,14 +394,14 @@ class TracingEngine(SpeakingEngine):
 
     async def _events(self, request: Any) -> Any:
         async for event in super()._events(request):
-            trace = RoundTrace(4, 2, 9, (1, 1, 0, 0), 60.0) if request.sampling.trace else None
+            trace = RoundTrace(4, 2, 9, (1, 1, 0, 0, 1), 60.0, "model") if request.sampling.trace else None
             yield replace(event, trace=trace, pieces=(event.text[:1], event.text[1:2], event.text[2:]))
 
 
 def test_rounds_tell_what_was_drafted() -> None:
     body = CHAT | {"return_rounds": True}
     choice = whole(TracingEngine(("Hel", "lo!")), CHAT_PATH, body)
-    expected = {"drafted": 4, "accepted": 2, "context": 9, "plan": "1100", "predicted_tpt": 60.0}
+    expected = {"drafted": 4, "accepted": 2, "context": 9, "plan": "11001", "predicted_tpt": 60.0, "source": "model"}
     assert choice["rounds"] == [
         {"tokens": [["H", False], ["e", False], ["l", True]]} | expected,
         {"tokens": [["l", False], ["o", False], ["!", True]]} | expected,

@@ -35,7 +35,7 @@ INFO = EngineInfo(
     profile_hardware="abacus",
     max_queued=1000,
 )
-SPECULATION = SpeculationStats("knapspec", 2, 6, 4, 2.5, 4 / 6, 3.0, 2.0, 1, 50.0, 60.0)
+SPECULATION = SpeculationStats("knapspec", 2, 6, 4, 3, 1, 2.5, 4 / 6, 3.0, 2.0, 1, 50.0, 60.0)
 
 
 class ByteTokenizer:

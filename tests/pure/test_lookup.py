@@ -1,0 +1,130 @@
+"""Drafts that are looked up in the text: what is found, what is learnt of it, and when it is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.draft.base import Plan
+from engine.draft.costs import CostModel
+from engine.draft.lookup import MOST, Counts, LookUp, looked_up
+from engine.model.synthetic import shape
+from tests.support.cores import made_up_profile
+from tests.support.examples import examples
+
+COSTS = CostModel(shape("smollm2-135m"), made_up_profile(verify_slope=0.1))
+PASS = COSTS.verify_pass(1, [100])
+PLAIN = Plan(COSTS.spec.whole, 0, predicted_tpt=1 / PASS, plain_tpt=1 / PASS)
+
+
+def longest(text: Sequence[int]) -> tuple[int, int]:
+    """Length of the longest match of the end, of at most 16 tokens, and its newest place; by trying all."""
+    best, place = 0, 0
+    for end in range(2, len(text)):
+        match = 0
+        while match < min(16, end) and text[end - 1 - match] == text[-1 - match]:
+            match += 1
+        if match >= 2 and match >= best:
+            best, place = match, end
+    return best, place
+
+
+@examples(150)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.data())
+def test_the_longest_match_is_found_as_the_text_grows(text: list[int], data: st.DataObject) -> None:
+    """Of the newest sixteen places of a pair, whatever is said at a time."""
+    lookup, end = LookUp(Counts()), 1
+    while True:
+        found = lookup.find(text[:end])
+        match, place = longest(text[:end])
+        pairs = [i for i in range(2, end) if text[i - 2 : i] == text[end - 2 : end]]
+        if len(pairs) <= 16:
+            assert (found.match if found else 0) == match
+            assert not found or found.tokens == tuple(text[place:end][:MOST])
+        if end == len(text):
+            return
+        end = min(end + data.draw(st.integers(1, 4)), len(text))
+
+
+def test_what_was_found_is_compared_with_what_is_said() -> None:
+    """Drafted or not, up to the first token that differs; by how many tokens before it agree."""
+    pool = Counts()
+    lookup = LookUp(pool)
+    text = [1, 2, 3, 4, 5, 6, 1, 2]
+    assert lookup.find(text) is not None
+    lookup.find([*text, 3, 4, 9])
+    assert pool.cells[:2] == [[0, 1], [1, 1]]
+    assert lookup.find([*text, 3, 4, 9, 8]) is None
+    lookup.find([*text, 3, 4, 9, 8, 7])
+    assert pool.cells[:2] == [[0, 1], [1, 1]], "nothing was found, nothing is learnt"
+
+
+def test_a_request_believes_others_until_it_knows_better() -> None:
+    pool = Counts()
+    for _ in range(100):
+        pool.add(2, True)
+    lookup = LookUp(pool)
+    assert lookup.chances(2, 1)[0] > 0.9
+    text = [1, 2, 3, 1, 2]
+    for word in range(4, 30):
+        lookup.find(text)
+        text += [word, 1, 2]
+    assert lookup.chances(2, 1)[0] < 0.2
+    assert LookUp(pool).chances(2, 1)[0] > lookup.chances(2, 1)[0]
+
+
+def finding(match: int, share: float, tokens: int = MOST) -> LookUp:
+    """A request whose text ends with a match, in whose company such tokens agree at that share."""
+    pool = Counts()
+    for length in range(2, 30):
+        for i in range(40):
+            pool.add(length, i < 40 * share)
+    lookup = LookUp(pool)
+    words = list(range(100, 100 + match + tokens))
+    lookup.find([*words, *words[:match]])
+    return lookup
+
+
+@pytest.mark.parametrize("match", [2, 6, 14])
+def test_it_is_drafted_where_that_promises_more(match: int) -> None:
+    made = looked_up(finding(match, 1.0), 99, PLAIN, [100], COSTS)
+    assert made is not None
+    assert made.gamma > 5
+    assert made.predicted_tpt > 3 / PASS  # type: ignore[operator]
+    assert made.expected <= made.gamma + 1
+    assert looked_up(finding(match, 0.0), 99, PLAIN, [100], COSTS) is None
+    assert looked_up(finding(match, 1.0), 0, PLAIN, [100], COSTS) is None
+    fast = Plan(COSTS.spec.whole, 4, predicted_tpt=20 / PASS, expected=5.0)
+    assert looked_up(finding(match, 1.0), 99, fast, [100], COSTS) is None
+
+
+def test_fewer_tokens_are_drafted_where_fewer_agree() -> None:
+    lengths = [
+        made.gamma if (made := looked_up(finding(4, share), 99, PLAIN, [100], COSTS)) else 0 for share in (1, 0.6, 0.2)
+    ]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] > lengths[-1]
+
+
+def test_together_wide_rounds_are_drafted_in_less() -> None:
+    """Where rows cost as much as tokens bring, nobody drafts beside others."""
+    costs = CostModel(COSTS.spec, made_up_profile(verify_slope=1.0))
+    seconds = costs.verify_pass(8, [100] * 8)
+    plain = Plan(costs.spec.whole, 0, predicted_tpt=1 / seconds)
+    assert looked_up(finding(4, 0.7), 99, plain, [100] * 8, costs) is None
+    seconds = COSTS.verify_pass(8, [100] * 8)
+    cheap = looked_up(finding(4, 0.9), 99, Plan(costs.spec.whole, 0, predicted_tpt=1 / seconds), [100] * 8, COSTS)
+    assert cheap is not None
+
+
+def test_memory_fades() -> None:
+    counts = Counts()
+    for _ in range(1000):
+        counts.add(2, True)
+    for _ in range(1000):
+        counts.add(2, False)
+    assert counts.mean(2, counts) < 0.1
+    assert sum(counts.cells[0]) <= 257
