@@ -110,13 +110,11 @@ class Round(BaseModel):
     accepted: int
     context: int
     plan: str | None = Field(
-        description="What drafted: attention and MLP layer by layer, then the head; 0 skipped, 1 the model's own, 2 its "
-        "copy in fewer bits. null: no part of the model drafted."
+        description="What drafted: attention and MLP layer by layer, then the head; 0 skipped, 1 the model's own, 2 "
+        "its copy in fewer bits. null: no part of the model drafted."
     )
     predicted_tpt: float | None
-    source: Literal["model", "lookup", "prediction"] | None = Field(
-        description="Of the drafted tokens; null: none were."
-    )
+    source: Literal["model", "lookup", "prediction"] | None = Field(description="Of what was drafted; null: nothing.")
 
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
