@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from engine.clock import Clock
 from engine.detokenize import Detokenizer
 from engine.draft.base import DraftPolicy, Outcome, Plan, PolicyContext, RoundOutcome, View
+from engine.draft.company import Company
 from engine.draft.costs import CostModel
 from engine.draft.lookup import Counts, LookUp, looked_up
 from engine.draft.policies import POLICIES
@@ -299,7 +300,7 @@ class EngineCore:
                 request.view.context, request.view.beside = request.computed, beside
             started = self._clock.now()
             plans = requests[0].policy.propose(views, others)
-            contexts = [request.computed for request in requests]
+            contexts = Company(views, others, self._policies.config.max_num_seqs).contexts
             for request, plan in zip(requests, plans, strict=True):
                 request.copied = ()
                 request.plan = self._copied(request, plan) or self._looked_up(request, plan, contexts) or plan

@@ -100,14 +100,14 @@ class KnapSpec:
 
     def _plans(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
         self._round += 1
-        regime = self._regimes[size(len(views) + len(others))]
-        self._stands = standing = self._standing(views, others, regime)
+        company = Company(views, others, self._config.max_num_seqs)
+        regime = self._regimes[size(company.size)]
+        self._stands = standing = None if others or company.coming else self._standing(views, regime)
         if standing is not None:
             regime.passed(standing.plan)
             return [standing.plan] * len(views)
         if regime.trial_end is not None and self._round >= regime.trial_end:
             regime.end_trial()
-        company = Company(views, others)
         found = self._scout.search(views, company.running, self._round, self._promised)
         added = found.added if found is not None else []
         self._era += bool(added)
@@ -122,7 +122,9 @@ class KnapSpec:
             promising = self.library.plain(company.contexts)
             plan = promising.plan
         self._scout.choose(views, self._round, self._promised)
-        self._promise = Promise(plan, promising.trust, promising.credit, company.size, len(views))
+        self._promise = Promise(
+            plan, promising.trust, promising.credit, company.size, 0 if company.coming else len(views)
+        )
         return [plan] * len(views)
 
     def _better(self, choice: Choice) -> bool:
@@ -143,14 +145,14 @@ class KnapSpec:
         standing.regime.passed(standing.plan)
         return True
 
-    def _standing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]], regime: Regime) -> Standing | None:
+    def _standing(self, views: Sequence[View], regime: Regime) -> Standing | None:
         """What was decided and promised already, where nothing else is due, which is most of the time: a decision with
         all that belongs to it takes ten times as long as finding that it stands."""
         now, requests, promise = self._round, len(views), self._promise
         if promise is None or promise.requests != requests:
             return None
         look_up = _LOOK_UP[promise.plan.gamma > 0]
-        if others or now % look_up == 0 or regime.trial_end is not None:
+        if now % look_up == 0 or regime.trial_end is not None:
             return None
         if not self._scout.rests(views, now):
             return None
