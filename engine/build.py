@@ -135,7 +135,7 @@ class LoadedModel:
             log.info("drafts run a copy of the weights in %d bits: %.0f MB more", bits, need / 1e6)
             return bits
         else:
-            reason = "these weights have no copy in fewer bits: they have few already, or no kernel here reads one"
+            reason = "the weights have few bits already, or no kernel here reads fewer"
         if named:
             raise ConfigError(f"--draft-bits {bits}: {reason}")
         log.info("drafts run no copy in fewer bits: %s", reason)

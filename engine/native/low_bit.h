@@ -15,8 +15,8 @@
 namespace {
 
 // Where the largest weight of a group falls, in codes beyond the last one: measured on Qwen2.5-Coder-0.5B, four bits, these
-// leave 0.4 % more error than forty of them, the single candidate 0 a fifth more.
-constexpr float BEYOND[] = {-1.6f, -1.2f, -.8f, -.4f, 0.f, .4f, .8f, 1.2f};
+// leave 1 % more error than forty of them in 0.65 of the time of eight, the single candidate 0 a fifth more.
+constexpr float BEYOND[] = {-1.f, -.5f, 0.f, .5f, 1.f};
 
 inline uint16_t rounded_half(float f) {
 #ifdef __F16C__

@@ -94,7 +94,7 @@ def test_weights_of_few_bits_have_no_copy() -> None:
     ("settings", "message"),
     [
         ({"draft_bits": "4", "draft_memory": 1000}, "--draft-memory"),
-        ({"draft_bits": "4", "kernels": "torch"}, "no copy"),
+        ({"draft_bits": "4", "kernels": "torch"}, "few bits already"),
     ],
 )
 def test_a_copy_that_cannot_be_had_is_refused_by_name(settings: dict[str, Any], message: str) -> None:
