@@ -54,7 +54,8 @@ def test_codes_are_those_with_the_least_squared_error(bits: int, inputs: int) ->
     assert native is not None
     for copy in (dequantise(low_bit.lowered(weight, bits)), products_of(native, inputs)):
         error = (copy.view_as(groups) - groups).square().sum(2)
-        assert bool((error <= 1.1 * least + 1e-7).all())
+        assert error.sum() <= 1.01 * least.sum()
+        assert bool((error <= 1.5 * least + 1e-7).all()), "a group may round a tie the other way, and its scale"
         assert not copy[1].any()
         assert not copy[2, 32:64].any()
 
