@@ -31,7 +31,7 @@ from engine.model.backend import Backend, choose_backend
 from engine.model.default import NAME as DEFAULT_NAME
 from engine.model.linear import LinearFactory
 from engine.model.source import SyntheticSource, open_source
-from engine.model.spec import ModelSpec
+from engine.model.spec import LOW_BIT, ModelSpec
 from engine.native.backend import widens_bf16
 from engine.runner import Runner
 from engine.sampling import draw
@@ -210,12 +210,22 @@ class LoadedModel:
             if not named and not _there(path):
                 continue
             found = priors.load(path)
-            if found.model == self.source.fingerprint and len(next(iter(found.plans))) == len(self.spec.whole):
+            reason = self._refused(found, config)
+            if reason is None:
                 log.info("prior plans loaded: %s", path)
                 return found
             if named:
-                raise PriorError(f"prior plans {path} are of another model than {self.source.name}")
-            log.warning("prior plans %s are of another model, and not used", path)
+                raise PriorError(f"prior plans {path} {reason}")
+            log.warning("prior plans %s are not used: they %s", path, reason)
+        return None
+
+    def _refused(self, prior: Prior, config: EngineConfig) -> str | None:
+        """Why plans are not this model's, or not of this menu."""
+        if prior.model != self.source.fingerprint or len(next(iter(prior.plans))) != len(self.spec.whole):
+            return f"are of another model than {self.source.name}"
+        copies = any(LOW_BIT in variants for variants in prior.plans)
+        if copies and (not self.draft_bits or config.knapspec_menu == "skip"):
+            return "run a copy in fewer bits, which --draft-bits or --knapspec-menu rules out"
         return None
 
     def core(self, config: EngineConfig, *, own_cache: bool = False) -> EngineCore:

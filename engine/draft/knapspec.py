@@ -74,8 +74,9 @@ class KnapSpec:
         low_bit = self._costs.has_low_bit and self._config.knapspec_menu != "skip"
         if self._config.knapspec_menu == "low-bit" and not low_bit:
             raise ConfigError("knapspec_menu is low-bit, but there is no copy of this model in fewer bits")
-        if low_bit and not plans:
-            self.library.add((LOW_BIT,) * len(context.spec.whole), AcceptanceCounts.of(_OF_COPY))
+        copy = (LOW_BIT,) * len(context.spec.whole)
+        if low_bit and copy not in plans:
+            self.library.add(copy, AcceptanceCounts.of(_OF_COPY))
         self._scout = Scout(context, self.searcher, self.library, lambda view: self._state(view).trail)
         self._round = 0
         self._decision_seconds = 0.0  # that one takes

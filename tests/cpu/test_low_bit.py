@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from engine.config import EngineConfig
+from engine.draft import prior as priors
 from engine.draft.knapspec import KnapSpec
-from engine.errors import ConfigError
+from engine.draft.prior import Prior
+from engine.draft.tpt import AcceptanceCounts
+from engine.errors import ConfigError, PriorError
 from engine.model import low_bit
 from engine.model.packed import coded, dequantise
 from engine.model.spec import LOW_BIT, TARGET
@@ -139,3 +143,17 @@ def test_the_menu_says_what_may_draft() -> None:
         assert len(policy.library) == plans
     with pytest.raises(ConfigError, match="low-bit"):
         without.core(EngineConfig(knapspec_menu="low-bit"))
+
+
+def test_plans_of_another_menu_are_refused_by_name(tmp_path: Path) -> None:
+    model = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
+    copy = (LOW_BIT,) * len(model.spec.whole)
+    file = tmp_path / "plans.json"
+    priors.save(Prior(model.source.fingerprint, {copy: AcceptanceCounts().counts + 1.0}), file)
+    policy = model.core(EngineConfig(prior=str(file))).policy("knapspec")
+    assert isinstance(policy, KnapSpec)
+    assert [*policy.library] == [copy]
+    with pytest.raises(PriorError, match=r"plans\.json.*knapspec-menu"):
+        model.core(EngineConfig(prior=str(file), knapspec_menu="skip"))
+    with pytest.raises(PriorError, match=r"plans\.json.*draft-bits"):
+        load(torch.bfloat16, draft_bits="none").core(EngineConfig(prior=str(file)))
