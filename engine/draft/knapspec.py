@@ -38,8 +38,8 @@ _OWN_ROWS = 12.0  # tested tokens from which on a request decides by itself
 _OWN_MEMORY = 64.0  # tested tokens of its own that a request remembers
 _FRESH_ROUNDS = 16  # for which a joint decision stands at least
 _PLAIN_PATIENCE = 4  # times longer until the next decision while decoding plainly: its rounds are shorter and many
-# Tokens of a copy in fewer bits before any were tested, by confidence, rejected and agreed: it finds 85 to 97 % (shared
-# measurement of real models), and is surest where it does.
+# Tokens of a copy in fewer bits before any were tested, by confidence, rejected and agreed: it finds 84 to 95 % of the
+# model's (docs/performance.md), and is surest where it does.
 _OF_COPY = np.array([[1.0, 1.0]] + [[0.0, 0.0]] * (len(THRESHOLDS) - 2) + [[1.0, 13.0]])
 _USEFUL_GAIN = 1.03  # over the plan before, for a search to have been of use: less is as likely luck
 _TRY_EVERY = 12  # drafting rounds between those with a plan that may be better, for all that is known of it
