@@ -133,9 +133,9 @@ class EngineConfig:
         choices=("auto", "skip", "low-bit"),
     )
     knapspec_interval: int = setting(64, "policy knapspec: rounds between searches of one request (T)")
-    knapspec_redecide: int = setting(12, "policy knapspec: rounds between cheap decisions among known plans, at first")
-    knapspec_rows: int = setting(4, "policy knapspec: rows of verified context a search looks at (r)")
-    knapspec_memory: int = setting(256, "policy knapspec: tested draft tokens of a plan after which old ones fade")
+    knapspec_redecide: int = setting(8, "policy knapspec: least rounds between decisions among known plans")
+    knapspec_rows: int = setting(8, "policy knapspec: rows of verified context a search looks at (r)")
+    knapspec_memory: int = setting(2000, "policy knapspec: tokens of text over which what was seen of a plan fades")
     knapspec_gamma: int = setting(10, "policy knapspec: most tokens drafted per round (D)")
     knapspec_tau: float = setting(0.5, "policy knapspec: prune states whose mean cosine falls below this")
     knapspec_max_skip: float = setting(0.8, "policy knapspec: most of the sublayers' time a plan may skip (paper: 0.5)")
@@ -145,7 +145,7 @@ class EngineConfig:
     knapspec_resolution: int = setting(8, "policy knapspec: ticks that the cheaper kind of sublayer weighs")
     knapspec_beam: int = setting(6, "policy knapspec: most states kept per sublayer; 0: all")
     knapspec_protect: tuple[int, ...] = setting((), "policy knapspec: layers never skipped, e.g. 0,-1", parse=_int_list)
-    knapspec_budget: float = setting(0.02, "policy knapspec: most of the time spent searching")
+    knapspec_budget: float = setting(0.01, "policy knapspec: most of the time spent searching")
 
     profile_dir: Path | None = setting(
         None,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.clock import Clock
 from engine.detokenize import Detokenizer
-from engine.draft.base import DraftPolicy, Outcome, Plan, PolicyContext, RoundOutcome, View
-from engine.draft.company import Company
+from engine.draft.base import Company, DraftPolicy, Outcome, Plan, PolicyContext, RoundOutcome, View
 from engine.draft.costs import CostModel
 from engine.draft.lookup import Counts, LookUp, looked_up
 from engine.draft.policies import POLICIES
@@ -365,8 +364,7 @@ class EngineCore:
     def _seconds(self, plan: StepPlan, out: StepOutput) -> float:
         """What a round took, with what rounds usually take outside the passes."""
         drafted = any(o.drafted for o in out.outputs)
-        accepted = sum(o.accepted for o in out.outputs) if drafted else None
-        return out.draft_seconds + out.verify_seconds + self.costs.overhead(len(plan.work), accepted)
+        return out.draft_seconds + out.verify_seconds + self.costs.overhead(len(plan.work), drafts=drafted)
 
     def _decode_seconds(self, plan: StepPlan, out: StepOutput, seconds: float, reading: dict[str, int]) -> float | None:
         """Of the seconds of a round, those it would have taken without the prompts read in it, as far as that is known:

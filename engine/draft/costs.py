@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -10,18 +11,21 @@ from engine.model.spec import LOW_BIT, TARGET, ModelSpec, Variants
 from engine.step import StepOutput, StepPlan, Work
 from profiles.schema import LatencyProfile
 
-_MEMORY = (0.003, 0.05)  # weight of a new observation: by the time that rounds take, between these,
-_MEMORY_SECONDS = 0.3  # so that a moment in which the machine is slow shows in the speed alone
-_SETUP_MEMORY = 0.05  # the same for what drafts take beside their passes, which all of them tell of a little,
-_SPEED_MEMORY = 0.15  # and for what all passes have in common
-_PROFILE_WORTH = 4  # observations
-_BOUNDS = (0.4, 2.5)  # of a correction factor
-_SMALL = 1e-5  # seconds
-_MOST_PLANS = 64  # whose drafts are corrected apart
+_HORIZON = 10.0  # seconds of rounds over which what was seen fades
+_WORTH = 4.0  # observations that the profile, or what is nearest to a new kind of pass, counts for,
+_DEVIATION = 0.1  # with this standard deviation of the logarithm: the widths of a profile and rounds in real time
+_SPEED_MEMORY = 0.15  # weight of a new observation of what all passes have in common
+_MOST = math.log(2.5)  # of a correction, and of one stall
+_STALL = math.log(1.5)
+_MOST_ROUNDS = 64.0  # over which the time outside passes is averaged
+_MOST_KINDS = 256  # of passes whose corrections are remembered
 _NEAR = 16  # tokens of context, or a sixty-fourth, that are one to a price
 _MOST_PRICES = 4096  # remembered
 SETTLING = (4, 1)  # rounds until those of plain decoding after drafting, and the other way round, take what they will
 _WIDTHS = (1, 4, 8, 16)  # passes are corrected apart, by rows: up to these, and beyond
+_PLAIN, _BEHIND, _DRAFT = "plain", "behind drafts", "draft"
+Kind = str | Variants  # of a pass: of the whole model, with drafts before it or none; of a draft, in general or by plan
+_LIKE: dict[Kind, tuple[Kind, ...]] = {_PLAIN: (_PLAIN, _BEHIND), _BEHIND: (_BEHIND, _PLAIN)}
 
 
 class CostModel:
@@ -40,20 +44,12 @@ class CostModel:
     def reset(self) -> None:
         """Trust the profile again."""
         # What passes take of what they usually take: the machine, which others use too. It does not last.
-        self._speed = Correction()
-        self.draft = [Correction() for _ in range(len(_WIDTHS) + 1)]
-        self._draft_by_plan: dict[tuple[Variants, int], Correction] = {}  # and by width
-        # Apart where nothing was drafted: a pass behind drafts finds other things in the processor's caches.
-        self.verify = tuple([Correction() for _ in range(len(_WIDTHS) + 1)] for _ in range(2))
-        # Seconds outside the passes, in rounds that do not draft and in those that do; and for each token more.
-        self._per_request: tuple[list[float | None], ...] = ([None] * (len(_WIDTHS) + 1), [None] * (len(_WIDTHS) + 1))
-        self._rounds = ([0] * (len(_WIDTHS) + 1), [0] * (len(_WIDTHS) + 1))  # that showed it
-        self._per_accepted = 0.0
-        # Seconds of a draft beside its passes, by the number of requests: its first pass finds caches cold.
-        self._setup: list[float | None] = [None] * (len(_WIDTHS) + 1)
+        self._speed = 0.0
+        self._seen: dict[tuple[Kind, int], Correction] = {}  # by width
+        self._now = 0.0  # seconds of rounds
+        self._outside: dict[tuple[bool, int], list[float]] = {}  # by whether it drafts, and width: seconds, rounds
         self._drafts = False  # whether the last round did,
         self._unsettled = 0  # and how many more of its kind are slower than those that follow
-        self._round_seconds = 0.0  # that passes of a round take, about
         self.search_factor = 1.0  # seen over predicted time of the last search, as policies found it
 
     def sublayers(self, context: int, rows: int, union: Sequence[int] | None) -> list[float]:
@@ -74,26 +70,15 @@ class CostModel:
 
     def draft_pass(self, variants: Variants, contexts: Sequence[int]) -> float:
         """One draft pass of a row for each context through the sub-network."""
-        width = _width(len(contexts))
-        known = self._draft_by_plan.get((variants, width))
-        factor = self._nearest_draft(width) if known is None else known.factor
-        return self._corrected(factor) * self._draft_price(variants, contexts)
+        return self._factor(variants, len(contexts)) * self._draft_price(variants, contexts)
 
-    def draft_setup(self, requests: int) -> float:
-        """Seconds that a draft of so many requests takes beside its passes."""
-        seen = (each for i in _by_nearness(_width(requests)) if (each := self._setup[i]) is not None)
-        return next(seen, 0.0)
+    def draft_doubt(self, variants: Variants, requests: int) -> float:
+        """Standard deviation of the logarithm of what is believed of that price."""
+        return self._doubt(variants, requests)
 
     def draft_factor(self, requests: int) -> float:
         """The correction of draft passes of so many requests, whatever they draft with."""
-        return self._corrected(self._nearest_draft(_width(requests)))
-
-    def renew_draft(self, variants: Variants, requests: int) -> None:
-        """Let what is seen next of drafts of so many requests with this plan weigh more."""
-        width = _width(requests)
-        for correction in (self.draft[width], self._draft_by_plan.get((variants, width))):
-            if correction and correction.seen:
-                correction.seen = 1
+        return self._factor(_DRAFT, requests)
 
     def verify_pass(self, rows: float, contexts: Sequence[int]) -> float:
         """One full pass of `rows` rows in all over requests with these contexts."""
@@ -102,43 +87,18 @@ class CostModel:
 
     def verify_factor(self, rows: float, requests: int) -> float:
         """The correction of verify passes of so many rows: one each where nothing was drafted."""
-        return self._corrected(self._nearest_verify(_width(rows), rows > requests))
+        return self._factor(_BEHIND if rows > requests else _PLAIN, rows)
 
-    def _verify_factors(self, widest: int) -> list[float]:
-        """`verify_factor` behind a draft for each width."""
-        speed, seen, (least, most) = self._speed.factor, self.verify[True], _BOUNDS
-        factors = [
-            seen[width].factor if seen[width].seen else self._nearest_verify(width, True) for width in range(widest + 1)
-        ]
-        return [min(max(speed * factor, least), most) for factor in factors]
+    def verify_doubt(self, requests: int, *, drafts: bool) -> float:
+        """As `draft_doubt`, of verify passes of so many requests; behind drafts, of four rows each."""
+        return self._doubt(*((_BEHIND, 4 * requests) if drafts else (_PLAIN, requests)))
 
-    def _nearest_verify(self, width: int, drafted: bool) -> float:
-        found = _nearest(self.verify[drafted], width) or _nearest(self.verify[not drafted], width)
-        return found.factor if found else 1.0
-
-    @property
-    def _memory(self) -> float:
-        """The weight of a new observation."""
-        return min(max(self._round_seconds / _MEMORY_SECONDS, _MEMORY[0]), _MEMORY[1])
-
-    def _nearest_draft(self, width: int) -> float:
-        found = _nearest(self.draft, width)
-        return found.factor if found else self._nearest_verify(width, True)
-
-    def _corrected(self, factor: float) -> float:
-        return min(max(self._speed.factor * factor, _BOUNDS[0]), _BOUNDS[1])
-
-    @property
-    def per_accepted(self) -> float:
-        """Of `overhead`, what each accepted token adds."""
-        return self._per_accepted
-
-    def overhead(self, requests: int, accepted: int | None = None) -> float:
-        """Seconds of a round outside the passes; `accepted`: draft tokens of all requests, if it drafts."""
-        kind = 0 if accepted is None else 1
+    def overhead(self, requests: int, *, drafts: bool) -> float:
+        """Seconds of a round outside the passes."""
         nearest = _by_nearness(_width(requests))
-        seen = (each for k in (kind, 1 - kind) for i in nearest if (each := self._per_request[k][i]) is not None)
-        return requests * next(seen, 0.0) + (0.0 if accepted is None else accepted * self._per_accepted)
+        kinds = ((kind, width) for kind in (drafts, not drafts) for width in nearest)
+        seen = (self._outside[kind][0] for kind in kinds if kind in self._outside)
+        return requests * next(seen, 0.0)
 
     def rows_within(self, seconds: float, context: int) -> int:
         """Most rows (16, 32 … 2048) of a verify pass that is to take no longer than this."""
@@ -150,7 +110,6 @@ class CostModel:
     def verify_curve(self, most: int, contexts: Sequence[int]) -> tuple[Sequence[int], list[float]]:
         """Rows, ascending up to `most`, and `verify_pass` of so many behind a draft, which is linear between."""
         knots = self._knots(most)
-        factors = self._verify_factors(_width(most))
         context, requests = _about(contexts), len(contexts)
         key = most, requests, context
         found = self._curves.get(key)
@@ -160,6 +119,7 @@ class CostModel:
             found = self._curves[key] = [
                 (_width(knot), self._price_anew(self._all, knot, requests, context, knot / requests)) for knot in knots
             ]
+        factors = [self._factor(_BEHIND, rows) for rows in (*_WIDTHS, math.inf)[: _width(most) + 1]]
         return knots, [factors[width] * price for width, price in found]
 
     def _knots(self, most: int) -> Sequence[int]:
@@ -197,6 +157,8 @@ class CostModel:
         )
         return profile.fixed + weights + scan
 
+    # -- what rounds teach -------------------------------------------------------------------------------------------
+
     def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:
         """Correct the prices by one round; `overhead` is its time outside passes and searches, in seconds.
 
@@ -206,6 +168,7 @@ class CostModel:
         work = plan.work
         if not work:
             return
+        self._now += out.draft_seconds + out.verify_seconds
         drafted = [o.drafted for o in out.outputs]
         before, drafts = self._drafts, any(drafted)
         self._drafts = drafts
@@ -214,89 +177,61 @@ class CostModel:
         if self._unsettled:
             self._unsettled -= 1
             return
-        self._round_seconds += 0.1 * (out.draft_seconds + out.verify_seconds - self._round_seconds)
-        memory, requests, tokens = self._memory, len(work), sum([len(w.tokens) for w in work])
+        requests, tokens = len(work), sum([len(w.tokens) for w in work])
         contexts = [w.start for w in work]
-        seen: list[tuple[tuple[Correction, ...], float, float]] = []
+        seen: list[tuple[tuple[Kind, ...], int, float, float]] = []  # kinds, width, seconds, predicted
         if tokens == requests:  # reading prompts is work of its own
-            accepted = sum([o.accepted for o in out.outputs]) if drafts else None
-            self._observe_overhead(requests, accepted, overhead, memory)
+            self._observe_outside(requests, overhead, drafts=drafts)
             if not plan.copies:
                 rows = tokens + sum(drafted)
-                correction = self._verify_correction(rows, drafted=drafts)
-                seen.append(
-                    ((correction,), out.verify_seconds, self._price(self._all, rows, contexts, rows / requests))
-                )
+                predicted = self._price(self._all, rows, contexts, rows / requests)
+                seen.append(((_BEHIND if drafts else _PLAIN,), _width(rows), out.verify_seconds, predicted))
         drafting = [(w, d) for w, d in zip(work, drafted, strict=True) if d and not w.copied] if drafts else []
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
             variants = plans.pop()
-            predicted, longest = self._drafts_price(variants, drafting)
-            general, own = self._draft_corrections(variants, len(drafting))
-            expected = self._corrected(own.factor) * predicted
-            setup = self._observe_setup(len(drafting), longest, out.draft_seconds, expected)
-            seen.append(((general, own), max(out.draft_seconds - setup, 0.0), predicted))
+            predicted = sum(
+                passes * self._draft_price(variants, [w.start for w in live]) for live, passes in lock_step(drafting)
+            )
+            seen.append(((_DRAFT, variants), _width(len(drafting)), out.draft_seconds, predicted))
         if not seen:
             return
-        usual = sum([corrections[-1].factor * predicted for corrections, _, predicted in seen])
-        self._speed.add(sum([seconds for _, seconds, _ in seen]), usual, _SPEED_MEMORY)
-        for corrections, seconds, predicted in seen:
-            for correction in corrections:
-                correction.add(seconds, predicted, memory)
+        usual = sum([math.exp(self._mean(kinds[-1], width)) * predicted for kinds, width, _, predicted in seen])
+        fast = math.log(max(sum([seconds for *_, seconds, _ in seen]), 1e-9) / usual)
+        self._speed += _SPEED_MEMORY * (_within(fast, _STALL + abs(self._speed)) - self._speed)
+        for kinds, width, seconds, predicted in seen:
+            ratio = math.log(max(seconds, 1e-9) / predicted)
+            for kind in kinds:
+                self._correction(kind, width).add(ratio, self._now)
 
-    def _verify_correction(self, rows: int, *, drafted: bool) -> Correction:
-        width = _width(rows)
-        correction = self.verify[drafted][width]
-        if not correction.seen:
-            correction.factor = self._nearest_verify(width, drafted)
-        return correction
+    def _observe_outside(self, requests: int, seconds: float, *, drafts: bool) -> None:
+        """A stall, or the end of a request, counts as twice as long as usual, at most."""
+        known = self._outside.setdefault((drafts, _width(requests)), [seconds / requests, 0.0])
+        known[1] = min(known[1] + 1.0, _MOST_ROUNDS)
+        known[0] += (min(max(seconds, 0.0) / requests, 2.0 * known[0] + 1e-5) - known[0]) / known[1]
 
-    def _drafts_price(self, variants: Variants, drafting: Sequence[tuple[Work, int]]) -> tuple[float, int]:
-        """Of the passes in which these drafted so many tokens, before any correction; and how many there were."""
-        if len(drafting) == 1:
-            ((work, passes),) = drafting
-            return passes * self._draft_price(variants, (work.start,)), passes
-        predicted = 0.0
-        for live, passes in lock_step(drafting):
-            predicted += passes * self._draft_price(variants, [w.start for w in live])
-        return predicted, max(drafted for _, drafted in drafting)
+    def _correction(self, kind: Kind, width: int) -> Correction:
+        found = self._seen.get((kind, width))
+        if found is None:
+            if len(self._seen) == _MOST_KINDS:
+                del self._seen[next(iter(self._seen))]
+            found = self._seen[kind, width] = Correction(self._mean(kind, width), self._now)
+        return found
 
-    def _draft_corrections(self, variants: Variants, requests: int) -> tuple[Correction, Correction]:
-        """For plans in general, and for this one: small ones stay in the processor's cache from pass to pass."""
-        width = _width(requests)
-        if not self.draft[width].seen:
-            self.draft[width].factor = self._nearest_draft(width)
-        key = variants, width
-        if key not in self._draft_by_plan:
-            if len(self._draft_by_plan) == _MOST_PLANS:
-                del self._draft_by_plan[next(iter(self._draft_by_plan))]
-            self._draft_by_plan[key] = Correction(self.draft[width].factor)
-        return self.draft[width], self._draft_by_plan[key]
+    def _mean(self, kind: Kind, width: int) -> float:
+        """Of the logarithm of the correction: what was seen of such passes, or of those that are most like them."""
+        if (kind, width) in self._seen:
+            return self._seen[kind, width].mean
+        like = _LIKE.get(kind, (_DRAFT, _BEHIND, _PLAIN))
+        known = (self._seen[each, i] for each in like for i in _by_nearness(width) if (each, i) in self._seen)
+        return next((correction.mean for correction in known), 0.0)
 
-    def _observe_setup(self, requests: int, passes: int, seconds: float, predicted: float) -> float:
-        """What a draft took beside its passes, by all that was seen. Drafts of many passes say little of it."""
-        width = _width(requests)
-        before = self.draft_setup(requests)
-        missing = min(seconds, 2 * (before + predicted)) - before - predicted
-        self._setup[width] = min(max(before + _SETUP_MEMORY * missing / passes**2, 0.0), predicted)
-        return before
+    def _factor(self, kind: Kind, rows: float) -> float:
+        return math.exp(_within(self._speed + self._mean(kind, _width(rows)), _MOST))
 
-    def _observe_overhead(self, requests: int, accepted: int | None, seconds: float, memory: float) -> None:
-        """`accepted`: None where nothing was drafted. A stall, or the end of a request, counts as twice as long as
-        usual, at most."""
-        width, drafted = _width(requests), accepted is not None
-        known, rounds = self._per_request[drafted], self._rounds[drafted]
-        rounds[width] += 1
-        memory = max(memory, 2 / (rounds[width] + 2))
-        before = known[width]
-        if before is None:
-            known[width] = max(seconds - (accepted or 0) * self._per_accepted, 0.0) / requests
-            return
-        usual = requests * before + (accepted or 0) * self._per_accepted
-        # What is missing is shared out by how much each of the two has to do with it (normalised least mean squares).
-        missing = memory * (min(seconds, 2 * usual + _SMALL) - usual) / (requests**2 + (accepted or 0) ** 2)
-        known[width] = max(before + missing * requests, 0.0)
-        self._per_accepted = max(self._per_accepted + missing * (accepted or 0), 0.0)
+    def _doubt(self, kind: Kind, rows: float) -> float:
+        found = self._seen.get((kind, _width(rows)))
+        return _DEVIATION / math.sqrt(_WORTH) if found is None else found.doubt(self._now)
 
 
 def lock_step(drafting: Sequence[tuple[Work, int]]) -> Iterator[tuple[list[Work], int]]:
@@ -325,30 +260,35 @@ def _by_nearness(width: int) -> tuple[int, ...]:
     return tuple(sorted(range(len(_WIDTHS) + 1), key=lambda i: abs(i - width)))
 
 
-def _nearest(corrections: Sequence[Correction], width: int) -> Correction | None:
-    """The one for passes of a width, or of the nearest that have been seen."""
-    if corrections[width].seen:
-        return corrections[width]
-    return next((corrections[i] for i in _by_nearness(width) if corrections[i].seen), None)
+def _within(x: float, most: float) -> float:
+    return min(max(x, -most), most)
 
 
 class Correction:
-    """A bounded running factor seen/predicted.
+    """The logarithm of seen over predicted time, as a normal distribution whose mean and variance move.
 
-    Early observations weigh more, though the profile is worth a few of them: the first passes of a kind are slow. A
-    stall counts as half as slow again.
+    Early observations weigh more, though what is believed beforehand is worth a few of them: the first passes of a kind
+    are slow.
     """
 
-    __slots__ = ("factor", "seen")
+    __slots__ = ("_at", "_variance", "_weight", "mean")
 
-    def __init__(self, factor: float = 1.0) -> None:
-        self.factor = factor
-        self.seen = 0
+    def __init__(self, mean: float, now: float) -> None:
+        self.mean, self._variance = mean, _DEVIATION**2
+        self._weight, self._at = 0.0, now
 
-    def add(self, seconds: float, predicted: float, memory: float) -> None:
-        """`memory`: the weight of an observation once many were seen."""
-        ratio = min(max(seconds / predicted, 0.5 * self.factor), 1.5 * self.factor)
-        self.seen += 1
-        # At first a mean in which what came first, with cold caches, counts least.
-        moved = self.factor + max(memory, 2 / (self.seen + 2 * _PROFILE_WORTH)) * (ratio - self.factor)
-        self.factor = min(max(moved, _BOUNDS[0]), _BOUNDS[1])
+    def add(self, ratio: float, now: float) -> None:
+        self._fade(now)
+        self._weight += 1.0
+        share, off = 1.0 / (self._weight + _WORTH), _within(ratio - self.mean, _STALL)
+        self._variance += share * (off * off - self._variance)
+        self.mean = _within(self.mean + share * off, _MOST)
+
+    def doubt(self, now: float) -> float:
+        """Standard deviation of the mean, by what is still remembered."""
+        self._fade(now)
+        return math.sqrt(self._variance / (self._weight + _WORTH))
+
+    def _fade(self, now: float) -> None:
+        self._weight *= math.exp((self._at - now) / _HORIZON)
+        self._at = now

@@ -22,7 +22,6 @@ import numpy as np
 
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
-from engine.draft.tpt import MEMORY
 
 MOST = 15  # tokens proposed: with the pending one, rows that kernels take together
 _FEWEST = 2  # tokens that a match has, at least,
@@ -33,6 +32,7 @@ _BINS = (3, 5, 9, 16)  # lengths of matches that are counted apart: below these,
 # Qwen2.5-Coder-0.5B (4 bits) to engine/prompts.jsonl, 16 of 128 tokens: 72 of 146, 108 of 149, 124 of 154, 52 of 70 and
 # 101 of 102.
 _PRIOR = ((1.0, 1.0), (0.6, 1.4), (0.4, 1.6), (0.5, 1.5), (0.02, 1.98))
+_MEMORY = 256.0  # tokens after which the old ones fade
 _POOLED = 4.0  # tokens that the mean of all requests counts for: with 2 and 8 the same answers took as long
 
 
@@ -118,8 +118,8 @@ class Counts:
     def add(self, match: int, agreed: bool) -> None:
         cells = self.cells[bisect_right(_BINS, match)]
         cells[agreed] += 1
-        if (total := sum(cells)) > MEMORY:
-            cells[:] = [count * MEMORY / total for count in cells]
+        if (total := sum(cells)) > _MEMORY:
+            cells[:] = [count * _MEMORY / total for count in cells]
 
     def mean(self, match: int, pool: Counts) -> float:
         """The share that agrees, believed to be the pool's as long as little is known."""
@@ -143,7 +143,7 @@ def looked_up(lookup: LookUp, most: int, plan: Plan, contexts: Sequence[int], co
     knots, verify = costs.verify_curve(others + 1 + max(plan.gamma, MOST), contexts)
     seconds = np.interp(others + rows, knots, verify)
     if requests == 1:
-        seconds += costs.overhead(1, 0) + (expected - 1) * costs.per_accepted
+        seconds += costs.overhead(1, drafts=True)
     elif rate:  # the round of all takes longer, or less long, by what its verify pass does
         seconds += plan.expected / rate - np.interp(others + 1 + plan.gamma, knots, verify)
     tpt = (expected + (requests - 1) * plan.expected) / seconds / requests

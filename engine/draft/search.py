@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,22 +13,19 @@ from engine.clock import Clock
 from engine.config import EngineConfig
 from engine.draft.base import CandidatePass, References, View
 from engine.draft.costs import CostModel
+from engine.draft.estimator import Counts, union
 from engine.draft.knapsack import Knapsack, ticks
-from engine.draft.library import union
-from engine.draft.tpt import AcceptanceCounts
+from engine.draft.tpt import count
 from engine.model.spec import SKIP, TARGET, Variants, exit_plan
 
 _REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows replay with the target's own K/V
 _DRAWN_ROWS = 128  # of a replay at once: a row of logits may take a megabyte,
 _DRAWN_LOGITS = 1 << 20  # or more, of so many logits
-_FEWEST_ROWS = 4  # to search with, where requests end too soon for more
-MOST_HURRY = 3
 _SLICE = 0.25  # of a plain pass that a search may take in a round beside others
 _LONE_SLICE = 0.25  # seconds, or four plain passes: the longest that an answer stands still for one
-_MOST_BARREN = 5
-_MOST_GIVEN_UP = 3.0  # searches' time, beyond which the first is not free
-_ORDINARY = 0.4  # of the budget is for searches as they come due, the rest for those that long answers are owed
+_MOST_BARREN = 5  # searches in a row that found nothing, each of which halves what the next one gets
 _LEAST_PRICE = 0.25  # of the last search's, for one that reads a shorter context
+_SAVED = 2.0  # searches of the usual price, so that one over a longer context can be paid
 _DEARER = 2.0  # most that the next search is thought to take of the last: a slow one may have been bad luck
 
 
@@ -65,7 +61,7 @@ class Replay:
 
     def __init__(self, states: Mapping[Variants, Tensor], final: Tensor, vocab: int) -> None:
         self._step = max(1, max(_DRAWN_ROWS, _DRAWN_LOGITS // vocab) // (len(states) + 1))
-        self.counts = {variants: AcceptanceCounts() for variants in states}
+        self.counts: Counts = {variants: count((), ()) for variants in states}
         self._states = torch.stack([*states.values(), final])
         self._next = 0 if states else len(final)  # row
 
@@ -78,19 +74,17 @@ class Replay:
         rows = self._states[:, self._next : self._next + self._step]
         tokens, confidences = passes.draws(rows)
         for counts, drawn, confidence in zip(self.counts.values(), tokens, confidences, strict=False):
-            agreed = [a == b for a, b in zip(drawn, tokens[-1], strict=True)]
-            counts.add(confidence, agreed, weight=_REPLAY_WEIGHT)
+            counts += _REPLAY_WEIGHT * count(confidence, [a == b for a, b in zip(drawn, tokens[-1], strict=True)])
         self._next += rows.shape[1]
 
 
 @dataclass(slots=True)
 class Search:
-    """A knapsack being filled, then what it found being replayed. `owed`: to a long answer."""
+    """A knapsack being filled, then what it found being replayed."""
 
     table: Knapsack
     passes: CandidatePass
     references: References
-    owed: bool = False
     replay: Replay | None = None
     seconds: float = 0.0
 
@@ -99,66 +93,54 @@ class Search:
         return self.replay is not None and self.replay.done
 
 
-class Budget:
-    """The share of the time that searches may take.
+@dataclass(slots=True)
+class Trail:
+    """What searches of one request go by."""
 
-    Of what decisions among known plans leave of it, two fifths are for searches as they come due. Each is earned by
-    rounds since the one before, so that nothing is saved up for a burst of them; the first is free where nothing is
-    known without it; those in a row that find nothing halve what the next one gets. Long answers are owed a search
-    whatever others found and decisions took: from all that was ever earned and not spent.
+    rows: Rows
+    due: int  # round from which on it may search
+    search: Search | None = None
+
+
+class Budget:
+    """The share of the time that searches may take, saved up for `_SAVED` of them at most.
+
+    Each that finds nothing halves what is saved for the next.
     """
 
-    def __init__(self, share: float, cost: float) -> None:
-        """`cost`: seconds that the next search may take."""
+    def __init__(self, share: float, cost: float, *, advance: bool) -> None:
+        """`cost`: seconds that the next search may take; `advance`: whether the first is free."""
         self._share, self.cost = share, cost
+        self._saved = _SAVED * cost if share and advance else 0.0
         self._barren = 0
-        self._earned_then = 0.0  # by when the last search that came due ended,
-        self._spent_since = 0.0  # and what went to others since, whose requests ended before them
-        self.busy = 0.0  # seconds of rounds so far,
-        self.decided = 0.0  # of proposing in them, searches left out,
-        self.spent = 0.0  # and of searches
+        self.spent = 0.0  # seconds of searches
         self.searches = 0
-
-    def earned(self, *, ignorant: bool, plain: bool) -> float:
-        """Seconds that a search may take now. `ignorant`: there is nothing to draft with; `plain`: what there is does
-        not pay now, and more of it is hardly better."""
-        if ignorant and not self.searches and self._spent_since <= _MOST_GIVEN_UP * self.cost:
-            return math.inf if self._share else 0.0
-        halved = 1 << (self._barren + 2 * plain)
-        return _ORDINARY * (self._all_earned - self._earned_then) / halved - self._spent_since
 
     @property
     def left(self) -> float:
-        """Seconds that one may take which is owed."""
-        return self._share * self.busy - self.spent
+        """Seconds that a search may take now."""
+        return self._saved if self._share else -1.0
 
-    @property
-    def _all_earned(self) -> float:
-        """Seconds for searches as they come due, ever: fewer than before where decisions take more than their share."""
-        return self._share * self.busy - self.decided
+    def earn(self, seconds: float) -> None:
+        """So long a round was."""
+        self._saved = min(self._saved + self._share * seconds / (1 << self._barren), _SAVED * self.cost)
 
-    def charge(self, seconds: float, *, owed: bool) -> None:
-        """A search took these."""
+    def charge(self, seconds: float) -> None:
         self.spent += seconds
-        if not owed:
-            self._spent_since += seconds
+        self._saved -= seconds
 
-    def done(self, seconds: float, *, useful: bool, owed: bool) -> None:
+    def done(self, seconds: float, *, useful: bool) -> None:
         """A search ended which took so long in all."""
         self.cost = min(seconds, _DEARER * self.cost)
         self.searches += 1
-        if useful:
-            self._barren = 0
-        if not owed:
-            self._earned_then, self._spent_since = self._all_earned, 0.0
-            self._barren = 0 if useful else min(self._barren + 1, _MOST_BARREN)
+        self._barren = 0 if useful else min(self._barren + 1, _MOST_BARREN)
 
 
 class Searcher:
-    """Fills knapsacks and judges what they found.
+    """Keeps the rows of whoever searches next, fills knapsacks with them, and replays what these found.
 
-    Early exits come again and again, and what was seen of them is remembered: after the first search, each looks at
-    every other one.
+    One request searches at a time: of several, whose last search was longest ago. Early exits come again and again:
+    after the first search, each looks at every other one.
     """
 
     def __init__(self, config: EngineConfig, costs: CostModel, clock: Clock, layers: int) -> None:
@@ -168,17 +150,64 @@ class Searcher:
         states = config.knapspec_beam or 2 * layers
         self._width = states * config.knapspec_rows
         self._priced = self._price(self._width)  # the search that the budget knows
-        self.budget = Budget(config.knapspec_budget, self._priced)
+        # Where it is not known to pay (docs/knapspec.md), a search has to be earned: the menu of the paper asks for it.
+        self.budget = Budget(config.knapspec_budget, self._priced, advance=config.knapspec_menu == "skip")
         self.slices = 0
+        self.recorder: View | None = None  # whose rows are kept, or who searches
 
     def recalibrate(self) -> None:
         """Price the next search by the profile."""
         self._priced = self.budget.cost = self._price(self._width)
 
-    def done(self, search: Search, *, useful: bool) -> None:
-        """Whether what a finished search brought was chosen, and better than what there was."""
-        self.budget.done(search.seconds, useful=useful, owed=search.owed)
-        self._costs.search_factor = self.budget.cost / self._priced
+    def trail(self, round: int) -> Trail:
+        """Of a request that begins."""
+        return Trail(Rows(self._config.knapspec_rows), round)
+
+    def suspend(self, trail: Trail) -> None:
+        """What the request's rows refer to is gone."""
+        trail.rows, trail.search = Rows(self._config.knapspec_rows), None
+
+    def choose(self, views: Sequence[View], trails: Sequence[Trail], round: int) -> None:
+        """Whose rows to keep from the next round on."""
+        if self.recorder is not None and self.recorder in views:
+            return
+        self.recorder = None
+        soon = round + self._config.knapspec_rows
+        due = sorted((trail.due, i) for i, trail in enumerate(trails) if trail.due <= soon)
+        self.recorder = next((views[i] for _, i in due if self.affordable(views[i])), None)
+
+    def affordable(self, view: View) -> bool:
+        """Whether there is time for a search of this request."""
+        return self.cost(view) <= self.budget.left
+
+    def search(
+        self, view: View, trail: Trail, running: Sequence[Variants], round: int, *, alone: bool
+    ) -> Search | None:
+        """Go on with the search of the `recorder`, beside requests that draft with the plans `running`, or begin it
+        once there are rows enough. Returns it when it is done."""
+        started = self._clock.now()
+        if trail.search is None:
+            if len(trail.rows) < self._config.knapspec_rows or round < trail.due:
+                return None
+            trail.search = self._begin(view, trail.rows, running)
+        search = trail.search
+        done = self._advance(view, search, started, alone=alone)
+        seconds = self._clock.now() - started
+        search.seconds += seconds
+        self.budget.charge(seconds)
+        if not done:
+            return None
+        trail.search, trail.due = None, round + self._config.knapspec_interval
+        self.recorder = None
+        return search
+
+    def done(self, view: View, search: Search, *, useful: bool) -> None:
+        """Whether a finished search brought anything that was chosen."""
+        price = self._price(view.context)
+        self.budget.cost *= price / self._priced  # of one like this, for comparison
+        self._priced = price
+        self.budget.done(search.seconds, useful=useful)
+        self._costs.search_factor = self.budget.cost / price
 
     def _price(self, context: int) -> float:
         """Seconds that a search reads for, about."""
@@ -188,23 +217,8 @@ class Searcher:
         """Seconds of a search of this request: of the last one, by the contexts that both read."""
         return self.budget.cost * max(self._price(view.context) / self._priced, _LEAST_PRICE)
 
-    @property
-    def least_cost(self) -> float:
-        """Seconds of the cheapest that a search may be."""
-        return self.budget.cost * _LEAST_PRICE
-
-    def rows(self) -> Rows:
-        """Room for the rows that a search looks at."""
-        return Rows(self._config.knapspec_rows)
-
-    def enough(self, rows: Rows, hurry: int = 0) -> bool:
-        """Whether to search with these rows: half of those that are asked for, for each time that a request ended
-        before its search did."""
-        most = self._config.knapspec_rows
-        return len(rows) >= max(most >> hurry, min(most, _FEWEST_ROWS))
-
-    def begin(self, view: View, rows: Rows, running: Sequence[Variants], *, owed: bool = False) -> Search:
-        """A search over these rows, which are taken, beside requests that draft with the plans `running`."""
+    def _begin(self, view: View, rows: Rows, running: Sequence[Variants]) -> Search:
+        """A search over these rows, which are taken."""
         config = self._config
         references = rows.take(config.knapspec_rows)
         prices = self._costs.sublayers(view.context, 1 + len(running), union(running) if running else None)
@@ -218,38 +232,24 @@ class Searcher:
             protected=self._protected,
             beam=config.knapspec_beam,
         )
-        return Search(table, view.candidates(references.positions), references, owed)
+        return Search(table, view.candidates(references.positions), references)
 
-    def advance(self, view: View, search: Search, *, alone: bool, hurry: int = 0) -> bool:
+    def _advance(self, view: View, search: Search, started: float, *, alone: bool) -> bool:
         """Alone, a request searches in one go, unless its context is so long that one would see it stand still; beside
-        others, a sublayer or a few a round, twice as many for each time that a request ended before its search did.
-        Whether it is done."""
-        started = self._clock.now()
+        others, a sublayer or a few a round. Whether it is done."""
         plain = self._costs.verify_pass(1, [view.context])
-        slice_ = max(_LONE_SLICE, 4 * plain) if alone else _SLICE * (1 << hurry) * plain
+        slice_ = max(_LONE_SLICE, 4 * plain) if alone else _SLICE * plain
+        row = max(self.cost(view) / len(search.table.weights), 1e-6)  # seconds of one of the knapsack, at most
         while not search.done and (left := slice_ - (self._clock.now() - started)) > 0:
             if not search.table.done:
-                if not search.passes.fill(search.table, max(1, int(left / self._row_cost(view, search)))):
+                if not search.passes.fill(search.table, max(1, int(left / row))):
                     search.table.advance(search.passes.reach)
             elif search.replay is None:
                 search.replay = self._replay(view, search)
             else:
                 search.replay.advance(search.passes)
         self.slices += 1
-        self.charge(search, self._clock.now() - started)
-        if search.done:
-            price = self._price(view.context)
-            self.budget.cost *= price / self._priced  # of one like this, for comparison
-            self._priced = price
         return search.done
-
-    def _row_cost(self, view: View, search: Search) -> float:
-        """Seconds of a row of the knapsack, at most."""
-        return max(self.cost(view) / len(search.table.weights), 1e-6)
-
-    def charge(self, search: Search, seconds: float) -> None:
-        search.seconds += seconds
-        self.budget.charge(seconds, owed=search.owed)
 
     def _replay(self, view: View, search: Search) -> Replay:
         """Of the table's candidates and of the early exits, whose final states the full model's own references are."""

@@ -19,8 +19,6 @@ from typing import NamedTuple
 import numpy as np
 
 THRESHOLDS = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)  # lower edges of the confidence bins, and the θ to choose from
-MEMORY = 256.0  # tested tokens, usually
-CELLS = 2 * len(THRESHOLDS)  # rejected and agreed of each bin
 
 
 def expected_tokens(alpha: float, gamma: float) -> float:
@@ -28,60 +26,12 @@ def expected_tokens(alpha: float, gamma: float) -> float:
     return gamma + 1 if alpha >= 1 else float((1 - alpha ** (gamma + 1)) / (1 - alpha))
 
 
-class AcceptanceCounts:
-    """Tested draft tokens by confidence bin and outcome; old ones fade once `memory` is exceeded."""
-
-    __slots__ = ("cells", "memory", "total")
-
-    def __init__(self, memory: float = MEMORY) -> None:
-        self.cells = [0.0] * CELLS  # a round adds a few
-        self.total = 0.0
-        self.memory = memory
-
-    @classmethod
-    def of(cls, counts: np.ndarray) -> AcceptanceCounts:
-        """What was counted before: [bins, rejected | agreed]."""
-        made = cls()
-        made.cells, made.total = [float(count) for count in counts.flat], float(counts.sum())
-        made._fade()
-        return made
-
-    @property
-    def counts(self) -> np.ndarray:
-        """[bins, rejected | agreed]."""
-        return np.array(self.cells).reshape(-1, 2)
-
-    @property
-    def agreement(self) -> float:
-        """Share that agreed."""
-        return sum(self.cells[1::2]) / self.total if self.total else 0.0
-
-    def add(self, confidences: Iterable[float], agreed: Iterable[bool], weight: float = 1.0) -> None:
-        self.add_cells(cells(confidences, agreed), weight)
-
-    def add_cells(self, found: Sequence[int], weight: float = 1.0) -> None:
-        """The same for tokens whose `cells` are known."""
-        for cell in found:
-            self.cells[cell] += weight
-        self.total += weight * len(found)
-        self._fade()
-
-    def merge(self, other: AcceptanceCounts) -> None:
-        """Take over another's counts."""
-        self.cells = [a + b for a, b in zip(self.cells, other.cells, strict=True)]
-        self.total += other.total
-        self._fade()
-
-    def _fade(self) -> None:
-        if self.total > self.memory:
-            share = self.memory / self.total
-            self.cells = [count * share for count in self.cells]
-            self.total = self.memory
-
-
-def cells(confidences: Iterable[float], agreed: Iterable[bool]) -> list[int]:
-    """Where in the counts each token belongs: two cells a bin, rejected and agreed."""
-    return [2 * bisect_right(THRESHOLDS, c, 1) - 2 + a for c, a in zip(confidences, agreed, strict=False)]
+def count(confidences: Iterable[float], agreed: Iterable[bool]) -> np.ndarray:
+    """Tested draft tokens by confidence bin and outcome: [bins, rejected | agreed]."""
+    counts = np.zeros((len(THRESHOLDS), 2))
+    for confidence, right in zip(confidences, agreed, strict=False):
+        counts[bisect_right(THRESHOLDS, confidence, 1) - 1, int(right)] += 1
+    return counts
 
 
 def expectations(counts: np.ndarray, gammas: int) -> tuple[np.ndarray, np.ndarray]:
@@ -109,21 +59,34 @@ def lock_step_passes(drafted: np.ndarray, requests: int) -> np.ndarray:
     return lock_step
 
 
+class Prices(NamedTuple):
+    """Seconds of the passes of a round in which so many requests draft alike."""
+
+    requests: int
+    gamma: int  # most draft tokens
+    draft: np.ndarray  # [plans]: a pass with each
+    rows: Sequence[float]  # ascending; verify passes of so many rows take, linear in between,
+    verify: np.ndarray  # as many seconds
+    overhead: float  # beside the passes
+
+
 class Objective(NamedTuple):
-    """Arrays [plans, thresholds, γ + 1]: expected drafted and accepted tokens, and tokens per second."""
+    """Arrays [plans, thresholds, γ + 1]: expected drafted and accepted tokens, and tokens per second of a request."""
 
     drafted: np.ndarray
     accepted: np.ndarray
     tpt: np.ndarray
 
-    @property
-    def best(self) -> np.ndarray:
-        """Highest TPT of each plan while it drafts."""
-        highest: np.ndarray = self.tpt[:, :, 1:].max(axis=(1, 2), initial=-1.0)  # of none: -1
-        return highest
+    def best(self, plan: int) -> tuple[int, int]:
+        """Threshold and γ ≥ 1 of a plan's highest TPT."""
+        threshold, gamma = np.unravel_index(int(self.tpt[plan, :, 1:].argmax()), self.tpt[plan, :, 1:].shape)
+        return int(threshold), int(gamma) + 1
 
-    def argmax(self, plan: int | None = None) -> tuple[int, int, int]:
-        """Plan, threshold and γ ≥ 1 of the highest TPT, of one plan if given (γ = 0 is every plan's plain decoding)."""
-        first, tpt = (0, self.tpt) if plan is None else (plan, self.tpt[plan : plan + 1])
-        index, threshold, gamma = np.unravel_index(int(tpt[:, :, 1:].argmax()), tpt[:, :, 1:].shape)
-        return first + int(index), int(threshold), int(gamma) + 1
+
+def objective(counts: np.ndarray, prices: Prices) -> Objective:
+    """TPT of every plan, threshold and γ for one of `prices.requests` that all draft alike; counts [plans, bins, 2]."""
+    drafted, accepted = expectations(counts, prices.gamma)
+    passes = lock_step_passes(drafted, prices.requests)
+    verify = np.interp(prices.requests * (1.0 + drafted), prices.rows, prices.verify)
+    seconds = passes * prices.draft[:, None, None] + verify + prices.overhead
+    return Objective(drafted, accepted, (1.0 + accepted) / seconds)

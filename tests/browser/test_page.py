@@ -23,8 +23,7 @@ pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip in
 
 from playwright.sync_api import Page, expect
 
-from engine.draft.regime import PLAIN_ROUNDS
-from tests.support.visitor import Visitor
+from tests.support.visitor import PLAIN_ROUNDS, Visitor
 
 Visit = Callable[..., Visitor]
 NIGHTLY = pytest.mark.nightly

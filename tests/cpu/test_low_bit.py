@@ -14,7 +14,7 @@ from engine.config import EngineConfig
 from engine.draft import prior as priors
 from engine.draft.knapspec import KnapSpec
 from engine.draft.prior import Prior
-from engine.draft.tpt import AcceptanceCounts
+from engine.draft.tpt import count
 from engine.errors import ConfigError, PriorError
 from engine.model import low_bit
 from engine.model.packed import coded, dequantise
@@ -125,7 +125,7 @@ def test_drafts_of_the_copy_change_no_text(policy: str, temperature: float, prom
     texts = [chat_ids(core, prompt) for prompt in prompts[:3]]
     assert answer(core, texts, sampling, [policy], concurrency=3) == answer(core, texts, sampling, ["none"])
     drafting = core.policy(policy)
-    plans = [*drafting.library] if isinstance(drafting, KnapSpec) else [drafting._plan.variants]  # type: ignore[attr-defined]
+    plans = [*drafting.estimator.counts] if isinstance(drafting, KnapSpec) else [drafting._plan.variants]  # type: ignore[attr-defined]
     assert plans == [(LOW_BIT,) * len(model.spec.whole)]
 
 
@@ -140,7 +140,7 @@ def test_the_menu_says_what_may_draft() -> None:
     ):
         policy = model.core(EngineConfig(knapspec_menu=menu, prior="none")).policy("knapspec")
         assert isinstance(policy, KnapSpec)
-        assert len(policy.library) == plans
+        assert len(policy.estimator.counts) == plans
     with pytest.raises(ConfigError, match="low-bit"):
         without.core(EngineConfig(knapspec_menu="low-bit"))
 
@@ -149,10 +149,10 @@ def test_plans_of_another_menu_are_refused_by_name(tmp_path: Path) -> None:
     model = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
     copy = (LOW_BIT,) * len(model.spec.whole)
     file = tmp_path / "plans.json"
-    priors.save(Prior(model.source.fingerprint, {copy: AcceptanceCounts().counts + 1.0}), file)
+    priors.save(Prior(model.source.fingerprint, {copy: count((), ()) + 1.0}), file)
     policy = model.core(EngineConfig(prior=str(file))).policy("knapspec")
     assert isinstance(policy, KnapSpec)
-    assert [*policy.library] == [copy]
+    assert [*policy.estimator.counts] == [copy]
     with pytest.raises(PriorError, match=r"plans\.json.*knapspec-menu"):
         model.core(EngineConfig(prior=str(file), knapspec_menu="skip"))
     with pytest.raises(PriorError, match=r"plans\.json.*draft-bits"):

@@ -13,7 +13,7 @@ import pytest
 
 from engine.draft import prior as priors
 from engine.draft.prior import Prior
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts
+from engine.draft.tpt import THRESHOLDS
 from engine.errors import PriorError
 from profiles.schema import ProfileKey
 from tests.support import PREPARED
@@ -70,13 +70,6 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cut.json").write_bytes(PRIOR.to_json().encode()[:40] + b"\xff")
     with pytest.raises(PriorError, match=r"cut\.json"):
         priors.load(tmp_path / "cut.json")
-
-
-def test_counts_begin_where_they_were() -> None:
-    counts = AcceptanceCounts.of(PLANS[1, 1, 0, 0])
-    assert counts.total == PLANS[1, 1, 0, 0].sum()
-    many = AcceptanceCounts.of(1000 * PLANS[1, 0, 0, 1])
-    assert many.total == many.memory == pytest.approx(many.counts.sum())
 
 
 def test_the_fixtures_plans_are_tuned_on_other_prompts_than_benchmarks_use() -> None:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from engine.draft.base import Outcome, Plan
 from engine.draft.fixed import uniform_variants
-from engine.draft.objective import HOPE, POOLED_ROWS, PRIOR, Prices, Question, choose, evidence, smoothed
-from engine.draft.tpt import THRESHOLDS, AcceptanceCounts, expectations, expected_tokens
+from engine.draft.tpt import THRESHOLDS, Prices, count, expectations, expected_tokens, objective
 from engine.model.spec import exit_plan
 from engine.model.synthetic import shape
 from tests.support.examples import examples
@@ -103,51 +102,27 @@ def test_plans_do_not_touch_each_other(plans: list[np.ndarray]) -> None:
             assert a[i] == pytest.approx(b[0])
 
 
-@examples(30)
-@given(st.lists(COUNTS, min_size=2, max_size=4))
-def test_what_is_believed_beforehand_weighs_little(plans: list[np.ndarray]) -> None:
-    """Each plan is believed to have a few tokens more, the same for all: made-up ones, and what they have in common."""
-    added = smoothed(np.stack(plans)) - np.stack(plans)
-    assert (added > 0).all()
-    assert added == pytest.approx(np.stack([added[0]] * len(plans)))
-    assert added[0].sum() == pytest.approx(PRIOR.sum() + POOLED_ROWS)
-    assert smoothed(np.zeros((1, BINS, 2)))[0] == pytest.approx(PRIOR), "nothing is in common where nothing was seen"
-
-
-def best_by_loops(counts: np.ndarray, asked: Question) -> float:
-    """The highest TPT of all plans, thresholds and γ, one after the other, from [plans, bins, 2]."""
-    prices, best = asked.prices, 0.0
-    for plan, threshold, gamma in product(range(len(counts)), range(BINS), range(1, prices.gamma + 1)):
-        share = counts[plan] / counts[plan].sum()
+def best_by_loops(counts: np.ndarray, prices: Prices) -> float:
+    """The highest TPT of one plan's thresholds and γ, one after the other, from [bins, 2]."""
+    best, share = 0.0, counts / counts.sum()
+    for threshold, gamma in product(range(BINS), range(1, prices.gamma + 1)):
         sure, both = share[threshold:].sum(), share[threshold:, 1].sum()
         drafted = sum(sure**k for k in range(gamma))
         accepted = share[:, 1].sum() * sum(both**k for k in range(gamma))
         passes = sum(1 - (1 - sure**k) ** prices.requests for k in range(gamma))
-        seconds = passes * prices.draft[plan] + prices.overhead + prices.requests * accepted * prices.accepted
+        seconds = passes * prices.draft[0] + prices.overhead
         seconds += np.interp(prices.requests * (1 + drafted), prices.rows, prices.verify)
-        best = max(best, float((1 + accepted) / seconds * asked.trust[plan]))
+        best = max(best, float((1 + accepted) / seconds))
     return best
 
 
 @examples(40)
-@given(st.lists(COUNTS, min_size=1, max_size=4), st.sampled_from([1, 1, 4]), st.data())
-def test_a_choice_is_the_best_of_all(plans: list[np.ndarray], requests: int, data: st.DataObject) -> None:
-    """And what may be better is better than it, were more of its tokens to agree."""
-    several = st.lists(st.floats(0.5, 1.5), min_size=len(plans), max_size=len(plans))
-    draft, trust = [1e-4 * share for share in data.draw(several)], data.draw(several)
-    prices = Prices(requests, 5, draft, [1, 4, 6 * requests], [4e-4, 5e-4, 9e-4], 5e-5, 3e-6)
-    own = [data.draw(st.none() | COUNTS.map(lambda counts: counts.ravel().tolist())) for _ in plans]
-    drift = data.draw(st.floats(0.4, 1.0))
-    asked = Question([p.ravel().tolist() for p in plans], own, drift, trust, prices, hope=requests == 1)
-    chosen, other = choose(asked)
-    assert chosen.tpt == pytest.approx(best_by_loops(evidence(asked), asked))
-    hoped = evidence(asked)
-    hoped[:, -1, 1] += HOPE
-    hoped[chosen.plan] = PRIOR * [1.0, 0.0]  # of the others
-    expected = best_by_loops(hoped, asked)
-    if expected != pytest.approx(chosen.tpt):
-        assert (other is not None) == (requests == 1 and expected > chosen.tpt)
-    assert other is None or other.plan != chosen.plan
+@given(COUNTS, st.sampled_from([1, 1, 4]), st.floats(0.5, 1.5))
+def test_the_objective_has_the_best_threshold_and_gamma(counts: np.ndarray, requests: int, share: float) -> None:
+    verify = np.array([4e-4, 5e-4, 9e-4])
+    prices = Prices(requests, 5, np.array([1e-4 * share]), [1, 4, 6 * requests], verify, 5e-5)
+    found = objective(counts[None], prices)
+    assert found.tpt[0][found.best(0)] == pytest.approx(best_by_loops(counts, prices))
 
 
 @pytest.mark.parametrize(
@@ -157,48 +132,12 @@ def test_expected_tokens(alpha: float, gamma: int, tokens: float) -> None:
     assert expected_tokens(alpha, gamma) == pytest.approx(tokens)
 
 
-@examples(60)
-@given(
-    st.floats(1, 40),
-    st.lists(
-        st.tuples(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=10), st.floats(0.1, 1)), max_size=12
-    ),
-)
-def test_counts_remember_no_more_than_their_memory(
-    memory: float, rounds: list[tuple[list[tuple[float, bool]], float]]
-) -> None:
-    counts = AcceptanceCounts(memory)
-    seen = 0.0
-    for rows, weight in rounds:
-        counts.add([c for c, _ in rows], [a for _, a in rows], weight)
-        seen += weight * len(rows)
-        assert counts.total <= memory
-        assert counts.total <= seen + 1e-9
-        assert counts.counts.sum() == pytest.approx(counts.total)
-        assert (counts.counts >= 0).all()
-    if seen <= memory:
-        assert counts.total == pytest.approx(seen)
-
-
-def test_what_is_old_fades() -> None:
-    counts = AcceptanceCounts(memory=10)
-    counts.add([0.95] * 10, [False] * 10)
-    shares = []
-    for _ in range(5):
-        counts.add([0.95] * 5, [True] * 5)
-        shares.append(float(counts.counts[-1, 1]) / counts.total)
-    assert shares == sorted(shares)
-    assert shares[-1] > 0.8
-
-
 @pytest.mark.parametrize(
     ("confidence", "bin_"),
     [(0.0, 0), (0.29, 0), (0.3, 1), (0.5, 2), (0.69, 3), (0.7, 4), (0.8, 5), (0.89, 5), (0.9, 6), (1.0, 6)],
 )
 def test_a_confidence_falls_into_the_bin_of_the_highest_threshold_it_meets(confidence: float, bin_: int) -> None:
-    counts = AcceptanceCounts()
-    counts.add([confidence], [True])
-    assert counts.counts[:, 1].tolist() == [float(i == bin_) for i in range(BINS)]
+    assert count([confidence], [True])[:, 1].tolist() == [float(i == bin_) for i in range(BINS)]
     assert THRESHOLDS[bin_] <= confidence
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, Locator, expect
 
-from engine.draft.regime import PLAIN_ROUNDS
 from tests.support.serving import PATIENCE
 
+PLAIN_ROUNDS = 8  # decoded plainly between drafts, that the page shows as part of what came before
 _WATCH = (
     "window.violations = []; addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective))"
 )

@@ -1,0 +1,148 @@
+"""The estimator in worlds that are made up: what it costs to find out what pays, and that it finds out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+import pytest
+
+from engine.draft.base import Plan
+from engine.draft.costs import CostModel
+from engine.draft.estimator import MOST_PLANS, Ease, Estimator, shifted
+from engine.draft.tpt import count
+from engine.model.spec import Variants, exit_plan
+from engine.model.synthetic import shape
+from engine.step import StepOutput, StepPlan, Work, WorkOutput
+from engine.types import SamplingParams
+from tests.support.cores import made_up_profile
+
+SPEC = shape("smollm2-135m")
+COPY = (2,) * len(SPEC.whole)
+EXITS = [exit_plan(SPEC, depth) for depth in (4, 8, 12, 16, 20)]
+GREEDY = SamplingParams(temperature=0.0)
+CONTEXT = 50
+
+
+@dataclass
+class World:
+    """Requests of 128 tokens, one after the other, whose drafts agree as often as `alpha` says of each plan.
+
+    Drafts take `slow` times what the profile says, and every pass a few per cent more or less.
+    """
+
+    alpha: dict[Variants, float]
+    slow: float = 1.0
+    profile: CostModel = field(default_factory=lambda: CostModel(SPEC, made_up_profile(low_bit=0.3)))
+    seconds: float = 0.0
+    tokens: int = 0
+
+    def __post_init__(self) -> None:
+        self.random = Random(0)
+        self.truth = CostModel(SPEC, self.profile.profile)
+        self.estimator = Estimator(self.profile, 8, 2000)
+        for variants in self.alpha:
+            self.estimator.add(variants, count((), ()))
+
+    @property
+    def plain(self) -> float:
+        """Tokens per second of plain decoding."""
+        return 1.0 / self.truth.verify_pass(1, [CONTEXT])
+
+    def best(self, plan: Variants) -> float:
+        """Tokens per second of drafting with a plan at its best length."""
+        alpha, draft = self.alpha[plan], self.slow * self.truth.draft_pass(plan, [CONTEXT])
+        return max(
+            sum(alpha**k for k in range(gamma + 1)) / (gamma * draft + self.truth.verify_pass(1 + gamma, [CONTEXT]))
+            for gamma in range(1, 9)
+        )
+
+    def run(self, rounds: int) -> float:
+        """Tokens per second, as a share of plain decoding's."""
+        ease = Ease()
+        left, plan, until = 128, Plan(SPEC.whole, 0), 0
+        for number in range(rounds):
+            if number >= until:
+                choice = self.estimator.choose([CONTEXT], [], [ease], number)
+                plan, until = choice.plan, number + (8 if choice.gain >= 1.0 else 3)
+            accepted = 0
+            while accepted < plan.gamma and self.random.random() < self.alpha[plan.variants]:
+                accepted += 1
+            self._pass(plan, accepted)
+            tested = count([0.95] * plan.gamma, [True] * accepted + [False] * (accepted < plan.gamma))
+            self.estimator.observe(ease, accepted + 1, plan.variants if plan.gamma else None, tested)
+            self.tokens += accepted + 1
+            left -= accepted + 1
+            if left <= 0:
+                ease, left, until = Ease(), 128, 0
+        return self.tokens / self.seconds / self.plain
+
+    def _pass(self, plan: Plan, accepted: int) -> None:
+        gamma = plan.gamma
+        draft = gamma * self.slow * self.truth.draft_pass(plan.variants, [CONTEXT]) * self.random.gauss(1.0, 0.03)
+        verify = self.truth.verify_pass(1 + gamma, [CONTEXT]) * self.random.gauss(1.0, 0.03)
+        work = Work("a", 0, CONTEXT, (1,), True, GREEDY, plan)
+        out = WorkOutput((1,) * (accepted + 1), drafted=gamma, confidences=(0.95,) * gamma)
+        self.profile.observe(StepPlan((work,)), StepOutput((out,), gamma, draft, verify), 0.0)
+        self.seconds += draft + verify
+
+
+HOPELESS = {
+    "a copy that never agrees": World({COPY: 0.1}),
+    "early exits that hardly agree": World(dict.fromkeys(EXITS, 0.1)),
+    "drafts that take twice as long as the profile says": World({COPY: 0.6, EXITS[0]: 0.1}, slow=2.2),
+}
+
+
+@pytest.mark.parametrize("name", HOPELESS)
+def test_where_nothing_pays_hardly_anything_is_lost(name: str) -> None:
+    world = HOPELESS[name]
+    assert max(world.best(plan) for plan in world.alpha) < world.plain, "nothing pays"
+    assert world.run(4000) > 0.99
+
+
+@pytest.mark.parametrize("slow", [1.0, 1.3])
+def test_what_pays_is_found(slow: float) -> None:
+    world = World({COPY: 0.9} | dict.fromkeys(EXITS, 0.4), slow=slow)
+    assert world.run(2000) > 0.95 * world.best(COPY) / world.plain
+
+
+def test_what_becomes_true_later_is_found_all_the_same() -> None:
+    world = World({COPY: 0.2})
+    world.run(1000)
+    world.alpha[COPY] = 0.9
+    world.tokens, world.seconds = 0, 0.0
+    assert world.run(6000) > 0.9 * world.best(COPY) / world.plain
+
+
+def test_what_one_plan_shows_of_a_request_is_believed_of_the_others() -> None:
+    """Its text is hard, whatever drafts it; other requests are as they were."""
+    estimator, hard = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 2000), Ease()
+    for plan in (COPY, EXITS[0]):
+        estimator.add(plan, count([0.95] * 400, [True] * 320 + [False] * 80))
+    estimator.observe(hard, 1, COPY, count([0.95] * 20, [False] * 20))
+    assert hard.shift < -1.0
+    usual, here = (shifted(estimator.evidence([EXITS[0]]), np.array([shift]))[0] for shift in (0.0, hard.shift))
+    assert usual[:, 1].sum() == pytest.approx(0.8 * usual.sum(), rel=0.02)
+    assert here[:, 1].sum() < 0.6 * here.sum()
+    assert here.sum() == pytest.approx(usual.sum())
+
+
+def test_of_many_plans_the_best_stay() -> None:
+    estimator = Estimator(CostModel(SPEC, made_up_profile()), 8, 2000)
+    plans = [exit_plan(SPEC, depth) for depth in range(1, SPEC.layers)]
+    for plan in plans:
+        estimator.add(plan, count([0.95] * 50, [plan == EXITS[1]] * 50))
+    estimator.shrink(CONTEXT)
+    assert len(estimator.counts) == MOST_PLANS
+    assert next(iter(estimator.promises(estimator.counts, CONTEXT))) == EXITS[1]
+
+
+def test_what_is_seen_fades() -> None:
+    estimator, request = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 100), Ease()
+    estimator.add(COPY, count([0.95] * 500, [True] * 500))
+    assert estimator.counts[COPY].sum() == pytest.approx(100), "worth no more than is remembered"
+    for _ in range(100):
+        estimator.observe(request, 1, None, None)
+    assert estimator.counts[COPY].sum() == pytest.approx(100 * np.exp(-1.0))
