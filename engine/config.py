@@ -145,7 +145,7 @@ class EngineConfig:
     knapspec_resolution: int = setting(8, "policy knapspec: ticks that the cheaper kind of sublayer weighs")
     knapspec_beam: int = setting(6, "policy knapspec: most states kept per sublayer; 0: all")
     knapspec_protect: tuple[int, ...] = setting((), "policy knapspec: layers never skipped, e.g. 0,-1", parse=_int_list)
-    knapspec_budget: float = setting(0.01, "policy knapspec: most of the time spent searching")
+    knapspec_budget: float = setting(0.005, "policy knapspec: most of the time spent searching")
 
     profile_dir: Path | None = setting(
         None,

@@ -168,7 +168,6 @@ class CostModel:
         work = plan.work
         if not work:
             return
-        self._now += out.draft_seconds + out.verify_seconds
         drafted = [o.drafted for o in out.outputs]
         before, drafts = self._drafts, any(drafted)
         self._drafts = drafts
@@ -197,6 +196,7 @@ class CostModel:
         if not seen:
             return
         usual = sum([math.exp(self._mean(kinds[-1], width)) * predicted for kinds, width, _, predicted in seen])
+        self._now += usual
         fast = math.log(max(sum([seconds for *_, seconds, _ in seen]), 1e-9) / usual)
         self._speed += _SPEED_MEMORY * (_within(fast, _STALL + abs(self._speed)) - self._speed)
         for kinds, width, seconds, predicted in seen:

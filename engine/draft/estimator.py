@@ -9,7 +9,8 @@ profile's, times a log-normal factor of which the mean and its doubt are known (
 A choice is Thompson's (1933): one draw from each of these, and the plan whose objective is highest in the world so
 drawn; decoding plainly is one more plan, of which only the price is in doubt. So a plan is tried as often as what is
 not known of it deserves, and what is known to lose is left alone. γ and the threshold teach nothing that the plan does
-not teach with others, and are those that are best on average.
+not teach with others, and are those that are best on average. Nor is a request's shift drawn, but its mean taken: few
+requests last long enough for what finding out costs.
 """
 
 from __future__ import annotations
@@ -140,19 +141,18 @@ class Estimator:
         drafting = [union([variants, *running]) for variants in plans] if running else plans
         prices, known = self._prices(drafting, contexts), self.evidence(plans)
         random = np.random.default_rng(seed)
-        z = random.standard_normal(3)
+        z = random.standard_normal(2)
         each = random.standard_normal((2, len(plans)))
         shift = sum(request.shift for request in requests) / len(requests)
-        doubt = math.sqrt(sum(request.variance for request in requests)) / len(requests)
         drawn = objective(
-            shifted(known, shift + doubt * z[0] + each[0] / np.sqrt(_information(known))),
+            shifted(known, shift + each[0] / np.sqrt(_information(known))),
             prices._replace(
                 draft=prices.draft * np.exp(each[1] * [costs.draft_doubt(variants, count) for variants in plans]),
-                verify=prices.verify * math.exp(z[1] * costs.verify_doubt(count, drafts=True)),
+                verify=prices.verify * math.exp(z[0] * costs.verify_doubt(count, drafts=True)),
             ),
         )
         highest = drawn.tpt[:, :, 1:].max(axis=(1, 2))
-        undrafted = (plain.predicted_tpt or 0.0) * math.exp(z[2] * costs.verify_doubt(count, drafts=False))
+        undrafted = (plain.predicted_tpt or 0.0) * math.exp(z[1] * costs.verify_doubt(count, drafts=False))
         chosen = int(highest.argmax())
         if not always and highest[chosen] <= undrafted:
             return Choice(plain, 1.0)

@@ -69,7 +69,7 @@ def test_it_decodes_plainly_where_drafting_cannot_pay(model: LoadedModel, ids: l
     """Verification of several rows at many times the price of a single one."""
     core, policy = core_with(model, EngineConfig(), verify_slope=3.0)
     assert not any(r.drafted for r in rounds(core, ids[:3]))
-    assert policy.estimator.counts, "though there are plans"
+    assert policy.searcher.budget.searches > 0, "though it looked for plans"
 
 
 @pytest.mark.nightly
@@ -82,10 +82,11 @@ def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple
 
 def test_search_keeps_to_its_budget_and_none_means_none(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=0.02))
+    started = core._clock.now()
     rounds(core, ids[:7])
     budget = policy.searcher.budget
     assert budget.searches > 0
-    assert budget.spent <= 0.02 * budget.busy + 3 * budget.cost  # the first is free, the last was earned by others
+    assert budget.spent <= 0.02 * (core._clock.now() - started) + 4 * budget.cost  # two are paid in advance
     core, policy = core_with(model, EngineConfig(knapspec_budget=0.0))
     assert all(r.drafted == 0 for r in rounds(core, ids[:2]))
     assert policy.searcher.budget.spent == 0
@@ -294,4 +295,4 @@ def test_who_is_not_asked_is_counted_all_the_same(model: LoadedModel, ids: list[
     seen = rounds(core, ids[:4])
     assert len(asked) < 0.3 * len(seen)
     assert policy._round == pytest.approx(len(seen), abs=len(ids[:4]))
-    assert policy.searcher.budget.busy > 0
+    assert sum(r.drafted for r in seen) == 0

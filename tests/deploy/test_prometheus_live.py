@@ -30,7 +30,8 @@ PROMPTS = (
     "Write SQL.\n\nbooks(id, title, author, year, price)\n\nShow author and year of all books sorted by year.",
 )
 # Policy fixed is forced to lose: nothing of the model drafts, and never gives up early.
-LOSING = ("--fixed-plan", "0" * 2 * CONFIG["num_hidden_layers"], "--fixed-gamma", "8", "--draft-confidence", "0")
+HEAD_ALONE = "0" * 2 * CONFIG["num_hidden_layers"] + "1"
+LOSING = ("--fixed-plan", HEAD_ALONE, "--fixed-gamma", "8", "--draft-confidence", "0")
 INTERVAL = 0.5  # seconds between scrapes; the rules' windows and patience are shortened to fit
 WINDOWS = {"10m": "4s", "5m": "4s", "1m": "3s"}
 
