@@ -6,11 +6,12 @@ import argparse
 import json
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from engine.bandwidth import ReadBandwidth
 from engine.build import LoadedModel
-from engine.config import EngineConfig
+from engine.config import MENUS, EngineConfig
 from engine.contenders import Contender, PolicyContender, Tally, answer_in_turns
 from engine.draft.policies import POLICIES
 from engine.errors import ConfigError
@@ -30,6 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--policies", default="none,fixed,layerskip,knapspec",
         help="comma-separated; none is always run (none,fixed,layerskip,knapspec: all)",
     )  # fmt: skip
+    parser.add_argument(
+        "--menus", default="", metavar="MENU,MENU…",
+        help="compare knapspec with these menus (--knapspec-menu: skip, low-bit, auto), and none, instead of policies",
+    )  # fmt: skip
     parser.add_argument("--concurrency", type=positive, default=1, help="prompts answered at a time")
     parser.add_argument(
         "--context", default="0", metavar="N,N…",
@@ -47,12 +52,19 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     unknown = sorted(set(names) - set(POLICIES))
     if unknown:
         raise ConfigError(f"unknown policies {', '.join(unknown)}; known: {', '.join(POLICIES)}")
+    menus = list(dict.fromkeys(args.menus.split(","))) if args.menus else []
+    if unknown := sorted(set(menus) - set(MENUS)):
+        raise ConfigError(f"unknown menus {', '.join(unknown)}; known: {', '.join(MENUS)}")
     contexts = _contexts(args.context)
     texts = read_prompts(args.prompts, args.limit)
     model = LoadedModel(config)
     model.warm_up()
     bench = _Bench(args, config, model, texts)
-    results = [bench.compare(names, context) for context in contexts]
+    entries = [(name, name, config) for name in names]
+    if menus:
+        entries = entries[:1]
+        entries += [(f"knapspec {menu}", "knapspec", replace(config, knapspec_menu=menu)) for menu in menus]
+    results = [bench.compare(entries, context) for context in contexts]
     print(json.dumps(results[0] | ({"contexts": results} if len(results) > 1 else {})))
     return 0
 
@@ -79,11 +91,15 @@ class _Bench:
         )
         self.prompts = [encode(model, text) for text in texts]
 
-    def compare(self, names: Sequence[str], context: int) -> dict[str, Any]:
-        """All contenders, ours in turns, after `context` imagined tokens; prints the tables. The figures, for JSON."""
+    def compare(self, entries: Sequence[tuple[str, str, EngineConfig]], context: int) -> dict[str, Any]:
+        """All contenders, ours (name, policy, settings) in turns, after `context` imagined tokens; prints the tables.
+        The figures, for JSON."""
         model, args = self.model, self.args
         before = tuple(i % model.spec.vocab for i in range(context - context % self.config.block_size))
-        ours = [PolicyContender(name, model.core(self.config, own_cache=True), self.sampling, before) for name in names]
+        ours = [
+            PolicyContender(policy, model.core(config, own_cache=True), self.sampling, before, name)
+            for name, policy, config in entries
+        ]
         ours[0].check(self.prompts)
         if context and (args.hf or args.llama_cpp is not None):
             raise ConfigError("others cannot start from an imagined context: leave out --context")
@@ -103,7 +119,7 @@ class _Bench:
         if len(domains) > 1:
             print("speed-up by domain:")
             print(aligned([["", *(c.name for c in contenders[1:])], *domain_lines(domains)]))
-        drafted = next((c.tally for c in ours if c.name == "knapspec"), None)
+        drafted = next((c.tally for c in ours if c.name.startswith("knapspec")), None)
         if drafted is not None:
             share = drafted.knapsack_seconds / drafted.seconds
             print(f"knapspec ended {drafted.searches} searches, {share:.1%} of the time without decisions")

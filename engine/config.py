@@ -10,6 +10,7 @@ from typing import Any
 from engine.errors import ConfigError
 
 MOST_THREADS = 1024
+MENUS = ("auto", "skip", "low-bit")  # of `knapspec_menu`
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
@@ -130,7 +131,7 @@ class EngineConfig:
         "auto",
         "policy knapspec: what drafts may run of a sublayer besides itself: skip (nothing), low-bit (its copy in fewer "
         "bits); auto: low-bit where there is a copy, else skip",
-        choices=("auto", "skip", "low-bit"),
+        choices=MENUS,
     )
     knapspec_interval: int = setting(64, "policy knapspec: rounds between searches of one request (T)")
     knapspec_redecide: int = setting(8, "policy knapspec: least rounds between decisions among known plans")

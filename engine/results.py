@@ -77,6 +77,7 @@ _COLUMNS = (
     ("of llama.cpp", "over_llama_cpp", "{:.2f}"),
     ("median", "speedup_median", "{:.2f}"),
     ("decode", "decode_speedup", "{:.2f}"),
+    ("ceiling", "ceiling", "{:.2f}"),
     ("of ceiling", "share_of_ceiling", "{:.0%}"),
     ("α", "alpha", "{:.3f}"),
     ("accepted", "draft_acceptance_rate", "{:.3f}"),

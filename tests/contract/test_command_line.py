@@ -174,6 +174,14 @@ def test_bench_compares_policies_after_contexts_and_by_domain(knapserve: Run) ->
     assert all(domain in process.stdout for domain in domains)
 
 
+def test_bench_compares_menus_in_one_run(knapserve: Run) -> None:
+    flags = (*PROMPTS, "--limit", "1", "--max-tokens", "8", "--max-model-len", "256", "--draft-bits", "4")
+    process = knapserve("bench", "decode", "--menus", "skip,low-bit", *flags)
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout.splitlines()[-1])
+    assert [row["policy"] for row in result["rows"]] == ["none", "knapspec skip", "knapspec low-bit"]
+
+
 @pytest.mark.nightly  # by day in test_bench_serve_asks_servers_the_engine_and_generate_in_one_run
 @UNCLOSED
 def test_bench_runs_transformers_beside_ours(knapserve: Run) -> None:
@@ -242,6 +250,8 @@ def test_bench_serve_refuses_what_it_cannot_do(knapserve: Run, flags: list[str],
         (["--context", "8192"], "8192"),
         (["--context", "-5"], "--context"),
         (["--policies", "guess"], "guess"),
+        (["--menus", "skip,guess"], "guess"),
+        (["--menus", "skip,low-bit", "--draft-bits", "none"], "low-bit"),
     ],
 )
 def test_bench_refuses_what_it_does_not_know(knapserve: Run, flags: list[str], says: str) -> None:
