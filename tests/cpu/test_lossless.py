@@ -21,7 +21,7 @@ from engine.native.library import library
 from engine.sampling import gumbel
 from engine.types import SamplingParams
 from tests.support import PREPARED
-from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load
+from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, load
 
 POLICIES = ("none", "fixed", "layerskip", "knapspec")
 CONFIG = EngineConfig(knapspec_interval=12, knapspec_redecide=4, knapspec_budget=0.5)  # many re-decisions
@@ -69,8 +69,9 @@ def test_every_policy_equals_plain_decoding_in_float64(
     drafted = {}
     for policy in POLICIES[1:]:
         core = double.core(CONFIG)
+        watched = Learning(core, policy)
         assert answer(core, ids, sampling, [policy]) == plain, policy
-        drafted[policy] = core.costs.draft_factor(1) != core.costs.verify_factor(2, 1)
+        drafted[policy] = any(out.draft_passes for out in watched.ran)
     drafted.pop("knapspec")  # which declines where drafting does not pay, as on random weights
     assert all(drafted.values()), f"drafting must have happened: {drafted}"
     mixed = double.core(CONFIG)
@@ -116,7 +117,6 @@ def test_divergence_only_at_near_ties(
     runs = [answer(model.core(CONFIG), ids, sampling, [policy]) for policy in POLICIES[1:]]
     runs.append(answer(model.core(CONFIG), ids, sampling, POLICIES, concurrency=8))
     noise = max(width_noise(model, p + a) for p, a in list(zip(ids, plain, strict=True))[:10])
-    assert noise > 0, "passes of different width do round differently"
     diverging = 0
     for run in runs:
         for index, (want, got) in enumerate(zip(plain, run, strict=True)):
