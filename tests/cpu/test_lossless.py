@@ -26,6 +26,7 @@ from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, loa
 POLICIES = ("none", "fixed", "layerskip", "knapspec")
 CONFIG = EngineConfig(knapspec_interval=12, knapspec_redecide=4, knapspec_budget=0.5)  # many re-decisions
 WIDE_OPEN = SamplingParams(max_tokens=48, temperature=0.7)
+ALL = pytest.param(True, marks=[pytest.mark.nightly, pytest.mark.timeout(900)])  # minutes without bf16 products
 
 
 @pytest.fixture(scope="module", params=["tiny", pytest.param("prepared", marks=pytest.mark.nightly)])
@@ -56,7 +57,7 @@ def prompt_ids(model: LoadedModel, texts: Sequence[str]) -> list[tuple[int, ...]
     return [chat_ids(core, text) for text in texts]
 
 
-@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["five", "all"])
+@pytest.mark.parametrize("full", [False, ALL], ids=["five", "all"])
 @pytest.mark.parametrize(
     "sampling", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
 )
@@ -79,7 +80,7 @@ def test_every_policy_equals_plain_decoding_in_float64(
 
 
 @pytest.mark.nightly  # by day tests/cpu/test_native.py, with fewer prompts
-@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["five", "all"])
+@pytest.mark.parametrize("full", [False, ALL], ids=["five", "all"])
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_equals_plain_decoding_with_our_own_kernels(
     native: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, full: bool
@@ -94,7 +95,7 @@ def test_every_policy_equals_plain_decoding_with_our_own_kernels(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["five", "all"])
+@pytest.mark.parametrize("full", [False, ALL], ids=["five", "all"])
 @pytest.mark.parametrize(
     "sampling", [GREEDY, pytest.param(WIDE_OPEN, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
 )
