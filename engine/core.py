@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("knapserve.engine")
 
 _LITTLE_SEARCH = 0.15  # of the verify pass: what a round may search and still show what rounds usually take
-_MOST_READING = 0.5  # of a round in which prompts are read, for the rest to say what decoding takes
 
 
 class _Company(NamedTuple):
@@ -226,7 +225,7 @@ class EngineCore:
         rounds = commit.rounds
         emitted = {r.request_id: r.emitted for r in rounds}
         events: tuple[TokenEvent | ErrorEvent, ...] | None = None
-        lessons: list[Callable[[], None]] = [partial(self._observe, plan, out, requests, emitted, reading)]
+        lessons: list[Callable[[], None]] = [partial(self._observe, plan, out, requests, emitted)]
         if not apart:
             _learn(lessons)
             events = commit.events()
@@ -336,9 +335,8 @@ class EngineCore:
         out: StepOutput,
         requests: dict[str, Request],
         emitted: dict[str, int],
-        reading: dict[str, int],
     ) -> None:
-        """Tell the policies what became of their proposals. `reading`: prompt rows of the requests that had any."""
+        """Tell the policies what became of their proposals."""
         observed: dict[str, tuple[DraftPolicy, list[View], list[Outcome]]] = {}
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = requests[work.request_id]
@@ -352,34 +350,17 @@ class EngineCore:
                     output.accepted if own else 0,
                     output.confidences,
                     emitted.get(work.request_id, 0),
-                    work.request_id in reading,
                     output.references,
                 )
             )
         seconds = self._seconds(plan, out)
-        decoding = self._decode_seconds(plan, out, seconds, reading)
         for policy, views, outcomes in observed.values():
-            policy.observe(views, RoundOutcome(outcomes, len(plan.work), seconds, decoding))
+            policy.observe(views, RoundOutcome(outcomes, len(plan.work), seconds))
 
     def _seconds(self, plan: StepPlan, out: StepOutput) -> float:
         """What a round took, with what rounds usually take outside the passes."""
         drafted = any(o.drafted for o in out.outputs)
         return out.draft_seconds + out.verify_seconds + self.costs.overhead(len(plan.work), drafts=drafted)
-
-    def _decode_seconds(self, plan: StepPlan, out: StepOutput, seconds: float, reading: dict[str, int]) -> float | None:
-        """Of the seconds of a round, those it would have taken without the prompts read in it, as far as that is known:
-        None where most of it was that, or some of the drafts were copied."""
-        if any(w.copied for w in plan.work):
-            return None
-        if not reading:
-            return seconds
-        contexts = [w.start for w in plan.work if w.request_id not in reading]
-        if not contexts:
-            return None
-        rows = len(contexts) + sum(o.drafted for o in out.outputs)
-        whole = self.costs.verify_pass(rows + sum(reading.values()), [w.start for w in plan.work])
-        added = whole - self.costs.verify_pass(rows, contexts)
-        return seconds - added if added < _MOST_READING * seconds else None
 
 
 def _learn(lessons: list[Callable[[], None]]) -> None:

@@ -68,13 +68,7 @@ class Outcome:
     accepted: int
     confidences: tuple[float, ...]  # top-1 probability of each drafted token
     emitted: int  # tokens that counted: fewer than accepted + 1 where the request ended
-    prompt: bool = False  # whether it read its prompt in this round
     references: References | None = None  # if the policy asked to record
-
-    @property
-    def tested(self) -> int:
-        """Accepted plus the first rejection: the denominator of α."""
-        return self.accepted + (self.accepted < self.drafted)
 
 
 @dataclass(slots=True)
@@ -84,7 +78,6 @@ class RoundOutcome:
     outcomes: Sequence[Outcome]  # of this policy's requests, in the order of the views
     requests: int  # of all policies
     seconds: float  # of the whole round
-    decode_seconds: float | None  # without what reading prompts added; None where most of the round was that
 
 
 class CandidatePass(Protocol):

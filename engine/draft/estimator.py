@@ -65,6 +65,7 @@ class Estimator:
         """`gamma`: most tokens that a plan may draft; `horizon`: emitted tokens over which counts fade."""
         self._costs, self._gamma, self._horizon = costs, gamma, horizon
         self.counts: Counts = {}  # of all requests
+        self._odds: dict[Variants, np.ndarray] = {}  # by bin, of what agrees, as believed at the last choice
 
     # -- what is learnt ----------------------------------------------------------------------------------------------
 
@@ -86,9 +87,10 @@ class Estimator:
             each *= fade
         if variants is None or tested is None or variants not in self.counts:
             return
-        (believed,) = shifted(self.evidence([variants]), np.array([request.shift]))
-        share = believed[:, 1] / believed.sum(axis=1)
-        rows = tested.sum(axis=1)
+        if variants not in self._odds:
+            self._odds[variants] = _odds(self.evidence([variants]))[0]
+        odds, rows = self._odds[variants] * math.exp(request.shift), tested.sum(axis=1)
+        share = odds / (1.0 + odds)
         request.information += float(rows @ (share * (1.0 - share)))
         request.shift += float(tested[:, 1].sum() - rows @ share) * request.variance
         self.counts[variants] = self.counts[variants] + tested
@@ -140,6 +142,7 @@ class Estimator:
         plans, costs, count = list(self.counts), self._costs, len(contexts)
         drafting = [union([variants, *running]) for variants in plans] if running else plans
         prices, known = self._prices(drafting, contexts), self.evidence(plans)
+        self._odds = dict(zip(plans, _odds(known), strict=True))
         random = np.random.default_rng(seed)
         z = random.standard_normal(2)
         each = random.standard_normal((2, len(plans)))
@@ -191,6 +194,12 @@ def shifted(counts: np.ndarray, shift: np.ndarray) -> np.ndarray:
     """Counts [plans, bins, 2] of which so much more agree, as log-odds of each plan; as many tokens of each bin."""
     odds = counts * np.stack([np.ones_like(shift), np.exp(shift)], axis=-1)[:, None]
     found: np.ndarray = odds * (counts.sum(axis=2) / odds.sum(axis=2))[:, :, None]
+    return found
+
+
+def _odds(counts: np.ndarray) -> np.ndarray:
+    """Of agreement: [plans, bins, 2] -> [plans, bins]."""
+    found: np.ndarray = counts[:, :, 1] / counts[:, :, 0]
     return found
 
 

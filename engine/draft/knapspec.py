@@ -31,9 +31,9 @@ from engine.model.spec import LOW_BIT
 # model's (docs/performance.md), and is surest where it does.
 _OF_COPY = np.array([[1.0, 1.0]] + [[0.0, 0.0]] * (len(THRESHOLDS) - 2) + [[1.0, 13.0]])
 _LEAST_KNOWN = 12.0  # tested tokens of a plan that is worth saving
-_DECISION_SHARE = 0.004  # most of the time spent on decisions
-_TRIAL_ROUNDS = 3  # of drafting that is thought to lose, to learn more of it
-_MOST_ROUNDS = 128  # between two of them
+_DECISION_SHARE = 0.004  # most of the time spent on decisions: with searches (0.5 %) less than one per cent,
+_MOST_ROUNDS = 128  # but no more rounds between two of them
+_TRIAL_ROUNDS = 3  # of drafting that is thought to lose: its price is told by all but the first (`costs.SETTLING`)
 
 
 @dataclass(slots=True)
@@ -143,7 +143,7 @@ class KnapSpec:
         requests = [self._state(view).ease for view in company.views]
         always = self._config.knapspec_min_skip > 0
         choice = self.estimator.choose(company.contexts, company.running, requests, self._round, always=always)
-        if before is not None:
+        if before is not None and before.company == about:
             outcome = _change(before.choice.plan, choice.plan)
             for view in company.views:
                 view.reselected = outcome

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.draft.base import Outcome, Plan
+from engine.draft.base import Plan
 from engine.draft.fixed import uniform_variants
 from engine.draft.tpt import THRESHOLDS, Prices, count, expectations, expected_tokens, objective
 from engine.model.spec import exit_plan
@@ -171,8 +171,3 @@ def test_a_plan_is_capped_in_length_and_nothing_else(gamma: int, most: int) -> N
     capped = plan.capped(most)
     assert capped == Plan((0, 1, 1, 0, 0, 1), max(min(gamma, most), 0), 0.7, 0.0, 12.0, 0.9)
     assert (capped.skipped_attention, capped.skipped_mlp) == (2, 1)
-
-
-@pytest.mark.parametrize(("drafted", "accepted", "tested"), [(0, 0, 0), (3, 3, 3), (3, 0, 1), (3, 2, 3)])
-def test_tested_are_the_accepted_and_the_first_rejection(drafted: int, accepted: int, tested: int) -> None:
-    assert Outcome(Plan((1, 1), 3), drafted, accepted, (0.5,) * drafted, accepted + 1).tested == tested
