@@ -15,7 +15,7 @@ from engine.core import EngineCore
 from engine.draft import prior as priors
 from engine.draft.base import PolicyContext
 from engine.draft.costs import CostModel
-from engine.draft.knapsack import solve
+from engine.draft.knapsack import skipping, solve
 from engine.draft.policies import POLICIES
 from engine.draft.prior import Prior
 from engine.errors import ConfigError, PriorError, ProfileMismatchError
@@ -174,12 +174,13 @@ class LoadedModel:
         self.decoder.run(self.decoder.embed([0] * rows[0].rows), self.attention.prepare(rows), states)
         positions = range(rows[0].rows)
 
-        def run(index: int, x: torch.Tensor) -> torch.Tensor:
+        def run(index: int, x: torch.Tensor, variant: int) -> torch.Tensor:
             batch = self.attention.candidates(0, positions, len(x))
-            return self.decoder.sublayer(index, x.flatten(0, 1), batch).view_as(x)
+            return self.decoder.sublayer(index, x.flatten(0, 1), batch, variant).view_as(x)
 
         sublayers = self.spec.sublayers
-        found = solve(torch.stack(states), (1,) * sublayers, run, capacity=sublayers, beam=_SEARCHED[1])
+        menus = skipping((1,) * sublayers)
+        found = solve(torch.stack(states), menus, run, capacity=sublayers, beam=_SEARCHED[1])
         final = torch.stack([candidate.state for candidate in found]).flatten(0, 1)
         draw(
             self.decoder.head(final), [SamplingParams(temperature=0.0)] * len(final), range(len(final)), confidence=True

@@ -114,7 +114,8 @@ class EngineConfig:
     fixed_plan: str = setting(
         "",
         "policy fixed: what to draft with instead, for every sublayer (attention, MLP, …) and the head 0 to skip, "
-        "1 to run it, 2 to run its copy in fewer bits; one digit is for all",
+        "1 to run it, 2 to run its copy in fewer bits, 3 that of an attention over the first and last tokens only; one "
+        "digit is for all",
     )
     fixed_gamma: int = setting(4, "policy fixed: most tokens drafted per round")
     layerskip_exit: int = setting(0, "policy layerskip: layers run before the exit; 0: a quarter of them")
@@ -177,8 +178,8 @@ class EngineConfig:
                 raise ConfigError(f"{name} lies in [0, 1], not {getattr(self, name)}")
         if self.threads > MOST_THREADS:
             raise ConfigError(f"threads must be at most {MOST_THREADS}, not {self.threads}")
-        if set(self.fixed_plan) - {"0", "1", "2"} or self.fixed_plan.endswith("0"):
-            raise ConfigError(f"fixed_plan is made of 0, 1 and 2, and runs the head, not {self.fixed_plan}")
+        if set(self.fixed_plan) - set("0123") or self.fixed_plan.endswith("0"):
+            raise ConfigError(f"fixed_plan is made of 0, 1, 2 and 3, and runs the head, not {self.fixed_plan}")
         if self.knapspec_min_skip > self.knapspec_max_skip:
             raise ConfigError("knapspec_min_skip must not be above knapspec_max_skip")
         if not -1 <= self.knapspec_tau <= 1:

@@ -12,7 +12,8 @@ from engine.draft.knapsack import Knapsack, reaching
 from engine.model.attention import AttentionBatch
 from engine.model.backend import Attention
 from engine.model.decoder import Decoder
-from engine.sampling import DRAFT_NOISE, Edit, draw
+from engine.model.spec import Variants
+from engine.sampling import Edit, draft_noise, draw
 from engine.speculate import PlainPass, decode, in_one_call, propose, verify
 from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
@@ -88,16 +89,19 @@ class SearchPass:
         self._by_operations = reaching(self._sublayer)
 
     @torch.inference_mode()
-    def reach(self, index: int, states: Tensor, direction: Tensor) -> tuple[Tensor, list[list[float]]]:
-        return self._by_operations(index, states, direction)
+    def reach(
+        self, index: int, variants: Sequence[int], states: Tensor, direction: Tensor
+    ) -> tuple[Tensor, list[list[float]]]:
+        return self._by_operations(index, variants, states, direction)
 
     @torch.inference_mode()
     def fill(self, table: Knapsack, most: int) -> bool:
         decoder = self._runner.decoder
         return table.beam > 0 and decoder.fill(table, self._batch(table.beam), most)
 
-    def _sublayer(self, index: int, states: Tensor) -> Tensor:
-        return self._runner.decoder.sublayer(index, states.flatten(0, 1), self._batch(len(states))).view_as(states)
+    def _sublayer(self, index: int, states: Tensor, variant: int) -> Tensor:
+        x, batch = states.flatten(0, 1), self._batch(len(states))
+        return self._runner.decoder.sublayer(index, x, batch, variant).view_as(states)
 
     def _batch(self, count: int) -> AttentionBatch:
         batch = self._batches.get(count)
@@ -106,11 +110,12 @@ class SearchPass:
         return batch
 
     @torch.inference_mode()
-    def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
+    def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
         count, rows = states.shape[:2]
+        each = [plan for plan in plans for _ in range(rows)]
         positions = [p + 1 for p in self.positions[self._drawn : self._drawn + rows]]
         self._drawn += rows
-        logits = self._runner.decoder.head(states.flatten(0, 1))
+        logits = self._runner.decoder.heads(states.flatten(0, 1), each)
         for row in range(rows):
             edit = next(self._edits, None)
             if edit is None:
@@ -119,7 +124,7 @@ class SearchPass:
                 logits = logits.float()
             for candidate in range(count):
                 edit(logits[candidate * rows + row])
-        noise = (DRAFT_NOISE,) * ((count - 1) * rows) + (1.0,) * rows
+        noise = [draft_noise(plan) for plan in each]
         drawn = draw(logits, [self._sampling] * (count * rows), positions * count, confidence=True, noise=noise)
         firsts = range(0, count * rows, rows)
         return [drawn.tokens[i : i + rows] for i in firsts], [drawn.confidence[i : i + rows] for i in firsts]

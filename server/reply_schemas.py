@@ -111,7 +111,8 @@ class Round(BaseModel):
     context: int
     plan: str | None = Field(
         description="What drafted: attention and MLP layer by layer, then the head; 0 skipped, 1 the model's own, 2 "
-        "its copy in fewer bits. null: no part of the model drafted."
+        "its copy in fewer bits, 3 that of an attention over the first and last tokens only. null: no part of the "
+        "model drafted."
     )
     predicted_tpt: float | None
     source: Literal["model", "lookup", "prediction"] | None = Field(description="Of what was drafted; null: nothing.")

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.cuda.cache import PagedCache
 from engine.model.attention import AttentionBatch, SdpaAttention, Segment
-from engine.model.spec import ModelSpec
+from engine.model.spec import TARGET, ModelSpec
 from engine.upload import upload
 
 _SEQUENCES, _WIDTH = 64, 16  # the largest static pass
@@ -40,8 +40,9 @@ class Kernels(Protocol):
         head_dim].
         """
 
-    def scan(self, q: Tensor, k: Tensor, v: Tensor, batch: StaticBatch, window: int) -> Tensor:
-        """Attention of the batch's rows over what of its pages they see: q, and what comes back, as above."""
+    def scan(self, q: Tensor, k: Tensor, v: Tensor, batch: StaticBatch, window: int, sinks: int) -> Tensor:
+        """Attention of the batch's rows over what of its pages they see (`ModelSpec.sight`): q, and what comes back, as
+        above."""
 
 
 class StaticBatch:
@@ -91,14 +92,13 @@ class StaticBatch:
         """The rows that are there out of x [rows, …]."""
         return x if self.places is None else x.index_select(0, self.places)
 
-    def attend(self, layer: int, qkv: Tensor) -> Tensor:
+    def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         """As `AttentionBatch.attend`, over all rows of the layout."""
         spec, cache, kernels = self.attention.spec, self.attention.cache, self.attention.kernels
         heads = qkv.view(qkv.shape[0], -1, spec.head_dim)
         factors = self.attention.factors
         q = kernels.store(heads, factors, self.positions, self.slots, cache.k[layer], cache.v[layer])
-        window = spec.windows[layer] if spec.windows else 0
-        return kernels.scan(q, cache.k[layer], cache.v[layer], self, window).flatten(1)
+        return kernels.scan(q, cache.k[layer], cache.v[layer], self, *spec.sight(layer, variant)).flatten(1)
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
         raise AssertionError("static passes mask rows, they leave none out")
@@ -144,7 +144,7 @@ class TorchKernels:
         v.flatten(0, 1).index_copy_(0, slots, qkv[:, turned:].to(v.dtype))
         return rotated[:, : turned - kv_heads]
 
-    def scan(self, q: Tensor, k: Tensor, v: Tensor, batch: StaticBatch, window: int) -> Tensor:
+    def scan(self, q: Tensor, k: Tensor, v: Tensor, batch: StaticBatch, window: int, sinks: int) -> Tensor:
         sequences, width = batch.layout
         pages = batch.attention.cache.table[batch.slabs].long()  # whole tables: shapes must not depend on lengths
         keys, values = (x[pages].flatten(1, 2).transpose(1, 2) for x in (k, v))  # [sequences, kv_heads, length, …]
@@ -152,7 +152,7 @@ class TorchKernels:
         row = batch.starts[:, None] + torch.arange(width, device=q.device)
         seen = (key <= row[:, :, None]) & (key < batch.ends[:, None, None])  # [sequences, width, length]
         if window:
-            seen &= key > row[:, :, None] - window
+            seen &= (key > row[:, :, None] - window) | (key < sinks)
         group = q.shape[1] // k.shape[2]
         queries = q.view(sequences, width, k.shape[2], group, -1)
         scores = torch.einsum("swkgd,skld->swkgl", queries, keys) * q.shape[2] ** -0.5

@@ -80,7 +80,7 @@ class GraphedDecoder(Decoder):
         qkv = product.normed(x, weights.attention_norm, epsilon)
         if weights.qk_norm is not None:
             product.normalise_heads(qkv, weights.qk_norm, epsilon)
-        return weights.output.add(batch.attend(layer, qkv), x)
+        return weights.output.add(batch.attend(layer, qkv, variant), x)
 
     def mlp(self, layer: int, x: Tensor, variant: int = TARGET) -> Tensor:
         weights = self._layers[variant][layer]

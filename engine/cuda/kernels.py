@@ -59,7 +59,7 @@ def _store(
 
 @triton.jit
 def _scan(
-    q, k, v, table, slabs, starts, ends, sums, stats, blocks, scale, window,
+    q, k, v, table, slabs, starts, ends, sums, stats, blocks, scale, window, sinks,
     GROUP: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, HEADS: tl.constexpr, KV_HEADS: tl.constexpr,
     DIM: tl.constexpr, PADDED: tl.constexpr, SHARES: tl.constexpr,
     PARTS: tl.constexpr, PAGE: tl.constexpr, BLOCK: tl.constexpr,
@@ -80,11 +80,14 @@ def _scan(
 
     begin = tl.where(window > 0, tl.maximum(start + 1 - window, 0), 0) // BLOCK
     first = (begin + (share + SHARES - begin % SHARES) % SHARES) * BLOCK
+    step = SHARES * BLOCK
+    before = tl.maximum(tl.minimum(tl.cdiv(sinks, BLOCK), begin) - share + SHARES - 1, 0) // SHARES  # blocks of sinks
+    looks = before + tl.cdiv(tl.maximum(end - first, 0), step)
     largest = tl.full([TILE], float("-inf"), tl.float32)
     total = tl.zeros([TILE], tl.float32)
     said = tl.zeros([TILE, PADDED], tl.float32)
-    for base in range(first, end, SHARES * BLOCK):
-        key = base + tl.arange(0, BLOCK)
+    for look in range(0, looks):
+        key = tl.where(look < before, share * BLOCK + look * step, first + (look - before) * step) + tl.arange(0, BLOCK)
         there = key < end
         page = tl.load(table + slab * blocks + key // PAGE, mask=there, other=0).to(tl.int64)
         place = ((page * PAGE + key % PAGE) * KV_HEADS + kv_head) * DIM
@@ -92,7 +95,7 @@ def _scan(
         keys = tl.load(k + place[:, None] + dim[None, :], mask=read, other=0.0)
         scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * scale
         seen = there[None, :] & (key[None, :] <= position[:, None])
-        seen = seen & ((window == 0) | (key[None, :] > position[:, None] - window))
+        seen = seen & ((window == 0) | (key[None, :] > position[:, None] - window) | (key < sinks)[None, :])
         scores = tl.where(seen, scores, float("-inf"))
         above = tl.maximum(largest, tl.max(scores, 1))
         anchor = tl.where(above == float("-inf"), 0.0, above)
@@ -105,7 +108,7 @@ def _scan(
     place = ((part * KV_HEADS + kv_head) * SHARES + share) * TILE + item
     tl.store(stats + place * 2, largest)
     tl.store(stats + place * 2 + 1, total)
-    if first < end:
+    if looks > 0:
         tl.store(sums + place[:, None] * DIM + dim[None, :], said, mask=(dim < DIM)[None, :])
 
 
@@ -145,7 +148,7 @@ class TritonKernels:
         )  # fmt: skip
         return q
 
-    def scan(self, q: Tensor, k: Tensor, v: Tensor, batch: StaticBatch, window: int) -> Tensor:
+    def scan(self, q: Tensor, k: Tensor, v: Tensor, batch: StaticBatch, window: int, sinks: int) -> Tensor:
         (sequences, width), table = batch.layout, batch.attention.cache.table
         _, page, kv_heads, dim = k.shape
         heads = q.shape[1]
@@ -163,7 +166,8 @@ class TritonKernels:
         }  # fmt: skip
         roomy = k.dtype.itemsize * dim <= 256 and shared_memory(q.device) >= _BLOCK_MEMORY
         _scan[(parts, kv_heads, shares)](
-            q, k, v, table, batch.slabs, batch.starts, batch.ends, sums, stats, table.shape[1], dim**-0.5, window,
+            q, k, v, table, batch.slabs, batch.starts, batch.ends, sums, stats, table.shape[1], dim**-0.5,
+            window, sinks,
             PARTS=width // rows, PAGE=page, BLOCK=_BLOCKS[not roomy], num_warps=4, num_stages=3, **shape,
         )  # fmt: skip
         _merge[(sequences * width, heads)](sums, stats, out, **shape)

@@ -83,16 +83,18 @@ class RoundOutcome:
 class CandidatePass(Protocol):
     """Sublayers of the model over candidate states of one request's verified rows."""
 
-    def reach(self, index: int, states: Tensor, direction: Tensor) -> tuple[Tensor, list[list[float]]]:
+    def reach(
+        self, index: int, variants: Sequence[int], states: Tensor, direction: Tensor
+    ) -> tuple[Tensor, list[list[float]]]:
         """`draft.knapsack.Reach`, for states [candidates, rows, hidden]."""
 
     def fill(self, table: Knapsack, most: int) -> bool:
         """Fill up to so many rows of a knapsack over its rows, at once. False where the backend cannot: then `reach`
         is for one row of it."""
 
-    def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
-        """Final states [candidates, rows, hidden] of the rows that follow those of the last call, the last those of the
-        whole model -> tokens this request would draw there, candidates as drafts do, and top-1 probabilities."""
+    def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
+        """Final states [plans, rows, hidden] of the rows that follow those of the last call -> tokens this request
+        would draw there, as drafts of these plans do and the whole model, and top-1 probabilities."""
 
 
 @dataclass(slots=True, eq=False)

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from engine.model.spec import LOW_BIT, TARGET, ModelSpec, Variants
+from engine.model.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants, weights_of
 from engine.step import StepOutput, StepPlan, Work
 from profiles.schema import LatencyProfile
 
@@ -52,20 +52,22 @@ class CostModel:
         self._unsettled = 0  # and how many more of its kind are slower than those that follow
         self.search_factor = 1.0  # seen over predicted time of the last search, as policies found it
 
-    def sublayers(self, context: int, rows: int, union: Sequence[int] | None) -> list[float]:
-        """Price of each sublayer for one more request: in full, or, where others run it already, at the margin."""
-        profile = self.profile
-        full = (profile.projection(1), profile.mlp(1))
+    def sublayers(
+        self, context: int, rows: int = 1, union: Sequence[int] | None = None, variant: int = TARGET
+    ) -> list[float]:
+        """Price of this variant of each sublayer for one more request of so many: in full, or, where others run its
+        weights already, at the margin."""
+        profile, weights = self.profile, weights_of(variant)
+        full = (profile.projection(1, weights), profile.mlp(1, weights))
         shared = (
-            max(profile.projection(rows) - profile.projection(rows - 1), 0.0),
-            max(profile.mlp(rows) - profile.mlp(rows - 1), 0.0),
+            max(profile.projection(rows, weights) - profile.projection(rows - 1, weights), 0.0),
+            max(profile.mlp(rows, weights) - profile.mlp(rows - 1, weights), 0.0),
         )
-        prices = [
-            (shared if ran else full)[i % 2]
-            for i, ran in enumerate((union or (0,) * self.spec.sublayers)[: self.spec.sublayers])
-        ]
-        for layer, window in enumerate(self.spec.windows or (0,) * self.spec.layers):
-            prices[2 * layer] += profile.scan(min(context, window or context), 1)
+        others = (union or (SKIP,) * self.spec.sublayers)[: self.spec.sublayers]
+        prices = [(shared if weights_of(ran) == weights else full)[i % 2] for i, ran in enumerate(others)]
+        for layer in range(self.spec.layers):
+            seen = sum(self.spec.sight(layer, variant))
+            prices[2 * layer] += profile.scan(min(context, seen or context), 1)
         return prices
 
     def draft_pass(self, variants: Variants, contexts: Sequence[int]) -> float:
@@ -144,7 +146,7 @@ class CostModel:
         return found
 
     def _price_anew(self, variants: Variants, rows: float, requests: int, context: int, width: float) -> float:
-        profile, (*sublayers, head) = self.profile, variants
+        profile, (*sublayers, head) = self.profile, [weights_of(variant) for variant in variants]
         parts = (profile.projection, sublayers[0::2]), (profile.mlp, sublayers[1::2]), (profile.head, [head])
         weights = sum(
             count * price(rows, variant)

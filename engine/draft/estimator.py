@@ -25,7 +25,7 @@ import numpy as np
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
 from engine.draft.tpt import THRESHOLDS, Objective, Prices, objective
-from engine.model.spec import Variants
+from engine.model.spec import RECENT, SINKS, WINDOW, Variants
 
 MOST_PLANS = 8
 # Variance of that shift between requests. The copy's agreement differs between the prompts of engine/prompts.jsonl by a
@@ -137,9 +137,10 @@ class Estimator:
         this, each sublayer run once for all whose plan has it, and the verify pass as wide as all of them.
         """
         plain = self.plain(contexts)
-        if not self.counts or self._gamma == 0:
+        cut = max(contexts) > SINKS + RECENT  # else a window of the cache is all of it
+        plans, costs, count = [v for v in self.counts if cut or WINDOW not in v], self._costs, len(contexts)
+        if not plans or self._gamma == 0:
             return Choice(plain, 1.0)
-        plans, costs, count = list(self.counts), self._costs, len(contexts)
         drafting = [union([variants, *running]) for variants in plans] if running else plans
         prices, known = self._prices(drafting, contexts), self.evidence(plans)
         self._odds = dict(zip(plans, _odds(known), strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.draft.base import FixedPlan, Plan, PolicyContext
 from engine.errors import ConfigError
-from engine.model.spec import LOW_BIT, SKIP, TARGET, Variants, exit_plan
+from engine.model.spec import LOW_BIT, SKIP, TARGET, Variants, exit_plan, windows_fit
 
 
 class NoDraft(FixedPlan):
@@ -33,8 +33,10 @@ class UniformSkip(FixedPlan):
                 variants *= sublayers + 1
             if len(variants) != sublayers + 1:
                 raise ConfigError(f"fixed_plan has {len(variants)} digits, not one or {sublayers + 1}")
-            if LOW_BIT in variants and not context.costs.has_low_bit:
-                raise ConfigError("fixed_plan has a 2, but there is no copy of this model in fewer bits")
+            if max(variants) >= LOW_BIT and not context.costs.has_low_bit:
+                raise ConfigError(f"fixed_plan has a {max(variants)}, but there is no copy of this model in fewer bits")
+            if not windows_fit(variants):
+                raise ConfigError("fixed_plan has a 3, a window of the cache, where there is no attention")
         super().__init__(Plan(variants, config.fixed_gamma, config.draft_confidence))
 
 

@@ -25,7 +25,7 @@ from engine.draft.prior import Prior
 from engine.draft.search import Searcher, Trail
 from engine.draft.tpt import THRESHOLDS, count
 from engine.errors import ConfigError
-from engine.model.spec import LOW_BIT
+from engine.model.spec import LOW_BIT, WINDOW
 
 # Tokens of a copy in fewer bits before any were tested, by confidence, rejected and agreed: it finds 84 to 95 % of the
 # model's (docs/performance.md), and is surest where it does.
@@ -63,19 +63,20 @@ class KnapSpec:
         layers = context.spec.layers
         if not all(-layers <= layer < layers for layer in self._config.knapspec_protect):
             raise ConfigError(f"knapspec_protect names a layer that is not there: the model has {layers}")
-        self.searcher = Searcher(self._config, self._costs, self._clock, layers)
+        low_bit = self._costs.has_low_bit and self._config.knapspec_menu != "skip"
+        if self._config.knapspec_menu == "low-bit" and not low_bit:
+            raise ConfigError("knapspec_menu is low-bit, but there is no copy of this model in fewer bits")
+        self.searcher = Searcher(self._config, self._costs, self._clock, layers, low_bit=low_bit)
         self.estimator = Estimator(self._costs, self._config.knapspec_gamma, self._config.knapspec_memory)
         plans = context.prior.plans if context.prior else {}
         for variants in self.searcher.allowed(plans, 0):
             self.estimator.add(variants, plans[variants])
             self.estimator.shrink(1)
-        low_bit = self._costs.has_low_bit and self._config.knapspec_menu != "skip"
-        if self._config.knapspec_menu == "low-bit" and not low_bit:
-            raise ConfigError("knapspec_menu is low-bit, but there is no copy of this model in fewer bits")
-        copy = (LOW_BIT,) * len(context.spec.whole)
-        if low_bit and copy not in plans:
-            self.estimator.add(copy, _OF_COPY)
-        self._searches = self._config.knapspec_gamma > 0 and not low_bit
+        if low_bit:
+            for copy in ((LOW_BIT,) * len(context.spec.whole), (WINDOW, LOW_BIT) * layers + (LOW_BIT,)):
+                if copy not in plans:
+                    self.estimator.add(copy, _OF_COPY)
+        self._searches = self._config.knapspec_gamma > 0
         self._round = 0
         self._decision: Decision | None = None
         self._decision_seconds = 0.0  # that one takes

@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.draft.tpt import THRESHOLDS
 from engine.errors import PriorError
+from engine.model.spec import windows_fit
 from profiles.schema import ProfileKey
 from profiles.store import write_whole
 
@@ -53,9 +54,12 @@ class Prior:
 
 
 def _variants(text: str) -> tuple[int, ...]:
-    if not text or set(text) - {"0", "1", "2"}:
-        raise ValueError("a plan is made of 0, 1 and 2")
-    return tuple(map(int, text))
+    if not text or set(text) - set("0123"):
+        raise ValueError("a plan is made of 0, 1, 2 and 3")
+    variants = tuple(map(int, text))
+    if not windows_fit(variants):
+        raise ValueError("a plan has a 3 where there is no attention")
+    return variants
 
 
 def _counts(rows: list[list[float]]) -> np.ndarray:

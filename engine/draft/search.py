@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +15,9 @@ from engine.config import EngineConfig
 from engine.draft.base import CandidatePass, References, View
 from engine.draft.costs import CostModel
 from engine.draft.estimator import Counts, union
-from engine.draft.knapsack import Knapsack, ticks
+from engine.draft.knapsack import Knapsack, menus, skipping
 from engine.draft.tpt import count
-from engine.model.spec import SKIP, TARGET, Variants, exit_plan
+from engine.model.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, Variants, exit_plan
 
 _REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows replay with the target's own K/V
 _DRAWN_ROWS = 128  # of a replay at once: a row of logits may take a megabyte,
@@ -59,7 +60,9 @@ class Replay:
     Candidates' final states [rows, hidden] are compared with the full model's `final` [rows, hidden].
     """
 
-    def __init__(self, states: Mapping[Variants, Tensor], final: Tensor, vocab: int) -> None:
+    def __init__(self, states: Mapping[Variants, Tensor], whole: Variants, final: Tensor, vocab: int) -> None:
+        """`whole`: the plan that is the full model."""
+        self._plans = (*states, whole)
         self._step = max(1, max(_DRAWN_ROWS, _DRAWN_LOGITS // vocab) // (len(states) + 1))
         self.counts: Counts = {variants: count((), ()) for variants in states}
         self._states = torch.stack([*states.values(), final])
@@ -72,7 +75,7 @@ class Replay:
     def advance(self, passes: CandidatePass) -> None:
         """Rows that follow those of the last call."""
         rows = self._states[:, self._next : self._next + self._step]
-        tokens, confidences = passes.draws(rows)
+        tokens, confidences = passes.draws(rows, self._plans)
         for counts, drawn, confidence in zip(self.counts.values(), tokens, confidences, strict=False):
             counts += _REPLAY_WEIGHT * count(confidence, [a == b for a, b in zip(drawn, tokens[-1], strict=True)])
         self._next += rows.shape[1]
@@ -139,13 +142,16 @@ class Budget:
 class Searcher:
     """Keeps the rows of whoever searches next, fills knapsacks with them, and replays what these found.
 
-    One request searches at a time: of several, whose last search was longest ago. Early exits come again and again:
-    after the first search, each looks at every other one.
+    One request searches at a time: of several, whose last search was longest ago. Where there is no copy of the weights
+    in fewer bits, early exits are replayed too: after the first search, each looks at every other one.
     """
 
-    def __init__(self, config: EngineConfig, costs: CostModel, clock: Clock, layers: int) -> None:
+    def __init__(self, config: EngineConfig, costs: CostModel, clock: Clock, layers: int, *, low_bit: bool) -> None:
+        """`low_bit`: whether that copy is on the menu."""
         self._config, self._costs, self._clock, self._layers = config, costs, clock, layers
+        self._low_bit = low_bit
         protected = {layer % layers for layer in config.knapspec_protect}
+        self._skips = config.knapspec_menu != "low-bit"
         self._protected = frozenset(i for layer in protected for i in (2 * layer, 2 * layer + 1))
         states = config.knapspec_beam or 2 * layers
         self._width = states * config.knapspec_rows
@@ -210,8 +216,13 @@ class Searcher:
         self._costs.search_factor = self.budget.cost / price
 
     def _price(self, context: int) -> float:
-        """Seconds that a search reads for, about."""
-        return self._costs.verify_pass(self._width, [context])
+        """Seconds that a search computes for, about: every variant of the menu but nothing."""
+        return (len(self._variants(context)) - 1) * self._costs.verify_pass(self._width, [context])
+
+    def _variants(self, context: int) -> list[int]:
+        """Of sublayers, that may be on their menus; the best known first, nothing last."""
+        copies = [LOW_BIT, WINDOW] if context > SINKS + RECENT else [LOW_BIT]
+        return [TARGET, *(copies if self._low_bit else ()), SKIP]
 
     def cost(self, view: View) -> float:
         """Seconds of a search of this request: of the last one, by the contexts that both read."""
@@ -221,25 +232,41 @@ class Searcher:
         """A search over these rows, which are taken."""
         config = self._config
         references = rows.take(config.knapspec_rows)
-        prices = self._costs.sublayers(view.context, 1 + len(running), union(running) if running else None)
-        unit = min(self._costs.sublayers(view.context, 1, None)[:2]) / config.knapspec_resolution
-        weights = ticks(prices, unit) if unit > 0 else (1,) * len(prices)
+        offered = self._menus(view.context, running)
+        most = 1.0 if self._low_bit else config.knapspec_max_skip  # what a plan skips is looked at when it is whole
         table = Knapsack(
             references.states,
-            weights,
-            capacity=int(config.knapspec_max_skip * sum(weights)),
+            offered,
+            capacity=int(most * sum(max(menu.values()) for menu in offered)),
             tau=config.knapspec_tau,
-            protected=self._protected,
             beam=config.knapspec_beam,
         )
         return Search(table, view.candidates(references.positions), references)
+
+    def _menus(self, context: int, running: Sequence[Variants]) -> list[dict[int, int]]:
+        """Of each sublayer, for one more request beside those that draft with these plans."""
+        costs, others = self._costs, union(running) if running else None
+        unit = min(costs.sublayers(context)[:2]) / self._config.knapspec_resolution
+        sublayers = 2 * self._layers
+        prices: dict[int, list[float]] = {
+            variant: [0.0] * sublayers
+            if variant == SKIP
+            else costs.sublayers(context, 1 + len(running), others, variant)
+            for variant in self._variants(context)
+        }
+        if WINDOW in prices:
+            prices[WINDOW][1::2] = [math.inf] * self._layers
+        offered = menus(prices, unit) if unit > 0 else skipping((1,) * sublayers)
+        for index in self._protected if self._skips else range(sublayers):
+            del offered[index][SKIP]
+        return offered
 
     def _advance(self, view: View, search: Search, started: float, *, alone: bool) -> bool:
         """Alone, a request searches in one go, unless its context is so long that one would see it stand still; beside
         others, a sublayer or a few a round. Whether it is done."""
         plain = self._costs.verify_pass(1, [view.context])
         slice_ = max(_LONE_SLICE, 4 * plain) if alone else _SLICE * plain
-        row = max(self.cost(view) / len(search.table.weights), 1e-6)  # seconds of one of the knapsack, at most
+        row = max(self.cost(view) / len(search.table.menus), 1e-6)  # seconds of one of the knapsack, at most
         while not search.done and (left := slice_ - (self._clock.now() - started)) > 0:
             if not search.table.done:
                 if not search.passes.fill(search.table, max(1, int(left / row))):
@@ -253,19 +280,20 @@ class Searcher:
 
     def _replay(self, view: View, search: Search) -> Replay:
         """Of the table's candidates and of the early exits, whose final states the full model's own references are."""
-        references = search.references.states
-        states = {
-            (*c.variants, TARGET): c.state for c in search.table.candidates() if 0 < sum(c.variants) < len(c.variants)
-        }
-        searches = self.budget.searches
-        for depth in range(1 + searches % 2, self._layers, 2 if searches else 1):
-            states.setdefault(exit_plan(self._costs.spec, depth), references[2 * depth])
-        allowed = self.allowed(states, view.context)
-        return Replay({variants: states[variants] for variants in allowed}, references[-1], self._costs.spec.vocab)
+        references, spec = search.references.states, self._costs.spec
+        heads = (TARGET, LOW_BIT) if self._low_bit else (TARGET,)
+        states = {(*c.variants, head): c.state for c in search.table.candidates() for head in heads}
+        if not self._low_bit:
+            searches = self.budget.searches
+            for depth in range(1 + searches % 2, self._layers, 2 if searches else 1):
+                states.setdefault(exit_plan(spec, depth), references[2 * depth])
+        nothing = (SKIP,) * spec.sublayers
+        allowed = [v for v in self.allowed(states, view.context) if v != spec.whole and v[:-1] != nothing]
+        return Replay({variants: states[variants] for variants in allowed}, spec.whole, references[-1], spec.vocab)
 
     def allowed(self, plans: Iterable[Variants], context: int) -> list[Variants]:
         """Those that run what is protected, and leave out no more or less of the time than is allowed."""
-        prices = self._costs.sublayers(context, 1, None)
+        prices = self._costs.sublayers(context)
         whole, least, most = sum(prices), self._config.knapspec_min_skip, self._config.knapspec_max_skip
 
         def skipped(variants: Variants) -> float:

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.kv.cache import Cache
-from engine.model.spec import ModelSpec
+from engine.model.spec import TARGET, WINDOW, ModelSpec
 from engine.upload import upload
 
 _CALL_BYTES = 400_000  # K/V bytes that may be read in vain to save one SDPA call (measured: about 15 µs each)
@@ -34,8 +34,9 @@ class Segment(NamedTuple):
 class AttentionBatch(Protocol):
     """What the attention sublayers of one pass share."""
 
-    def attend(self, layer: int, qkv: Tensor) -> Tensor:
-        """qkv [rows, (heads + 2·kv_heads)·head_dim] -> [rows, heads·head_dim], in qkv's dtype."""
+    def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
+        """qkv [rows, (heads + 2·kv_heads)·head_dim] -> [rows, heads·head_dim], in qkv's dtype. Of the variant only what
+        it sees of the cache matters."""
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
         """The batch of a subset of the rows (row indices in ascending order)."""
@@ -101,6 +102,7 @@ class _Call:
     """One SDPA call: rows `first:last` of the pass, or a padded gather of them, over neighbouring slabs."""
 
     live: Sequence[tuple[Tensor, Tensor]]  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
+    beginning: Sequence[tuple[Tensor, Tensor]]  # the same of the first tokens, where there are some beside a window
     slabs: int
     width: int  # query rows per slab
     first: int
@@ -120,7 +122,6 @@ class SdpaAttention:
         self.rope = Rope(spec, cache.length, cache.dtype, cache.device)
         self._workspaces: dict[tuple[int, torch.dtype], Workspace] = {}
         self._token_bytes = 2 * spec.kv_heads * spec.head_dim * cache.dtype.itemsize
-        self.windows = tuple(sorted(set(spec.windows))) or (0,)  # what different layers see: 0 = everything
 
     def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
         """The batch of a pass whose rows are the segments' positions in order; segments are sorted by slab."""
@@ -139,21 +140,21 @@ class SdpaAttention:
                 self._workspaces[rows, dtype] = space
         return space
 
-    def plan_calls(self, segments: tuple[Segment, ...], window: int) -> list[_Call]:
+    def plan_calls(self, segments: tuple[Segment, ...], sight: tuple[int, int]) -> list[_Call]:
         """Partition segments into SDPA calls: neighbours in slab order share one while that wastes little reading.
 
-        `window` positions are seen by each row, its own included; 0 = all.
+        `sight`: what each row sees, `ModelSpec.sight`.
         """
         calls: list[_Call] = []
         group: list[Segment] = []
         first = row = 0
         for segment in segments:
             if group and not self._joins(group, segment):
-                calls.append(self._call(group, first, window))
+                calls.append(self._call(group, first, *sight))
                 group, first = [], row
             group.append(segment)
             row += segment.rows
-        calls.append(self._call(group, first, window))
+        calls.append(self._call(group, first, *sight))
         return calls
 
     def _joins(self, group: list[Segment], segment: Segment) -> bool:
@@ -163,14 +164,16 @@ class SdpaAttention:
         wasted = max(lengths) * len(lengths) - sum(lengths)
         return wasted * self._token_bytes <= _CALL_BYTES * len(group)
 
-    def _call(self, group: list[Segment], first: int, window: int) -> _Call:
+    def _call(self, group: list[Segment], first: int, window: int, sinks: int) -> _Call:
         width = max(s.rows for s in group)
         begin = _first_seen(min(s.start for s in group), window)
         length = max(s.start + s.rows for s in group)
         rows = sum(s.rows for s in group)
         device = self.cache.device
-        live = self.cache.read(group[0].slab, group[-1].slab, begin, length)
-        call = _Call(live, len(group), width, first, first + rows, None, width <= _LONG)
+        first_slab, last_slab, sinks = group[0].slab, group[-1].slab, min(sinks, begin)
+        live = self.cache.read(first_slab, last_slab, begin, length)
+        beginning = self.cache.read(first_slab, last_slab, 0, sinks) if sinks else ()
+        call = _Call(live, beginning, len(group), width, first, first + rows, None, width <= _LONG)
         if rows < width * len(group):
             gather: list[int] = []
             scatter: list[int] = []
@@ -182,19 +185,21 @@ class SdpaAttention:
             call.gather = upload(gather, device)
             call.scatter = upload(scatter, device)
         if width > 1 or any(s.start + s.rows != length for s in group):
-            call.mask = self._mask(group, width, begin, length, call.folded, window)
+            call.mask = self._mask(group, width, begin, length, call.folded, window, sinks)
         return call
 
-    def _mask(self, group: list[Segment], width: int, begin: int, length: int, folded: bool, window: int) -> Tensor:
-        """Additive causal mask [slabs, 1, rows, length - begin]; padded rows see what the last real row sees."""
+    def _mask(
+        self, group: list[Segment], width: int, begin: int, length: int, folded: bool, window: int, sinks: int
+    ) -> Tensor:
+        """Additive causal mask [slabs, 1, rows, sinks + length - begin]; padded rows see what the last one does."""
         device = self.cache.device
         seen = upload([[s.start + min(i, s.rows - 1) for i in range(width)] for s in group], device)
         if folded:
             seen = seen.repeat_interleave(self.spec.heads // self.spec.kv_heads, dim=1)
-        keys = torch.arange(begin, length, device=device)
+        keys = torch.cat([torch.arange(sinks, device=device), torch.arange(begin, length, device=device)])
         hidden = keys > seen[:, :, None]
         if window:
-            hidden |= keys <= seen[:, :, None] - window
+            hidden |= (keys <= seen[:, :, None] - window) & (keys >= sinks)
         mask = torch.zeros(hidden.shape, dtype=self.cache.dtype, device=device)
         return mask.masked_fill_(hidden, float("-inf"))[:, None]
 
@@ -210,12 +215,11 @@ class SdpaBatch:
         self._rope = backend.rope.factors(upload(positions, cache.device))
         self._rows = len(positions)
         self._space: Workspace | None = None
-        self._calls = {window: backend.plan_calls(segments, window) for window in backend.windows}
-        self._windows = backend.spec.windows or (0,) * backend.spec.layers
+        self._calls: dict[tuple[int, int], list[_Call]] = {}  # by what is seen
         # One row of one request, the most frequent pass of all, needs no padding, mask or transposition.
         self._single: tuple[tuple[Tensor, Tensor], ...] | None = None
         if len(positions) == 1 and cache.contiguous:
-            self._single = tuple(self._calls[window][0].live[i] for i, window in enumerate(self._windows))
+            self._single = tuple(self._calls_of(i, TARGET)[0].live[i] for i in range(backend.spec.layers))
         self._slots: Tensor | None = None
         self._targets: tuple[Tensor, ...] = ()
         if len(segments) == 1 and cache.contiguous:
@@ -233,7 +237,13 @@ class SdpaBatch:
             subset = self._subsets[rows] = SdpaBatch(self._backend, tuple(self._segments[r] for r in rows))
         return subset
 
-    def attend(self, layer: int, qkv: Tensor) -> Tensor:
+    def _calls_of(self, layer: int, variant: int) -> list[_Call]:
+        sight = self._backend.spec.sight(layer, variant)
+        if sight not in self._calls:
+            self._calls[sight] = self._backend.plan_calls(self._segments, sight)
+        return self._calls[sight]
+
+    def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         space = self._space
         if space is None:
             space = self._space = self._backend.workspace(self._rows, qkv.dtype)
@@ -242,11 +252,11 @@ class SdpaBatch:
             self._targets[layer].copy_(space.kv)
         else:
             self._backend.cache.write(layer, self._slots, space.kv)
-        if self._single is not None:
+        if self._single is not None and variant != WINDOW:
             k, v = self._single[layer]
             space.single_out.copy_(F.scaled_dot_product_attention(space.single, k, v))
             return space.out
-        outs = [self._run(call, layer, space.q) for call in self._calls[self._windows[layer]]]
+        outs = [self._run(call, layer, space.q) for call in self._calls_of(layer, variant)]
         out = outs[0] if len(outs) == 1 else torch.cat(outs)
         return out.to(qkv.dtype)
 
@@ -254,6 +264,8 @@ class SdpaBatch:
         """One SDPA call -> [rows, heads·head_dim]."""
         spec = self._backend.spec
         k, v = call.live[layer]
+        if call.beginning:
+            k, v = (torch.cat(both, dim=2) for both in zip(call.beginning[layer], (k, v), strict=True))
         rows = q[call.first : call.last] if call.gather is None else q.index_select(0, call.gather)
         slabs, width, group = call.slabs, call.width, spec.heads // spec.kv_heads
         if call.folded:
@@ -289,26 +301,33 @@ class CandidateBatch:
     """
 
     def __init__(self, backend: SdpaAttention, slab: int, positions: Sequence[int], states: int) -> None:
-        spec, cache = backend.spec, backend.cache
+        cache = backend.cache
         self._backend = backend
         self._length = max(max(positions), 1)
         self._live = cache.read(slab, slab, 0, self._length)
         where = upload(positions, cache.device)
         self._rope = backend.rope.factors(where).repeat(states, 1, 1)
-        keys, group = torch.arange(self._length, device=cache.device), spec.heads // spec.kv_heads
-        masks: dict[int, Tensor] = {}
-        for window in backend.windows:
-            hidden = keys >= where[:, None]
+        self._where, self._states = where, states
+        self._masks: dict[tuple[int, int], Tensor] = {}  # by what is seen
+
+    def _mask(self, window: int, sinks: int) -> Tensor:
+        """Additive, [states·rows·group, length]."""
+        found = self._masks.get((window, sinks))
+        if found is None:
+            spec, where = self._backend.spec, self._where[:, None]
+            keys = torch.arange(self._length, device=where.device)
+            hidden = keys >= where
             if window:
-                hidden |= keys <= where[:, None] - window
-            mask = torch.zeros(hidden.shape, dtype=cache.dtype, device=cache.device).masked_fill_(hidden, float("-inf"))
-            masks[window] = mask.repeat_interleave(group, dim=0).repeat(states, 1)  # [states·rows·group, length]
-        self._masks = tuple(masks[window] for window in spec.windows or (0,) * spec.layers)
+                hidden |= (keys <= where - window) & (keys >= sinks)
+            mask = torch.zeros(hidden.shape, dtype=self._backend.cache.dtype, device=where.device)
+            mask = mask.masked_fill_(hidden, float("-inf")).repeat_interleave(spec.heads // spec.kv_heads, dim=0)
+            found = self._masks[window, sinks] = mask.repeat(self._states, 1)
+        return found
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
         raise AssertionError("candidates run whole batches")
 
-    def attend(self, layer: int, qkv: Tensor) -> Tensor:
+    def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         spec = self._backend.spec
         space = self._backend.workspace(qkv.shape[0], qkv.dtype)
         space.load(qkv, self._rope)
@@ -321,9 +340,9 @@ class CandidateBatch:
         own = (q * own_k[:, :, None]).sum(-1).transpose(0, 1).reshape(spec.kv_heads, total * group, 1) * scale
         own_v = own_v.transpose(0, 1).repeat_interleave(group, dim=1)  # [kv_heads, rows · group, head_dim]
         out = torch.empty_like(folded)
-        step = max(1, _SCORES // (total * group * self._length))
+        step, mask = max(1, _SCORES // (total * group * self._length)), self._mask(*spec.sight(layer, variant))
         for heads in (slice(first, first + step) for first in range(0, spec.kv_heads, step)):
-            scores = torch.baddbmm(self._masks[layer], folded[heads], k[heads].transpose(1, 2), alpha=scale)
+            scores = torch.baddbmm(mask, folded[heads], k[heads].transpose(1, 2), alpha=scale)
             weights = torch.cat([scores, own[heads]], dim=-1).softmax(-1)
             out[heads] = torch.bmm(weights[..., :-1], v[heads]) + weights[..., -1:] * own_v[heads]
         out = out.view(spec.kv_heads, total, group, spec.head_dim)

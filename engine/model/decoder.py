@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.model.attention import AttentionBatch, Segment
 from engine.model.linear import Linear
-from engine.model.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants
+from engine.model.spec import LOW_BIT, SKIP, TARGET, WINDOW, ModelSpec, Variants
 from engine.upload import upload
 
 if TYPE_CHECKING:
@@ -140,12 +140,13 @@ class Decoder:
 
     @property
     def variants(self) -> tuple[int, ...]:
-        """What plans may run besides nothing."""
+        """Whose weights there are: what plans may run of the head."""
         return tuple(self._heads)
 
     def add_low_bit(self, layers: Sequence[LayerWeights], head: Linear) -> None:
         """Copies of all linear layers in fewer bits, for drafts."""
-        self._layers[LOW_BIT], self._heads[LOW_BIT] = tuple(layers), head
+        self._layers[LOW_BIT] = self._layers[WINDOW] = tuple(layers)
+        self._heads[LOW_BIT] = head
 
     def lowered(self, lower: Callable[[Linear], Linear], progress: Callable[[float], None]) -> None:
         """Make and add them, each by `lower`; `progress` gets the share done."""
@@ -164,7 +165,7 @@ class Decoder:
         qkv = weights.qkv(h)
         if weights.qk_norm is not None:
             self._normalise_heads(qkv, weights.qk_norm)
-        return weights.output.add(batch.attend(layer, qkv), x)
+        return weights.output.add(batch.attend(layer, qkv, variant), x)
 
     def _normalise_heads(self, qkv: Tensor, weight: Tensor) -> None:
         """RMSNorm of each q and k head, in place."""
@@ -206,7 +207,7 @@ class Decoder:
         if all(plan == plans[0] for plan in plans):
             return self.run_plan(x, batch, plans[0])
         for index in range(self.spec.sublayers):
-            for variant in self.variants:
+            for variant in sorted({plan[index] for plan in plans} - {SKIP}):
                 rows = tuple(r for r, plan in enumerate(plans) if plan[index] == variant)
                 if len(rows) == len(plans):
                     x = self.sublayer(index, x, batch, variant)

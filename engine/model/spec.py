@@ -32,8 +32,12 @@ FAMILIES = {
     "Qwen2ForCausalLM": Family(qkv_bias=True, windows=True, switch=True, kv_heads=32),
     "Qwen3ForCausalLM": Family(qk_norm=True, windows=True, switch=True, kv_heads=32, head_dim=128),
 }
-Variants = tuple[int, ...]  # a plan: what it runs of each sublayer, then of the head,
-SKIP, TARGET, LOW_BIT = range(3)  # which is nothing, the model's own, or a copy in fewer bits
+Variants = tuple[int, ...]  # a plan: what it runs of each sublayer, then of the head.
+# Nothing, the model's own, a copy in fewer bits, or that copy of an attention, which sees only a window of the cache:
+SKIP, TARGET, LOW_BIT, WINDOW = range(4)
+# its first tokens, on which attention leans, and the last (Xiao et al. 2023, Efficient Streaming Language Models with
+# Attention Sinks: four of the first will do; kernels read this many at once).
+SINKS, RECENT = 64, 1024
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 _DEFAULT_WINDOW = 4096
 _MOST_LAYERS = 2000
@@ -104,17 +108,34 @@ class ModelSpec:
             )
         )
 
+    def sight(self, layer: int, variant: int) -> tuple[int, int]:
+        """How many of the last cached tokens a row of this attention sublayer sees, its own included, and how many of
+        the first beside these; (0, 0): all."""
+        own = self.windows[layer] if self.windows else 0
+        return (RECENT, SINKS) if variant == WINDOW and not 0 < own <= RECENT else (own, 0)
+
     def spans(self, variants: Variants, context: int) -> list[tuple[int, int]]:
         """Of a sub-network: how many attention sublayers read how many cached tokens for a row at `context`."""
         run = variants[0 : self.sublayers : 2]
-        if not self.windows:
+        if not self.windows and WINDOW not in run:
             return [(self.layers - run.count(SKIP), context)]
-        seen = Counter(min(context, window or context) for window, runs in zip(self.windows, run, strict=True) if runs)
+        sights = (self.sight(layer, variant) for layer, variant in enumerate(run) if variant != SKIP)
+        seen = Counter(min(context, recent + sinks or context) for recent, sinks in sights)
         return [(count, tokens) for tokens, count in seen.items()]
 
     def scanned(self, variants: Variants, context: int) -> int:
         """Cached tokens that the attention sublayers of a sub-network read for a row at position `context`."""
         return sum(count * tokens for count, tokens in self.spans(variants, context))
+
+
+def weights_of(variant: int) -> int:
+    """The variant whose weights a variant of a sublayer runs."""
+    return min(variant, LOW_BIT)
+
+
+def windows_fit(variants: Variants) -> bool:
+    """Whether only attention sublayers of a plan have the variant WINDOW."""
+    return WINDOW not in (*variants[1::2], variants[-1])
 
 
 def exit_plan(spec: ModelSpec, depth: int) -> Variants:

@@ -12,7 +12,7 @@ from torch import Tensor
 from engine.kv.blocks import Placement
 from engine.kv.cache import reserved_zeros
 from engine.model.attention import Rope, Segment
-from engine.model.spec import ModelSpec
+from engine.model.spec import TARGET, ModelSpec
 from engine.native import library as native
 
 BLOCK = 16  # positions that lie together
@@ -79,7 +79,7 @@ class NativeBatch:
     def select(self, rows: tuple[int, ...]) -> NativeBatch:
         raise AssertionError("the kernels leave rows out themselves")
 
-    def attend(self, layer: int, qkv: Tensor) -> Tensor:
+    def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         raise AssertionError("the kernels run whole sublayers")
 
 

@@ -18,11 +18,13 @@ from engine.model.backend import Attention
 from engine.model.decoder import Decoder, Drafted, DraftRequest, Draws, LayerWeights, Round, Verified
 from engine.model.linear import Linear
 from engine.model.packed import PackedRows
-from engine.model.spec import LOW_BIT, TARGET, ModelSpec, Variants
+from engine.model.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, ModelSpec, Variants
 from engine.native import library as native
 from engine.native.attention import NativeAttention, NativeBatch, NativeCache
 from engine.native.linear import PANEL, NativeLinear, row_addresses, written
 from engine.sampling import draft_noise, draw, sampling_array
+
+_VARIANTS = (SKIP, TARGET, LOW_BIT, WINDOW)
 
 
 def fits(spec: ModelSpec) -> bool:
@@ -51,7 +53,7 @@ class NativeDecoder(Decoder):
         self._kept: list[Tensor] = []  # what the structures point to
         self._structs = (native.Layer * spec.layers)(*(self._layer(i, w) for i, w in enumerate(layers)))
         self._all = bytes(spec.whole)
-        sizes = (spec.layers, spec.hidden, spec.heads, spec.kv_heads, spec.head_dim, spec.intermediate)
+        sizes = (spec.layers, spec.hidden, spec.heads, spec.kv_heads, spec.head_dim, spec.intermediate, RECENT, SINKS)
         self._edits = _Edits(spec.vocab)
         self._rooms: dict[tuple[int, int], _DraftRoom] = {}
         self._ends_of: tuple[NativeAttention, list[Linear]] | None = None
@@ -122,22 +124,22 @@ class NativeDecoder(Decoder):
         assert b.own
         assert table.states.dtype == table.directions.dtype == torch.float32
         first = len(table.rows)
-        count = min(most, len(table.weights) - first)
-        states, directions = torch.empty(3 * beam, rows, hidden), table.directions.contiguous()
+        count = min(most, len(table.menus) - first)
+        states, directions = torch.empty((1 + len(_VARIANTS)) * beam, rows, hidden), table.directions.contiguous()
         states[:live] = table.states
-        skipped = (ctypes.c_int64 * ((count + 1) * beam))(*table.skipped)
+        saved = (ctypes.c_int64 * ((count + 1) * beam))(*table.saved)
+        saves = [menu.get(variant, -1) for menu in table.menus for variant in _VARIANTS]
         lives = (ctypes.c_int32 * (count + 1))(live)
-        source, ran = (ctypes.c_int32 * len(skipped))(), (ctypes.c_uint8 * len(skipped))()
+        source, variants = (ctypes.c_int32 * len(saved))(), (ctypes.c_uint8 * len(saved))()
         asked = native.Table(
             directions=directions.data_ptr(),
-            weights=(ctypes.c_int64 * len(table.weights))(*table.weights),
-            kept=bytes([index in table.protected for index in range(len(table.weights))]),
+            saves=(ctypes.c_int64 * len(saves))(*saves),
             states=states.data_ptr(),
             cosines=(cosines := (ctypes.c_float * beam)()),
-            skipped=skipped,
+            saved=saved,
             live=lives,
             source=source,
-            ran=ran,
+            variant=variants,
             tau=table.tau,
             capacity=table.capacity,
             beam=beam,
@@ -148,10 +150,10 @@ class NativeDecoder(Decoder):
         filled: list[Row] = []
         for at, n in enumerate(lives[1:], 1):
             part = slice(at * beam, at * beam + n)
-            filled.append(Row(skipped[part], source[part], [bool(each) for each in ran[part]]))
+            filled.append(Row(saved[part], source[part], variants[part]))
             if not n:
                 break
-        last = len(filled[-1].skipped)
+        last = len(filled[-1].saved)
         table.take(filled, states[:last], cosines[:last])
         return True
 

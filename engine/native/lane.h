@@ -23,6 +23,7 @@ namespace {
 constexpr int PART = 1024;       // positions that are summed up on their own; what threads may share out
 constexpr int UNIT_ROWS = 16;    // rows of a request that read a tile together
 constexpr int SPLIT_ROWS = 32;   // most rows of a pass whose contexts are shared out in parts
+constexpr int BEGINNING = -2;    // the first positions, as a unit's part
 constexpr int LIGHT = 4096;      // numbers to touch that are not worth sharing out
 
 void rms_norm(const float *x, const float *weight, int n, float epsilon, bf16 *out) {
@@ -101,7 +102,7 @@ private:
             const int variant = p->plans[index];
             if (variant == SKIP) continue;
             const Layer &layer = m->layer[index / 2];
-            return (index % 2 ? layer.gate_up : layer.qkv) + variant - TARGET;
+            return (index % 2 ? layer.gate_up : layer.qkv) + weights_of(variant);
         }
         return behind;
     }
@@ -113,7 +114,7 @@ private:
                 choose(index, variant);
                 if (!count) continue;
                 later = after(index);
-                if (index % 2) mlp(m->layer[index / 2], variant - TARGET); else attention(index / 2, variant - TARGET);
+                if (index % 2) mlp(m->layer[index / 2], weights_of(variant)); else attention(index / 2, weights_of(variant));
             }
             kept.store(index, std::memory_order_release);
         }
@@ -129,12 +130,16 @@ private:
     void choose(int index, int variant) {
         count = 0;
         for (int r = 0; r < p->rows; r++) if (p->plans[int64_t(r) * p->plan_stride + index] == variant) active[count++] = r;
-        if (count && index % 2 == 0) share_out(m->layer[index / 2].window);
+        if (!count || index % 2) return;
+        window = m->layer[index / 2].window;
+        sinks = 0;
+        if (variant == WINDOW && (!window || window > m->recent)) { window = m->recent; sinks = m->sinks; }
+        share_out();
     }
 
     // Units of attention: rows of one slab, and which part of the context they scan (-1: all parts, one by one). Parts
     // are shared out where there are too few rows and heads to keep the team busy.
-    void share_out(int window) {
+    void share_out() {
         units.clear();
         int parts = 1;
         for (int i = 0; i < count;) {
@@ -144,15 +149,16 @@ private:
             for (int r = 0; r < n; r++) parts = std::max(parts, p->positions[active[i + r]] / PART + 1);
             i += n;
         }
-        split = parts > 1 && count <= SPLIT_ROWS && int(units.size()) * m->kv_heads < 4 * team.size ? parts : 0;
+        split = parts > 1 && count <= SPLIT_ROWS && int(units.size()) * m->kv_heads < 4 * team.size ? parts + 1 : 0;
         apart = !split;
         for (size_t u = 1; u < units.size(); u++) apart &= slab_of(units[u]) != slab_of(units[u - 1]);
         if (!split) return;
         std::vector<Unit> whole;
         whole.swap(units);
         for (const Unit &unit : whole) {
-            const auto [first, last] = parts_of(unit, window);
+            const auto [first, last] = parts_of(unit);
             for (int part = first; part <= last; part++) units.push_back({unit.first, unit.count, part});
+            if (sinks) units.push_back({unit.first, unit.count, BEGINNING});
         }
         partial = partial_.get(size_t(count) * m->heads * split * state_size());
     }
@@ -160,17 +166,22 @@ private:
     int slab_of(const Unit &unit) const { return p->slabs[active[unit.first]]; }
 
     // First and last part of the context that any row of the unit sees.
-    std::pair<int, int> parts_of(const Unit &unit, int window) const {
+    std::pair<int, int> parts_of(const Unit &unit) const {
         int first = 1 << 30, last = 0;
         for (int r = 0; r < unit.count; r++) {
             const int position = p->positions[active[unit.first + r]];
-            first = std::min(first, begin(position, window) / PART);
+            first = std::min(first, begin(position) / PART);
             last = std::max(last, position / PART);
         }
         return {first, last};
     }
 
-    static int begin(int position, int window) { return window ? std::max(0, position + 1 - window) : 0; }
+    int begin(int position) const { return window ? std::max(0, position + 1 - window) : 0; }
+
+    // What a row sees of the context, or of its beginning: from … to - 1.
+    std::pair<int, int> seen(int position, bool beginning) const {
+        return beginning ? std::pair(0, std::min(sinks, begin(position))) : std::pair(begin(position), position + !p->own);
+    }
 
     void norm_rows(const float *weight) {
         each_row(count, m->hidden, [&](int i) {
@@ -187,10 +198,10 @@ private:
         });
     }
 
-    void mlp(const Layer &layer, int variant) {
+    void mlp(const Layer &layer, int copy) {
         norm_rows(layer.mlp_norm);
-        const Linear &l = layer.gate_up[variant];  // each panel: 16 outputs of the gate, the same 16 of the other half
-        products(team, l, normed, count, layer.down + variant, [&](int i, int column, const float *sums, int columns) {
+        const Linear &l = layer.gate_up[copy];  // each panel: 16 outputs of the gate, the same 16 of the other half
+        products(team, l, normed, count, layer.down + copy, [&](int i, int column, const float *sums, int columns) {
             for (int j = 0; j < columns; j += PANEL)
                 for (int k = j; k < j + PANEL / 2; k += LANES) {
                     vf gate = load<vf>(sums + k), up = load<vf>(sums + k + PANEL / 2);
@@ -200,14 +211,14 @@ private:
                     store(to, narrow(gate / (1.f + exponential(-kept)) * up));
                 }
         });
-        add_products(layer.down[variant], inner, later);
+        add_products(layer.down[copy], inner, later);
     }
 
-    void attention(int index, int variant) {
+    void attention(int index, int copy) {
         const Layer &layer = m->layer[index];
         norm_rows(layer.attention_norm);
-        const Linear &l = layer.qkv[variant];
-        products(team, l, normed, count, layer.output + variant, [&](int i, int column, const float *sums, int columns) {
+        const Linear &l = layer.qkv[copy];
+        products(team, l, normed, count, layer.output + copy, [&](int i, int column, const float *sums, int columns) {
             const int n = std::min(columns, l.out - column);
             float *to = qkv + int64_t(i) * l.out + column;
             for (int j = 0; j < n; j++) to[j] = sums[j] + (l.bias ? l.bias[column + j] : 0.f);
@@ -218,7 +229,7 @@ private:
         }, BLOCK);
         for (int i = 0; before && before->kept.load(std::memory_order_acquire) < 2 * index; i++) if (i >= EAGER) pause();
         attend(index, layer);
-        add_products(layer.output[variant], heads, later);
+        add_products(layer.output[copy], heads, later);
     }
 
     bf16 *slab(int layer, int row) const { return cache->data + layer * cache->layer + p->slabs[row] * cache->slab; }
@@ -278,58 +289,63 @@ private:
 
     // Softmax over the context, a part of it at a time; parts are merged in their order.
     void attend(int index, const Layer &layer) {
-        const int n = int(units.size()) * m->kv_heads, window = layer.window;
+        const int n = int(units.size()) * m->kv_heads;
         team.each(n, std::max(1, n / (4 * team.size)), [&](int from, int to) {
             for (int u = from; u < to; u++) {
-                const bf16 *next = u + 1 < n ? beginning(index, window, u + 1) : nullptr;
-                if (split) part(index, window, units[u / m->kv_heads], u % m->kv_heads, next);
+                const bf16 *next = u + 1 < n ? beginning(index, u + 1) : nullptr;
+                if (split) part(index, units[u / m->kv_heads], u % m->kv_heads, next);
                 else whole(index, layer, units[u / m->kv_heads], u % m->kv_heads, next);
             }
         }, false);
         if (!split) return;
         team.each(count * m->heads, m->heads, [&](int from, int to) {
-            for (int u = from; u < to; u++) join(u / m->heads, u % m->heads, window);
+            for (int u = from; u < to; u++) join(u / m->heads, u % m->heads);
         });
     }
 
     // The first tile of a unit and kv head, more or less: what is asked for before it is its turn.
-    const bf16 *beginning(int index, int window, int u) const {
+    const bf16 *beginning(int index, int u) const {
         const Unit &unit = units[u / m->kv_heads];
-        const int row = active[unit.first], low = std::max(begin(p->positions[row], window), std::max(unit.part, 0) * PART);
+        const int row = active[unit.first];
+        const int low = unit.part == BEGINNING ? 0 : std::max(begin(p->positions[row]), std::max(unit.part, 0) * PART);
         return slab(index, row) + u % m->kv_heads * cache->head + int64_t(low / TILE) * TILE * 2 * m->head_dim;
     }
 
     // One part of the context of a unit.
-    void part(int index, int window, const Unit &unit, int kv, const bf16 *next) {
+    void part(int index, const Unit &unit, int kv, const bf16 *next) {
         const int group = m->heads / m->kv_heads, size = state_size();
         float *states = scratch(unit.count * group);
-        scan(index, window, unit, kv, states, next);
+        scan(index, unit, kv, states, next);
+        const int place = unit.part == BEGINNING ? split - 1 : unit.part;
         for (int r = 0; r < unit.count; r++)
             for (int g = 0; g < group; g++)
-                std::memcpy(part_of(unit.first + r, kv * group + g, unit.part), states + (r * group + g) * size, size * sizeof(float));
+                std::memcpy(part_of(unit.first + r, kv * group + g, place), states + (r * group + g) * size, size * sizeof(float));
     }
 
     // All parts of it; first what nobody else needs, which the thread that reads it has at hand then.
     void whole(int index, const Layer &layer, const Unit &unit, int kv, const bf16 *next) {
         if (apart) for (int r = 0; r < unit.count; r++) turn_and_keep(index, layer, unit.first + r, kv);
-        const int window = layer.window, group = m->heads / m->kv_heads, size = state_size(), n = unit.count * group;
+        const int group = m->heads / m->kv_heads, size = state_size(), n = unit.count * group;
         float *states = scratch(2 * n), *merged = states + n * size;
-        const auto [first, last] = parts_of(unit, window);
-        scan(index, window, {unit.first, unit.count, first}, kv, merged, first == last ? next : nullptr);
-        for (int part = first + 1; part <= last; part++) {
-            scan(index, window, {unit.first, unit.count, part}, kv, states, part == last ? next : nullptr);
+        const auto [first, last] = parts_of(unit);
+        scan(index, {unit.first, unit.count, first}, kv, merged, first == last ? next : nullptr);
+        const auto more = [&](int part, const bf16 *then) {
+            scan(index, {unit.first, unit.count, part}, kv, states, then);
             for (int s = 0; s < n; s++) merge(merged + s * size, states + s * size);
-        }
+        };
+        for (int part = first + 1; part <= last; part++) more(part, part == last ? next : nullptr);
+        if (sinks) more(BEGINNING, nullptr);
         for (int r = 0; r < unit.count; r++)
             for (int g = 0; g < group; g++) finish(unit.first + r, kv * group + g, merged + (r * group + g) * size);
     }
 
     // The parts of one row and head.
-    void join(int i, int head, int window) {
+    void join(int i, int head) {
         const int position = p->positions[active[i]];
         float *merged = scratch(1);
         clear(merged);
-        for (int part = begin(position, window) / PART; part <= position / PART; part++) merge(merged, part_of(i, head, part));
+        for (int part = begin(position) / PART; part <= position / PART; part++) merge(merged, part_of(i, head, part));
+        if (sinks) merge(merged, part_of(i, head, split - 1));
         finish(i, head, merged);
     }
 
@@ -373,22 +389,23 @@ private:
     }
 
     // The states of all rows of a unit for one kv head over one part of the context; `next` is what will be read then.
-    void scan(int index, int window, Unit unit, int kv, float *states, const bf16 *next) {
+    void scan(int index, Unit unit, int kv, float *states, const bf16 *next) {
         const int group = m->heads / m->kv_heads, width = m->head_dim, size = state_size();
-        int low = (unit.part + 1) * PART, high = 0;
+        const bool start = unit.part == BEGINNING;
+        const int from = start ? 0 : unit.part * PART, to = start ? sinks : from + PART;
+        int low = to, high = 0;
         for (int r = 0; r < unit.count; r++) {
-            const int position = p->positions[active[unit.first + r]];
-            low = std::min(low, std::max(begin(position, window), unit.part * PART));
-            high = std::max(high, std::min(position + !p->own, (unit.part + 1) * PART));
+            const auto [first, behind] = seen(p->positions[active[unit.first + r]], start);
+            low = std::min(low, std::max(first, from));
+            high = std::max(high, std::min(behind, to));
             for (int g = 0; g < group; g++) clear(states + (size_t(r) * group + g) * size);
         }
         thread_local std::vector<Query> queries;
         queries.clear();
         for (int r = 0; r < unit.count; r++) {
-            const int position = p->positions[active[unit.first + r]];
+            const auto [first, behind] = seen(p->positions[active[unit.first + r]], start);
             const bf16 *q = heads + (int64_t(unit.first + r) * m->heads + kv * group) * width;
-            for (int g = 0; g < group; g++)
-                queries.push_back({q + g * width, states + (size_t(r) * group + g) * size, begin(position, window), position + !p->own});
+            for (int g = 0; g < group; g++) queries.push_back({q + g * width, states + (size_t(r) * group + g) * size, first, behind});
         }
         if (TILES) together(queries);
         const bf16 *data = slab(index, active[unit.first]) + kv * cache->head;
@@ -420,7 +437,8 @@ private:
     const Pass *p = nullptr;
     std::vector<int> active;
     std::vector<Unit> units;
-    int count = 0, split = 0;
+    int window = 0, sinks = 0;   // last positions that rows see (0: all), and the first ones that they see beside these
+    int count = 0, split = 0;    // `split`: states that parts of a row and head leave, 0 where units scan all parts
     bool apart = false;  // no unit reads what another one writes
     const Linear *later = nullptr, *behind = nullptr;  // what comes after the sublayer, and after the last
     bf16 *normed = nullptr, *heads = nullptr, *inner = nullptr;

@@ -96,6 +96,8 @@ class Model(Structure):
         ("kv_heads", c_int32),
         ("head_dim", c_int32),
         ("intermediate", c_int32),
+        ("recent", c_int32),
+        ("sinks", c_int32),
         ("epsilon", c_float),
         ("layer", POINTER(Layer)),
     )
@@ -124,18 +126,17 @@ class Pass(Structure):
 
 
 class Table(Structure):
-    """Rows of the knapsack: beyond the first, `skipped`, `live`, `source` and `ran` are written, and `cosines`."""
+    """Rows of the knapsack: beyond the first, `saved`, `live`, `source` and `variant` are written, and `cosines`."""
 
     _fields_ = (
         ("directions", c_void_p),
-        ("weights", POINTER(c_int64)),
-        ("kept", c_char_p),
+        ("saves", POINTER(c_int64)),
         ("states", c_void_p),
         ("cosines", POINTER(c_float)),
-        ("skipped", POINTER(c_int64)),
+        ("saved", POINTER(c_int64)),
         ("live", POINTER(c_int32)),
         ("source", POINTER(c_int32)),
-        ("ran", POINTER(c_uint8)),
+        ("variant", POINTER(c_uint8)),
         ("tau", c_double),
         ("capacity", c_int64),
         ("beam", c_int32),

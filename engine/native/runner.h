@@ -90,32 +90,41 @@ public:
         return passes;
     }
 
-    // Fills rows of the knapsack, one for each sublayer of the pass, until one is empty: every live state runs through it
-    // and is left as it is, and by the mean cosines of these with the full model's the entries that go on are chosen.
+    // Fills rows of the knapsack, one for each sublayer of the pass, until one is empty: every live state runs through each
+    // variant of it, and by the mean cosines of these with the full model's the entries that go on are chosen.
     void fill(const Model &m, const Cache &cache, const Pass &p, const Table &t) {
         const Turn turn(busy);
         const int64_t state = int64_t(t.rows) * m.hidden;
         float *reached = t.states + t.beam * state;
-        scores.resize(2 * t.beam);
+        scores.resize(VARIANTS * t.beam);
+        std::vector<uint8_t> plan(2 * m.layers);
         for (int index = p.first; index < p.last; index++) {
             const int row = index - p.first, live = t.live[row];
             if (!live) { std::fill(t.live + row, t.live + p.last - p.first + 1, 0); return; }
-            for (int half = 0; half < 2; half++) std::memcpy(reached + half * live * state, t.states, live * state * sizeof(float));
-            run(m, cache, {p.rope, reached, p.slabs, p.positions, p.plans, nullptr, 0, live * t.rows, index, index + 1, 1});
+            const int64_t *saves = t.saves + index * VARIANTS;
+            int menu[VARIANTS], choices = 0;
+            for (int variant : MENU) if (saves[variant] >= 0) menu[choices++] = variant;
+            for (int n = 0; n < choices; n++) {
+                float *x = reached + n * live * state;
+                std::memcpy(x, t.states, live * state * sizeof(float));
+                if (menu[n] == SKIP) continue;
+                plan[index] = uint8_t(menu[n]);
+                run(m, cache, {p.rope, x, p.slabs, p.positions, plan.data(), nullptr, 0, live * t.rows, index, index + 1, 1});
+            }
             const float *direction = t.directions + (index + 1) * state;
-            team.each(2 * live, std::max(1, live / (2 * team.size)), [&](int first, int last) {
+            team.each(choices * live, std::max(1, live / (2 * team.size)), [&](int first, int last) {
                 for (int i = first; i < last; i++) {
                     float sum = 0;
                     for (int r = 0; r < t.rows; r++) sum += cosine(reached + i * state + r * m.hidden, direction + r * m.hidden, m.hidden);
                     scores[i] = sum / t.rows;
                 }
             });
-            enter(t, t.weights[index], t.kept[index], row);
+            enter(t, saves, menu, choices, row);
             for (int i = 0; i < int(entries.size()); i++) {
                 const Entry &e = entries[i];
                 const int64_t to = int64_t(row + 1) * t.beam + i;
-                t.skipped[to] = e.skipped; t.source[to] = e.source; t.ran[to] = e.ran; t.cosines[i] = e.score;
-                std::memcpy(t.states + i * state, reached + (e.ran ? e.source : live + e.source) * state, state * sizeof(float));
+                t.saved[to] = e.saved; t.source[to] = e.source; t.variant[to] = uint8_t(menu[e.number]); t.cosines[i] = e.score;
+                std::memcpy(t.states + i * state, reached + (e.number * live + e.source) * state, state * sizeof(float));
             }
             t.live[row + 1] = int32_t(entries.size());
         }
@@ -214,34 +223,36 @@ private:
         *v.scores = logits;
     }
 
-    struct Entry { int64_t skipped; float score; bool ran; int32_t source; };
+    static constexpr int MENU[] = {TARGET, LOW_BIT, WINDOW, SKIP};  // in whose order ties go: the menus of Knapsack
+    struct Entry { int64_t saved; float score; int32_t number, source; };  // `number`: of the variant in the menu
 
-    // The entries of the row behind `row`, by their skipped weight: Knapsack.advance and Knapsack._prune.
-    void enter(const Table &t, int64_t weight, bool kept, int row) {
+    // The entries of the row behind `row`, by their saved weight: Knapsack.advance and Knapsack._prune.
+    void enter(const Table &t, const int64_t *saves, const int *menu, int choices, int row) {
         const int live = t.live[row];
-        const int64_t *skipped = t.skipped + int64_t(row) * t.beam;
+        const int64_t *saved = t.saved + int64_t(row) * t.beam;
         entries.clear();
-        for (int i = 0; i < live; i++) if (scores[i] >= t.tau || !skipped[i]) entries.push_back({skipped[i], scores[i], true, i});
-        for (int i = 0; i < live && !kept; i++) {
-            const Entry e{skipped[i] + weight, scores[live + i], false, i};
-            if (!(e.score >= t.tau) || e.skipped > t.capacity) continue;
-            auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry &other) { return other.skipped == e.skipped; });
-            if (same == entries.end()) entries.push_back(e);
-            else if (e.score > same->score) *same = e;
-        }
-        std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.skipped < b.skipped; });
+        for (int n = 0; n < choices; n++)
+            for (int i = 0; i < live; i++) {
+                const Entry e{saved[i] + saves[menu[n]], scores[n * live + i], n, i};
+                const bool whole = n == 0 && !saved[i];  // the full model itself
+                if (!(e.score >= t.tau || whole) || e.saved > t.capacity) continue;
+                auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry &other) { return other.saved == e.saved; });
+                if (same == entries.end()) entries.push_back(e);
+                else if (e.score > same->score) *same = e;
+            }
+        std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.saved < b.saved; });
         const int n = int(entries.size());
         if (n <= t.beam) return;
         double x = 0, y = 0, along = 0, spread = 0;
-        for (const Entry &e : entries) { x += e.skipped; y += e.score; }
-        for (const Entry &e : entries) { along += (e.skipped - x / n) * (e.score - y / n); spread += (e.skipped - x / n) * (e.skipped - x / n); }
-        const double trend = along / spread, width = double(entries[n - 1].skipped - entries[0].skipped + 1) / t.beam;
-        const int64_t least = entries[0].skipped;
+        for (const Entry &e : entries) { x += e.saved; y += e.score; }
+        for (const Entry &e : entries) { along += (e.saved - x / n) * (e.score - y / n); spread += (e.saved - x / n) * (e.saved - x / n); }
+        const double trend = along / spread, width = double(entries[n - 1].saved - entries[0].saved + 1) / t.beam;
+        const int64_t least = entries[0].saved;
         int last = -1, count = 0;
         for (const Entry e : entries) {  // each of equal ranges keeps what is furthest above the trend
-            const int cell = int((e.skipped - least) / width);
+            const int cell = int((e.saved - least) / width);
             if (cell != last) entries[count++] = e;
-            else if (e.score - trend * e.skipped > entries[count - 1].score - trend * entries[count - 1].skipped) entries[count - 1] = e;
+            else if (e.score - trend * e.saved > entries[count - 1].score - trend * entries[count - 1].saved) entries[count - 1] = e;
             last = cell;
         }
         entries.resize(count);

@@ -25,15 +25,18 @@ struct Linear {              // bf16 panels, or parts
     const Part *parts; int32_t count;
     int32_t precise;         // whether inputs of parts have fifteen bits, not eight
 };
-// What a plan may run of a sublayer or of the head, as engine/draft/base.py has it.
-enum Variant { SKIP, TARGET, LOW_BIT, VARIANTS };
+// What a plan may run of a sublayer or of the head: engine/model/spec.py.
+enum Variant { SKIP, TARGET, LOW_BIT, WINDOW, VARIANTS };
+constexpr int COPIES = LOW_BIT;  // of a sublayer's weights: TARGET's and LOW_BIT's, which WINDOW runs too
+inline int weights_of(int variant) { return (variant < LOW_BIT ? variant : LOW_BIT) - TARGET; }
 struct Layer {
     const float *attention_norm, *mlp_norm, *qk_norm;
-    Linear qkv[VARIANTS - 1], output[VARIANTS - 1], gate_up[VARIANTS - 1], down[VARIANTS - 1];  // by variant, from TARGET on
+    Linear qkv[COPIES], output[COPIES], gate_up[COPIES], down[COPIES];
     int32_t window;
 };
 struct Model {
     int32_t layers, hidden, heads, kv_heads, head_dim, intermediate;
+    int32_t recent, sinks;   // the last and the first cached tokens that WINDOW sees
     float epsilon;
     const Layer *layer;
     // Bytes of a layer.
@@ -51,14 +54,13 @@ struct Pass {
 };
 struct Table {               // the knapsack of engine/draft/knapsack.py; row r holds what is reached before sublayer first + r
     const float *directions; // [2·layers + 1][rows][hidden], of unit length
-    const int64_t *weights;  // [2·layers]
-    const uint8_t *kept;     // [2·layers]: which sublayers always run
-    float *states;           // [3·beam][rows][hidden]: those of row 0, then those of the last, and room
+    const int64_t *saves;    // [2·layers][VARIANTS]: ticks, or less than 0 where the sublayer has no such variant
+    float *states;           // [(1 + VARIANTS)·beam][rows][hidden]: those of row 0, then those of the last, and room
     float *cosines;          // [beam], of the last row
-    int64_t *skipped;        // [last - first + 1][beam]
+    int64_t *saved;          // [last - first + 1][beam]
     int32_t *live;           // [last - first + 1]: entries
     int32_t *source;         // [last - first + 1][beam]: which entry of the row before,
-    uint8_t *ran;            // and whether the sublayer ran
+    uint8_t *variant;        // and by which variant
     double tau;
     int64_t capacity;
     int32_t beam, rows;
@@ -72,7 +74,7 @@ struct Sampling {
 struct Ends {                // what lies before and behind the layers
     const void *embedding;   // [vocabulary][hidden]: bf16, or float where `wide`, or rows of so many bytes, packed
     const float *norm, *rope;
-    Linear head[VARIANTS - 1];
+    Linear head[COPIES];
     int32_t wide;
     int64_t row_bytes;       // 0: not packed
     Written how;

@@ -19,6 +19,7 @@ from engine.core import EngineCore
 from engine.errors import RequestError
 from engine.grammar import GrammarMatcher, Grammars, vocabulary
 from engine.logits import LogitsProcessor
+from engine.model.spec import Variants
 from engine.runner import SearchPass
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams, TokenEvent
 from server.calls import TOOL_FORMATS, make_parser
@@ -402,9 +403,11 @@ def test_searches_replay_what_was_asked_to_be_done_to_logits(
     replayed: list[tuple[tuple[int, ...], list[int]]] = []
     draws = SearchPass.draws
 
-    def watched(self: SearchPass, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
+    def watched(
+        self: SearchPass, states: Tensor, plans: Sequence[Variants]
+    ) -> tuple[list[list[int]], list[list[float]]]:
         first = self._drawn
-        drawn = draws(self, states)
+        drawn = draws(self, states, plans)
         replayed.append((self.positions[first : self._drawn], drawn[0][-1]))
         return drawn
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,43 +13,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.draft.knapsack import Candidate, Knapsack, cosines, directions, reaching, solve, ticks
+from engine.draft.knapsack import Candidate, Knapsack, Menu, cosines, directions, menus, reaching, skipping, solve
 from engine.model.attention import Segment
+from engine.model.spec import LOW_BIT, SKIP, TARGET, WINDOW
 from tests.support.cores import load, tiny_model
 from tests.support.examples import examples
 
-Transition = Callable[[int, Tensor], Tensor]
+Transition = Callable[[int, Tensor, int], Tensor]
 
 
-def naive(
-    references: Tensor, weights: list[int], run: Transition, capacity: int, tau: float, protected: frozenset[int]
-) -> list[Candidate]:
+def naive(references: Tensor, menus: Sequence[Menu], run: Transition, capacity: int, tau: float) -> list[Candidate]:
     """The same recurrence, one state at a time, carrying the choice forward instead of back-pointers."""
     table: dict[int, tuple[Tensor, tuple[int, ...], float]] = {0: (references[0], (), 1.0)}
-    for i, weight in enumerate(weights):
+    for i, menu in enumerate(menus):
         nxt: dict[int, tuple[Tensor, tuple[int, ...], float]] = {}
-        last = i + 1 == len(weights)
-        for j, (state, chosen, _) in table.items():
-            ran = run(i, state[None])[0]
-            score = float(cosines(ran[None], directions(references[i + 1]))[0])
-            if score >= tau or (j == 0 and last):
-                nxt[j] = (ran, (*chosen, 1), score)
-        if i not in protected:
+        for variant, saves in menu.items():
             for j, (state, chosen, _) in table.items():
-                score = float(cosines(state[None], directions(references[i + 1]))[0])
-                if score >= tau and j + weight <= capacity and (j + weight not in nxt or score > nxt[j + weight][2]):
-                    nxt[j + weight] = (state, (*chosen, 0), score)
+                reached = run(i, state[None], variant)[0] if variant else state
+                score, saved = float(cosines(reached[None], directions(references[i + 1]))[0]), j + saves
+                if score < tau and (variant != 1 or j):
+                    continue
+                if saved <= capacity and (saved not in nxt or score > nxt[saved][2]):
+                    nxt[saved] = (reached, (*chosen, variant), score)
         table = nxt
     return [Candidate(table[j][1], j, table[j][2], table[j][0]) for j in sorted(table)]
 
 
 def toy(sublayers: int, seed: int, rows: int = 3, hidden: int = 8) -> tuple[Tensor, Transition]:
-    """Nonlinear residual sublayers, row by row, and the full model's states."""
+    """Nonlinear residual sublayers, row by row, with copies that are not quite they, and the full model's states."""
     generator = torch.Generator().manual_seed(seed)
     matrices = torch.randn(sublayers, hidden, hidden, generator=generator, dtype=torch.float64) * 0.4
+    copies = matrices * 1.1
 
-    def run(i: int, states: Tensor) -> Tensor:
-        return states + torch.tanh(states @ matrices[i])
+    def run(i: int, states: Tensor, variant: int = 1) -> Tensor:
+        return states + torch.tanh(states @ (matrices if variant == 1 else copies)[i])
 
     states = [torch.randn(rows, hidden, generator=generator, dtype=torch.float64)]
     for i in range(sublayers):
@@ -59,26 +57,31 @@ def toy(sublayers: int, seed: int, rows: int = 3, hidden: int = 8) -> tuple[Tens
 @examples(60)
 @given(
     seed=st.integers(0, 10**6),
-    weights=st.lists(st.integers(0, 5), min_size=1, max_size=9),
+    offered=st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 5) | st.none(), st.booleans()), min_size=1, max_size=9
+    ),
     tau=st.sampled_from([-1.0, 0.5, 0.9]),
     share=st.sampled_from([0.3, 0.5, 1.0]),
-    data=st.data(),
 )
 def test_batched_equals_the_naive_loop(
-    seed: int, weights: list[int], tau: float, share: float, data: st.DataObject
+    seed: int, offered: list[tuple[int, int | None, bool]], tau: float, share: float
 ) -> None:
-    references, run = toy(len(weights), seed)
-    protected = frozenset(data.draw(st.sets(st.integers(0, len(weights) - 1), max_size=3)))
-    capacity = int(share * sum(weights))
-    got = solve(references, weights, run, capacity=capacity, tau=tau, protected=protected)
-    want = naive(references, weights, run, capacity, tau, protected)
-    assert [(c.variants, c.skipped) for c in got] == [(c.variants, c.skipped) for c in want]
+    """Whatever the menus: of the weight of a sublayer, what its copy saves, if it has one, and whether it may be left
+    out."""
+    references, run = toy(len(offered), seed)
+    menus: list[dict[int, int]] = [
+        {TARGET: 0} | ({} if copy is None else {LOW_BIT: copy}) | ({SKIP: weight} if skips else {})
+        for weight, copy, skips in offered
+    ]
+    capacity = int(share * sum(max(menu.values()) for menu in menus))
+    got = solve(references, menus, run, capacity=capacity, tau=tau)
+    want = naive(references, menus, run, capacity, tau)
+    assert [(c.variants, c.saved) for c in got] == [(c.variants, c.saved) for c in want]
     for a, b in zip(got, want, strict=True):
         assert a.cosine == pytest.approx(b.cosine)
         torch.testing.assert_close(a.state, b.state)
     for c in got:
-        assert c.skipped == sum(w for w, v in zip(weights, c.variants, strict=True) if not v) <= capacity
-        assert all(c.variants[i] for i in protected)
+        assert c.saved == sum(menu[v] for menu, v in zip(menus, c.variants, strict=True)) <= capacity
 
 
 @examples(40)
@@ -91,7 +94,7 @@ def test_optimal_on_additive_sublayers(values: list[tuple[int, float]]) -> None:
     weights = [w for w, _ in values]
     gains = torch.tensor([g for _, g in values], dtype=torch.float64)
 
-    def run(i: int, states: Tensor) -> Tensor:
+    def run(i: int, states: Tensor, variant: int = 1) -> Tensor:
         return states + torch.tensor([0.0, 1.0], dtype=torch.float64) * gains[i]
 
     states = [torch.tensor([[10.0, 0.0]], dtype=torch.float64)]
@@ -103,14 +106,14 @@ def test_optimal_on_additive_sublayers(values: list[tuple[int, float]]) -> None:
         skipped = sum(w for w, v in zip(weights, variants, strict=True) if not v)
         kept = float(gains[torch.tensor(variants, dtype=torch.bool)].sum())
         best[skipped] = max(best.get(skipped, -1.0), kept)
-    for c in solve(references, weights, run, capacity=sum(weights)):
+    for c in solve(references, skipping(weights), run, capacity=sum(weights)):
         kept = float(gains[torch.tensor(c.variants, dtype=torch.bool)].sum())
-        assert kept == pytest.approx(best[c.skipped])
+        assert kept == pytest.approx(best[c.saved])
 
 
 def test_running_everything_is_always_a_candidate_with_cosine_one() -> None:
     references, run = toy(8, 3)
-    full = solve(references, [1] * 8, run, capacity=8, tau=0.99)[0]
+    full = solve(references, skipping([1] * 8), run, capacity=8, tau=0.99)[0]
     assert full.variants == (1,) * 8
     assert full.cosine == pytest.approx(1.0)
 
@@ -119,16 +122,16 @@ def test_beam_bounds_the_states_and_keeps_every_range() -> None:
     references, run = toy(12, 5)
     seen: list[int] = []
 
-    def counting(i: int, states: Tensor) -> Tensor:
+    def counting(i: int, states: Tensor, variant: int) -> Tensor:
         seen.append(states.shape[0])
-        return run(i, states)
+        return run(i, states, variant)
 
     weights = [7, 5] * 6
-    pruned = solve(references, weights, counting, capacity=sum(weights), beam=6)
+    pruned = solve(references, skipping(weights), counting, capacity=sum(weights), beam=6)
     assert max(seen) == 6
-    exact = {c.skipped: c.cosine for c in solve(references, weights, run, capacity=sum(weights))}
+    exact = {c.saved: c.cosine for c in solve(references, skipping(weights), run, capacity=sum(weights))}
     assert len(exact) > 6
-    assert all(c.skipped in exact for c in pruned)
+    assert all(c.saved in exact for c in pruned)
     assert len(pruned) == 6
 
 
@@ -136,7 +139,7 @@ def test_a_beam_loses_little_where_much_is_skipped() -> None:
     """What is best by cosine alone skips least, so a beam that goes by that ends with plans far worse than need be."""
 
     class ByCosine(Knapsack):
-        def _prune(self, best: dict[int, tuple[float, bool, int]]) -> list[int]:
+        def _prune(self, best: dict[int, tuple[float, int, int]]) -> list[int]:
             width = (max(best) + 1) / self.beam
             winners: dict[int, int] = {}
             for j in best:
@@ -148,10 +151,10 @@ def test_a_beam_loses_little_where_much_is_skipped() -> None:
     def best(kind: type[Knapsack], seed: int, beam: int) -> float:
         references, run = toy(24, seed)
         weights = [9, 8] * 12
-        table = kind(references, weights, capacity=int(0.8 * sum(weights)), beam=beam)
+        table = kind(references, skipping(weights), capacity=int(0.8 * sum(weights)), beam=beam)
         while not table.done:
             table.advance(reaching(run))
-        return max((c.cosine for c in table.candidates() if c.skipped >= 0.5 * sum(weights)), default=0.0)
+        return max((c.cosine for c in table.candidates() if c.saved >= 0.5 * sum(weights)), default=0.0)
 
     whole, ours, naive_beam = (
         sum(best(kind, seed, beam) for seed in range(8)) / 8
@@ -164,7 +167,7 @@ def test_a_beam_loses_little_where_much_is_skipped() -> None:
 def test_a_table_may_end_empty() -> None:
     """Where the one state that a beam keeps comes to be too far from the model."""
     references, run = toy(12, 5)
-    table = Knapsack(references, [2, 3] * 6, capacity=30, tau=0.8, beam=2)
+    table = Knapsack(references, skipping([2, 3] * 6), capacity=30, tau=0.8, beam=2)
     while not table.done:
         table.advance(reaching(run))
     assert table.candidates() == []
@@ -172,21 +175,26 @@ def test_a_table_may_end_empty() -> None:
 
 def test_a_search_may_be_spread_over_time() -> None:
     references, run = toy(6, 9)
-    table = Knapsack(references, [2, 3] * 3, capacity=15)
+    table = Knapsack(references, skipping([2, 3] * 3), capacity=15)
     steps = 0
     while not table.done:
         table.advance(reaching(run))
         steps += 1
     assert steps == 6
-    at_once = solve(references, [2, 3] * 3, run, capacity=15)
+    at_once = solve(references, skipping([2, 3] * 3), run, capacity=15)
     assert [c.variants for c in table.candidates()] == [c.variants for c in at_once]
 
 
 def test_ticks_round_and_stay_within_a_few_per_cent() -> None:
-    seconds = [1.4e-4, 1.0e-4] * 3
-    assert ticks(seconds, 1e-4) == (1, 1) * 3  # the paper's resolution loses the ratio
-    fine = ticks(seconds, 1e-4 / 8)
-    assert sum(fine) * 1e-4 / 8 == pytest.approx(sum(seconds), rel=0.03)
+    prices = {TARGET: [1.4e-4, 1.0e-4] * 3, SKIP: [0.0] * 6}
+    assert menus(prices, 1e-4) == skipping([1, 1] * 3)  # the paper's resolution loses the ratio
+    fine = sum(menu[SKIP] for menu in menus(prices, 1e-4 / 8))
+    assert fine * 1e-4 / 8 == pytest.approx(sum(prices[TARGET]), rel=0.03)
+
+
+def test_a_menu_has_what_saves_time() -> None:
+    prices = {TARGET: [2.0, 4.0], LOW_BIT: [0.5, 4.5], WINDOW: [0.25, math.inf], SKIP: [0.0, 0.0]}
+    assert menus(prices, 0.25) == [{TARGET: 0, LOW_BIT: 6, WINDOW: 7, SKIP: 8}, {TARGET: 0, SKIP: 16}]
 
 
 def test_lemma_4_1() -> None:
@@ -252,12 +260,12 @@ def test_regret_against_brute_force_on_a_tiny_model(tmp_path: Path) -> None:
     rows = list(range(8, 20))
     references = torch.stack([x[rows] for x in states])
 
-    def run(i: int, candidates: Tensor) -> Tensor:
+    def run(i: int, candidates: Tensor, variant: int = TARGET) -> Tensor:
         batch = model.attention.candidates(0, rows, candidates.shape[0])
         return model.decoder.sublayer(i, candidates.flatten(0, 1), batch).view_as(candidates)
 
     weights = [3, 2] * model.spec.layers
-    found = {c.skipped: c.cosine for c in solve(references, weights, run, capacity=sum(weights))}
+    found = {c.saved: c.cosine for c in solve(references, skipping(weights), run, capacity=sum(weights))}
     best: dict[int, float] = {}
     for variants in itertools.product((0, 1), repeat=len(weights)):
         x = references[:1]

@@ -12,13 +12,14 @@ import torch
 
 from engine.config import EngineConfig
 from engine.draft import prior as priors
+from engine.draft.estimator import Counts
 from engine.draft.knapspec import KnapSpec
 from engine.draft.prior import Prior
 from engine.draft.tpt import count
 from engine.errors import ConfigError, PriorError
 from engine.model import low_bit
 from engine.model.packed import coded, dequantise
-from engine.model.spec import LOW_BIT, TARGET
+from engine.model.spec import LOW_BIT, SKIP, TARGET
 from engine.native.library import library
 from engine.native.linear import NativeLinear, NativeLinears
 from engine.types import SamplingParams
@@ -126,16 +127,16 @@ def test_drafts_of_the_copy_change_no_text(policy: str, temperature: float, prom
     assert answer(core, texts, sampling, [policy], concurrency=3) == answer(core, texts, sampling, ["none"])
     drafting = core.policy(policy)
     plans = [*drafting.estimator.counts] if isinstance(drafting, KnapSpec) else [drafting._plan.variants]  # type: ignore[attr-defined]
-    assert plans == [(LOW_BIT,) * len(model.spec.whole)]
+    assert (LOW_BIT,) * len(model.spec.whole) in plans
 
 
 def test_the_menu_says_what_may_draft() -> None:
     with_copy = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
     without = load(torch.bfloat16, draft_bits="none")
     for model, menu, plans in (
-        (with_copy, "auto", 1),
+        (with_copy, "auto", 2),
         (with_copy, "skip", 0),
-        (with_copy, "low-bit", 1),
+        (with_copy, "low-bit", 2),
         (without, "auto", 0),
     ):
         policy = model.core(EngineConfig(knapspec_menu=menu, prior="none")).policy("knapspec")
@@ -152,8 +153,33 @@ def test_plans_of_another_menu_are_refused_by_name(tmp_path: Path) -> None:
     priors.save(Prior(model.source.fingerprint, {copy: count((), ()) + 1.0}), file)
     policy = model.core(EngineConfig(prior=str(file))).policy("knapspec")
     assert isinstance(policy, KnapSpec)
-    assert [*policy.estimator.counts] == [copy]
+    assert next(iter(policy.estimator.counts)) == copy
     with pytest.raises(PriorError, match=r"plans\.json.*knapspec-menu"):
         model.core(EngineConfig(prior=str(file), knapspec_menu="skip"))
     with pytest.raises(PriorError, match=r"plans\.json.*draft-bits"):
         load(torch.bfloat16, draft_bits="none").core(EngineConfig(prior=str(file)))
+
+
+@pytest.mark.parametrize("menu", ["auto", "low-bit"])
+def test_a_search_chooses_among_all_of_the_menu(menu: str, prompts: Sequence[str]) -> None:
+    """Of every sublayer: itself, its copy, or nothing, unless that is off the menu; texts stay what they are."""
+    model = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
+    often: dict[str, Any] = {"knapspec_budget": 1.0, "knapspec_interval": 8, "knapspec_beam": 32}
+    core = model.core(EngineConfig(knapspec_menu=menu, prior="none", **often))
+    policy = core.policy("knapspec")
+    assert isinstance(policy, KnapSpec)
+    replayed: list[tuple[int, ...]] = []
+    adopt = policy._adopt
+
+    def watched(counts: Counts, context: int) -> bool:
+        replayed.extend(counts)
+        return adopt(counts, context)
+
+    policy._adopt = watched  # type: ignore[method-assign]
+    sampling = SamplingParams(max_tokens=60, temperature=0.0, ignore_eos=True)
+    texts = [chat_ids(core, prompt) for prompt in prompts[:2]]
+    assert answer(core, texts, sampling, ["knapspec"]) == answer(core, texts, sampling, ["none"])
+    assert policy.searcher.budget.searches > 0
+    assert {v[-1] for v in replayed} == {TARGET, LOW_BIT}
+    found = {variant for variants in replayed for variant in variants[:-1]}
+    assert found == {TARGET, LOW_BIT} | ({SKIP} if menu == "auto" else set())

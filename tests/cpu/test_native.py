@@ -25,7 +25,7 @@ from engine.draft.knapsack import Knapsack, reaching
 from engine.errors import ConfigError
 from engine.model.attention import Segment
 from engine.model.decoder import Draws
-from engine.model.spec import LOW_BIT
+from engine.model.spec import LOW_BIT, SKIP, TARGET, WINDOW
 from engine.native.library import Library, _name, build, compiler, library
 from engine.native.library import directory as directory_of_libraries
 from engine.sampling import draw
@@ -324,35 +324,46 @@ def test_candidates_see_the_cache_before_them_and_themselves(directory: Path) ->
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize(("tau", "protected"), [(-1.0, frozenset()), (0.9, frozenset({0, 1, 4})), (2.0, frozenset())])
-def test_rows_of_the_knapsack_are_filled_in_one_call(directory: Path, tau: float, protected: frozenset[int]) -> None:
+@pytest.mark.parametrize(
+    ("tau", "copies", "kept"), [(-1.0, True, ()), (-1.0, False, ()), (0.9, True, (0, 1, 4)), (2.0, True, ())]
+)
+def test_rows_of_the_knapsack_are_filled_in_one_call(
+    directory: Path, tau: float, copies: bool, kept: tuple[int, ...]
+) -> None:
     """As the definition fills them from the sublayers, one by one or together; with a τ that no entry reaches, none."""
-    model = load(torch.bfloat16, model=directory, kernels="native")
+    model = load(
+        torch.bfloat16, model=directory, kernels="native", draft_bits="4", profile=made_up_profile(low_bit=0.3)
+    )
     states: list[Tensor] = []
     run(model, [Segment(0, 0, 40)], states)
     positions, beam = (12, 25, 39), 5
     references = torch.stack(states)[:, list(positions)]
-    weights = [5 if i % 2 else 3 for i in range(model.spec.sublayers)]
-    options: dict[str, Any] = {"capacity": sum(weights) * 3 // 4, "tau": tau, "protected": protected, "beam": beam}
-    by_rows = Knapsack(references, weights, **options)
+    attention, mlp = ({LOW_BIT: 2, WINDOW: 2}, {LOW_BIT: 4}) if copies else ({}, {})
+    menus = [{TARGET: 0} | (mlp if i % 2 else attention) for i in range(model.spec.sublayers)]
+    for index, menu in enumerate(menus):
+        if index not in kept:
+            menu[SKIP] = 5 if index % 2 else 3
+    capacity = sum(max(menu.values()) for menu in menus) * 3 // 4
+    options: dict[str, Any] = {"capacity": capacity, "tau": tau, "beam": beam}
+    by_rows = Knapsack(references, menus, **options)
 
-    def sublayer(index: int, x: Tensor) -> Tensor:
+    def sublayer(index: int, x: Tensor, variant: int) -> Tensor:
         batch = model.attention.candidates(0, positions, len(x))
-        return model.decoder.sublayer(index, x.flatten(0, 1), batch).view_as(x)
+        return model.decoder.sublayer(index, x.flatten(0, 1), batch, variant).view_as(x)
 
     while not by_rows.done:
         by_rows.advance(reaching(sublayer))
     for most in (1, 3, model.spec.sublayers):
-        table = Knapsack(references, weights, **options)
+        table = Knapsack(references, menus, **options)
         while not table.done:
             assert model.decoder.fill(table, model.attention.candidates(0, positions, beam), most)
         assert table.rows == by_rows.rows
         assert table.cosines == pytest.approx(by_rows.cosines, abs=1e-6)
         assert torch.equal(table.states, by_rows.states)
         assert [c.variants for c in table.candidates()] == [c.variants for c in by_rows.candidates()]
-    widest = max(len(row.skipped) for row in by_rows.rows)
+    widest = max(len(row.saved) for row in by_rows.rows)
     assert widest == (beam if tau < 0 else widest) <= beam
-    assert all(0 not in row.ran for i, row in enumerate(by_rows.rows) if i in protected)
+    assert all(SKIP not in row.variant for i, row in enumerate(by_rows.rows) if i in kept)
 
 
 def test_answers_are_equal_under_every_policy(tmp_path: Path) -> None:

@@ -120,12 +120,12 @@ def _kernels() -> Kernels:
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="needs triton, and TRITON_INTERPRET=1 from the start")
-@pytest.mark.parametrize("window", [0, 20])
+@pytest.mark.parametrize(("window", "sinks"), [(0, 0), (20, 0), (70, 33)])
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 64), (6, 2, 32), (7, 1, 48)])
 @pytest.mark.parametrize("layout", [Layout(1, 1), Layout(4, 1), Layout(2, 8)])
 @torch.inference_mode()
 def test_the_kernels_do_what_torch_does(
-    heads: int, kv_heads: int, dim: int, layout: Layout, window: int, tmp_path: Path
+    heads: int, kv_heads: int, dim: int, layout: Layout, window: int, sinks: int, tmp_path: Path
 ) -> None:
     sizes = {"num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": dim}
     tiny_model(tmp_path, hidden_size=heads * dim, num_hidden_layers=1, **sizes)
@@ -143,7 +143,7 @@ def test_the_kernels_do_what_torch_does(
         batch = StaticBatch(attention, layout).load(segments)
         qkv = torch.randn(layout.rows, heads + 2 * kv_heads, dim, generator=torch.Generator().manual_seed(1))
         q = kernels.store(qkv, attention.factors, batch.positions, batch.slots, cache.k[0], cache.v[0])
-        out = kernels.scan(q, cache.k[0], cache.v[0], batch, window)
+        out = kernels.scan(q, cache.k[0], cache.v[0], batch, window, sinks)
         real = len(segments) * layout.width
         results.append((q, cache.k[0][1:], cache.v[0][1:], out[:real]))
     for a, b in zip(*results, strict=True):

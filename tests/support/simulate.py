@@ -28,6 +28,7 @@ from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
 from engine.draft.knapsack import Knapsack
 from engine.errors import ConfigError, EngineDeadError
+from engine.model.spec import SKIP, Variants
 from engine.prompts import add_prompt_arguments, encode, positive, read_prompts
 from engine.step import StepOutput, StepPlan
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams
@@ -56,18 +57,20 @@ class _TimedSearch:
     def __init__(self, search: CandidatePass, clock: SimulatedClock, truth: CostModel, context: int) -> None:
         self._search, self._clock, self._truth, self._context = search, clock, truth, context
 
-    def reach(self, index: int, states: Tensor, direction: Tensor) -> tuple[Tensor, list[list[float]]]:
-        rows = states.shape[0] * states.shape[1]
+    def reach(
+        self, index: int, variants: Sequence[int], states: Tensor, direction: Tensor
+    ) -> tuple[Tensor, list[list[float]]]:
+        rows, runs = states.shape[0] * states.shape[1], len(variants) - variants.count(SKIP)
         share = self._truth.verify_pass(rows, [self._context]) / self._truth.spec.sublayers
-        self._clock.time += share + _SEARCH_OUTSIDE
-        return self._search.reach(index, states, direction)
+        self._clock.time += runs * share + _SEARCH_OUTSIDE
+        return self._search.reach(index, variants, states, direction)
 
     def fill(self, table: Knapsack, most: int) -> bool:
         return False  # row by row, so that each takes its time
 
-    def draws(self, states: Tensor) -> tuple[list[list[int]], list[list[float]]]:
+    def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
         self._clock.time += self._truth.profile.head(states.shape[0] * states.shape[1])
-        return self._search.draws(states)
+        return self._search.draws(states, plans)
 
 
 class Result(NamedTuple):
