@@ -222,7 +222,7 @@ def test_every_plan_is_a_strip_of_cells(visitor: Visitor, policy: str) -> None:
     strips = visitor["#plans .cells"]
     expect(strips).to_have_count(len(stream.plans))
     cells = [strip.locator("i").evaluate_all("(all) => all.map((e) => e.className)") for strip in strips.all()]
-    kinds, looks = ("attention", "mlp"), ("", " run", " run low")
+    kinds, looks = ("attention", "mlp"), ("", " run", " run low", " run low window")
     expected = [
         [kinds[i % 2] + looks[int(cell)] for i, cell in enumerate(plan[:-1])] + ["head" + looks[int(plan[-1])]]
         for plan in stream.plans
@@ -234,7 +234,9 @@ def test_every_plan_is_a_strip_of_cells(visitor: Visitor, policy: str) -> None:
     last, layers = stream.plans[-1][:-1], len(stream.plans[-1]) // 2
     attention, mlp = (layers - last[kind::2].count("0") for kind in (0, 1))
     words = f"{attention} of {layers} attention and {mlp} of {layers} MLP"
-    expect(visitor["#described"]).to_contain_text(words)
+    if policy == "knapspec":  # which may end without drafts
+        words = rf"{words}|plain decoding to be faster"
+    expect(visitor["#described"]).to_contain_text(re.compile(words))
     assert words in (strips.first.get_attribute("aria-label") or "")
 
 

@@ -135,20 +135,22 @@ def test_divergence_only_at_near_ties(
 
 
 @torch.inference_mode()
-def forced_logits(model: LoadedModel, tokens: Sequence[int], width: int) -> torch.Tensor:
-    """Logits at every position, read `width` rows at a time."""
+def forced_logits(model: LoadedModel, tokens: Sequence[int], width: int, requests: int = 1) -> torch.Tensor:
+    """Logits at every position, read `width` rows at a time, in the company of requests that read the same."""
     out = []
     for start in range(0, len(tokens), width):
         rows = tokens[start : start + width]
-        batch = model.attention.prepare([Segment(0, start, len(rows))])
-        out.append(model.decoder.head(model.decoder.run(model.decoder.embed(rows), batch)).double())
+        batch = model.attention.prepare([Segment(slab, start, len(rows)) for slab in range(requests)])
+        logits = model.decoder.head(model.decoder.run(model.decoder.embed([*rows] * requests), batch))
+        out.append(logits[: len(rows)].double())
     return torch.cat(out)
 
 
 def width_noise(model: LoadedModel, tokens: Sequence[int]) -> float:
-    """Largest difference of a logit between passes of one row and wider ones."""
+    """Largest difference of a logit between passes of one row and wider ones, alone and in company."""
     narrow = forced_logits(model, tokens, 1)
-    return max(float((forced_logits(model, tokens, width) - narrow).abs().max()) for width in (2, 4, 8, 33))
+    passes = ((2, 1), (4, 1), (8, 1), (33, 1), (1, 8), (5, 3))
+    return max(float((forced_logits(model, tokens, *rows) - narrow).abs().max()) for rows in passes)
 
 
 def score_gap(model: LoadedModel, context: Sequence[int], a: int, b: int, sampling: SamplingParams) -> float:
