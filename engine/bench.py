@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from engine.bandwidth import ReadBandwidth
 from engine.build import LoadedModel
 from engine.config import MENUS, EngineConfig
-from engine.contenders import Contender, PolicyContender, Tally, answer_in_turns
+from engine.contenders import Batch, Contender, PolicyContender, Tally, answer_in_turns
 from engine.draft.policies import POLICIES
 from engine.errors import ConfigError
 from engine.figures import predictions
@@ -69,6 +69,14 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     return 0
 
 
+def _speedups(name: str, batch: Batch, plain: Batch) -> Iterator[tuple[str, float]]:
+    """Of whole answers, and of decoding where that is known."""
+    yield name, batch.tokens / batch.seconds * plain.seconds / plain.tokens
+    if batch.decode_seconds and plain.decode_tokens:
+        speed, before = batch.decode_tokens / batch.decode_seconds, plain.decode_tokens / plain.decode_seconds
+        yield f"{name}, decode", speed / before
+
+
 def _contexts(text: str) -> list[int]:
     try:
         contexts = [int(part) for part in text.split(",")]
@@ -118,7 +126,7 @@ class _Bench:
         domains = self._by_domain(contenders)
         if len(domains) > 1:
             print("speed-up by domain:")
-            print(aligned([["", *(c.name for c in contenders[1:])], *domain_lines(domains)]))
+            print(aligned([["", *next(iter(domains.values()))], *domain_lines(domains)]))
         drafted = next((c.tally for c in ours if c.name.startswith("knapspec")), None)
         if drafted is not None:
             share = drafted.knapsack_seconds / drafted.seconds
@@ -149,19 +157,22 @@ class _Bench:
         return streams if streams == 1 else 4 * streams
 
     def _by_domain(self, contenders: Sequence[Contender]) -> dict[str, dict[str, float]]:
-        """Speed-up over the first contender by domain and name, over batches whose prompts are all of one domain."""
-        spent: dict[str, list[tuple[int, float]]] = {}  # tokens and seconds
+        """Speed-up over the first contender by domain and name, over batches whose prompts are all of one domain; of
+        ours also without the reading of prompts."""
+        spent: dict[str, list[Batch]] = {}
         for number, start in enumerate(range(0, len(self.prompts), self._batch)):
             domains = {prompt.domain for prompt in self.prompts[start : start + self._batch]}
             if len(domains) == 1:
-                sums = spent.setdefault(domains.pop(), [(0, 0.0)] * len(contenders))
+                sums = spent.setdefault(domains.pop(), [Batch(0, 0.0, 0, 0.0)] * len(contenders))
                 for i, contender in enumerate(contenders):
-                    tokens, seconds = contender.tally.batches[number]
-                    sums[i] = sums[i][0] + tokens, sums[i][1] + seconds
-        speeds = {domain: [tokens / seconds for tokens, seconds in sums] for domain, sums in spent.items()}
+                    sums[i] = sums[i].plus(contender.tally.batches[number])
         return {
-            domain: {c.name: speed / plain for c, speed in zip(contenders[1:], others, strict=True)}
-            for domain, (plain, *others) in speeds.items()
+            domain: {
+                name: speedup
+                for contender, batch in zip(contenders[1:], others, strict=True)
+                for name, speedup in _speedups(contender.name, batch, plain)
+            }
+            for domain, (plain, *others) in spent.items()
         }
 
     def _print(self, rows: Sequence[dict[str, Any]], context: int, reading: Mapping[str, float]) -> None:

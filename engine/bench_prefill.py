@@ -67,7 +67,7 @@ def _prompt(model: LoadedModel, texts: Sequence[Text], length: int, number: int)
 
 def _rows(contenders: Sequence[Contender], tokens: int) -> list[dict[str, Any]]:
     """Medians over the prompts behind the first one, which warms up; the engine comes first."""
-    seconds = [[spent for _, spent in contender.tally.batches[1:]] for contender in contenders]
+    seconds = [[batch.seconds for batch in contender.tally.batches[1:]] for contender in contenders]
     rows: list[dict[str, Any]] = []
     for contender, theirs in zip(contenders, seconds, strict=True):
         rates = [tokens / spent for spent in theirs]

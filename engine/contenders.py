@@ -38,14 +38,31 @@ class DraftRound:
     predicted_acceptance: float | None
 
 
+class Batch(NamedTuple):
+    """What some prompts took."""
+
+    tokens: int
+    seconds: float
+    decode_tokens: int
+    decode_seconds: float
+
+    def plus(self, other: Batch) -> Batch:
+        """Both."""
+        return Batch(
+            self.tokens + other.tokens,
+            self.seconds + other.seconds,
+            self.decode_tokens + other.decode_tokens,
+            self.decode_seconds + other.decode_seconds,
+        )
+
+
 @dataclass(slots=True)
 class Tally:
     """What one contender did, summed over prompts. Seconds and tokens."""
 
     tokens: int = 0
     seconds: float = 0.0
-    # Tokens and seconds of each batch of prompts, in their order.
-    batches: list[tuple[int, float]] = field(default_factory=list)
+    batches: list[Batch] = field(default_factory=list)  # of prompts, in their order
     decode_seconds: float = 0.0  # rounds without prompt rows
     decode_tokens: int = 0
     draft_seconds: float = 0.0
@@ -91,7 +108,9 @@ class Tally:
         """Count a batch of prompts."""
         self.tokens += tokens
         self.seconds += seconds
-        self.batches.append((tokens, seconds))
+        decode_tokens = self.decode_tokens - sum(batch.decode_tokens for batch in self.batches)
+        decode_seconds = self.decode_seconds - sum(batch.decode_seconds for batch in self.batches)
+        self.batches.append(Batch(tokens, seconds, decode_tokens, decode_seconds))
 
     def _note(self, rounds: Sequence[RequestRound], seconds: float) -> None:
         answered = len(self.batches)

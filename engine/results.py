@@ -20,8 +20,8 @@ def summarise(contender: Contender, plain: Tally, layers: int) -> dict[str, Any]
         "tokens_per_second": tally.tokens / tally.seconds,
         "speedup": (tally.tokens / tally.seconds) / (plain.tokens / plain.seconds),
         "speedup_median": statistics.median(
-            (tokens / seconds) / (of_plain / by_plain)
-            for (tokens, seconds), (of_plain, by_plain) in zip(tally.batches, plain.batches, strict=True)
+            (own.tokens / own.seconds) / (other.tokens / other.seconds)
+            for own, other in zip(tally.batches, plain.batches, strict=True)
         ),
     }
     if tally.decode_tokens:

@@ -47,7 +47,7 @@ def test_contenders_take_turns_and_answer_as_alone(
     alone = [PolicyContender(name, model.core(EngineConfig()), SAMPLING).run(prompts, streams) for name in names]
     assert answers == alone
     for contender in together:
-        ((tokens, seconds),) = contender.tally.batches
+        ((tokens, seconds, *_),) = contender.tally.batches
         assert contender.tally.seconds == seconds > 0
         assert tokens == contender.tally.tokens
         assert contender.tally.tokens == sum(map(len, alone[0]))

@@ -96,7 +96,7 @@ def test_it_gets_the_same_tokens_and_threads_and_no_cache(fake: list[FakeServer]
     assert tally.tokens == 8
     assert (tally.decode_tokens, tally.decode_seconds) == (6, pytest.approx(0.06)), "first tokens are the prompts'"
     contender.run(PROMPTS, 2)
-    assert [tokens for tokens, _ in tally.batches] == [8, 8]
+    assert [batch.tokens for batch in tally.batches] == [8, 8]
     assert tally.decode_tokens == 6, "of streams at a time nobody can tell"
 
 
@@ -188,7 +188,7 @@ def test_the_wheel_says_as_many_tokens_as_it_is_asked_for() -> None:
     contender = LlamaCppContender(path, GREEDY, 1, 20, 2)
     for streams in (1, 1, 2):
         contender.run(prompts, streams)
-    assert [tokens for tokens, _ in contender.tally.batches] == [8, 8, 8]
+    assert [batch.tokens for batch in contender.tally.batches] == [8, 8, 8]
     assert contender.tally.decode_tokens == 2 * 2 * 3
     assert contender.tally.decode_seconds > 0
     with pytest.raises(ConfigError, match="did not read"):
