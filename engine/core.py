@@ -14,10 +14,8 @@ from engine.draft.base import Company, DraftPolicy, Outcome, Plan, PolicyContext
 from engine.draft.costs import CostModel
 from engine.draft.lookup import Counts, LookUp, looked_up
 from engine.draft.policies import POLICIES
-from engine.draft.prediction import Prediction
 from engine.errors import RequestError, UnknownPolicyError
 from engine.logits import make_processor
-from engine.model.spec import TARGET
 from engine.runner import Runner
 from engine.sampling import Edit
 from engine.scheduler import Scheduler
@@ -110,8 +108,11 @@ class EngineCore:
                 sampling,
                 lambda rows: self.runner.candidates(request.slab, rows, sampling, self._edits(request, rows)),
             ),
-            prediction=Prediction(sampling.predicted) if sampling.predicted else None,
-            lookup=LookUp(self._lookups) if policy.looks_up else None,
+            lookup=(
+                LookUp(self._lookups, sampling.predicted, own=policy.looks_up)
+                if policy.looks_up or sampling.predicted
+                else None
+            ),
             processor=make_processor(sampling, message.prompt, self.info.eos_token_ids, partial(self._begin, sampling)),
         )
         self.scheduler.add(request)
@@ -301,22 +302,12 @@ class EngineCore:
             contexts = Company(views, others, self._policies.config.max_num_seqs).contexts
             for request, plan in zip(requests, plans, strict=True):
                 request.copied = ()
-                request.plan = self._copied(request, plan) or self._looked_up(request, plan, contexts) or plan
+                request.plan = self._looked_up(request, plan, contexts) or plan
             seconds += self._clock.now() - started
         running = self.scheduler.running
-        alike = len(asking) == 1 and all(r.decoding and r.prediction is None and not r.copied for r in running)
+        alike = len(asking) == 1 and all(r.decoding and not r.copied for r in running)
         self._company = _Company(running[0].policy, list(running), self.scheduler.preemptions) if alike else None
         return seconds
-
-    @staticmethod
-    def _copied(request: Request, plan: Plan) -> Plan | None:
-        """What the client expects, where the answer is in it."""
-        if request.prediction is None:
-            return None
-        request.match = 0
-        answer = request.tokens[len(request.prompt) :]
-        request.copied = request.prediction.propose(answer, max(request.room - 1, 0))
-        return Plan((TARGET,) * len(plan.variants), len(request.copied)) if request.copied else None
 
     def _looked_up(self, request: Request, plan: Plan, contexts: Sequence[int]) -> Plan | None:
         """What followed in the text before, where that promises more than the plan. `contexts`: of all requests of the
@@ -326,7 +317,7 @@ class EngineCore:
             return None
         made = looked_up(request.lookup, request.room - 1, plan, contexts, self.costs)
         if made is not None:
-            request.copied, request.match = found.tokens[: made.gamma], found.match
+            request.copied, request.source = found.tokens[: made.gamma], found.source
         return made
 
     def _observe(

@@ -276,7 +276,7 @@ class Scheduler:
         emitted = len(request.tokens) - work.start - len(work.tokens)
         accepted = emitted - 1
         request.rounds += 1
-        source = "model" if not work.copied else "lookup" if request.match else "prediction"
+        source = request.source if work.copied else "model"
         if source == "prediction":
             request.accepted_predictions += accepted
             request.rejected_predictions += output.drafted - accepted

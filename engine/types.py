@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from engine.detokenize import Detokenizer
     from engine.draft.base import DraftPolicy, Plan, View
     from engine.draft.lookup import LookUp
-    from engine.draft.prediction import Prediction
     from engine.logits import LogitsProcessor
 
 
@@ -295,7 +294,6 @@ class Request:
     detokenizer: Detokenizer
     view: View  # what the policy sees of it
     processor: LogitsProcessor | None = None
-    prediction: Prediction | None = None
     lookup: LookUp | None = None
 
     # grows with every round
@@ -309,7 +307,7 @@ class Request:
     # drafting
     plan: Plan | None = None
     copied: tuple[int, ...] = ()  # drafted by copying in this round,
-    match: int = 0  # from where the text was the same for so many tokens; 0: from the prediction
+    source: str = ""  # and from where: `lookup.Found`
     accepted_predictions: int = 0
     rejected_predictions: int = 0
     looked_up: int = 0

@@ -102,6 +102,11 @@ class CostModel:
         seen = (self._outside[kind][0] for kind in kinds if kind in self._outside)
         return requests * next(seen, 0.0)
 
+    def plain_tpt(self, contexts: Sequence[int]) -> float:
+        """Tokens per second of each of these requests where nobody drafts."""
+        requests = len(contexts)
+        return 1.0 / (self.verify_pass(requests, contexts) + self.overhead(requests, drafts=False))
+
     def rows_within(self, seconds: float, context: int) -> int:
         """Most rows (16, 32 … 2048) of a verify pass that is to take no longer than this."""
         rows = 16

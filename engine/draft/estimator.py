@@ -118,8 +118,7 @@ class Estimator:
 
     def plain(self, contexts: Sequence[int]) -> Plan:
         """Plain decoding of all these requests."""
-        requests = len(contexts)
-        promise = 1.0 / (self._costs.verify_pass(requests, contexts) + self._costs.overhead(requests, drafts=False))
+        promise = self._costs.plain_tpt(contexts)
         return Plan(self._costs.spec.whole, 0, predicted_tpt=promise, plain_tpt=promise)
 
     def choose(

@@ -178,11 +178,13 @@ class KnapSpec:
         return new
 
     def _adopt(self, replayed: Counts, context: int) -> bool:
-        """The best candidate joins the library if it promises to pay: more of them cost more to try than they bring.
-        Of those that are there, what was replayed is remembered. Whether the best plan is a new one."""
+        """The best candidate joins the library if it promises to pay, and more than all that are there: more of them
+        cost more to try than they bring. Of those that are there, what was replayed is remembered. Whether the best
+        plan is a new one."""
         known = self.estimator.counts
+        most = max([1.0, *self.estimator.promises(known, context).values()])
         best, gain = next(iter(self.estimator.promises(replayed, context).items()), ((), 0.0))
-        new = gain > 1.0 and best not in known
+        new = gain > most and best not in known
         for variants, counts in replayed.items():
             if variants in known or (new and variants == best):
                 self.estimator.add(variants, counts)

@@ -15,7 +15,6 @@ from torch import Tensor
 from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.core import EngineCore
-from engine.draft.prediction import Prediction
 from engine.logits import LogitsProcessor, make_processor
 from engine.sampling import draw
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
@@ -329,31 +328,3 @@ def test_predictions_change_no_token_and_save_rounds(
     assert counts["gap"][0] > 0.5 * len(said)
     assert counts["gap"][1] > 0
     assert counts["late"][0] > 0
-
-
-def test_a_prediction_is_found_again_behind_a_change() -> None:
-    prediction = Prediction([1, 2, 3, 4, 5, 6, 2, 3, 9])
-    assert prediction.propose([], 3) == (1, 2, 3)
-    assert prediction.propose([1, 2], 9) == (3, 4, 5, 6, 2, 3, 9)
-    assert prediction.propose([1, 2, 7], 9) == ()
-    assert prediction.propose([1, 2, 7, 5], 9) == (), "one word in common is not enough after a wrong proposal"
-    assert prediction.propose([1, 2, 7, 5, 6], 9) == (2, 3, 9)
-    assert prediction.propose([1, 2, 7, 5, 6, 2, 8, 3], 9) == (9,), "it is again after a right one"
-
-
-def test_a_prediction_is_found_by_the_longest_suffix() -> None:
-    prediction = Prediction([1, 2, 3, 4, 5, 6, 2, 3, 9])
-    assert prediction.propose([5, 6, 2, 3], 9) == (9,), "the longer suffix counts"
-    assert prediction.propose([8, 3], 9) == (9,), "of equals the one ahead"
-    assert prediction.propose([9], 9) == ()
-    assert prediction.propose([3], 0) == ()
-
-
-def test_a_useless_prediction_is_given_up() -> None:
-    """Every other token is in it, and nothing that follows them."""
-    prediction = Prediction([1, 2, 1, 3, 1, 4] * 4)
-    answer, proposed = [1], 0
-    for token in range(50, 90):
-        proposed += bool(prediction.propose(answer, 7))
-        answer += [token, 1]
-    assert proposed <= 2

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
-from engine.draft.lookup import MOST, Counts, LookUp, looked_up
+from engine.draft.lookup import MOST, Counts, Found, LookUp, looked_up
 from engine.model.synthetic import shape
 from tests.support.cores import made_up_profile
 from tests.support.examples import examples
@@ -128,3 +128,50 @@ def test_memory_fades() -> None:
         counts.add(2, False)
     assert counts.mean(2, counts) < 0.1
     assert sum(counts.cells[0]) <= 257
+
+
+def following(expected: list[int], *answers: list[int], own: bool = False) -> tuple[int, ...]:
+    """What is found behind the last answer, said after the prompt and those before it."""
+    lookup = LookUp(Counts(), expected, own=own)
+    found = None
+    for answer in answers:
+        found = lookup.find([50, 51, *answer])
+    return found.tokens if found else ()
+
+
+def test_what_the_client_expects_is_found_again_behind_a_change() -> None:
+    expected = [1, 2, 3, 4, 5, 6, 2, 3, 9]
+    assert following(expected, [1]) == (2, 3, 4, 5, 6, 2, 3, 9), "it begins as expected"
+    assert following(expected, [3]) == ()
+    assert following(expected, [1], [1, 2, 7]) == ()
+    assert following(expected, [1], [1, 2, 7, 5]) == (), "one word in common is not enough"
+    assert following(expected, [1], [1, 2, 7, 5, 6]) == (2, 3, 9)
+    assert following(expected, [5], [5, 6, 2, 3]) == (9,), "the longer suffix counts"
+    assert following(expected, [3], [3, 9]) == ()
+
+
+def test_of_equals_the_expected_place_is_the_one_ahead() -> None:
+    expected = [1, 2, 3, 1, 2, 4, 1, 2, 5]
+    assert following(expected, [1]) == tuple(expected[1:])
+    assert following(expected, [1], [1, 2, 3], [1, 2, 3, 7, 1, 2])[0] == 4
+    assert following(expected, [8], [8, 1, 2], [8, 1, 2, 9, 1, 2])[0] == 3
+
+
+def test_the_expected_answer_comes_before_what_the_prompt_says() -> None:
+    expected = [1, 2, 3, 4]
+    lookup = LookUp(Counts(), expected)
+    assert lookup.find([1, 2, 6, 9, 1, 2]) == Found((3, 4), 1002, "prediction")
+    assert LookUp(Counts()).find([1, 2, 6, 9, 1, 2]) == Found((6, 9, 1, 2), 2, "lookup")
+    assert following(expected, [7, 8, 9, 7, 8], own=True) == (9, 7, 8)
+    assert following(expected, [7, 8, 9, 7, 8], own=False) == (), "a policy that looks nothing up"
+
+
+def test_a_useless_prediction_is_given_up() -> None:
+    """Every other pair is in it, and nothing that follows them."""
+    lookup = LookUp(Counts(), [1, 2, 3, 1, 2, 4] * 4, own=False)
+    answer, drafted = [1, 2], 0
+    for token in range(60, 100):
+        lookup.find([50, *answer])
+        drafted += looked_up(lookup, 99, PLAIN, [100], COSTS) is not None
+        answer += [token, 1, 2]
+    assert 0 < drafted <= 8
