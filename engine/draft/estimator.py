@@ -98,10 +98,10 @@ class Estimator:
     # -- what is believed --------------------------------------------------------------------------------------------
 
     def evidence(self, plans: Sequence[Variants], counts: Counts | None = None) -> np.ndarray:
-        """Counts of these plans with what is believed beforehand: [plans, bins, 2]."""
+        """Counts of these plans, of those known or of `counts`, with what is believed beforehand: [plans, bins, 2]."""
         known = self.counts if counts is None else counts
         some = np.zeros_like(PRIOR)
-        for each in self.counts.values():
+        for each in (self.counts | known).values():
             some += each * (_COMMON_FROM / max(float(each.sum()), _COMMON_FROM))
         beforehand = PRIOR + COMMON * some / max(float(some.sum()), 1.0)
         return np.stack([known[variants] + beforehand for variants in plans])
