@@ -68,28 +68,32 @@ inline int64_t panel_bytes(const Written &how, int64_t inputs) {
     return inputs % CHUNK ? bytes + number_bytes(how, int(inputs % CHUNK)) : bytes;
 }
 
-// Codes [PANEL][CHUNK] of 32 inputs from `at` on, as the kernels read them.
+// Codes of 32 inputs, four to a word (of one output, or a vector of outputs), as the kernels read them: planes of words.
+template <class Word, class Put> inline void lay_out_words(int bits, const Word (&step)[STEPS], Put put) {
+    if (bits == 8) {
+        for (int t = 0; t < STEPS; t++) put(t, step[t]);
+        return;
+    }
+    for (int u = 0; u < 4; u++) put(u, (step[2 * u] & 0x0f0f0f0fu) | (step[2 * u + 1] & 0x0f0f0f0fu) << 4);
+    if (bits == 5) {
+        Word word{};
+        for (int t = 0; t < STEPS; t++) word |= (step[t] >> 4 & 0x01010101u) << t;
+        put(4, word);
+    }
+    if (bits == 6)
+        for (int half = 0; half < 2; half++) {
+            Word word{};
+            for (int t = 0; t < 4; t++) word |= (step[4 * half + t] >> 4 & 0x03030303u) << 2 * t;
+            put(4 + half, word);
+        }
+}
+
+// The same of codes [PANEL][CHUNK] from `at` on.
 inline void lay_out(int bits, const uint8_t (*codes)[CHUNK], int at, uint8_t *to) {
     for (int j = 0; j < PANEL; j++) {
         uint32_t step[STEPS];
         std::memcpy(step, codes[j] + at, sizeof step);
-        const auto put = [&](int plane, uint32_t word) { std::memcpy(to + (plane * PANEL + j) * 4, &word, 4); };
-        if (bits == 8) {
-            for (int t = 0; t < STEPS; t++) put(t, step[t]);
-            continue;
-        }
-        for (int u = 0; u < 4; u++) put(u, (step[2 * u] & 0x0f0f0f0f) | (step[2 * u + 1] & 0x0f0f0f0f) << 4);
-        if (bits == 5) {
-            uint32_t word = 0;
-            for (int t = 0; t < STEPS; t++) word |= (step[t] >> 4 & 0x01010101) << t;
-            put(4, word);
-        }
-        if (bits == 6)
-            for (int half = 0; half < 2; half++) {
-                uint32_t word = 0;
-                for (int t = 0; t < 4; t++) word |= (step[4 * half + t] >> 4 & 0x03030303) << 2 * t;
-                put(4 + half, word);
-            }
+        lay_out_words(bits, step, [&](int plane, uint32_t word) { std::memcpy(to + (plane * PANEL + j) * 4, &word, 4); });
     }
 }
 

@@ -120,6 +120,26 @@ inline void widen(const bf16 *from, int n, float *to) {
     for (int i = 0; i < n; i++) to[i] = widen(from[i]);
 }
 
+// The larger and the smaller of two: compilers need two instructions for `a > b ? a : b`.
+inline vf upper_of(vf a, vf b) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+    return a > b ? a : b;
+#endif
+}
+inline vf lower_of(vf a, vf b) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_min_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+    return a < b ? a : b;
+#endif
+}
+
 inline float total(vf v) {
     for (int step = LANES / 2; step; step /= 2) v += shuffled(v, lanes() ^ step);
     return v[0];
