@@ -283,6 +283,8 @@ class Scheduler:
         if source == "lookup":
             request.looked_up += output.drafted
             request.accepted_lookups += accepted
+        by_model = plan.variants if plan is not None and output.drafted and source == "model" else None
+        request.drafted_with = by_model or request.drafted_with
         if plan is not None:
             request.drafted += output.drafted
             request.accepted += accepted
@@ -306,6 +308,7 @@ class Scheduler:
             reselected=reselected,
             plain_tpt=request.plan.plain_tpt if request.plan else None,
             source=source,
+            plan=by_model,
         )
 
     def _retire(self, request: Request, reason: FinishReason) -> None:

@@ -103,6 +103,7 @@ class SpeculationStats:
     reselections: int
     tokens_per_second: float | None  # decode rate after the first token
     predicted_tpt: float | None  # tokens per second that the plan in use promised
+    plan: tuple[int, ...] | None = None  # what the last draft by the model ran: `engine.model.spec.Variants`
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +203,7 @@ class RequestRound:
     reselected: str | None = None  # outcome of a re-decision made before this round: "changed", "kept", "plain"
     plain_tpt: float | None = None  # tokens per second that plain decoding was expected to bring instead
     source: str = "model"  # of what was drafted: a cheaper version of the model, or text: "lookup", "prediction"
+    plan: tuple[int, ...] | None = None  # of that version: `engine.model.spec.Variants`
 
     @property
     def copied(self) -> bool:
@@ -308,6 +310,7 @@ class Request:
     plan: Plan | None = None
     copied: tuple[int, ...] = ()  # drafted by copying in this round,
     source: str = ""  # and from where: `lookup.Found`
+    drafted_with: tuple[int, ...] | None = None  # the last draft by the model
     accepted_predictions: int = 0
     rejected_predictions: int = 0
     looked_up: int = 0
@@ -368,4 +371,5 @@ class Request:
             reselections=self.reselections,
             tokens_per_second=(self.completion_tokens - 1) / decode if decode > 0 else None,
             predicted_tpt=self.plan.predicted_tpt if self.plan else None,
+            plan=self.drafted_with,
         )

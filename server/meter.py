@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from engine.types import RequestTiming, TokenEvent
+from engine.model.spec import census
+from engine.types import RequestTiming, SpeculationStats, TokenEvent
 from server.metrics import Metrics
 
 
@@ -36,12 +37,21 @@ class RequestMeter:
             self._finished(event.finish_reason.value)
             self._add("completion_tokens", event.completion_tokens)
             if event.speculation is not None:
-                self._add("rounds", event.speculation.num_rounds)
+                self._speculation(event.speculation)
             metrics.e2e.observe(now - self._arrival)
             metrics.request_prompt.observe(event.prompt_tokens)
             metrics.request_generation.observe(event.completion_tokens)
             if event.timing is not None:
                 self._timing(event.timing, event.completion_tokens)
+
+    def _speculation(self, speculation: SpeculationStats) -> None:
+        self._add("rounds", speculation.num_rounds)
+        self._add("drafted", speculation.num_draft_tokens)
+        self._add("accepted", speculation.num_accepted_draft_tokens)
+        self._add("looked_up", speculation.num_lookup_tokens)
+        if speculation.plan is not None:
+            parts = census(speculation.plan).items()
+            self.facts["plan"] = ", ".join(f"{count} {kind} {variant}" for (kind, variant), count in parts)
 
     def _timing(self, timing: RequestTiming, completion_tokens: int) -> None:
         metrics = self._metrics

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from engine.model.spec import NAMES, census
 from engine.types import RequestRound
 
 ROUND_SECONDS = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -18,6 +19,7 @@ _CONTEXTS = (512, 2048, 8192, 32768)  # upper bounds of ranges of the context le
 _SOURCES = ("lookup", "prediction")  # of drafts that are text
 _OUTCOMES = ("changed", "kept", "plain")
 _DRAFT = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
+_NEVER: dict[str, tuple[str, ...]] = {"attention": (), "mlp": ("window",), "head": ("skip", "window")}
 _SUBLAYERS = (0, 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80)
 
 
@@ -61,6 +63,9 @@ class PolicyFamilies:
         self.skipped = histogram(
             "skipped_sublayers", "Sublayers the draft skipped, by context length.", _SUBLAYERS, "kind", "context"
         )
+        self.sublayers = counter(
+            "draft_sublayers", "Sublayers and heads of the draft passes, by what was run of them.", "kind", "variant"
+        )
         self.context = histogram("context_length", "Tokens of context, per round.", tokens)
         self.reselections = counter("reselections", "Plans decided anew, by outcome.", "outcome")
         self.reselection_seconds = histogram(
@@ -75,7 +80,10 @@ class PolicyMetrics:
     """The metrics of one policy."""
 
     def __init__(self, families: PolicyFamilies, policy: str) -> None:
-        labelled = (families.copied, families.kept, families.skipped, families.reselections, families.fallbacks)
+        labelled = (
+            *(families.copied, families.kept, families.skipped, families.sublayers),
+            *(families.reselections, families.fallbacks),
+        )
         own = {name: family.labels(policy) for name, family in vars(families).items() if family not in labelled}
         self._own = SimpleNamespace(**own)  # children of the families, by their names there
         self.reselection_seconds: Histogram = self._own.reselection_seconds
@@ -83,6 +91,12 @@ class PolicyMetrics:
         self._skipped = [
             [families.skipped.labels(policy, kind, name) for kind in ("attention", "mlp")] for name in ranges
         ]
+        self._sublayers = {
+            (kind, variant): families.sublayers.labels(policy, kind, variant)
+            for kind in ("attention", "mlp", "head")
+            for variant in NAMES
+            if variant not in _NEVER[kind]
+        }
         self._copied = {
             source: (families.copied.labels(policy, source), families.kept.labels(policy, source))
             for source in _SOURCES
@@ -110,6 +124,13 @@ class PolicyMetrics:
             attention, mlp = self._skipped[where]
             attention.observe_all(part.skipped_attention for part in within)
             mlp.observe_all(part.skipped_mlp for part in within)
+        passes: Tally[tuple[int, ...]] = Tally()
+        for part in drafting:
+            if part.plan is not None:
+                passes[part.plan] += part.drafted
+        for plan, times in passes.items():
+            for key, sublayers in census(plan).items():
+                self._sublayers[key].inc(sublayers * times)
         if seconds > 0:
             self._timed(parts, seconds)
         promised = [(p.predicted_acceptance, p.drafted) for p in parts if p.predicted_acceptance is not None]

@@ -321,14 +321,20 @@ def _round(event: TokenEvent, trace: RoundTrace) -> dict[str, Any]:
         "drafted": trace.drafted,
         "accepted": trace.accepted,
         "context": trace.context,
-        "plan": None if trace.plan is None else "".join(map(str, trace.plan)),
+        "plan": _digits(trace.plan),
         "predicted_tpt": trace.predicted_tpt,
         "source": trace.source,
     }
 
 
 def _metrics(speculation: SpeculationStats | None) -> dict[str, Any]:
-    return {"speculative_decoding": None if speculation is None else asdict(speculation)}
+    if speculation is None:
+        return {"speculative_decoding": None}
+    return {"speculative_decoding": asdict(speculation) | {"plan": _digits(speculation.plan)}}
+
+
+def _digits(plan: tuple[int, ...] | None) -> str | None:
+    return None if plan is None else "".join(map(str, plan))
 
 
 class Fold:

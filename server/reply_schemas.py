@@ -36,6 +36,10 @@ class SpeculativeDecoding(BaseModel):
     reselections: int
     tokens_per_second: float | None
     predicted_tpt: float | None
+    plan: str | None = Field(
+        description="What the last draft by the model ran: attention and MLP layer by layer, then the head; 0 skipped, "
+        "1 the model's own, 2 its copy in fewer bits, 3 that of an attention over the first and last tokens only."
+    )
 
 
 class ReplyMetrics(BaseModel):

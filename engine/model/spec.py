@@ -128,6 +128,16 @@ class ModelSpec:
         return sum(count * tokens for count, tokens in self.spans(variants, context))
 
 
+NAMES = ("skip", "target", "low-bit", "window")  # of the variants
+
+
+def census(variants: Variants) -> dict[tuple[str, str], int]:
+    """How many sublayers of each kind (attention, mlp, head) a plan runs in each variant, by name."""
+    kinds = (("attention", variants[:-1:2]), ("mlp", variants[1::2]), ("head", variants[-1:]))
+    found = Counter((kind, NAMES[variant]) for kind, part in kinds for variant in part)
+    return dict(found)
+
+
 def weights_of(variant: int) -> int:
     """The variant whose weights a variant of a sublayer runs."""
     return min(variant, LOW_BIT)

@@ -236,6 +236,7 @@ FAMILIES = [
     *("vllm:spec_decode_num_drafts", "vllm:spec_decode_num_draft_tokens", "vllm:spec_decode_num_accepted_tokens"),
     *("knapserve_rounds", "knapserve_tpt_predicted", "knapserve_tpt_measured", "knapserve_acceptance_predicted"),
     *("knapserve_draft_length", "knapserve_skipped_sublayers", "knapserve_context_length"),
+    *("knapserve_draft_sublayers", "knapserve_copied_tokens"),
     *("knapserve_reselections", "knapserve_round_seconds", "knapserve_profile_info"),
 ]
 

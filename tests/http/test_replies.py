@@ -34,6 +34,7 @@ FIGURES = {
     "reselections": 1,
     "tokens_per_second": 50.0,
     "predicted_tpt": 60.0,
+    "plan": "2200322",
 }
 
 

@@ -35,7 +35,8 @@ INFO = EngineInfo(
     profile_hardware="abacus",
     max_queued=1000,
 )
-SPECULATION = SpeculationStats("knapspec", 2, 6, 4, 3, 1, 2.5, 4 / 6, 3.0, 2.0, 1, 50.0, 60.0)
+PLAN = (2, 2, 0, 0, 3, 2, 2)
+SPECULATION = SpeculationStats("knapspec", 2, 6, 4, 3, 1, 2.5, 4 / 6, 3.0, 2.0, 1, 50.0, 60.0, PLAN)
 
 
 class ByteTokenizer:
@@ -134,7 +135,9 @@ class FakeEngine:
                 speculation=SPECULATION if last else None,
                 timing=RequestTiming(0.25, 0.5, 2.0) if last else None,
             )
-            part = RequestRound(request.id, "knapspec", 1, 3, 1, 3, 9, 5, 4, 60.0, 0.75, "changed" if last else None)
+            part = RequestRound(
+                request.id, "knapspec", 1, 3, 1, 3, 9, 5, 4, 60.0, 0.75, "changed" if last else None, plan=PLAN
+            )
             report = RoundReport((event,), (part,), 1, 0, 0.5, 4, 0, 0.25, 0.25, 0.0, 0.0, 8, 2)
             for listener in self.listeners:
                 listener(report)
