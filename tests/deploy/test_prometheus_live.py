@@ -129,12 +129,18 @@ def load(server: Process, *policies: str) -> Iterator[None]:
     over = threading.Event()
 
     def client(policy: str) -> None:
+        expected: dict[str, dict[str, str]] = {}  # from the second time on, what was said the first time
         for prompt in itertools.cycle(PROMPTS):
-            body = {"messages": [{"role": "user", "content": prompt}], "draft_policy": policy, "max_tokens": 150}
+            body = {
+                "messages": [{"role": "user", "content": prompt}],
+                **{"draft_policy": policy, "max_tokens": 150, "temperature": 0, "prediction": expected.get(prompt)},
+            }
             try:
                 reply = server.http.post("/v1/chat/completions", json={"model": MODEL, "ignore_eos": True, **body})
             except httpx.HTTPError:  # the server was stopped under it
                 return
+            if reply.status_code == 200:
+                expected[prompt] = {"type": "content", "content": reply.json()["choices"][0]["message"]["content"]}
             if over.wait(0 if reply.status_code == 200 else INTERVAL):
                 return
 
