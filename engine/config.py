@@ -133,6 +133,7 @@ class EngineConfig:
         "policy knapspec: what drafts may run of a sublayer besides itself: skip (nothing, as in the paper), low-bit "
         "(its copy in fewer bits, of attention also over the first and last tokens only); auto: both, as far as the "
         "model has them",
+        choices=MENUS,
     )
     knapspec_interval: int = setting(64, "policy knapspec: rounds between searches of one request (T)")
     knapspec_redecide: int = setting(8, "policy knapspec: least rounds between decisions among known plans")

@@ -252,6 +252,7 @@ def test_bench_serve_refuses_what_it_cannot_do(knapserve: Run, flags: list[str],
         (["--context", "-5"], "--context"),
         (["--policies", "guess"], "guess"),
         (["--menus", "skip,guess"], "guess"),
+        (["--knapspec-menu", "guess"], "--knapspec-menu"),
         (["--menus", "skip,low-bit", "--draft-bits", "none"], "low-bit"),
     ],
 )
