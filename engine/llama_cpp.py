@@ -86,10 +86,10 @@ class LlamaCppContender:
         started = self._clock.now()
         with ThreadPoolExecutor(streams) as pool:
             timings = list(pool.map(self._answer, prompts))
-        self.tally.answered(sum(t["predicted_n"] for t in timings), self._clock.now() - started)
         if streams == 1:  # several at a time share their seconds
             self.tally.decode_seconds += sum(t["predicted_ms"] for t in timings) / 1e3
             self.tally.decode_tokens += sum(t["predicted_n"] - 1 for t in timings)  # the first is the prompt's
+        self.tally.answered(sum(t["predicted_n"] for t in timings), self._clock.now() - started)
         time.sleep(_POLLING)
 
     def _answer(self, prompt: Prompt) -> dict[str, Any]:

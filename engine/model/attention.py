@@ -170,9 +170,9 @@ class SdpaAttention:
         length = max(s.start + s.rows for s in group)
         rows = sum(s.rows for s in group)
         device = self.cache.device
-        first_slab, last_slab, sinks = group[0].slab, group[-1].slab, min(sinks, begin)
+        first_slab, last_slab, read = group[0].slab, group[-1].slab, min(sinks, begin)
         live = self.cache.read(first_slab, last_slab, begin, length)
-        beginning = self.cache.read(first_slab, last_slab, 0, sinks) if sinks else ()
+        beginning = self.cache.read(first_slab, last_slab, 0, read) if read else ()
         call = _Call(live, beginning, len(group), width, first, first + rows, None, width <= _LONG)
         if rows < width * len(group):
             gather: list[int] = []
@@ -196,7 +196,8 @@ class SdpaAttention:
         seen = upload([[s.start + min(i, s.rows - 1) for i in range(width)] for s in group], device)
         if folded:
             seen = seen.repeat_interleave(self.spec.heads // self.spec.kv_heads, dim=1)
-        keys = torch.cat([torch.arange(sinks, device=device), torch.arange(begin, length, device=device)])
+        first = torch.arange(min(sinks, begin), device=device)
+        keys = torch.cat([first, torch.arange(begin, length, device=device)])
         hidden = keys > seen[:, :, None]
         if window:
             hidden |= (keys <= seen[:, :, None] - window) & (keys >= sinks)
