@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.cuda.cache import PagedCache
-from engine.model.attention import AttentionBatch, SdpaAttention, Segment
+from engine.model.attention import AttentionBatch, SdpaAttention, SdpaBatch, Segment
 from engine.model.spec import TARGET, ModelSpec
 from engine.upload import upload
 
@@ -58,10 +58,12 @@ class StaticBatch:
         self.slots, self.positions, self.slabs, self.starts, self.ends = torch.split(self._numbers, sizes)
         self.places: Tensor | None = None  # of the rows that are there, if not all are
         self.rows = rows
+        self._segments: tuple[Segment, ...] = ()
 
     def load(self, segments: Sequence[Segment]) -> StaticBatch:
         """The segments' positions in order are the rows of the next pass."""
         width, cache = self.layout.width, self.attention.cache
+        self._segments = tuple(segments)
         padding = [Segment(0, 0, 0)] * (self.layout.sequences - len(segments))
         slots: list[int] = []
         positions: list[int] = []
@@ -102,6 +104,10 @@ class StaticBatch:
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
         raise AssertionError("static passes mask rows, they leave none out")
+
+    def portable(self) -> SdpaBatch:
+        """The same rows, without those that are not there, for a pass that leaves rows out."""
+        return SdpaBatch(self.attention, self._segments)
 
 
 class PagedAttention(SdpaAttention):

@@ -111,7 +111,7 @@ class GraphedDecoder(Decoder):
             return super().run_plans(x, batch, plans)
         run = [{plan[i] for plan in plans} - {SKIP} for i in range(len(plans[0]))]
         if any(len(variants) > 1 for variants in run[:-1]):  # a mask does not tell which of them
-            return super().run_plans(x, batch, plans)
+            return super().run_plans(x, batch.portable(), plans)
         union = tuple(max(variants, default=SKIP) for variants in run)
         return self._run(x, batch, _Key(batch.layout, union, True, False), plans)
 

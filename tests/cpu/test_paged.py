@@ -24,7 +24,7 @@ from engine.cuda.graphs import GraphedDecoder
 from engine.kv.blocks import CacheSize, Placement
 from engine.kv.pages import PageManager
 from engine.model.attention import Segment
-from engine.model.spec import ModelSpec, load_spec
+from engine.model.spec import LOW_BIT, TARGET, ModelSpec, load_spec
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
 from tests.support.integrity import check_integrity
@@ -96,6 +96,11 @@ def test_logits_are_those_of_the_slabs(family: type, changes: dict[str, object],
             segments = [Segment(0, 53 + start, 1), Segment(1, 42 + start, 1)]
             batch = model.attention.prepare(segments)
             out.append(model.decoder.run_plans(model.decoder.embed(tokens[start : start + 2]), batch, plans))
+        decoder = model.decoder
+        decoder.add_low_bit(decoder._layers[TARGET], decoder._heads[TARGET])
+        segments = [Segment(0, 57, 1), Segment(1, 46, 1)]
+        mixed = [tuple(variant * both for variant in plan) for plan, both in zip(plans, (TARGET, LOW_BIT), strict=True)]
+        out.append(decoder.run_plans(decoder.embed(tokens[:2]), model.attention.prepare(segments), mixed))
         return out
 
     found = load(torch.float64, model=tmp_path, max_num_seqs=2)
