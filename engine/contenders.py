@@ -226,7 +226,7 @@ class PolicyContender:
         policy = self.core.policy(self._policy)
         if not isinstance(policy, KnapSpec):
             return 0, 0.0
-        return policy.searcher.budget.searches, policy.searcher.budget.spent
+        return policy.searcher.searches, policy.searcher.spent
 
     def check(self, prompts: Sequence[Prompt]) -> None:
         """Raises ConfigError for a prompt that has no room, or is empty."""

@@ -57,6 +57,8 @@ class CostModel:
     ) -> list[float]:
         """Price of this variant of each sublayer for one more request of so many: in full, or, where others run its
         weights already, at the margin."""
+        if variant == SKIP:
+            return [0.0] * self.spec.sublayers
         profile, weights = self.profile, weights_of(variant)
         full = (profile.projection(1, weights), profile.mlp(1, weights))
         shared = (

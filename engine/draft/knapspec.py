@@ -66,7 +66,7 @@ class KnapSpec:
         low_bit = self._costs.has_low_bit and self._config.knapspec_menu != "skip"
         if self._config.knapspec_menu == "low-bit" and not low_bit:
             raise ConfigError("knapspec_menu is low-bit, but there is no copy of this model in fewer bits")
-        self.searcher = Searcher(self._config, self._costs, self._clock, layers, low_bit=low_bit)
+        self.searcher = Searcher(self._config, self._costs, self._clock, low_bit=low_bit)
         self.estimator = Estimator(self._costs, self._config.knapspec_gamma, self._config.knapspec_memory)
         plans = context.prior.plans if context.prior else {}
         for variants in self.searcher.allowed(plans, 0):
@@ -108,11 +108,11 @@ class KnapSpec:
         return self._config.knapspec_rows if view is self.searcher.recorder else 0
 
     def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
-        self.searcher.budget.earn(round.seconds * len(views) / round.requests)
+        self.searcher.earn(round.seconds * len(views) / round.requests)
         for view, outcome in zip(views, round.outcomes, strict=True):
             state = self._state(view)
             if outcome.references is not None:
-                state.trail.rows.add(outcome.references)
+                state.trail.keep(outcome.references, self._config.knapspec_rows)
             if outcome.drafted:
                 self.estimator.observe(state.ease, outcome.emitted, outcome.plan.variants, _tested(outcome))
             elif outcome.emitted:
@@ -120,15 +120,14 @@ class KnapSpec:
 
     def suspend(self, view: View) -> None:
         if view.state is not None:
-            self.searcher.suspend(view.state.trail)
+            view.state.trail.forget()
 
     def recalibrate(self) -> None:
-        self.searcher.recalibrate()
         self._decision, self._decision_seconds = None, 0.0
 
     def _state(self, view: View) -> State:
         if view.state is None:
-            view.state = State(self.searcher.trail(self._round))
+            view.state = State(Trail(self._round))
         state: State = view.state
         return state
 
@@ -167,12 +166,12 @@ class KnapSpec:
             if view is self.searcher.recorder:
                 plan = self._decision.choice.plan if self._decision is not None else None
                 together = [plan.variants] if len(company.views) > 1 and plan is not None and plan.gamma else []
-                search = self.searcher.search(
+                replayed = self.searcher.search(
                     view, trail, [*company.running, *together], self._round, alone=len(company.views) + view.beside == 1
                 )
-                if search is not None and search.replay is not None:
-                    new = self._adopt(search.replay.counts, view.context)
-                    self.searcher.done(view, search, useful=new)
+                if replayed is not None:
+                    new = self._adopt(replayed, view.context)
+                    self.searcher.barren = 0 if new else self.searcher.barren + 1
                 break
         self.searcher.choose(company.views, trails, self._round)
         return new

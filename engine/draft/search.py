@@ -24,34 +24,8 @@ _DRAWN_ROWS = 128  # of a replay at once: a row of logits may take a megabyte,
 _DRAWN_LOGITS = 1 << 20  # or more, of so many logits
 _SLICE = 0.25  # of a plain pass that a search may take in a round beside others
 _LONE_SLICE = 0.25  # seconds, or four plain passes: the longest that an answer stands still for one
-_MOST_BARREN = 5  # searches in a row that found nothing, each of which halves what the next one gets
-_LEAST_PRICE = 0.25  # of the last search's, for one that reads a shorter context
 _SAVED = 2.0  # searches of the usual price, so that one over a longer context can be paid
 _DEARER = 2.0  # most that the next search is thought to take of the last: a slow one may have been bad luck
-
-
-@dataclass(slots=True)
-class Rows:
-    """The last verified rows of a request."""
-
-    most: int
-    kept: deque[References] = field(default_factory=deque)
-
-    def __len__(self) -> int:
-        return sum(len(r.positions) for r in self.kept)
-
-    def add(self, references: References) -> None:
-        """Append rows; forget the oldest beyond `most`."""
-        self.kept.append(references)
-        while len(self) - len(self.kept[0].positions) >= self.most:
-            self.kept.popleft()
-
-    def take(self, count: int) -> References:
-        """The last `count` rows, one at least; none are left."""
-        kept, self.kept = self.kept, deque()
-        count = max(count, 1)
-        states = torch.cat([r.states for r in kept], dim=1)[:, -count:]
-        return References(states, tuple(p for r in kept for p in r.positions)[-count:])
 
 
 class Replay:
@@ -87,175 +61,138 @@ class Search:
 
     table: Knapsack
     passes: CandidatePass
-    references: References
-    replay: Replay | None = None
+    states: Tensor  # X^(0) … X^(2L) of the full model: [2L+1, rows, hidden]
+    price: float  # seconds that it computes for, about
     seconds: float = 0.0
-
-    @property
-    def done(self) -> bool:
-        return self.replay is not None and self.replay.done
+    replay: Replay | None = None
 
 
 @dataclass(slots=True)
 class Trail:
-    """What searches of one request go by."""
+    """What a search of one request goes by: its last verified rows."""
 
-    rows: Rows
     due: int  # round from which on it may search
+    kept: deque[References] = field(default_factory=deque)
     search: Search | None = None
 
-
-class Budget:
-    """The share of the time that searches may take, saved up for `_SAVED` of them at most.
-
-    Each that finds nothing halves what is saved for the next.
-    """
-
-    def __init__(self, share: float, cost: float, *, advance: bool) -> None:
-        """`cost`: seconds that the next search may take; `advance`: whether the first is free."""
-        self._share, self.cost = share, cost
-        self._saved = _SAVED * cost if share and advance else 0.0
-        self._barren = 0
-        self.spent = 0.0  # seconds of searches
-        self.searches = 0
-
     @property
-    def left(self) -> float:
-        """Seconds that a search may take now."""
-        return self._saved if self._share else -1.0
+    def rows(self) -> int:
+        return sum(len(references.positions) for references in self.kept)
 
-    def earn(self, seconds: float) -> None:
-        """So long a round was."""
-        self._saved = min(self._saved + self._share * seconds / (1 << self._barren), _SAVED * self.cost)
+    def keep(self, references: References, most: int) -> None:
+        """Append rows; forget the oldest beyond `most`."""
+        self.kept.append(references)
+        while self.rows - len(self.kept[0].positions) >= most:
+            self.kept.popleft()
 
-    def charge(self, seconds: float) -> None:
-        self.spent += seconds
-        self._saved -= seconds
+    def take(self, most: int) -> References:
+        """The last `most` rows; none are left."""
+        states = torch.cat([references.states for references in self.kept], dim=1)[:, -most:]
+        positions = tuple(position for references in self.kept for position in references.positions)[-most:]
+        self.kept.clear()
+        return References(states, positions)
 
-    def done(self, seconds: float, *, useful: bool) -> None:
-        """A search ended which took so long in all."""
-        self.cost = min(seconds, _DEARER * self.cost)
-        self.searches += 1
-        self._barren = 0 if useful else min(self._barren + 1, _MOST_BARREN)
+    def forget(self) -> None:
+        """What the rows refer to is gone."""
+        self.kept.clear()
+        self.search = None
 
 
 class Searcher:
     """Keeps the rows of whoever searches next, fills knapsacks with them, and replays what these found.
 
-    One request searches at a time: of several, whose last search was longest ago. Where there is no copy of the weights
-    in fewer bits, early exits are replayed too: after the first search, each looks at every other one.
+    One request searches at a time: of several, whose last search was longest ago. Searches take a share of the time,
+    saved up for `_SAVED` of them at most; each that brought nothing halves it.
     """
 
-    def __init__(self, config: EngineConfig, costs: CostModel, clock: Clock, layers: int, *, low_bit: bool) -> None:
-        """`low_bit`: whether that copy is on the menu."""
-        self._config, self._costs, self._clock, self._layers = config, costs, clock, layers
-        self._low_bit = low_bit
-        protected = {layer % layers for layer in config.knapspec_protect}
+    def __init__(self, config: EngineConfig, costs: CostModel, clock: Clock, *, low_bit: bool) -> None:
+        """`low_bit`: whether a copy of the weights in fewer bits is on the menu."""
+        self._config, self._costs, self._clock, self._low_bit = config, costs, clock, low_bit
+        layers = costs.spec.layers
         self._skips = config.knapspec_menu != "low-bit"
-        self._protected = frozenset(i for layer in protected for i in (2 * layer, 2 * layer + 1))
-        states = config.knapspec_beam or 2 * layers
-        self._width = states * config.knapspec_rows
-        self._priced = self._price(self._width)  # the search that the budget knows
+        self._protected = frozenset(2 * (layer % layers) + i for layer in config.knapspec_protect for i in (0, 1))
         # Where it is not known to pay (docs/knapspec.md), a search has to be earned: the menu of the paper asks for it.
-        self.budget = Budget(config.knapspec_budget, self._priced, advance=config.knapspec_menu == "skip")
-        self.slices = 0
+        free = config.knapspec_menu == "skip" and config.knapspec_budget > 0
+        self._saved = _SAVED * self.price(0) if free else 0.0  # seconds
+        self.spent = 0.0  # seconds
+        self.searches = self.slices = 0
+        self.barren = 0  # the last searches that brought nothing
         self.recorder: View | None = None  # whose rows are kept, or who searches
 
-    def recalibrate(self) -> None:
-        """Price the next search by the profile."""
-        self._priced = self.budget.cost = self._price(self._width)
-
-    def trail(self, round: int) -> Trail:
-        """Of a request that begins."""
-        return Trail(Rows(self._config.knapspec_rows), round)
-
-    def suspend(self, trail: Trail) -> None:
-        """What the request's rows refer to is gone."""
-        trail.rows, trail.search = Rows(self._config.knapspec_rows), None
+    def earn(self, seconds: float) -> None:
+        """So long a round was."""
+        self._saved += self._config.knapspec_budget * seconds / 2**self.barren
 
     def choose(self, views: Sequence[View], trails: Sequence[Trail], round: int) -> None:
         """Whose rows to keep from the next round on."""
         if self.recorder is not None and self.recorder in views:
             return
         self.recorder = None
-        soon = round + self._config.knapspec_rows
-        due = sorted((trail.due, i) for i, trail in enumerate(trails) if trail.due <= soon)
-        self.recorder = next((views[i] for _, i in due if self.affordable(views[i])), None)
+        for due, i in sorted((trail.due, i) for i, trail in enumerate(trails)):
+            price = self.price(views[i].context)
+            if due <= round + self._config.knapspec_rows and price <= self._saved:
+                self.recorder, self._saved = views[i], min(self._saved, _SAVED * price)
+                return
 
-    def affordable(self, view: View) -> bool:
-        """Whether there is time for a search of this request."""
-        return self.cost(view) <= self.budget.left
+    def price(self, context: int) -> float:
+        """Seconds of a search, by the last one."""
+        return self._costs.search_factor * self._computed(context)
 
-    def search(
-        self, view: View, trail: Trail, running: Sequence[Variants], round: int, *, alone: bool
-    ) -> Search | None:
-        """Go on with the search of the `recorder`, beside requests that draft with the plans `running`, or begin it
-        once there are rows enough. Returns it when it is done."""
-        started = self._clock.now()
-        if trail.search is None:
-            if len(trail.rows) < self._config.knapspec_rows or round < trail.due:
-                return None
-            trail.search = self._begin(view, trail.rows, running)
-        search = trail.search
-        done = self._advance(view, search, started, alone=alone)
-        seconds = self._clock.now() - started
-        search.seconds += seconds
-        self.budget.charge(seconds)
-        if not done:
-            return None
-        trail.search, trail.due = None, round + self._config.knapspec_interval
-        self.recorder = None
-        return search
-
-    def done(self, view: View, search: Search, *, useful: bool) -> None:
-        """Whether a finished search brought anything that was chosen."""
-        price = self._price(view.context)
-        self.budget.cost *= price / self._priced  # of one like this, for comparison
-        self._priced = price
-        self.budget.done(search.seconds, useful=useful)
-        self._costs.search_factor = self.budget.cost / price
-
-    def _price(self, context: int) -> float:
+    def _computed(self, context: int) -> float:
         """Seconds that a search computes for, about: every variant of the menu but nothing."""
-        return (len(self._variants(context)) - 1) * self._costs.verify_pass(self._width, [context])
+        width = (self._config.knapspec_beam or self._costs.spec.sublayers) * self._config.knapspec_rows
+        return (len(self._variants(context)) - 1) * self._costs.verify_pass(width, [context])
 
     def _variants(self, context: int) -> list[int]:
         """Of sublayers, that may be on their menus; the best known first, nothing last."""
         copies = [LOW_BIT, WINDOW] if context > SINKS + RECENT else [LOW_BIT]
         return [TARGET, *(copies if self._low_bit else ()), SKIP]
 
-    def cost(self, view: View) -> float:
-        """Seconds of a search of this request: of the last one, by the contexts that both read."""
-        return self.budget.cost * max(self._price(view.context) / self._priced, _LEAST_PRICE)
+    def search(
+        self, view: View, trail: Trail, running: Sequence[Variants], round: int, *, alone: bool
+    ) -> Counts | None:
+        """Go on with the search of the `recorder`, beside requests that draft with the plans `running`, or begin it
+        once there are rows enough. What its candidates would have drafted, when it is done."""
+        started = self._clock.now()
+        if trail.search is None:
+            if trail.rows < self._config.knapspec_rows or round < trail.due:
+                return None
+            trail.search = self._begin(view, trail.take(self._config.knapspec_rows), running)
+        search = trail.search
+        done = self._advance(view, search, started, alone=alone)
+        seconds = self._clock.now() - started
+        search.seconds += seconds
+        self.spent += seconds
+        self._saved -= seconds
+        if not done or search.replay is None:
+            return None
+        self._costs.search_factor = min(search.seconds / search.price, _DEARER * self._costs.search_factor)
+        self.searches += 1
+        trail.search, trail.due, self.recorder = None, round + self._config.knapspec_interval, None
+        return search.replay.counts
 
-    def _begin(self, view: View, rows: Rows, running: Sequence[Variants]) -> Search:
-        """A search over these rows, which are taken."""
+    def _begin(self, view: View, references: References, running: Sequence[Variants]) -> Search:
+        """A search over these rows."""
         config = self._config
-        references = rows.take(config.knapspec_rows)
         offered = self._menus(view.context, running)
         most = 1.0 if self._low_bit else config.knapspec_max_skip  # what a plan skips is looked at when it is whole
+        capacity = int(most * sum(max(menu.values()) for menu in offered))
         table = Knapsack(
-            references.states,
-            offered,
-            capacity=int(most * sum(max(menu.values()) for menu in offered)),
-            tau=config.knapspec_tau,
-            beam=config.knapspec_beam,
+            references.states, offered, capacity=capacity, tau=config.knapspec_tau, beam=config.knapspec_beam
         )
-        return Search(table, view.candidates(references.positions), references)
+        passes = view.candidates(references.positions)
+        return Search(table, passes, references.states, self._computed(view.context))
 
     def _menus(self, context: int, running: Sequence[Variants]) -> list[dict[int, int]]:
         """Of each sublayer, for one more request beside those that draft with these plans."""
         costs, others = self._costs, union(running) if running else None
         unit = min(costs.sublayers(context)[:2]) / self._config.knapspec_resolution
-        sublayers = 2 * self._layers
+        sublayers = costs.spec.sublayers
         prices: dict[int, list[float]] = {
-            variant: [0.0] * sublayers
-            if variant == SKIP
-            else costs.sublayers(context, 1 + len(running), others, variant)
-            for variant in self._variants(context)
+            variant: costs.sublayers(context, 1 + len(running), others, variant) for variant in self._variants(context)
         }
         if WINDOW in prices:
-            prices[WINDOW][1::2] = [math.inf] * self._layers
+            prices[WINDOW][1::2] = [math.inf] * costs.spec.layers
         offered = menus(prices, unit) if unit > 0 else skipping((1,) * sublayers)
         for index in self._protected if self._skips else range(sublayers):
             del offered[index][SKIP]
@@ -266,30 +203,32 @@ class Searcher:
         others, a sublayer or a few a round. Whether it is done."""
         plain = self._costs.verify_pass(1, [view.context])
         slice_ = max(_LONE_SLICE, 4 * plain) if alone else _SLICE * plain
-        row = max(self.cost(view) / len(search.table.menus), 1e-6)  # seconds of one of the knapsack, at most
-        while not search.done and (left := slice_ - (self._clock.now() - started)) > 0:
+        row = max(self.price(view.context) / len(search.table.menus), 1e-6)  # seconds of one of the knapsack, at most
+        self.slices += 1
+        while (left := slice_ - (self._clock.now() - started)) > 0:
             if not search.table.done:
                 if not search.passes.fill(search.table, max(1, int(left / row))):
                     search.table.advance(search.passes.reach)
             elif search.replay is None:
                 search.replay = self._replay(view, search)
+            elif search.replay.done:
+                return True
             else:
                 search.replay.advance(search.passes)
-        self.slices += 1
-        return search.done
+        return search.replay is not None and search.replay.done
 
     def _replay(self, view: View, search: Search) -> Replay:
-        """Of the table's candidates and of the early exits, whose final states the full model's own references are."""
-        references, spec = search.references.states, self._costs.spec
+        """Of the table's candidates, with each head that is on the menu; where the only one is the target's, of the
+        early exits too, whose final states are the full model's."""
+        spec = self._costs.spec
         heads = (TARGET, LOW_BIT) if self._low_bit else (TARGET,)
         states = {(*c.variants, head): c.state for c in search.table.candidates() for head in heads}
         if not self._low_bit:
-            searches = self.budget.searches
-            for depth in range(1 + searches % 2, self._layers, 2 if searches else 1):
-                states.setdefault(exit_plan(spec, depth), references[2 * depth])
+            exits = {exit_plan(spec, depth): search.states[2 * depth] for depth in range(1, spec.layers)}
+            states = exits | states
         nothing = (SKIP,) * spec.sublayers
         allowed = [v for v in self.allowed(states, view.context) if v != spec.whole and v[:-1] != nothing]
-        return Replay({variants: states[variants] for variants in allowed}, spec.whole, references[-1], spec.vocab)
+        return Replay({variants: states[variants] for variants in allowed}, spec.whole, search.states[-1], spec.vocab)
 
     def allowed(self, plans: Iterable[Variants], context: int) -> list[Variants]:
         """Those that run what is protected, and leave out no more or less of the time than is allowed."""

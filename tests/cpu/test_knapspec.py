@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -69,7 +68,7 @@ def test_it_decodes_plainly_where_drafting_cannot_pay(model: LoadedModel, ids: l
     """Verification of several rows at many times the price of a single one."""
     core, policy = core_with(model, EngineConfig(), verify_slope=3.0)
     assert not any(r.drafted for r in rounds(core, ids[:3]))
-    assert policy.searcher.budget.searches > 0, "though it looked for plans"
+    assert policy.searcher.searches > 0, "though it looked for plans"
 
 
 @pytest.mark.nightly
@@ -84,18 +83,19 @@ def test_search_keeps_to_its_budget_and_none_means_none(model: LoadedModel, ids:
     core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=0.02))
     started = core._clock.now()
     rounds(core, ids[:7])
-    budget = policy.searcher.budget
-    assert budget.searches > 0
-    assert budget.spent <= 0.02 * (core._clock.now() - started) + 4 * budget.cost  # two are paid in advance
+    searcher, longest = policy.searcher, max(len(prompt) for prompt in ids[:7]) + 200
+    assert searcher.searches > 0
+    paid = 0.02 * (core._clock.now() - started)
+    assert searcher.spent <= paid + 4 * searcher.price(longest)  # two are paid in advance
     core, policy = core_with(model, EngineConfig(knapspec_budget=0.0))
     assert all(r.drafted == 0 for r in rounds(core, ids[:2]))
-    assert policy.searcher.budget.spent == 0
+    assert policy.searcher.spent == 0
 
 
 def test_a_search_beside_other_streams_is_spread_over_rounds(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=1.0))
     answer(core, ids[:4], replace(GREEDY, ignore_eos=True), ["knapspec"], concurrency=4)
-    assert policy.searcher.slices > 2 * policy.searcher.budget.searches > 0
+    assert policy.searcher.slices > 2 * policy.searcher.searches > 0
 
 
 def test_protected_layers_are_never_skipped(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
@@ -196,29 +196,6 @@ def test_passes_behind_drafts_and_plain_ones_are_priced_apart(model: LoadedModel
     assert ratio == pytest.approx(1.3 / 0.7, rel=0.1)
 
 
-def test_after_the_first_search_each_looks_at_every_other_early_exit(
-    model: LoadedModel, ids: list[tuple[int, ...]]
-) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_budget=1.0, knapspec_interval=8, knapspec_max_skip=1.0))
-    layers = model.spec.layers
-    seen: list[set[int]] = []
-    replay = policy.searcher._replay
-
-    def spy(*args: Any) -> Any:
-        made = replay(*args)
-        seen.append({depth for depth in range(1, layers) if exit_plan(model.spec, depth) in made.counts})
-        return made
-
-    policy.searcher._replay = spy  # type: ignore[method-assign]
-    rounds(core, ids[:4])
-    first, *later = seen
-    assert first == set(range(1, layers))
-    assert len(later) >= 2
-    for number, depths in enumerate(later, 1):
-        assert depths >= set(range(1 + number % 2, layers, 2))
-    assert any(depths < first for depths in later)
-
-
 def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> None:
     """Its price is hardly seen again while drafting goes on, which would go on at a loss."""
     costs = CostModel(model.spec, made_up_profile())
@@ -253,7 +230,7 @@ def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> 
 def test_without_drafts_nothing_is_searched_for(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(knapspec_gamma=0))
     assert not any(r.drafted for r in rounds(core, ids[:6]))
-    assert policy.searcher.budget.searches == 0
+    assert policy.searcher.searches == 0
 
 
 def test_requests_together_are_asked_once_and_draft_alike(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
