@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from engine.model.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants, weights_of
 from engine.step import StepOutput, StepPlan, Work
@@ -36,9 +36,7 @@ class CostModel:
         self.profile = profile
         self._all = spec.whole
         self.has_low_bit = profile.variants >= LOW_BIT
-        self._prices: dict[tuple[Variants, float, int, int, float], float] = {}
-        self._curves: dict[tuple[int, int, int], list[tuple[int, float]]] = {}
-        self._rows: dict[int, Sequence[int]] = {}
+        self._found = lru_cache(_MOST_PRICES)(self._price_anew)
         self.reset()
 
     def reset(self) -> None:
@@ -118,23 +116,10 @@ class CostModel:
 
     def verify_curve(self, most: int, contexts: Sequence[int]) -> tuple[Sequence[int], list[float]]:
         """Rows, ascending up to `most`, and `verify_pass` of so many behind a draft, which is linear between."""
-        knots = self._knots(most)
-        context, requests = _about(contexts), len(contexts)
-        key = most, requests, context
-        found = self._curves.get(key)
-        if found is None:
-            if len(self._curves) == _MOST_PRICES:
-                self._curves.clear()
-            found = self._curves[key] = [
-                (_width(knot), self._price_anew(self._all, knot, requests, context, knot / requests)) for knot in knots
-            ]
+        requests, knots = len(contexts), _knots(self.profile.rows, most)
         factors = [self._factor(_BEHIND, rows) for rows in (*_WIDTHS, math.inf)[: _width(most) + 1]]
-        return knots, [factors[width] * price for width, price in found]
-
-    def _knots(self, most: int) -> Sequence[int]:
-        if most not in self._rows:
-            self._rows[most] = sorted({*(rows for rows in (*self.profile.rows, *_WIDTHS) if rows < most), most})
-        return self._rows[most]
+        prices = [self._price(self._all, rows, contexts, rows / requests) for rows in knots]
+        return knots, [factors[_width(rows)] * price for rows, price in zip(knots, prices, strict=True)]
 
     def _draft_price(self, variants: Variants, contexts: Sequence[int]) -> float:
         """Less than a pass of its own by what passes within a draft save; that is the same for any number of rows."""
@@ -143,14 +128,7 @@ class CostModel:
         return whole - (1.0 - self.profile.drafting) * alone
 
     def _price(self, variants: Variants, rows: float, contexts: Sequence[int], width: float) -> float:
-        context = _about(contexts)
-        key = variants, rows, len(contexts), context, width
-        found = self._prices.get(key)
-        if found is None:
-            if len(self._prices) == _MOST_PRICES:
-                self._prices.clear()
-            found = self._prices[key] = self._price_anew(variants, rows, len(contexts), context, width)
-        return found
+        return self._found(variants, rows, len(contexts), _about(contexts), width)
 
     def _price_anew(self, variants: Variants, rows: float, requests: int, context: int, width: float) -> float:
         profile, (*sublayers, head) = self.profile, [weights_of(variant) for variant in variants]
@@ -261,6 +239,12 @@ def _about(contexts: Sequence[int]) -> int:
     mean = int(sum(contexts) / len(contexts)) if len(contexts) > 1 else contexts[0]
     step = max(_NEAR, 1 << max(mean.bit_length() - 6, 0))
     return mean // step * step + step // 2
+
+
+@cache
+def _knots(profiled: tuple[int, ...], most: int) -> list[int]:
+    """Rows, ascending up to `most`, between which prices and their corrections are linear."""
+    return sorted({rows for rows in (*profiled, *_WIDTHS) if rows < most} | {most})
 
 
 @cache

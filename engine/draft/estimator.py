@@ -25,7 +25,7 @@ import numpy as np
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
 from engine.draft.tpt import THRESHOLDS, Objective, Prices, objective
-from engine.model.spec import RECENT, SINKS, WINDOW, Variants
+from engine.model.spec import RECENT, SINKS, SKIP, WINDOW, Variants
 
 MOST_PLANS = 8
 # Variance of that shift between requests. The copy's agreement differs between the prompts of engine/prompts.jsonl by a
@@ -215,5 +215,5 @@ def size(requests: int) -> int:
 
 
 def union(plans: Sequence[Variants]) -> Variants:
-    """The sublayers that any of these run."""
-    return tuple(max(column) for column in zip(*plans, strict=True))
+    """The sublayers that any of these run, each in its dearest variant: the target's own, then the copy."""
+    return tuple(min(filter(None, column), default=SKIP) for column in zip(*plans, strict=True))

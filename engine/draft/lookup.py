@@ -55,7 +55,7 @@ class LookUp:
         self._pool, self._counts, self._own = pool, Counts(), own
         self._text = [*expected]
         self._front = len(expected)
-        self._at = 0  # in the expected answer: what was found there last
+        self._at = 0  # in the expected answer: where what was found there last goes on
         self._places: dict[int, list[int]] = {}  # behind a pair, ascending
         self._indexed = _FEWEST
         self.found: Found | None = None  # at the end of the text as it was,
@@ -81,11 +81,13 @@ class LookUp:
     def _learn(self, said: Sequence[int]) -> None:
         if self.found is None:
             return
+        expected = self.found.source == "prediction"
         for j, (token, found) in enumerate(zip(said, self.found.tokens, strict=False)):
             for counts in (self._counts, self._pool):
                 counts.add(self.found.match + j, token == found)
             if token != found:
                 break
+            self._at += expected
 
     def _find(self, first: bool) -> Found | None:
         """Of equals the expected answer's, the nearest ahead; then the newest. An answer that begins as the expected
@@ -164,13 +166,13 @@ def looked_up(lookup: LookUp, most: int, plan: Plan, contexts: Sequence[int], co
     expected = 1.0 + np.cumprod(chances).cumsum()  # E(1), E(2), …
     rows = np.arange(2, len(expected) + 2)
     requests = len(contexts)
-    rate = plan.predicted_tpt or (0.0 if plan.gamma else costs.plain_tpt(contexts))
+    rate = plan.predicted_tpt or costs.plain_tpt(contexts)
     others = (requests - 1) * (1 + plan.gamma)  # rows
     knots, verify = costs.verify_curve(others + 1 + max(plan.gamma, MOST), contexts)
     seconds = np.interp(others + rows, knots, verify)
     if requests == 1:
         seconds += costs.overhead(1, drafts=True)
-    elif rate:  # the round of all takes longer, or less long, by what its verify pass does
+    else:  # the round of all takes longer, or less long, by what its verify pass does
         seconds += plan.expected / rate - np.interp(others + 1 + plan.gamma, knots, verify)
     tpt = (expected + (requests - 1) * plan.expected) / seconds / requests
     best = int(tpt.argmax())

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.draft.tpt import THRESHOLDS
 from engine.errors import PriorError
-from engine.model.spec import windows_fit
+from engine.model.spec import SKIP, windows_fit
 from profiles.schema import ProfileKey
 from profiles.store import write_whole
 
@@ -57,8 +57,8 @@ def _variants(text: str) -> tuple[int, ...]:
     if not text or set(text) - set("0123"):
         raise ValueError("a plan is made of 0, 1, 2 and 3")
     variants = tuple(map(int, text))
-    if not windows_fit(variants):
-        raise ValueError("a plan has a 3 where there is no attention")
+    if not windows_fit(variants) or variants[-1] == SKIP:
+        raise ValueError("a plan has a 3 where there is no attention, or no head")
     return variants
 
 

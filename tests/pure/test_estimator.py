@@ -10,7 +10,7 @@ import pytest
 
 from engine.draft.base import Plan
 from engine.draft.costs import CostModel
-from engine.draft.estimator import MOST_PLANS, Ease, Estimator, shifted
+from engine.draft.estimator import MOST_PLANS, Ease, Estimator, shifted, union
 from engine.draft.tpt import count
 from engine.model.spec import Variants, exit_plan
 from engine.model.synthetic import shape
@@ -146,3 +146,8 @@ def test_what_is_seen_fades() -> None:
     for _ in range(100):
         estimator.observe(request, 1, None, None)
     assert estimator.counts[COPY].sum() == pytest.approx(100 * np.exp(-1.0))
+
+
+def test_a_mixture_of_plans_costs_what_the_dearest_variant_does() -> None:
+    """As the target (1) before the copy (2) before its window (3) before nothing (0)."""
+    assert union([(0, 2, 3, 1), (0, 1, 2, 2), (0, 0, 0, 1)]) == (0, 1, 2, 1)

@@ -157,6 +157,19 @@ def test_of_equals_the_expected_place_is_the_one_ahead() -> None:
     assert following(expected, [8], [8, 1, 2], [8, 1, 2, 9, 1, 2])[0] == 3
 
 
+def test_the_place_in_a_repetitive_expected_answer_moves_with_what_is_said() -> None:
+    """One token forty times, then others: these are expected once it has been said as often."""
+    token, end = 1, (8, 9)
+    lookup = LookUp(Counts(), [token] * 40 + [*end], own=False)
+    text = [7]
+    lookup.find(text)
+    for _ in range(40):
+        text.append(token)
+        found = lookup.find(text)
+    assert found is not None
+    assert found.tokens == end
+
+
 def test_the_expected_answer_comes_before_what_the_prompt_says() -> None:
     expected = [1, 2, 3, 4]
     lookup = LookUp(Counts(), expected)
@@ -164,6 +177,13 @@ def test_the_expected_answer_comes_before_what_the_prompt_says() -> None:
     assert LookUp(Counts()).find([1, 2, 6, 9, 1, 2]) == Found((6, 9, 1, 2), 2, "lookup")
     assert following(expected, [7, 8, 9, 7, 8], own=True) == (9, 7, 8)
     assert following(expected, [7, 8, 9, 7, 8], own=False) == (), "a policy that looks nothing up"
+
+
+def test_a_policy_that_promises_nothing_is_held_to_plain_decoding() -> None:
+    """`fixed` and `layerskip` do not say what they bring: what agrees too seldom to pay does not take their place."""
+    fixed = Plan(COSTS.spec.whole, 4)
+    assert looked_up(finding(4, 1.0), 99, fixed, [100], COSTS) is not None
+    assert looked_up(finding(4, 0.0), 99, fixed, [100], COSTS) is None
 
 
 def test_a_useless_prediction_is_given_up() -> None:

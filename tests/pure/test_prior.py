@@ -19,7 +19,7 @@ from profiles.schema import ProfileKey
 from tests.support import PREPARED
 
 BINS = len(THRESHOLDS)
-PLANS = {(1, 1, 0, 0): np.arange(2.0 * BINS).reshape(BINS, 2), (1, 0, 0, 1): np.full((BINS, 2), 0.5)}
+PLANS = {(1, 1, 0, 1): np.arange(2.0 * BINS).reshape(BINS, 2), (1, 0, 0, 1): np.full((BINS, 2), 0.5)}
 PRIOR = Prior("f" * 64, PLANS)
 
 
@@ -46,6 +46,7 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "no model": lambda raw: raw | {"model": None},
     "a plan of fours": lambda raw: raw | {"plans": [raw["plans"][0] | {"plan": "14000"}]},
     "a window of an MLP": lambda raw: raw | {"plans": [raw["plans"][0] | {"plan": "13001"}]},
+    "a plan without a head": lambda raw: raw | {"plans": [raw["plans"][0] | {"plan": "1110"}]},
     "an empty plan": lambda raw: raw | {"plans": [raw["plans"][0] | {"plan": ""}]},
     "a plan that is a list": lambda raw: raw | {"plans": [raw["plans"][0] | {"plan": [1, 1, 0, 0]}]},
     "plans of two lengths": lambda raw: raw | {"plans": [*raw["plans"], raw["plans"][0] | {"plan": "11"}]},
