@@ -9,15 +9,14 @@ from pathlib import Path
 
 import torch
 
+from engine import prior as priors
 from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
 from engine.core import EngineCore
-from engine.draft import prior as priors
 from engine.draft.base import PolicyContext
 from engine.draft.costs import CostModel
 from engine.draft.knapsack import skipping, solve
 from engine.draft.policies import POLICIES
-from engine.draft.prior import Prior
 from engine.errors import ConfigError, PriorError, ProfileMismatchError
 from engine.kv.blocks import BlockManager, CacheSize
 from engine.kv.cache import bytes_per_token
@@ -33,6 +32,7 @@ from engine.model.linear import LinearFactory
 from engine.model.source import SyntheticSource, open_source
 from engine.model.spec import LOW_BIT, ModelSpec
 from engine.native.backend import widens_bf16
+from engine.prior import Prior
 from engine.runner import Runner
 from engine.sampling import draw
 from engine.scheduler import Scheduler
@@ -277,7 +277,8 @@ class LoadedModel:
             max_queued=config.max_queued,
             thinks=self.tokenizer.thinks,
         )
-        policies = PolicyContext(self.spec, config, costs, self.clock, self.prior(config))
+        prior = self.prior(config)
+        policies = PolicyContext(self.spec, config, costs, self.clock, prior.plans if prior else {})
         return EngineCore(info, self.tokenizer, scheduler, runner, policies, self.clock)
 
 

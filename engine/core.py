@@ -344,14 +344,9 @@ class EngineCore:
                     output.references,
                 )
             )
-        seconds = self._seconds(plan, out)
+        seconds = out.draft_seconds + out.verify_seconds
         for policy, views, outcomes in observed.values():
             policy.observe(views, RoundOutcome(outcomes, len(plan.work), seconds))
-
-    def _seconds(self, plan: StepPlan, out: StepOutput) -> float:
-        """What a round took, with what rounds usually take outside the passes."""
-        drafted = any(o.drafted for o in out.outputs)
-        return out.draft_seconds + out.verify_seconds + self.costs.overhead(len(plan.work), drafts=drafted)
 
 
 def _learn(lessons: list[Callable[[], None]]) -> None:

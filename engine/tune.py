@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from engine import prior as priors
 from engine.build import LoadedModel, progress_bar
 from engine.config import EngineConfig
 from engine.contenders import PolicyContender, Prompt, Tally, answer_in_turns
-from engine.draft import prior as priors
 from engine.draft.knapspec import KnapSpec
-from engine.draft.prior import Prior
 from engine.errors import ConfigError, PriorError
+from engine.prior import Prior
 from engine.prompts import add_prompt_arguments, encode, read_prompts
 from engine.results import summarise, table
 from engine.types import SamplingParams
@@ -124,7 +124,8 @@ def search(
         show(number / len(prompts))
     policy = core.policy("knapspec")
     assert isinstance(policy, KnapSpec)
-    return policy.learnt(model.source.fingerprint)
+    learnt = policy.learnt()
+    return Prior(model.source.fingerprint, learnt) if learnt else None
 
 
 def _compare(contenders: Sequence[PolicyContender], prompts: Sequence[Prompt], layers: int) -> list[dict[str, object]]:

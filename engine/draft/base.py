@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.clock import Clock
@@ -12,11 +12,11 @@ from engine.model.spec import SKIP, ModelSpec, Variants
 from engine.types import SamplingParams
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
     from engine.draft.costs import CostModel
     from engine.draft.knapsack import Knapsack
-    from engine.draft.prior import Prior
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class RoundOutcome:
 
     outcomes: Sequence[Outcome]  # of this policy's requests, in the order of the views
     requests: int  # of all policies
-    seconds: float  # of the whole round
+    seconds: float  # of its passes
 
 
 class CandidatePass(Protocol):
@@ -166,23 +166,4 @@ class PolicyContext:
     config: EngineConfig
     costs: CostModel
     clock: Clock
-    prior: Prior | None = None
-
-
-class FixedPlan(DraftPolicy):
-    """Base of the policies whose plan never changes."""
-
-    name = ""
-    looks_up = False
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-
-    def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
-        return [self._plan] * len(views)
-
-    def stands(self) -> bool:
-        return True
-
-    def record(self, view: View, rows_ahead: int) -> int:
-        return 0
+    tested: Mapping[Variants, np.ndarray] = field(default_factory=dict)  # tokens of earlier plans, as in `tpt.count`

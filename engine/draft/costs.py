@@ -17,7 +17,6 @@ _DEVIATION = 0.1  # with this standard deviation of the logarithm: the widths of
 _SPEED_MEMORY = 0.15  # weight of a new observation of what all passes have in common
 _MOST = math.log(2.5)  # of a correction, and of one stall
 _STALL = math.log(1.5)
-_MOST_ROUNDS = 64.0  # over which the time outside passes is averaged
 _MOST_KINDS = 256  # of passes whose corrections are remembered
 _NEAR = 16  # tokens of context, or a sixty-fourth, that are one to a price
 _MOST_PRICES = 4096  # remembered
@@ -45,7 +44,6 @@ class CostModel:
         self._speed = 0.0
         self._seen: dict[tuple[Kind, int], Correction] = {}  # by width
         self._now = 0.0  # seconds of rounds
-        self._outside: dict[tuple[bool, int], list[float]] = {}  # by whether it drafts, and width: seconds, rounds
         self._drafts = False  # whether the last round did,
         self._unsettled = 0  # and how many more of its kind are slower than those that follow
         self.search_factor = 1.0  # seen over predicted time of the last search, as policies found it
@@ -95,17 +93,9 @@ class CostModel:
         """As `draft_doubt`, of verify passes of so many requests; behind drafts, of four rows each."""
         return self._doubt(*((_BEHIND, 4 * requests) if drafts else (_PLAIN, requests)))
 
-    def overhead(self, requests: int, *, drafts: bool) -> float:
-        """Seconds of a round outside the passes."""
-        nearest = _by_nearness(_width(requests))
-        kinds = ((kind, width) for kind in (drafts, not drafts) for width in nearest)
-        seen = (self._outside[kind][0] for kind in kinds if kind in self._outside)
-        return requests * next(seen, 0.0)
-
     def plain_tpt(self, contexts: Sequence[int]) -> float:
         """Tokens per second of each of these requests where nobody drafts."""
-        requests = len(contexts)
-        return 1.0 / (self.verify_pass(requests, contexts) + self.overhead(requests, drafts=False))
+        return 1.0 / self.verify_pass(len(contexts), contexts)
 
     def rows_within(self, seconds: float, context: int) -> int:
         """Most rows (16, 32 … 2048) of a verify pass that is to take no longer than this."""
@@ -147,7 +137,8 @@ class CostModel:
     # -- what rounds teach -------------------------------------------------------------------------------------------
 
     def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:
-        """Correct the prices by one round; `overhead` is its time outside passes and searches, in seconds.
+        """Correct the prices by one round; `overhead` is its time outside passes, in seconds, which is of no use
+        without the verify pass and counts as its.
 
         Not by the first round that drafts, or the first ones that do not: they find other things in the processor's
         caches than those that follow them, of which a decision makes many.
@@ -166,12 +157,10 @@ class CostModel:
         requests, tokens = len(work), sum([len(w.tokens) for w in work])
         contexts = [w.start for w in work]
         seen: list[tuple[tuple[Kind, ...], int, float, float]] = []  # kinds, width, seconds, predicted
-        if tokens == requests:  # reading prompts is work of its own
-            self._observe_outside(requests, overhead, drafts=drafts)
-            if not plan.copies:
-                rows = tokens + sum(drafted)
-                predicted = self._price(self._all, rows, contexts, rows / requests)
-                seen.append(((_BEHIND if drafts else _PLAIN,), _width(rows), out.verify_seconds, predicted))
+        if tokens == requests and not plan.copies:  # reading prompts is work of its own
+            rows = tokens + sum(drafted)
+            predicted = self._price(self._all, rows, contexts, rows / requests)
+            seen.append(((_BEHIND if drafts else _PLAIN,), _width(rows), out.verify_seconds + overhead, predicted))
         drafting = [(w, d) for w, d in zip(work, drafted, strict=True) if d and not w.copied] if drafts else []
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
@@ -190,12 +179,6 @@ class CostModel:
             ratio = math.log(max(seconds, 1e-9) / predicted)
             for kind in kinds:
                 self._correction(kind, width).add(ratio, self._now)
-
-    def _observe_outside(self, requests: int, seconds: float, *, drafts: bool) -> None:
-        """A stall, or the end of a request, counts as twice as long as usual, at most."""
-        known = self._outside.setdefault((drafts, _width(requests)), [seconds / requests, 0.0])
-        known[1] = min(known[1] + 1.0, _MOST_ROUNDS)
-        known[0] += (min(max(seconds, 0.0) / requests, 2.0 * known[0] + 1e-5) - known[0]) / known[1]
 
     def _correction(self, kind: Kind, width: int) -> Correction:
         found = self._seen.get((kind, width))

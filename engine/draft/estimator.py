@@ -187,7 +187,7 @@ class Estimator:
         requests, costs = len(contexts), self._costs
         rows, verify = costs.verify_curve(requests * (1 + self._gamma), contexts)
         draft = np.array([costs.draft_pass(variants, contexts) for variants in drafting])
-        return Prices(requests, self._gamma, draft, rows, np.array(verify), costs.overhead(requests, drafts=True))
+        return Prices(requests, self._gamma, draft, rows, np.array(verify))
 
 
 def shifted(counts: np.ndarray, shift: np.ndarray) -> np.ndarray:

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
-from engine.draft.base import FixedPlan, Plan, PolicyContext
+from collections.abc import Sequence
+
+from engine.draft.base import DraftPolicy, Plan, PolicyContext, View
 from engine.errors import ConfigError
 from engine.model.spec import LOW_BIT, SKIP, TARGET, Variants, exit_plan, windows_fit
+
+
+class FixedPlan(DraftPolicy):
+    """Base of the policies whose plan never changes."""
+
+    name = ""
+    looks_up = False
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
+        return [self._plan] * len(views)
+
+    def stands(self) -> bool:
+        return True
+
+    def record(self, view: View, rows_ahead: int) -> int:
+        return 0
 
 
 class NoDraft(FixedPlan):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import linear_regression
 from typing import NamedTuple
 
 import torch
@@ -149,7 +150,7 @@ class Knapsack:
         if not self.beam or len(best) <= self.beam:
             return sorted(best)
         saved = sorted(best)
-        trend = _slope(saved, [best[j][0] for j in saved])
+        trend = linear_regression(saved, [best[j][0] for j in saved]).slope
         first, width = saved[0], (saved[-1] - saved[0] + 1) / self.beam
         winners: dict[int, tuple[float, int]] = {}
         for j in saved:
@@ -172,13 +173,6 @@ class Knapsack:
             variants.append(row.variant[entry])
             entry = row.source[entry]
         return tuple(reversed(variants))
-
-
-def _slope(x: Sequence[int], y: Sequence[float]) -> float:
-    """Of the line through these points by least squares."""
-    x_mean, y_mean = sum(x) / len(x), sum(y) / len(y)
-    spread = sum((a - x_mean) ** 2 for a in x)
-    return sum((a - x_mean) * (b - y_mean) for a, b in zip(x, y, strict=True)) / spread
 
 
 def solve(references: Tensor, menus: Sequence[Menu], run: Transition, **options: object) -> list[Candidate]:

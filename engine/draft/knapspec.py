@@ -21,7 +21,6 @@ import numpy as np
 
 from engine.draft.base import Company, Outcome, Plan, PolicyContext, RoundOutcome, View
 from engine.draft.estimator import Choice, Counts, Ease, Estimator, size
-from engine.draft.prior import Prior
 from engine.draft.search import Searcher, Trail
 from engine.draft.tpt import THRESHOLDS, count
 from engine.errors import ConfigError
@@ -68,23 +67,21 @@ class KnapSpec:
             raise ConfigError("knapspec_menu is low-bit, but there is no copy of this model in fewer bits")
         self.searcher = Searcher(self._config, self._costs, self._clock, low_bit=low_bit)
         self.estimator = Estimator(self._costs, self._config.knapspec_gamma, self._config.knapspec_memory)
-        plans = context.prior.plans if context.prior else {}
-        for variants in self.searcher.allowed(plans, 0):
-            self.estimator.add(variants, plans[variants])
+        for variants in self.searcher.allowed(context.tested, 0):
+            self.estimator.add(variants, context.tested[variants])
             self.estimator.shrink(1)
         if low_bit:
             for copy in ((LOW_BIT,) * len(context.spec.whole), (WINDOW, LOW_BIT) * layers + (LOW_BIT,)):
-                if copy not in plans:
+                if copy not in context.tested:
                     self.estimator.add(copy, _OF_COPY)
         self._searches = self._config.knapspec_gamma > 0
         self._round = 0
         self._decision: Decision | None = None
         self._decision_seconds = 0.0  # that one takes
 
-    def learnt(self, model: str) -> Prior | None:
-        """What this policy knows by now, for later starts with the same model; None if it has drafted with nothing."""
-        known = {v: counts for v, counts in self.estimator.counts.items() if counts.sum() >= _LEAST_KNOWN}
-        return Prior(model, known) if known else None
+    def learnt(self) -> Counts:
+        """What this policy knows by now, for later starts with the same model."""
+        return {v: counts for v, counts in self.estimator.counts.items() if counts.sum() >= _LEAST_KNOWN}
 
     # -- the rounds --------------------------------------------------------------------------------------------------
 

@@ -170,9 +170,7 @@ def looked_up(lookup: LookUp, most: int, plan: Plan, contexts: Sequence[int], co
     others = (requests - 1) * (1 + plan.gamma)  # rows
     knots, verify = costs.verify_curve(others + 1 + max(plan.gamma, MOST), contexts)
     seconds = np.interp(others + rows, knots, verify)
-    if requests == 1:
-        seconds += costs.overhead(1, drafts=True)
-    else:  # the round of all takes longer, or less long, by what its verify pass does
+    if requests > 1:  # the round of all takes longer, or less long, by what its verify pass does
         seconds += plan.expected / rate - np.interp(others + 1 + plan.gamma, knots, verify)
     tpt = (expected + (requests - 1) * plan.expected) / seconds / requests
     best = int(tpt.argmax())

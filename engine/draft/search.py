@@ -25,6 +25,7 @@ _DRAWN_LOGITS = 1 << 20  # or more, of so many logits
 _SLICE = 0.25  # of a plain pass that a search may take in a round beside others
 _LONE_SLICE = 0.25  # seconds, or four plain passes: the longest that an answer stands still for one
 _SAVED = 2.0  # searches of the usual price, so that one over a longer context can be paid
+_MOST_BARREN = 5
 _DEARER = 2.0  # most that the next search is thought to take of the last: a slow one may have been bad luck
 
 
@@ -102,7 +103,7 @@ class Searcher:
     """Keeps the rows of whoever searches next, fills knapsacks with them, and replays what these found.
 
     One request searches at a time: of several, whose last search was longest ago. Searches take a share of the time,
-    saved up for `_SAVED` of them at most; each that brought nothing halves it.
+    saved up for `_SAVED` of them at most; each that brought nothing halves it, `_MOST_BARREN` times at most.
     """
 
     def __init__(self, config: EngineConfig, costs: CostModel, clock: Clock, *, low_bit: bool) -> None:
@@ -121,7 +122,7 @@ class Searcher:
 
     def earn(self, seconds: float) -> None:
         """So long a round was."""
-        self._saved += self._config.knapspec_budget * seconds / 2**self.barren
+        self._saved += self._config.knapspec_budget * seconds / 2 ** min(self.barren, _MOST_BARREN)
 
     def choose(self, views: Sequence[View], trails: Sequence[Trail], round: int) -> None:
         """Whose rows to keep from the next round on."""

@@ -67,7 +67,6 @@ class Prices(NamedTuple):
     draft: np.ndarray  # [plans]: a pass with each
     rows: Sequence[float]  # ascending; verify passes of so many rows take, linear in between,
     verify: np.ndarray  # as many seconds
-    overhead: float  # beside the passes
 
 
 class Objective(NamedTuple):
@@ -88,5 +87,4 @@ def objective(counts: np.ndarray, prices: Prices) -> Objective:
     drafted, accepted = expectations(counts, prices.gamma)
     passes = lock_step_passes(drafted, prices.requests)
     verify = np.interp(prices.requests * (1.0 + drafted), prices.rows, prices.verify)
-    seconds = passes * prices.draft[:, None, None] + verify + prices.overhead
-    return Objective(drafted, accepted, (1.0 + accepted) / seconds)
+    return Objective(drafted, accepted, (1.0 + accepted) / (passes * prices.draft[:, None, None] + verify))

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 import torch
 
+from engine import prior as priors
 from engine.config import EngineConfig
-from engine.draft import prior as priors
 from engine.draft.estimator import Counts
 from engine.draft.knapspec import KnapSpec
-from engine.draft.prior import Prior
 from engine.draft.tpt import count
 from engine.errors import ConfigError, PriorError
 from engine.model import low_bit
@@ -22,6 +21,7 @@ from engine.model.packed import coded, dequantise
 from engine.model.spec import LOW_BIT, SKIP, TARGET
 from engine.native.library import library
 from engine.native.linear import NativeLinear, NativeLinears
+from engine.prior import Prior
 from engine.types import SamplingParams
 from tests.support.cores import answer, chat_ids, load, made_up_profile
 

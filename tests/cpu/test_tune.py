@@ -55,9 +55,7 @@ def test_what_is_known_of_a_plan_is_what_all_prompts_saw(model: LoadedModel, sea
     for right in (True, False):
         for _ in range(1000):
             policy.estimator.observe(request, 2, variants, count([0.95] * 2, [right] * 2))
-    learnt = policy.learnt("model")
-    assert learnt is not None
-    rejected, agreed = learnt.plans[variants].sum(axis=0)
+    rejected, agreed = policy.learnt()[variants].sum(axis=0)
     if searching:
         assert (rejected, agreed) == pytest.approx((2000, 2000), rel=1e-3)
     else:

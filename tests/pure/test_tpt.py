@@ -110,7 +110,7 @@ def best_by_loops(counts: np.ndarray, prices: Prices) -> float:
         drafted = sum(sure**k for k in range(gamma))
         accepted = share[:, 1].sum() * sum(both**k for k in range(gamma))
         passes = sum(1 - (1 - sure**k) ** prices.requests for k in range(gamma))
-        seconds = passes * prices.draft[0] + prices.overhead
+        seconds = passes * prices.draft[0]
         seconds += np.interp(prices.requests * (1 + drafted), prices.rows, prices.verify)
         best = max(best, float((1 + accepted) / seconds))
     return best
@@ -120,7 +120,7 @@ def best_by_loops(counts: np.ndarray, prices: Prices) -> float:
 @given(COUNTS, st.sampled_from([1, 1, 4]), st.floats(0.5, 1.5))
 def test_the_objective_has_the_best_threshold_and_gamma(counts: np.ndarray, requests: int, share: float) -> None:
     verify = np.array([4e-4, 5e-4, 9e-4])
-    prices = Prices(requests, 5, np.array([1e-4 * share]), [1, 4, 6 * requests], verify, 5e-5)
+    prices = Prices(requests, 5, np.array([1e-4 * share]), [1, 4, 6 * requests], verify)
     found = objective(counts[None], prices)
     assert found.tpt[0][found.best(0)] == pytest.approx(best_by_loops(counts, prices))
 
