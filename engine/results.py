@@ -8,8 +8,12 @@ from typing import Any
 
 from engine.build import LoadedModel
 from engine.contenders import Contender, Tally
-from engine.draft.tpt import expected_tokens
 from engine.kv.cache import bytes_per_token
+
+
+def expected_tokens(alpha: float, gamma: float) -> float:
+    """E(α, γ): tokens per round when each of γ draft tokens is accepted with probability α."""
+    return gamma + 1 if alpha >= 1 else float((1 - alpha ** (gamma + 1)) / (1 - alpha))
 
 
 def summarise(contender: Contender, plain: Tally, layers: int) -> dict[str, Any]:

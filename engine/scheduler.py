@@ -13,6 +13,7 @@ from engine.clock import Clock
 from engine.draft.base import Plan
 from engine.emission import Commit, Emission
 from engine.kv.blocks import Allocation, Blocks
+from engine.model.spec import skipped
 from engine.step import Copy, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import ErrorEvent, FinishReason, Request, RequestRound
 
@@ -273,6 +274,7 @@ class Scheduler:
         """Add a round to the request's figures. Drafts beyond its end count as drafted, not as accepted; the last token
         of a round always counts as the target's own, so that tokens are rounds plus accepted drafts."""
         plan = work.plan
+        attention, mlp = skipped(plan.variants) if plan is not None else (0, 0)
         emitted = len(request.tokens) - work.start - len(work.tokens)
         accepted = emitted - 1
         request.rounds += 1
@@ -289,8 +291,8 @@ class Scheduler:
             request.drafted += output.drafted
             request.accepted += accepted
             request.draft_passes += 0 if work.copied else output.drafted
-            request.skipped_attention += plan.skipped_attention * output.drafted
-            request.skipped_mlp += plan.skipped_mlp * output.drafted
+            request.skipped_attention += attention * output.drafted
+            request.skipped_mlp += mlp * output.drafted
         reselected, request.view.reselected = request.view.reselected, None
         request.reselections += reselected == "changed"
         return RequestRound(
@@ -301,8 +303,8 @@ class Scheduler:
             accepted=accepted,
             draft_passes=0 if work.copied else output.drafted,
             context_length=work.start + len(work.tokens),
-            skipped_attention=plan.skipped_attention if plan else 0,
-            skipped_mlp=plan.skipped_mlp if plan else 0,
+            skipped_attention=attention,
+            skipped_mlp=mlp,
             predicted_tpt=request.plan.predicted_tpt if request.plan else None,
             predicted_acceptance=plan.predicted_acceptance if plan else None,
             reselected=reselected,

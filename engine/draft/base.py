@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.clock import Clock
 from engine.config import EngineConfig
-from engine.model.spec import SKIP, ModelSpec, Variants
+from engine.model.spec import ModelSpec, Variants
 from engine.types import SamplingParams
 
 if TYPE_CHECKING:
@@ -39,12 +39,9 @@ class Plan:
     expected: float = 1.0  # tokens of a round
 
     @property
-    def skipped_attention(self) -> int:
-        return self.variants[0:-1:2].count(SKIP)
-
-    @property
-    def skipped_mlp(self) -> int:
-        return self.variants[1:-1:2].count(SKIP)
+    def pays(self) -> bool:
+        """Whether it promises no less than plain decoding."""
+        return (self.predicted_tpt or 0.0) >= (self.plain_tpt or 0.0)
 
     def capped(self, gamma: int) -> Plan:
         """The same with at most `gamma` tokens."""

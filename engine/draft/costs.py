@@ -56,11 +56,8 @@ class CostModel:
         if variant == SKIP:
             return [0.0] * self.spec.sublayers
         profile, weights = self.profile, weights_of(variant)
-        full = (profile.projection(1, weights), profile.mlp(1, weights))
-        shared = (
-            max(profile.projection(rows, weights) - profile.projection(rows - 1, weights), 0.0),
-            max(profile.mlp(rows, weights) - profile.mlp(rows - 1, weights), 0.0),
-        )
+        full, last, before = ((profile.projection(n, weights), profile.mlp(n, weights)) for n in (1, rows, rows - 1))
+        shared = [max(a - b, 0.0) for a, b in zip(last, before, strict=True)]
         others = (union or (SKIP,) * self.spec.sublayers)[: self.spec.sublayers]
         prices = [(shared if weights_of(ran) == weights else full)[i % 2] for i, ran in enumerate(others)]
         for layer in range(self.spec.layers):
@@ -82,7 +79,7 @@ class CostModel:
 
     def verify_pass(self, rows: float, contexts: Sequence[int]) -> float:
         """One full pass of `rows` rows in all over requests with these contexts."""
-        requests = max(len(contexts), 1)
+        requests = len(contexts)
         return self.verify_factor(rows, requests) * self._price(self._all, rows, contexts, rows / requests)
 
     def verify_factor(self, rows: float, requests: int) -> float:
@@ -113,9 +110,8 @@ class CostModel:
 
     def _draft_price(self, variants: Variants, contexts: Sequence[int]) -> float:
         """Less than a pass of its own by what passes within a draft save; that is the same for any number of rows."""
-        alone = self._price(variants, 1, contexts[:1], 1)
-        whole = alone if len(contexts) == 1 else self._price(variants, len(contexts), contexts, 1)
-        return whole - (1.0 - self.profile.drafting) * alone
+        saved = (1.0 - self.profile.drafting) * self._price(variants, 1, contexts[:1], 1)
+        return self._price(variants, len(contexts), contexts, 1) - saved
 
     def _price(self, variants: Variants, rows: float, contexts: Sequence[int], width: float) -> float:
         return self._found(variants, rows, len(contexts), _about(contexts), width)

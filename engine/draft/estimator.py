@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -51,13 +50,6 @@ class Ease:
         return 1.0 / (self.information + 1.0 / BETWEEN)
 
 
-class Choice(NamedTuple):
-    """What to draft with, and what it promises over plain decoding on average."""
-
-    plan: Plan
-    gain: float
-
-
 class Estimator:
     """What is known of at most `MOST_PLANS` plans, which all requests share."""
 
@@ -69,13 +61,11 @@ class Estimator:
 
     # -- what is learnt ----------------------------------------------------------------------------------------------
 
-    def add(self, variants: Variants, counts: np.ndarray) -> None:
-        """Tested tokens of a plan that may be new; worth no more than are remembered."""
+    def add(self, variants: Variants, counts: np.ndarray, context: int = 1) -> None:
+        """Tested tokens of a plan that may be new; worth no more than are remembered. The plans that promise most of a
+        request with this context stay."""
         counts = counts + self.counts.get(variants, 0.0)
         self.counts[variants] = counts * min(1.0, self._horizon / max(float(counts.sum()), 1.0))
-
-    def shrink(self, context: int) -> None:
-        """The plans that promise most stay."""
         for variants in list(self.promises(self.counts, context))[MOST_PLANS:]:
             del self.counts[variants]
 
@@ -129,7 +119,7 @@ class Estimator:
         seed: int,
         *,
         always: bool = False,
-    ) -> Choice:
+    ) -> Plan:
         """What requests with these contexts draft with. `always`: never nothing.
 
         With others in flight, who draft with the plans `running`, the price is that of a batch in which all draft like
@@ -139,7 +129,7 @@ class Estimator:
         cut = max(contexts) > SINKS + RECENT  # else a window of the cache is all of it
         plans, costs, count = [v for v in self.counts if cut or WINDOW not in v], self._costs, len(contexts)
         if not plans or self._gamma == 0:
-            return Choice(plain, 1.0)
+            return plain
         drafting = [union([variants, *running]) for variants in plans] if running else plans
         prices, known = self._prices(drafting, contexts), self.evidence(plans)
         self._odds = dict(zip(plans, _odds(known), strict=True))
@@ -158,10 +148,9 @@ class Estimator:
         undrafted = (plain.predicted_tpt or 0.0) * math.exp(z[1] * costs.verify_doubt(count, drafts=False))
         chosen = int(highest.argmax())
         if not always and highest[chosen] <= undrafted:
-            return Choice(plain, 1.0)
+            return plain
         usual = objective(shifted(known, np.full(len(plans), shift)), prices)
-        plan = self._plan(plans[chosen], chosen, usual, prices, plain)
-        return Choice(plan, (plan.predicted_tpt or 0.0) / (plain.predicted_tpt or 1.0))
+        return self._plan(plans[chosen], chosen, usual, prices, plain)
 
     def _plan(self, variants: Variants, index: int, found: Objective, prices: Prices, plain: Plan) -> Plan:
         """A plan, drafting as is best on average, with what it promises."""
@@ -171,16 +160,8 @@ class Estimator:
         if requests > 1:
             row = np.interp([requests, requests + 1], prices.rows, prices.verify)
             worth = _PASS_WORTH * requests * tpt * float(prices.draft[index] + max(row[1] - row[0], 0.0))
-        return Plan(
-            variants,
-            gamma,
-            THRESHOLDS[threshold],
-            worth,
-            tpt,
-            min(accepted / drafted, 1.0),
-            plain.predicted_tpt,
-            1.0 + accepted,
-        )
+        promised = tpt, min(accepted / drafted, 1.0), plain.predicted_tpt, 1.0 + accepted
+        return Plan(variants, gamma, THRESHOLDS[threshold], worth, *promised)
 
     def _prices(self, drafting: Sequence[Variants], contexts: Sequence[int]) -> Prices:
         """`drafting[i]` is what a draft pass runs when plan i is chosen."""
@@ -207,11 +188,6 @@ def _information(counts: np.ndarray) -> np.ndarray:
     """What counts tell of each plan's log-odds, by Fisher: [plans, bins, 2] -> [plans]."""
     found: np.ndarray = (counts.prod(axis=2) / counts.sum(axis=2)).sum(axis=1)
     return found
-
-
-def size(requests: int) -> int:
-    """Numbers of requests within a factor of two are alike."""
-    return (requests - 1).bit_length()
 
 
 def union(plans: Sequence[Variants]) -> Variants:

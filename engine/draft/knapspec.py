@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.draft.base import Company, Outcome, Plan, PolicyContext, RoundOutcome, View
-from engine.draft.estimator import Choice, Counts, Ease, Estimator, size
+from engine.draft.estimator import Counts, Ease, Estimator
 from engine.draft.search import Searcher, Trail
 from engine.draft.tpt import THRESHOLDS, count
 from engine.errors import ConfigError
@@ -46,7 +46,7 @@ class State:
 class Decision(NamedTuple):
     """What to draft with, until a round, or until the company is another."""
 
-    choice: Choice
+    plan: Plan
     until: int
     company: object
 
@@ -69,7 +69,6 @@ class KnapSpec:
         self.estimator = Estimator(self._costs, self._config.knapspec_gamma, self._config.knapspec_memory)
         for variants in self.searcher.allowed(context.tested, 0):
             self.estimator.add(variants, context.tested[variants])
-            self.estimator.shrink(1)
         if low_bit:
             for copy in ((LOW_BIT,) * len(context.spec.whole), (WINDOW, LOW_BIT) * layers + (LOW_BIT,)):
                 if copy not in context.tested:
@@ -92,7 +91,7 @@ class KnapSpec:
         decision, about = self._decision, self._about(company)
         if decision is None or new or self._round >= decision.until or about != decision.company:
             self._decision = decision = self._decide(company, about)
-        return [decision.choice.plan] * len(views)
+        return [decision.plan] * len(views)
 
     def stands(self) -> bool:
         if self._decision is None or self.searcher.recorder is not None or self._round + 1 >= self._decision.until:
@@ -131,26 +130,26 @@ class KnapSpec:
     # -- deciding ----------------------------------------------------------------------------------------------------
 
     def _about(self, company: Company) -> object:
-        """What a decision holds for: one request, or numbers of them that are alike."""
-        return company.views[0].request_id if company.size == 1 else size(company.size)
+        """What a decision holds for: one request, or numbers of them within a factor of two."""
+        return company.views[0].request_id if company.size == 1 else (company.size - 1).bit_length()
 
     def _decide(self, company: Company, about: object) -> Decision:
         """A new draw among what is known."""
         started, before = self._clock.now(), self._decision
         requests = [self._state(view).ease for view in company.views]
         always = self._config.knapspec_min_skip > 0
-        choice = self.estimator.choose(company.contexts, company.running, requests, self._round, always=always)
+        plan = self.estimator.choose(company.contexts, company.running, requests, self._round, always=always)
         if before is not None and before.company == about:
-            outcome = _change(before.choice.plan, choice.plan)
+            outcome = _change(before.plan, plan)
             for view in company.views:
                 view.reselected = outcome
         seconds = self._clock.now() - started
         self._decision_seconds += 0.2 * (seconds - self._decision_seconds)  # the first is slow, and says little
         plain = self._costs.verify_pass(company.size, company.contexts)
         rounds = max(self._config.knapspec_redecide, int(self._decision_seconds / _DECISION_SHARE / plain))
-        if choice.gain < 1.0:
+        if not plan.pays:
             rounds = _TRIAL_ROUNDS
-        return Decision(choice, self._round + min(rounds, _MOST_ROUNDS), about)
+        return Decision(plan, self._round + min(rounds, _MOST_ROUNDS), about)
 
     # -- searching ---------------------------------------------------------------------------------------------------
 
@@ -158,19 +157,17 @@ class KnapSpec:
         """Go on with a search, or see who is next. Whether it brought new plans."""
         if not self._searches:
             return False
-        trails, new = [self._state(view).trail for view in company.views], False
-        for view, trail in zip(company.views, trails, strict=True):
-            if view is self.searcher.recorder:
-                plan = self._decision.choice.plan if self._decision is not None else None
-                together = [plan.variants] if len(company.views) > 1 and plan is not None and plan.gamma else []
-                replayed = self.searcher.search(
-                    view, trail, [*company.running, *together], self._round, alone=len(company.views) + view.beside == 1
-                )
-                if replayed is not None:
-                    new = self._adopt(replayed, view.context)
-                    self.searcher.barren = 0 if new else self.searcher.barren + 1
-                break
-        self.searcher.choose(company.views, trails, self._round)
+        trails, new = {view: self._state(view).trail for view in company.views}, False
+        if self.searcher.recorder in trails:
+            view, running = self.searcher.recorder, company.running
+            if len(trails) > 1 and self._decision is not None and self._decision.plan.gamma:
+                running = [*running, self._decision.plan.variants]
+            alone = len(trails) + view.beside == 1
+            replayed = self.searcher.search(view, trails[view], running, self._round, alone=alone)
+            if replayed is not None:
+                new = self._adopt(replayed, view.context)
+                self.searcher.barren = 0 if new else self.searcher.barren + 1
+        self.searcher.choose(trails, self._round)
         return new
 
     def _adopt(self, replayed: Counts, context: int) -> bool:
@@ -183,8 +180,7 @@ class KnapSpec:
         new = gain > most and best not in known
         for variants, counts in replayed.items():
             if variants in known or (new and variants == best):
-                self.estimator.add(variants, counts)
-        self.estimator.shrink(context)
+                self.estimator.add(variants, counts, context)
         return new and best == next(iter(self.estimator.promises(known, context)))
 
 

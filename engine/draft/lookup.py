@@ -100,16 +100,11 @@ class LookUp:
         places = self._places.get(text[-2] << 32 | text[-1], [])
         expected = bisect_left(places, front)
         ahead = bisect_left(places, self._at, 0, expected)
-        most, found = 0, 0
-        for place in (
-            *places[ahead : min(ahead + _PLACES, expected)],
-            *reversed(places[max(ahead - _PLACES, 0) : ahead]),
-            *reversed(places[max(expected, len(places) - _PLACES) :]),
-        ):
-            match = _common(text, place)
-            if match > most:
-                most, found = match, place
-        return self._at_place(found, most) if most else None
+        near = places[max(ahead - _PLACES, 0) : min(ahead + _PLACES, expected)]
+        near.sort(key=lambda place: (place < self._at, abs(place - self._at)))
+        near += reversed(places[max(expected, len(places) - _PLACES) :])
+        found = max(near, key=lambda place: _common(text, place), default=0)
+        return self._at_place(found, _common(text, found)) if found else None
 
     def _at_place(self, place: int, match: int) -> Found:
         if place >= self._front:

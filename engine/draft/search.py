@@ -29,43 +29,38 @@ _MOST_BARREN = 5
 _DEARER = 2.0  # most that the next search is thought to take of the last: a slow one may have been bad luck
 
 
-class Replay:
-    """What every candidate would have drafted at the rows, a few rows at a time.
-
-    Candidates' final states [rows, hidden] are compared with the full model's `final` [rows, hidden].
-    """
-
-    def __init__(self, states: Mapping[Variants, Tensor], whole: Variants, final: Tensor, vocab: int) -> None:
-        """`whole`: the plan that is the full model."""
-        self._plans = (*states, whole)
-        self._step = max(1, max(_DRAWN_ROWS, _DRAWN_LOGITS // vocab) // (len(states) + 1))
-        self.counts: Counts = {variants: count((), ()) for variants in states}
-        self._states = torch.stack([*states.values(), final])
-        self._next = 0 if states else len(final)  # row
-
-    @property
-    def done(self) -> bool:
-        return self._next == self._states.shape[1]
-
-    def advance(self, passes: CandidatePass) -> None:
-        """Rows that follow those of the last call."""
-        rows = self._states[:, self._next : self._next + self._step]
-        tokens, confidences = passes.draws(rows, self._plans)
-        for counts, drawn, confidence in zip(self.counts.values(), tokens, confidences, strict=False):
-            counts += _REPLAY_WEIGHT * count(confidence, [a == b for a, b in zip(drawn, tokens[-1], strict=True)])
-        self._next += rows.shape[1]
-
-
 @dataclass(slots=True)
 class Search:
-    """A knapsack being filled, then what it found being replayed."""
+    """A knapsack being filled; then what its candidates would have drafted at the rows, a few rows at a time."""
 
     table: Knapsack
     passes: CandidatePass
     states: Tensor  # X^(0) … X^(2L) of the full model: [2L+1, rows, hidden]
     price: float  # seconds that it computes for, about
     seconds: float = 0.0
-    replay: Replay | None = None
+    plans: tuple[Variants, ...] = ()  # candidates, the full model last,
+    final: Tensor | None = None  # [plans, rows, hidden], and the states that they end with
+    counts: Counts = field(default_factory=dict)  # of the candidates
+    row: int = 0  # to draw from next
+
+    def begin_replay(self, candidates: Mapping[Variants, Tensor], whole: Variants) -> None:
+        """`candidates`: final states [rows, hidden]. `whole`: the plan that is the full model."""
+        self.plans = (*candidates, whole)
+        self.final = torch.stack([*candidates.values(), self.states[-1]])
+        self.counts = {variants: count((), ()) for variants in candidates}
+        self.row = 0 if candidates else self.final.shape[1]
+
+    @property
+    def done(self) -> bool:
+        return self.final is not None and self.row == self.final.shape[1]
+
+    def replay(self, rows: int) -> None:
+        """So many rows more."""
+        assert self.final is not None
+        tokens, confidences = self.passes.draws(self.final[:, self.row : self.row + rows], self.plans)
+        for counts, drawn, confidence in zip(self.counts.values(), tokens, confidences, strict=False):
+            counts += _REPLAY_WEIGHT * count(confidence, [a == b for a, b in zip(drawn, tokens[-1], strict=True)])
+        self.row += len(tokens[-1])
 
 
 @dataclass(slots=True)
@@ -124,15 +119,15 @@ class Searcher:
         """So long a round was."""
         self._saved += self._config.knapspec_budget * seconds / 2 ** min(self.barren, _MOST_BARREN)
 
-    def choose(self, views: Sequence[View], trails: Sequence[Trail], round: int) -> None:
+    def choose(self, trails: Mapping[View, Trail], round: int) -> None:
         """Whose rows to keep from the next round on."""
-        if self.recorder is not None and self.recorder in views:
+        if self.recorder in trails:
             return
         self.recorder = None
-        for due, i in sorted((trail.due, i) for i, trail in enumerate(trails)):
-            price = self.price(views[i].context)
-            if due <= round + self._config.knapspec_rows and price <= self._saved:
-                self.recorder, self._saved = views[i], min(self._saved, _SAVED * price)
+        for view in sorted(trails, key=lambda view: trails[view].due):
+            price = self.price(view.context)
+            if trails[view].due <= round + self._config.knapspec_rows and price <= self._saved:
+                self.recorder, self._saved = view, min(self._saved, _SAVED * price)
                 return
 
     def price(self, context: int) -> float:
@@ -160,17 +155,17 @@ class Searcher:
                 return None
             trail.search = self._begin(view, trail.take(self._config.knapspec_rows), running)
         search = trail.search
-        done = self._advance(view, search, started, alone=alone)
+        self._advance(view, search, started, alone=alone)
         seconds = self._clock.now() - started
         search.seconds += seconds
         self.spent += seconds
         self._saved -= seconds
-        if not done or search.replay is None:
+        if not search.done:
             return None
         self._costs.search_factor = min(search.seconds / search.price, _DEARER * self._costs.search_factor)
         self.searches += 1
         trail.search, trail.due, self.recorder = None, round + self._config.knapspec_interval, None
-        return search.replay.counts
+        return search.counts
 
     def _begin(self, view: View, references: References, running: Sequence[Variants]) -> Search:
         """A search over these rows."""
@@ -199,37 +194,34 @@ class Searcher:
             del offered[index][SKIP]
         return offered
 
-    def _advance(self, view: View, search: Search, started: float, *, alone: bool) -> bool:
+    def _advance(self, view: View, search: Search, started: float, *, alone: bool) -> None:
         """Alone, a request searches in one go, unless its context is so long that one would see it stand still; beside
-        others, a sublayer or a few a round. Whether it is done."""
+        others, a sublayer or a few a round."""
         plain = self._costs.verify_pass(1, [view.context])
         slice_ = max(_LONE_SLICE, 4 * plain) if alone else _SLICE * plain
         row = max(self.price(view.context) / len(search.table.menus), 1e-6)  # seconds of one of the knapsack, at most
         self.slices += 1
-        while (left := slice_ - (self._clock.now() - started)) > 0:
+        while not search.done and (left := slice_ - (self._clock.now() - started)) > 0:
             if not search.table.done:
                 if not search.passes.fill(search.table, max(1, int(left / row))):
                     search.table.advance(search.passes.reach)
-            elif search.replay is None:
-                search.replay = self._replay(view, search)
-            elif search.replay.done:
-                return True
+            elif search.final is None:
+                search.begin_replay(self._candidates(view, search), self._costs.spec.whole)
             else:
-                search.replay.advance(search.passes)
-        return search.replay is not None and search.replay.done
+                logits = max(_DRAWN_ROWS, _DRAWN_LOGITS // self._costs.spec.vocab)
+                search.replay(max(1, logits // len(search.plans)))
 
-    def _replay(self, view: View, search: Search) -> Replay:
-        """Of the table's candidates, with each head that is on the menu; where the only one is the target's, of the
-        early exits too, whose final states are the full model's."""
+    def _candidates(self, view: View, search: Search) -> dict[Variants, Tensor]:
+        """Those of the table, with each head that is on the menu; where the only one is the target's, the early exits
+        too, whose final states [rows, hidden] are the full model's."""
         spec = self._costs.spec
         heads = (TARGET, LOW_BIT) if self._low_bit else (TARGET,)
         states = {(*c.variants, head): c.state for c in search.table.candidates() for head in heads}
         if not self._low_bit:
-            exits = {exit_plan(spec, depth): search.states[2 * depth] for depth in range(1, spec.layers)}
-            states = exits | states
+            states = {exit_plan(spec, depth): search.states[2 * depth] for depth in range(1, spec.layers)} | states
         nothing = (SKIP,) * spec.sublayers
         allowed = [v for v in self.allowed(states, view.context) if v != spec.whole and v[:-1] != nothing]
-        return Replay({variants: states[variants] for variants in allowed}, spec.whole, search.states[-1], spec.vocab)
+        return {variants: states[variants] for variants in allowed}
 
     def allowed(self, plans: Iterable[Variants], context: int) -> list[Variants]:
         """Those that run what is protected, and leave out no more or less of the time than is allowed."""

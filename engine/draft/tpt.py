@@ -21,11 +21,6 @@ import numpy as np
 THRESHOLDS = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)  # lower edges of the confidence bins, and the θ to choose from
 
 
-def expected_tokens(alpha: float, gamma: float) -> float:
-    """E(α, γ): tokens per round when each of γ draft tokens is accepted with probability α."""
-    return gamma + 1 if alpha >= 1 else float((1 - alpha ** (gamma + 1)) / (1 - alpha))
-
-
 def count(confidences: Iterable[float], agreed: Iterable[bool]) -> np.ndarray:
     """Tested draft tokens by confidence bin and outcome: [bins, rejected | agreed]."""
     counts = np.zeros((len(THRESHOLDS), 2))

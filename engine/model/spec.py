@@ -138,6 +138,11 @@ def census(variants: Variants) -> dict[tuple[str, str], int]:
     return dict(found)
 
 
+def skipped(variants: Variants) -> tuple[int, int]:
+    """How many attention and MLP sublayers a plan leaves out."""
+    return variants[:-1:2].count(SKIP), variants[1::2].count(SKIP)
+
+
 def weights_of(variant: int) -> int:
     """The variant whose weights a variant of a sublayer runs."""
     return min(variant, LOW_BIT)

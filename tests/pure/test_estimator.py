@@ -64,8 +64,8 @@ class World:
         left, plan, until = 128, Plan(SPEC.whole, 0), 0
         for number in range(rounds):
             if number >= until:
-                choice = self.estimator.choose([CONTEXT], [], [ease], number)
-                plan, until = choice.plan, number + (8 if choice.gain >= 1.0 else 3)
+                plan = self.estimator.choose([CONTEXT], [], [ease], number)
+                until = number + (8 if plan.pays else 3)
             accepted = 0
             while accepted < plan.gamma and self.random.random() < self.alpha[plan.variants]:
                 accepted += 1
@@ -133,8 +133,7 @@ def test_of_many_plans_the_best_stay() -> None:
     estimator = Estimator(CostModel(SPEC, made_up_profile()), 8, 2000)
     plans = [exit_plan(SPEC, depth) for depth in range(1, SPEC.layers)]
     for plan in plans:
-        estimator.add(plan, count([0.95] * 50, [plan == EXITS[1]] * 50))
-    estimator.shrink(CONTEXT)
+        estimator.add(plan, count([0.95] * 50, [plan == EXITS[1]] * 50), CONTEXT)
     assert len(estimator.counts) == MOST_PLANS
     assert next(iter(estimator.promises(estimator.counts, CONTEXT))) == EXITS[1]
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from engine.draft.base import Plan
 from engine.draft.fixed import uniform_variants
-from engine.draft.tpt import THRESHOLDS, Prices, count, expectations, expected_tokens, objective
-from engine.model.spec import exit_plan
+from engine.draft.tpt import THRESHOLDS, Prices, count, expectations, objective
+from engine.model.spec import exit_plan, skipped
 from engine.model.synthetic import shape
+from engine.results import expected_tokens
 from tests.support.examples import examples
 
 BINS = len(THRESHOLDS)
@@ -170,4 +171,4 @@ def test_a_plan_is_capped_in_length_and_nothing_else(gamma: int, most: int) -> N
     plan = Plan((0, 1, 1, 0, 0, 1), gamma, 0.7, 0.0, 12.0, 0.9)
     capped = plan.capped(most)
     assert capped == Plan((0, 1, 1, 0, 0, 1), max(min(gamma, most), 0), 0.7, 0.0, 12.0, 0.9)
-    assert (capped.skipped_attention, capped.skipped_mlp) == (2, 1)
+    assert skipped(capped.variants) == (2, 1)
