@@ -126,7 +126,7 @@ class _Bench:
         domains = self._by_domain(contenders)
         if len(domains) > 1:
             print("speed-up by domain:")
-            print(aligned([["", *next(iter(domains.values()))], *domain_lines(domains)]))
+            print(aligned([*domain_lines(domains)]))
         drafted = next((c.tally for c in ours if c.name.startswith("knapspec")), None)
         if drafted is not None:
             share = drafted.knapsack_seconds / drafted.seconds

@@ -112,11 +112,14 @@ def aligned(cells: Sequence[Sequence[str]]) -> str:
 
 
 def domain_lines(domains: Mapping[str, Mapping[str, float]]) -> Iterator[list[str]]:
-    """Speed-ups by domain, and below them their mean and the lowest."""
+    """Names of speed-ups, these by domain, and below them their mean and the lowest. What a domain lacks stays empty."""
+    names = list(dict.fromkeys(name for speedups in domains.values() for name in speedups))
+    columns = [[speedups[name] for speedups in domains.values() if name in speedups] for name in names]
+    yield ["", *names]
     for domain, speedups in domains.items():
-        yield [domain or "(none)", *(f"{speedup:.2f}" for speedup in speedups.values())]
-    for name, of in (("mean", statistics.mean), ("lowest", min)):
-        yield [name, *(f"{of(column):.2f}" for column in zip(*(s.values() for s in domains.values()), strict=True))]
+        yield [domain or "(none)", *(f"{speedups[name]:.2f}" if name in speedups else "" for name in names)]
+    for title, of in (("mean", statistics.mean), ("lowest", min)):
+        yield [title, *(f"{of(column):.2f}" for column in columns)]
 
 
 def bytes_read(plain: Tally, model: LoadedModel, bandwidth: float) -> dict[str, float]:

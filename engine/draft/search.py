@@ -183,14 +183,13 @@ class Searcher:
         """Of each sublayer, for one more request beside those that draft with these plans."""
         costs, others = self._costs, union(running) if running else None
         unit = min(costs.sublayers(context)[:2]) / self._config.knapspec_resolution
-        sublayers = costs.spec.sublayers
         prices: dict[int, list[float]] = {
             variant: costs.sublayers(context, 1 + len(running), others, variant) for variant in self._variants(context)
         }
         if WINDOW in prices:
             prices[WINDOW][1::2] = [math.inf] * costs.spec.layers
-        offered = menus(prices, unit) if unit > 0 else skipping((1,) * sublayers)
-        for index in self._protected if self._skips else range(sublayers):
+        offered = menus(prices, unit) if unit > 0 else skipping((1,) * costs.spec.sublayers)
+        for index in self._protected if self._skips else range(costs.spec.sublayers):
             del offered[index][SKIP]
         return offered
 

@@ -9,6 +9,7 @@ import pytest
 
 from engine.contenders import DraftRound
 from engine.figures import predictions
+from engine.results import domain_lines
 
 ROUND = DraftRound(
     request=1, seconds=0.1, emitted=4, drafted=4, accepted=3,
@@ -44,3 +45,15 @@ def test_what_chance_leaves_to_an_error_is_told() -> None:
 
 def test_nothing_drafted_is_nothing_to_compare() -> None:
     assert predictions([PLAIN] * 9).tpt.shape == (0, 2)
+
+
+def test_a_domain_without_a_figure_leaves_its_place_empty() -> None:
+    """Answers of one token have been decoded in no time: their domain has no speed-up of decoding."""
+    domains = {"code": {"knapspec": 1.5, "knapspec, decode": 2.0}, "yes or no": {"knapspec": 1.1}}
+    assert [*domain_lines(domains)] == [
+        ["", "knapspec", "knapspec, decode"],
+        ["code", "1.50", "2.00"],
+        ["yes or no", "1.10", ""],
+        ["mean", "1.30", "2.00"],
+        ["lowest", "1.10", "2.00"],
+    ]
