@@ -112,7 +112,7 @@ def aligned(cells: Sequence[Sequence[str]]) -> str:
 
 
 def domain_lines(domains: Mapping[str, Mapping[str, float]]) -> Iterator[list[str]]:
-    """Names of speed-ups, these by domain, and below them their mean and the lowest. What a domain lacks stays empty."""
+    """Names of speed-ups, these by domain, then their mean and the lowest. What a domain lacks stays empty."""
     names = list(dict.fromkeys(name for speedups in domains.values() for name in speedups))
     columns = [[speedups[name] for speedups in domains.values() if name in speedups] for name in names]
     yield ["", *names]
