@@ -14,7 +14,7 @@ from profiles.schema import LatencyProfile
 _HORIZON = 10.0  # seconds of rounds over which what was seen fades
 _WORTH = 4.0  # observations that the profile, or what is nearest to a new kind of pass, counts for,
 _DEVIATION = 0.1  # with this standard deviation of the logarithm: the widths of a profile and rounds in real time
-_SPEED_MEMORY = 0.15  # weight of a new observation of what all passes have in common
+_SPEED_MEMORY = 0.15  # weight of a new observation of what all passes have in common, and of the time outside
 _MOST = math.log(2.5)  # of a correction, and of one stall
 _STALL = math.log(1.5)
 _MOST_KINDS = 256  # of passes whose corrections are remembered
@@ -44,6 +44,7 @@ class CostModel:
         self._speed = 0.0
         self._seen: dict[tuple[Kind, int], Correction] = {}  # by width
         self._now = 0.0  # seconds of rounds
+        self._outside = 0.0  # seconds of a round outside its passes, for each request
         self._drafts = False  # whether the last round did,
         self._unsettled = 0  # and how many more of its kind are slower than those that follow
         self.search_factor = 1.0  # seen over predicted time of the last search, as policies found it
@@ -92,7 +93,7 @@ class CostModel:
 
     def plain_tpt(self, contexts: Sequence[int]) -> float:
         """Tokens per second of each of these requests where nobody drafts."""
-        return 1.0 / self.verify_pass(len(contexts), contexts)
+        return 1.0 / (self.verify_pass(len(contexts), contexts) + len(contexts) * self._outside)
 
     def rows_within(self, seconds: float, context: int) -> int:
         """Most rows (16, 32 … 2048) of a verify pass that is to take no longer than this."""
@@ -102,11 +103,13 @@ class CostModel:
         return rows
 
     def verify_curve(self, most: int, contexts: Sequence[int]) -> tuple[Sequence[int], list[float]]:
-        """Rows, ascending up to `most`, and `verify_pass` of so many behind a draft, which is linear between."""
+        """Rows, ascending up to `most`, and `verify_pass` of so many behind a draft, which is linear between; with what
+        a round takes outside its passes."""
         requests, knots = len(contexts), _knots(self.profile.rows, most)
         factors = [self._factor(_BEHIND, rows) for rows in (*_WIDTHS, math.inf)[: _width(most) + 1]]
         prices = [self._price(self._all, rows, contexts, rows / requests) for rows in knots]
-        return knots, [factors[_width(rows)] * price for rows, price in zip(knots, prices, strict=True)]
+        outside = requests * self._outside
+        return knots, [factors[_width(n)] * price + outside for n, price in zip(knots, prices, strict=True)]
 
     def _draft_price(self, variants: Variants, contexts: Sequence[int]) -> float:
         """Less than a pass of its own by what passes within a draft save; that is the same for any number of rows."""
@@ -133,8 +136,7 @@ class CostModel:
     # -- what rounds teach -------------------------------------------------------------------------------------------
 
     def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:
-        """Correct the prices by one round; `overhead` is its time outside passes, in seconds, which is of no use
-        without the verify pass and counts as its.
+        """Correct the prices by one round; `overhead` is its time outside passes and searches, in seconds.
 
         Not by the first round that drafts, or the first ones that do not: they find other things in the processor's
         caches than those that follow them, of which a decision makes many.
@@ -154,9 +156,10 @@ class CostModel:
         contexts = [w.start for w in work]
         seen: list[tuple[tuple[Kind, ...], int, float, float]] = []  # kinds, width, seconds, predicted
         if tokens == requests and not plan.copies:  # reading prompts is work of its own
-            rows = tokens + sum(drafted)
+            rows, each = tokens + sum(drafted), max(overhead / requests, 0.0)
+            self._outside += _SPEED_MEMORY * (min(each, 2.0 * self._outside or each) - self._outside)  # against stalls
             predicted = self._price(self._all, rows, contexts, rows / requests)
-            seen.append(((_BEHIND if drafts else _PLAIN,), _width(rows), out.verify_seconds + overhead, predicted))
+            seen.append(((_BEHIND if drafts else _PLAIN,), _width(rows), out.verify_seconds, predicted))
         drafting = [(w, d) for w, d in zip(work, drafted, strict=True) if d and not w.copied] if drafts else []
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases

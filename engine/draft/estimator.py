@@ -61,12 +61,12 @@ class Estimator:
 
     # -- what is learnt ----------------------------------------------------------------------------------------------
 
-    def add(self, variants: Variants, counts: np.ndarray, context: int = 1) -> None:
-        """Tested tokens of a plan that may be new; worth no more than are remembered. The plans that promise most of a
-        request with this context stay."""
+    def add(self, variants: Variants, counts: np.ndarray, context: int | None = None) -> None:
+        """Tested tokens of a plan that may be new; worth no more than are remembered. With a context, the plans that
+        promise most there stay."""
         counts = counts + self.counts.get(variants, 0.0)
         self.counts[variants] = counts * min(1.0, self._horizon / max(float(counts.sum()), 1.0))
-        for variants in list(self.promises(self.counts, context))[MOST_PLANS:]:
+        for variants in list(self.promises(self.counts, context))[MOST_PLANS:] if context is not None else ():
             del self.counts[variants]
 
     def observe(self, request: Ease, emitted: int, variants: Variants | None, tested: np.ndarray | None) -> None:

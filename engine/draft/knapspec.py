@@ -68,7 +68,7 @@ class KnapSpec:
         self.searcher = Searcher(self._config, self._costs, self._clock, low_bit=low_bit)
         self.estimator = Estimator(self._costs, self._config.knapspec_gamma, self._config.knapspec_memory)
         for variants in self.searcher.allowed(context.tested, 0):
-            self.estimator.add(variants, context.tested[variants])
+            self.estimator.add(variants, context.tested[variants], 1)
         if low_bit:
             for copy in ((LOW_BIT,) * len(context.spec.whole), (WINDOW, LOW_BIT) * layers + (LOW_BIT,)):
                 if copy not in context.tested:

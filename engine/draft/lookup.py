@@ -159,14 +159,13 @@ def looked_up(lookup: LookUp, most: int, plan: Plan, contexts: Sequence[int], co
         return None
     chances = lookup.chances(found.match, min(most, len(found.tokens)))
     expected = 1.0 + np.cumprod(chances).cumsum()  # E(1), E(2), …
-    rows = np.arange(2, len(expected) + 2)
-    requests = len(contexts)
-    rate = plan.predicted_tpt or costs.plain_tpt(contexts)
-    others = (requests - 1) * (1 + plan.gamma)  # rows
-    knots, verify = costs.verify_curve(others + 1 + max(plan.gamma, MOST), contexts)
-    seconds = np.interp(others + rows, knots, verify)
+    requests, rate = len(contexts), plan.predicted_tpt or costs.plain_tpt(contexts)
+    gamma = plan.gamma if plan.predicted_tpt else 0  # of what `rate` is of
+    others = (requests - 1) * (1 + gamma)  # rows
+    knots, verify = costs.verify_curve(others + 1 + max(gamma, MOST), contexts)
+    seconds = np.interp(others + 2 + np.arange(len(expected)), knots, verify)
     if requests > 1:  # the round of all takes longer, or less long, by what its verify pass does
-        seconds += plan.expected / rate - np.interp(others + 1 + plan.gamma, knots, verify)
+        seconds += plan.expected / rate - np.interp(others + 1 + gamma, knots, verify)
     tpt = (expected + (requests - 1) * plan.expected) / seconds / requests
     best = int(tpt.argmax())
     if tpt[best] <= rate:

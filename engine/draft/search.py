@@ -123,12 +123,10 @@ class Searcher:
         """Whose rows to keep from the next round on."""
         if self.recorder in trails:
             return
-        self.recorder = None
-        for view in sorted(trails, key=lambda view: trails[view].due):
-            price = self.price(view.context)
-            if trails[view].due <= round + self._config.knapspec_rows and price <= self._saved:
-                self.recorder, self._saved = view, min(self._saved, _SAVED * price)
-                return
+        view = min(trails, key=lambda view: trails[view].due)
+        price, due = self.price(view.context), trails[view].due <= round + self._config.knapspec_rows
+        self._saved = min(self._saved, _SAVED * price)
+        self.recorder = view if due and price <= self._saved else None
 
     def price(self, context: int) -> float:
         """Seconds of a search, by the last one."""

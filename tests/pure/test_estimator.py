@@ -150,3 +150,13 @@ def test_what_is_seen_fades() -> None:
 def test_a_mixture_of_plans_costs_what_the_dearest_variant_does() -> None:
     """As the target (1) before the copy (2) before its window (3) before nothing (0)."""
     assert union([(0, 2, 3, 1), (0, 1, 2, 2), (0, 0, 0, 1)]) == (0, 1, 2, 1)
+
+
+def test_what_is_added_without_a_context_drives_nothing_out() -> None:
+    """The copy and its window are there beside eight plans of a prior that promise more."""
+    estimator = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 2000)
+    for depth in range(1, MOST_PLANS + 1):
+        estimator.add(exit_plan(SPEC, depth), count([0.95] * 500, [True] * 500), CONTEXT)
+    estimator.add(COPY, count([0.95] * 16, [False] * 16))
+    assert COPY in estimator.counts
+    assert len(estimator.counts) == MOST_PLANS + 1

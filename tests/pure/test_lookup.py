@@ -183,7 +183,8 @@ def test_a_policy_that_promises_nothing_is_held_to_plain_decoding() -> None:
     """`fixed` and `layerskip` do not say what they bring: what agrees too seldom to pay does not take their place."""
     fixed = Plan(COSTS.spec.whole, 4)
     assert looked_up(finding(4, 1.0), 99, fixed, [100], COSTS) is not None
-    assert looked_up(finding(4, 0.0), 99, fixed, [100], COSTS) is None
+    for requests in (1, 2, 8):
+        assert looked_up(finding(4, 0.0), 99, fixed, [100] * requests, COSTS) is None
 
 
 def test_a_useless_prediction_is_given_up() -> None:
