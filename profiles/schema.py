@@ -48,7 +48,7 @@ class ProfileKey:
 class LatencyProfile:
     """Seconds. Lists are values at the row counts `rows`; between them lines, beyond the last its slope goes on.
 
-    What has weights has a list for each variant, from 1 on (`engine.model.spec`). `scan_at` has one for each of the
+    What has weights has a list for each variant, from 1 on (`architecture.spec`). `scan_at` has one for each of the
     context lengths `contexts`, with lines between them and from nothing to the first, and the last slope beyond.
     """
 

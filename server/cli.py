@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from engine.api import Engine
 from engine.config import EngineConfig
 from engine.errors import EngineUnavailableError, KnapServeError
-from engine.seam import Engine
 from server.config import ServerConfig
-from server.lifecycle import version
+from server.http.lifecycle import version
 from server.settings import Settings, add_arguments
 
 
@@ -39,13 +39,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 # Commands that measure: what they do, and the module that has their `add_arguments` and `run`.
 _MEASURES = {
-    "profile": ("measure what passes cost on this machine", "engine.profile"),
-    "tune": ("search offline for the plans to begin with", "engine.tune"),
+    "profile": ("measure what passes cost on this machine", "bench.profile"),
+    "tune": ("search offline for the plans to begin with", "bench.tune"),
 }
 _BENCHES = {
-    "decode": ("decoding speed, draft policies side by side", "engine.bench"),
-    "prefill": ("speed of reading a long prompt", "engine.bench_prefill"),
-    "serve": ("load against a running server", "server.bench_serve"),
+    "decode": ("decoding speed, draft policies side by side", "bench.decode"),
+    "prefill": ("speed of reading a long prompt", "bench.prefill"),
+    "serve": ("load against a running server", "bench.serve"),
 }
 
 
@@ -107,10 +107,10 @@ def _serve(args: argparse.Namespace) -> int:
         return 1
     with listener, _ended_by_sigterm():
         with _loading(config, engine_config) as ready:
-            from server.loading import Loading
+            from server.http.loading import Loading
 
             with Loading(listener):
-                from server.serve import run
+                from server.http.serve import run
 
                 engine = ready()
         return run(engine, config, listener)
@@ -141,11 +141,11 @@ def _ended_by_sigterm() -> Iterator[None]:
 def _loading(config: ServerConfig, engine_config: EngineConfig) -> Iterator[Callable[[], Engine]]:
     """What waits for the engine, which a process of its own loads from now on. Raises KnapServeError."""
     if config.engine == "thread":
-        from engine.build import build_engine
+        from engine.runtime.build import build_engine
 
         yield lambda: build_engine(engine_config)
         return
-    from engine.process import Launch
+    from engine.host.process import Launch
 
     with Launch(engine_config, log_level=config.log_level, log_format=config.log_format) as launch:
         yield launch.ready

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.config import parse_bytes, setting
 from engine.errors import ConfigError
-from server.calls import TOOL_FORMATS
+from server.openai.replies.calls import TOOL_FORMATS
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 

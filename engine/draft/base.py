@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from engine.architecture.spec import ModelSpec, Variants
 from engine.clock import Clock
 from engine.config import EngineConfig
-from engine.model.spec import ModelSpec, Variants
+from engine.step import Plan, References
 from engine.types import SamplingParams
 
 if TYPE_CHECKING:
@@ -17,43 +18,6 @@ if TYPE_CHECKING:
 
     from engine.draft.costs import CostModel
     from engine.draft.knapsack import Knapsack
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What one request drafts with for a while: a cheaper version of the model, a length and a stop rule.
-
-    `variants` has what runs of each sublayer, then of the head. A draft ends after `gamma` tokens, or with a token
-    whose top-1 probability is below `min_confidence` (that token is still verified: its row costs next to nothing).
-    Requests that draft together share each pass; the drafting of all ends once the tokens that a further pass may
-    bring, by the confidences, are fewer than the `pass_worth` tokens that its time is worth (0: no such rule).
-    """
-
-    variants: Variants
-    gamma: int
-    min_confidence: float = 0.0
-    pass_worth: float = 0.0
-    predicted_tpt: float | None = None  # tokens per second
-    predicted_acceptance: float | None = None
-    plain_tpt: float | None = None  # what decoding plainly would bring instead
-    expected: float = 1.0  # tokens of a round
-
-    @property
-    def pays(self) -> bool:
-        """Whether it promises no less than plain decoding."""
-        return (self.predicted_tpt or 0.0) >= (self.plain_tpt or 0.0)
-
-    def capped(self, gamma: int) -> Plan:
-        """The same with at most `gamma` tokens."""
-        return self if gamma >= self.gamma else replace(self, gamma=max(gamma, 0))
-
-
-@dataclass(frozen=True, slots=True)
-class References:
-    """What the full model computed at verified rows of one request: the search's yardstick."""
-
-    states: Tensor  # X^(0) … X^(2L): [2L+1, rows, hidden], residual stream
-    positions: tuple[int, ...]  # of the rows
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
-from engine.model.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants, weights_of
+from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants, weights_of
 from engine.step import StepOutput, StepPlan, Work
 from profiles.schema import LatencyProfile
 

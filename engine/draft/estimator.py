@@ -21,13 +21,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.draft.base import Plan
+from engine.architecture.spec import RECENT, SINKS, SKIP, WINDOW, Variants
 from engine.draft.costs import CostModel
 from engine.draft.tpt import THRESHOLDS, Objective, Prices, objective
-from engine.model.spec import RECENT, SINKS, SKIP, WINDOW, Variants
+from engine.step import Plan
 
 MOST_PLANS = 8
-# Variance of that shift between requests. The copy's agreement differs between the prompts of engine/prompts.jsonl by a
+# Variance of that shift between requests. The copy's agreement differs between the prompts of bench/prompts.jsonl by a
 # standard deviation of 0.030 around 0.943 for Qwen2.5-Coder-0.5B, 0.080 around 0.826 for SmolLM2-135M: 0.56 both times.
 BETWEEN = 0.3
 PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 0.8]])  # two rows that say little

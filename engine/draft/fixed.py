@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.draft.base import DraftPolicy, Plan, PolicyContext, View
+from engine.architecture.spec import LOW_BIT, SKIP, TARGET, Variants, exit_plan, windows_fit
+from engine.draft.base import DraftPolicy, PolicyContext, View
 from engine.errors import ConfigError
-from engine.model.spec import LOW_BIT, SKIP, TARGET, Variants, exit_plan, windows_fit
+from engine.step import Plan
 
 
 class FixedPlan(DraftPolicy):

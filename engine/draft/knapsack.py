@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import linear_regression
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.model.spec import SKIP, TARGET
+from engine.architecture.spec import SKIP, TARGET
+from engine.model.search import Row
 from engine.upload import upload
 
 Menu = Mapping[int, int]  # ticks that each variant of a sublayer saves: TARGET, which saves none, comes first
@@ -41,14 +41,6 @@ class Candidate:
     saved: int  # weight, in ticks
     cosine: float  # mean over rows, at the last sublayer
     state: Tensor  # [rows, hidden], its residual stream there
-
-
-class Row(NamedTuple):
-    """A filled row: each entry's saved weight j, which entry of the row before it comes from, and by which variant."""
-
-    saved: list[int]
-    source: list[int]
-    variant: list[int]
 
 
 def directions(references: Tensor) -> Tensor:

@@ -19,12 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.draft.base import Company, Outcome, Plan, PolicyContext, RoundOutcome, View
+from engine.architecture.spec import LOW_BIT, WINDOW
+from engine.draft.base import Company, Outcome, PolicyContext, RoundOutcome, View
 from engine.draft.estimator import Counts, Ease, Estimator
 from engine.draft.search import Searcher, Trail
 from engine.draft.tpt import THRESHOLDS, count
 from engine.errors import ConfigError
-from engine.model.spec import LOW_BIT, WINDOW
+from engine.step import Plan
 
 # Tokens of a copy in fewer bits before any were tested, by confidence, rejected and agreed: it finds 84 to 95 % of the
 # model's (docs/performance.md), and is surest where it does.

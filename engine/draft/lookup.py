@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.draft.base import Plan
 from engine.draft.costs import CostModel
+from engine.step import Plan
 
 MOST = 15  # tokens proposed: with the pending one, rows that kernels take together
 _FEWEST = 2  # tokens that a match has, at least,
@@ -30,7 +30,7 @@ _PLACES = 16  # looked at: the newest, and on either side of where the answer wa
 _EXPECTED = 1000  # what a match in the expected answer is longer by: such are counted apart
 _BINS = (3, 5, 9, 16, _EXPECTED)  # lengths of matches that are counted apart: below these, and beyond
 # Rejected and agreed tokens by length of the match before any were seen, worth two each: shares in the answers of
-# Qwen2.5-Coder-0.5B (4 bits) to engine/prompts.jsonl, 16 of 128 tokens: 72 of 146, 108 of 149, 124 of 154, 52 of 70 and
+# Qwen2.5-Coder-0.5B (4 bits) to bench/prompts.jsonl, 16 of 128 tokens: 72 of 146, 108 of 149, 124 of 154, 52 of 70 and
 # 101 of 102. What a client expects is believed as much as the longest.
 _PRIOR = ((1.0, 1.0), (0.6, 1.4), (0.4, 1.6), (0.5, 1.5), (0.02, 1.98), (0.02, 1.98))
 _MEMORY = 256.0  # tokens after which the old ones fade

@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from engine.architecture.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, Variants, exit_plan
 from engine.clock import Clock
 from engine.config import EngineConfig
-from engine.draft.base import CandidatePass, References, View
+from engine.draft.base import CandidatePass, View
 from engine.draft.costs import CostModel
 from engine.draft.estimator import Counts, union
 from engine.draft.knapsack import Knapsack, menus, skipping
 from engine.draft.tpt import count
-from engine.model.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, Variants, exit_plan
+from engine.step import References
 
 _REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows replay with the target's own K/V
 _DRAWN_ROWS = 128  # of a replay at once: a row of logits may take a megabyte,

@@ -16,9 +16,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from engine.architecture.spec import ModelSpec
 from engine.errors import ConfigError
 from engine.kv.blocks import Placement
-from engine.model.spec import ModelSpec
 
 # Address space only: blocks are counted elsewhere, and the system must not refuse what will never be written.
 _MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0

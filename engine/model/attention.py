@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.architecture.spec import TARGET, WINDOW, ModelSpec
 from engine.kv.cache import Cache
-from engine.model.spec import TARGET, WINDOW, ModelSpec
 from engine.upload import upload
 
 _CALL_BYTES = 400_000  # K/V bytes that may be read in vain to save one SDPA call (measured: about 15 µs each)
@@ -353,3 +353,16 @@ class CandidateBatch:
 def _first_seen(position: int, window: int) -> int:
     """The first position that the row at `position` sees."""
     return max(0, position + 1 - window) if window else 0
+
+
+class Attention(Protocol):
+    """Prepares what the sublayers of a pass need to know of its rows; owns the cache's layout."""
+
+    @property
+    def cache(self) -> Cache: ...
+
+    def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
+        """The batch of a pass whose rows are the segments' positions in order; segments are sorted by slab."""
+
+    def candidates(self, slab: int, positions: Sequence[int], states: int) -> AttentionBatch:
+        """The batch of a search: `states` states of the same verified rows of one request (`CandidateBatch`)."""

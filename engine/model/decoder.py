@@ -14,14 +14,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW, ModelSpec, Variants
 from engine.model.attention import AttentionBatch, Segment
 from engine.model.linear import Linear
-from engine.model.spec import LOW_BIT, SKIP, TARGET, WINDOW, ModelSpec, Variants
 from engine.upload import upload
 
 if TYPE_CHECKING:
-    from engine.draft.knapsack import Knapsack
-    from engine.model.backend import Attention
+    from engine.model.attention import Attention
+    from engine.model.search import SearchTable
     from engine.types import SamplingParams
 
 
@@ -248,8 +248,8 @@ class Decoder:
         likewise."""
         return None
 
-    def fill(self, table: Knapsack, batch: AttentionBatch, most: int) -> bool:
-        """Fill up to so many rows of the knapsack in one call, over a `batch` of as many candidates as its beam has
+    def fill(self, table: SearchTable, batch: AttentionBatch, most: int) -> bool:
+        """Fill up to so many rows of a search in one call, over a `batch` of as many candidates as its beam has
         entries; False likewise."""
         return False
 

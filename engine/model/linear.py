@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.model.packed import PackedRows
+from engine.quantised.packed import PackedRows
 
 
 class Linear(Protocol):

@@ -12,10 +12,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from engine.architecture.spec import ModelSpec
 from engine.model.decoder import Decoder
 from engine.model.linear import Linear, LinearFactory
-from engine.model.packed import PackedRows, coded
-from engine.model.spec import ModelSpec
+from engine.quantised.packed import PackedRows, coded
 
 GROUP = 32  # inputs that share a scale
 # Where the largest weight of a group falls, in codes beyond the last one: on Qwen2.5-Coder-0.5B, four bits, these leave

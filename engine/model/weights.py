@@ -11,11 +11,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from engine.architecture.spec import ModelSpec
 from engine.model.backend import Backend
 from engine.model.decoder import Decoder, LayerWeights
 from engine.model.linear import Linear, LinearFactory
-from engine.model.packed import PackedRows
-from engine.model.spec import ModelSpec
+from engine.quantised.packed import PackedRows
 
 log = logging.getLogger("knapserve.engine")
 

@@ -16,14 +16,14 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
-from engine.build import LoadedModel
+from engine.architecture.spec import ModelSpec, load_spec, parse_spec
+from engine.checkpoints import checkpoint, hub
+from engine.checkpoints.generation import sampling_defaults
 from engine.config import EngineConfig
 from engine.errors import ConfigError, ModelError
 from engine.kv.cache import SlabCache
-from engine.model import checkpoint, hub
-from engine.model.generation import sampling_defaults
-from engine.model.spec import ModelSpec, load_spec, parse_spec
 from engine.model.weights import expected_tensors
+from engine.runtime.build import LoadedModel
 from tests.support.cores import GREEDY, answer, load, tiny_model
 from tests.support.examples import examples
 
@@ -391,7 +391,7 @@ def test_a_cache_is_address_space_until_it_is_written(whole: Path) -> None:
 
 
 def test_too_little_memory_is_said_before_loading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.build.free_memory", lambda device: 1 << 20)
+    monkeypatch.setattr("engine.runtime.build.free_memory", lambda device: 1 << 20)
     with pytest.raises(ConfigError, match="GiB are free on cpu"):
         load()
 

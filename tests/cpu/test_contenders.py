@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from engine import contenders
+from bench import contenders
+from bench.contenders import PolicyContender, Prompt, answer_in_turns
+from bench.prompts import Text, encode, read_prompts
 from engine.config import EngineConfig
-from engine.contenders import PolicyContender, Prompt, answer_in_turns
 from engine.errors import ConfigError
-from engine.prompts import Text, encode, read_prompts
 from engine.types import SamplingParams
 from tests.support.cores import load
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.build import LoadedModel
+from engine.architecture.spec import load_spec
 from engine.config import EngineConfig
-from engine.core import EngineCore
+from engine.core.engine import EngineCore
 from engine.kv.cache import bytes_per_token
-from engine.model.spec import load_spec
+from engine.runtime.build import LoadedModel
 from engine.types import FinishReason, GenerateRequest, SamplingParams, TokenEvent
 from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, exact, load
 

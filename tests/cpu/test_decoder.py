@@ -9,10 +9,10 @@ import pytest
 import torch
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
-from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.model import attention
 from engine.model.attention import Segment
+from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
 from tests.support.cores import answer, load, tiny_model
 

@@ -22,9 +22,9 @@ import pytest
 import torch
 
 from engine.config import EngineConfig
+from engine.core.loop import Stream
 from engine.errors import EngineDeadError, EngineDrainingError, ModelError, QueueFullError, RequestError
-from engine.loop import Stream
-from engine.process import Channel, EngineProcess, Launch
+from engine.host.process import Channel, EngineProcess, Launch
 from engine.types import (
     ErrorEvent,
     FinishReason,
@@ -258,7 +258,7 @@ def test_messages_wait_their_turn_while_the_child_is_busy() -> None:
 def test_it_ends_with_its_parent(config: EngineConfig, tmp_path: Path, loaded: bool) -> None:
     program = f"""
 import os, pickle, sys
-from engine.process import Launch
+from engine.host.process import Launch
 launch = Launch(pickle.loads({pickle.dumps(config)!r}))
 if {loaded}:
     launch.ready()

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.contenders import DraftRound
-from engine.figures import predictions
-from engine.results import domain_lines
+from bench.contenders import DraftRound
+from bench.figures import predictions
+from bench.results import domain_lines
 
 ROUND = DraftRound(
     request=1, seconds=0.1, emitted=4, drafted=4, accepted=3,

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
+from engine.checkpoints import hub
+from engine.checkpoints.gguf_source import GgufSource
+from engine.checkpoints.source import open_source
 from engine.errors import ModelError
-from engine.model import hub
+from engine.kernels.library import compiler
 from engine.model.attention import Segment
-from engine.model.gguf_source import GgufSource
-from engine.model.source import open_source
-from engine.native.library import compiler
-from engine.tokenizer import Tokenizer
+from engine.text.tokenizer import Tokenizer
 from tests.support import PREPARED
 from tests.support.cores import load, tiny_model
 from tests.support.gguf_files import byte_level, fields_of, floats, small, tensors_of, write
@@ -77,7 +77,7 @@ def test_eight_bits_of_inputs_cost_more_than_fifteen(tmp_path: Path, monkeypatch
     path, model = made(tmp_path, "llama")
     wanted = expected(model)
     fifteen = error(logits(path, torch.bfloat16, "native"), wanted)
-    monkeypatch.setattr("engine.native.backend._SMALL", 0)
+    monkeypatch.setattr("engine.backends.native.backend._SMALL", 0)
     assert 1.2 * fifteen < error(logits(path, torch.bfloat16, "native"), wanted) < 0.1
 
 

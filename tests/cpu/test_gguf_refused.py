@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.checkpoints.gguf_source import GgufSource
 from engine.errors import ModelError
-from engine.model.gguf_source import GgufSource
 from tests.support.gguf_files import Tensors, random_blocks, small, write
 
 KEY = "tokenizer.ggml."

@@ -13,18 +13,18 @@ import torch
 from llguidance import LLMatcher, LLTokenizer
 from torch import Tensor
 
-from engine.build import LoadedModel
+from engine.architecture.spec import Variants
 from engine.config import EngineConfig
-from engine.core import EngineCore
+from engine.core.engine import EngineCore
 from engine.errors import RequestError
-from engine.grammar import GrammarMatcher, Grammars, vocabulary
-from engine.logits import LogitsProcessor
-from engine.model.spec import Variants
-from engine.runner import SearchPass
+from engine.runtime.build import LoadedModel
+from engine.runtime.runner import SearchPass
+from engine.sampling.grammar import GrammarMatcher, Grammars, vocabulary
+from engine.sampling.logits import LogitsProcessor
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams, TokenEvent
-from server.calls import TOOL_FORMATS, make_parser
-from server.schemas import Function, Tool
-from server.structured import calls_grammar, grammar_of
+from server.openai.replies.calls import TOOL_FORMATS, make_parser
+from server.openai.requests.schemas import Function, Tool
+from server.openai.requests.structured import calls_grammar, grammar_of
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 
 SCHEMA = {
@@ -318,7 +318,7 @@ def test_a_tokenizer_that_grammars_cannot_read_is_the_requests_error(
         tried.append(1)
         raise RuntimeError("no byte fallback")
 
-    monkeypatch.setattr("engine.grammar.vocabulary", unreadable)
+    monkeypatch.setattr("engine.sampling.grammar.vocabulary", unreadable)
     core = model.core(EngineConfig())
     sampling = replace(GREEDY, grammar=JSON, grammar_param="response_format", max_tokens=5)
     for name in "ab":

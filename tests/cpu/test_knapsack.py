@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW
 from engine.draft.knapsack import Candidate, Knapsack, Menu, cosines, directions, menus, reaching, skipping, solve
 from engine.model.attention import Segment
-from engine.model.spec import LOW_BIT, SKIP, TARGET, WINDOW
 from tests.support.cores import load, tiny_model
 from tests.support.examples import examples
 

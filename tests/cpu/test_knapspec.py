@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from engine.build import LoadedModel
+from engine.architecture.spec import exit_plan
 from engine.config import EngineConfig
-from engine.core import EngineCore
-from engine.draft.base import Plan, View
+from engine.core.engine import EngineCore
+from engine.draft.base import View
 from engine.draft.costs import SETTLING, CostModel
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError
-from engine.model.spec import exit_plan
-from engine.step import StepOutput, StepPlan, Work, WorkOutput
+from engine.runtime.build import LoadedModel
+from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import GenerateRequest, RequestRound
 from tests.support.cores import GREEDY, answer, chat_ids, exact, made_up_profile
 

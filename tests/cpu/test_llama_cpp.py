@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import torch
 
-from engine import bench_prefill
+from bench import prefill as bench_prefill
+from bench.contenders import Prompt
+from bench.peers.hugging_face import hugging_face
+from bench.peers.llama_cpp import LlamaCppContender, llama_cpp
+from bench.results import beside_llama_cpp
 from engine.config import EngineConfig
-from engine.contenders import Prompt
 from engine.errors import ConfigError
-from engine.hugging_face import hugging_face
-from engine.llama_cpp import LlamaCppContender, llama_cpp
-from engine.results import beside_llama_cpp
 from engine.types import SamplingParams
 from tests.support.cores import load
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from engine.build import LoadedModel
 from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
-from engine.core import EngineCore
+from engine.core.engine import EngineCore
+from engine.core.loop import EngineThread, Stream
 from engine.errors import (
     ContextLengthError,
     EngineDeadError,
@@ -23,7 +23,7 @@ from engine.errors import (
     RequestFailedError,
     UnknownPolicyError,
 )
-from engine.loop import EngineThread, Stream
+from engine.runtime.build import LoadedModel
 from engine.types import FinishReason, GenerateRequest, RoundReport, SamplingParams, TokenEvent
 from tests.support.cores import VOCABULARY, ManualClock, answer, chat_ids, load
 from tests.support.integrity import check_integrity

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.build import LoadedModel
 from engine.config import EngineConfig
+from engine.kernels.library import library
 from engine.model.attention import Segment
-from engine.native.library import library
-from engine.sampling import gumbel
+from engine.runtime.build import LoadedModel
+from engine.sampling.sample import gumbel
 from engine.types import SamplingParams
 from tests.support import PREPARED
 from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, load

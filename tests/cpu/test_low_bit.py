@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 import torch
 
-from engine import prior as priors
+from engine.architecture.spec import LOW_BIT, SKIP, TARGET
+from engine.backends.native.linear import NativeLinear, NativeLinears
 from engine.config import EngineConfig
 from engine.draft.estimator import Counts
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count
 from engine.errors import ConfigError, PriorError
+from engine.kernels.library import library
 from engine.model import low_bit
-from engine.model.packed import coded, dequantise
-from engine.model.spec import LOW_BIT, SKIP, TARGET
-from engine.native.library import library
-from engine.native.linear import NativeLinear, NativeLinears
-from engine.prior import Prior
+from engine.quantised.packed import coded, dequantise
+from engine.runtime import prior as priors
+from engine.runtime.prior import Prior
 from engine.types import SamplingParams
 from tests.support.cores import answer, chat_ids, load, made_up_profile
 

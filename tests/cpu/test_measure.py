@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.measure import QUICK, THOROUGH, Grid
+from engine.runtime.measure import QUICK, THOROUGH, Grid
 
 
 @pytest.mark.parametrize("length", [40, 200, 512, 1024, 8192])

@@ -11,9 +11,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from engine.machine import container_cores, container_memory
-from engine.model.spec import parse_spec
+from engine.architecture.spec import parse_spec
 from engine.model.weights import expected_tensors
+from engine.runtime.machine import container_cores, container_memory
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
@@ -29,9 +29,9 @@ LOAD = """
 import sys, threading, time
 import torch
 from pathlib import Path
-from engine.model.backend import choose_backend
-from engine.model.checkpoint import Checkpoint
-from engine.model.spec import load_spec
+from engine.runtime.backends import choose_backend
+from engine.checkpoints.checkpoint import Checkpoint
+from engine.architecture.spec import load_spec
 from engine.model.weights import expected_tensors, load_decoder
 
 def own():  # kB that are this process's own; pages of mapped files are the system's to take back

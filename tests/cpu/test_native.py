@@ -16,21 +16,20 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
-from engine.bandwidth import ReadBandwidth
-from engine.build import LoadedModel
+from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW
 from engine.clock import SystemClock
 from engine.config import EngineConfig
-from engine.draft.base import Plan
 from engine.draft.knapsack import Knapsack, reaching
 from engine.errors import ConfigError
+from engine.kernels.library import Library, _name, build, compiler, library
+from engine.kernels.library import directory as directory_of_libraries
 from engine.model.attention import Segment
 from engine.model.decoder import Draws
-from engine.model.spec import LOW_BIT, SKIP, TARGET, WINDOW
-from engine.native.library import Library, _name, build, compiler, library
-from engine.native.library import directory as directory_of_libraries
-from engine.sampling import draw
-from engine.speculate import in_one_call, propose, verify
-from engine.step import Work
+from engine.runtime.bandwidth import ReadBandwidth
+from engine.runtime.build import LoadedModel
+from engine.runtime.speculate import in_one_call, propose, verify
+from engine.sampling.sample import draw
+from engine.step import Plan, Work
 from engine.types import SamplingParams
 from tests.support import PREPARED
 from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, made_up_profile, tiny_model
@@ -191,7 +190,7 @@ def test_without_bf16_instructions_too(
     family, changes = SHAPES[shape]
     tiny_model(tmp_path, family, seed=3, **(WIDE | changes))
     usual = run(load(torch.bfloat16, model=tmp_path, kernels="native"), [Segment(0, 0, 100)])
-    monkeypatch.setattr("engine.native.backend.library", lambda: portable)
+    monkeypatch.setattr("engine.backends.native.backend.library", lambda: portable)
     rows_of_a_long_context(tmp_path)
     again = run(load(torch.bfloat16, model=tmp_path, kernels="native"), [Segment(0, 0, 100)])
     assert (again - usual).pow(2).mean().sqrt() < 0.02 * usual.std()
@@ -203,7 +202,7 @@ def test_bfloat16_is_chosen_without_its_instructions_where_the_kernels_widen_it(
     family, changes = SHAPES["llama"]
     tiny_model(tmp_path / "suits", family, **(WIDE | changes))
     tiny_model(tmp_path / "does not", family, **(WIDE | changes | {"intermediate_size": 168}))
-    monkeypatch.setattr("engine.build.native_bf16", lambda: False)
+    monkeypatch.setattr("engine.runtime.build.native_bf16", lambda: False)
 
     def chosen(name: str, **settings: Any) -> tuple[str, str]:
         config = EngineConfig(model=str(tmp_path / name), **settings, draft_bits="none")
@@ -457,7 +456,7 @@ def test_draws_are_torchs(vocabulary: int, spread: float, monkeypatch: pytest.Mo
     for i in range(0, rows, 17):
         alone = slice(i, i + 1)
         assert draw(logits[alone], params[alone], positions[alone], noise=noise[alone]).tokens == tokens[alone]
-    monkeypatch.setattr("engine.sampling.loaded", lambda: None)
+    monkeypatch.setattr("engine.sampling.sample.loaded", lambda: None)
     want = draw(logits, params, positions, confidence=True, noise=noise)
     assert tokens == want.tokens
     assert shares == pytest.approx(want.confidence, rel=1e-4)
@@ -528,8 +527,8 @@ def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> N
 
 
 def test_bandwidth_is_that_of_the_weights_where_they_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.bandwidth._BYTES", 1 << 20)
-    monkeypatch.setattr("engine.bandwidth._PIECE", 1 << 19)
+    monkeypatch.setattr("engine.runtime.bandwidth._BYTES", 1 << 20)
+    monkeypatch.setattr("engine.runtime.bandwidth._PIECE", 1 << 19)
     pieces = [torch.ones(1 << 18, dtype=torch.bfloat16) for _ in range(6)]
     read: list[tuple[int, int]] = []
     for weights, expected in (

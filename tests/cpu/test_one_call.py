@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import torch
 
-from engine.build import LoadedModel
+from engine.backends.native.decoder import NativeDecoder
 from engine.config import EngineConfig
-from engine.logits import LogitsProcessor
+from engine.kernels.library import compiler
 from engine.model.attention import Segment
 from engine.model.decoder import Decoder, Draws
-from engine.native.decoder import NativeDecoder
-from engine.native.library import compiler
+from engine.runtime.build import LoadedModel
+from engine.sampling.logits import LogitsProcessor
 from engine.types import GenerateRequest, SamplingParams
 from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load
 

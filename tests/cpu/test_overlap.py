@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import torch
 
-import engine.speculate
-from engine.build import LoadedModel
+import engine.runtime.speculate
+from engine.architecture.spec import load_spec
+from engine.backends.cuda.backend import cuda_backend
 from engine.config import EngineConfig
-from engine.core import EngineCore
-from engine.cuda.backend import cuda_backend
+from engine.core.engine import EngineCore
+from engine.core.loop import Message, run_rounds
 from engine.kv.cache import bytes_per_token
-from engine.loop import Message, run_rounds
-from engine.model.spec import load_spec
-from engine.speculate import PlainPass
+from engine.runtime.build import LoadedModel
+from engine.runtime.speculate import PlainPass
 from engine.step import Work
 from engine.types import ErrorEvent, GenerateRequest, RoundReport, SamplingParams, TokenEvent
 from tests.support.cores import Learning, chat_ids, load
@@ -111,7 +111,7 @@ def test_a_round_is_told_while_the_next_one_runs(
     core: EngineCore, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
-    launch, deliver = engine.speculate.launch, Script.deliver
+    launch, deliver = engine.runtime.speculate.launch, Script.deliver
 
     def launched(*args: Any, **kwargs: Any) -> Any:
         drawn = launch(*args, **kwargs)
@@ -131,7 +131,7 @@ def test_a_round_is_told_while_the_next_one_runs(
         order.append("told")
         deliver(script, report)
 
-    monkeypatch.setattr("engine.speculate.launch", launched)
+    monkeypatch.setattr("engine.runtime.speculate.launch", launched)
     monkeypatch.setattr(Script, "deliver", told)
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
     run_rounds(core, Script([one]))
@@ -157,7 +157,7 @@ def test_passes_begun_before_their_round_are_those_of_the_round(
     """Requests that come, end by a token, a stop string or their length, draft, are cancelled or preempted."""
     if pages:
         monkeypatch.setattr(
-            "engine.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
+            "engine.runtime.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
         )
     blocks = 14 * 16 * bytes_per_token(load_spec(tiny), torch.float64)
     model = load(torch.float64, model=tiny, max_num_seqs=4, max_model_len=128, kernels="torch", kv_cache_memory=blocks)

@@ -14,10 +14,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.model.formats import GGUF_FORMATS
-from engine.model.packed import PackedRows, coded, dequantise
-from engine.native.library import FLAGS, SOURCE, Library, compiler, library
-from engine.native.linear import NativeLinear, NativeLinears, row_addresses, written
+from engine.backends.native.linear import NativeLinear, NativeLinears, row_addresses, written
+from engine.kernels.library import FLAGS, SOURCE, Library, compiler, library
+from engine.quantised.formats import GGUF_FORMATS
+from engine.quantised.packed import PackedRows, coded, dequantise
 from tests.support.packed import random_rows, some_codes, some_fp8
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")

@@ -15,16 +15,16 @@ import pytest
 import torch
 from transformers import MistralConfig, Qwen3Config
 
-from engine.build import LoadedModel
+from engine.architecture.spec import LOW_BIT, TARGET, ModelSpec, load_spec
+from engine.backends.cuda.attention import Kernels, Layout, PagedAttention, StaticBatch, TorchKernels
+from engine.backends.cuda.backend import cuda_backend
+from engine.backends.cuda.cache import PagedCache
+from engine.backends.cuda.graphs import GraphedDecoder
 from engine.config import EngineConfig
-from engine.cuda.attention import Kernels, Layout, PagedAttention, StaticBatch, TorchKernels
-from engine.cuda.backend import cuda_backend
-from engine.cuda.cache import PagedCache
-from engine.cuda.graphs import GraphedDecoder
 from engine.kv.blocks import CacheSize, Placement
 from engine.kv.pages import PageManager
 from engine.model.attention import Segment
-from engine.model.spec import LOW_BIT, TARGET, ModelSpec, load_spec
+from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
 from tests.support.integrity import check_integrity
@@ -38,7 +38,7 @@ CONFIG = EngineConfig(max_num_seqs=8, knapspec_interval=12, knapspec_redecide=4,
 def paged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models are loaded onto pages."""
     monkeypatch.setattr(
-        "engine.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
+        "engine.runtime.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
     )
 
 
@@ -53,7 +53,7 @@ def test_every_policy_says_what_plain_decoding_on_slabs_says(
     ids = [chat_ids(slabs, text)[:200] for text in prompts[::15]]
     plain = answer(slabs, ids, sampling, ["none"])
     monkeypatch.setattr(
-        "engine.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
+        "engine.runtime.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
     )
     model = load(torch.float64, model=tiny, max_num_seqs=8, max_model_len=256)
     assert isinstance(model.decoder, GraphedDecoder)
@@ -106,20 +106,20 @@ def test_logits_are_those_of_the_slabs(family: type, changes: dict[str, object],
     found = load(torch.float64, model=tmp_path, max_num_seqs=2)
     assert isinstance(found.decoder, GraphedDecoder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.build.choose_backend", _on_slabs)
+        patch.setattr("engine.runtime.build.choose_backend", _on_slabs)
         expected = load(torch.float64, model=tmp_path, max_num_seqs=2)
     for a, b in zip(logits(found, prepare=True), logits(expected, prepare=False), strict=True):
         torch.testing.assert_close(a, b, atol=1e-9, rtol=0)
 
 
 def _on_slabs(spec: ModelSpec, device: torch.device, dtype: torch.dtype, threads: int, kernels: str) -> object:
-    from engine.model.backend import choose_backend
+    from engine.runtime.backends import choose_backend
 
     return choose_backend(spec, device, dtype, threads, "torch")
 
 
 def _kernels() -> Kernels:
-    from engine.cuda.kernels import TritonKernels
+    from engine.backends.cuda.kernels import TritonKernels
 
     return TritonKernels()
 

@@ -12,11 +12,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.build import LoadedModel
 from engine.config import EngineConfig
-from engine.core import EngineCore
-from engine.logits import LogitsProcessor, make_processor
-from engine.sampling import draw
+from engine.core.engine import EngineCore
+from engine.runtime.build import LoadedModel
+from engine.sampling.logits import LogitsProcessor, make_processor
+from engine.sampling.sample import draw
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 from tests.support.integrity import check_integrity
@@ -89,7 +89,7 @@ def test_a_row_is_edited_by_the_definition(seed: int, monkeypatch: pytest.Monkey
     rounds are."""
     random = Random(seed)
     if seed % 2:
-        monkeypatch.setattr("engine.logits._ROOM", 2)
+        monkeypatch.setattr("engine.sampling.logits._ROOM", 2)
     vocab = 40
     sampling = SamplingParams(
         presence_penalty=random.choice([0.0, 0.7, -2.0]),

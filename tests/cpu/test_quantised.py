@@ -12,9 +12,9 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from engine.errors import ModelError
-from engine.model.packed import PackedRows, dequantise
-from engine.model.quantised import Quantisation, parse_quantisation
-from engine.model.quantised_tensors import fits
+from engine.quantised.config import Quantisation, parse_quantisation
+from engine.quantised.packed import PackedRows, dequantise
+from engine.quantised.tensors import fits
 from tests.support.quantised_checkpoints import KINDS, Kind, act_order, packed_words, quantised, write_quantised
 
 NAME = "model.layers.3.mlp.down_proj.weight"

@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from engine.kernels.library import compiler
 from engine.model.attention import Segment
-from engine.native.library import compiler
 from tests.support import PREPARED
 from tests.support.cores import load
 from tests.support.quantised_checkpoints import KINDS, write_quantised

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.sampling import _truncate, draw, gumbel, process
+from engine.sampling.sample import _truncate, draw, gumbel, process
 from engine.types import SamplingParams
 
 LOGITS = torch.tensor([1.5, 0.3, -0.2, 0.9, -1.0, 0.31])

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine.build import LoadedModel
 from engine.errors import ConfigError
+from engine.runtime.build import LoadedModel
 from tests.support import PREPARED, PROMPT_FILE, simulate
 from tests.support.cores import made_up_profile
 

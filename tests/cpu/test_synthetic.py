@@ -9,14 +9,14 @@ from itertools import pairwise
 import pytest
 import torch
 
-from engine.build import LoadedModel
+from engine.architecture.rope import RopeSpec
+from engine.checkpoints import synthetic
+from engine.checkpoints.hub import SYNTHETIC
+from engine.checkpoints.source import SyntheticSource
 from engine.config import EngineConfig
 from engine.draft.costs import CostModel
 from engine.errors import ConfigError, ModelError
-from engine.model import synthetic
-from engine.model.hub import SYNTHETIC
-from engine.model.rope import RopeSpec
-from engine.model.source import SyntheticSource
+from engine.runtime.build import LoadedModel
 from tests.support.cores import GREEDY, answer, load
 
 SHORT = replace(GREEDY, max_tokens=24)

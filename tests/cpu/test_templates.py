@@ -11,7 +11,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from engine.errors import ModelError, RequestError
-from engine.tokenizer import Tokenizer
+from engine.text.tokenizer import Tokenizer
 from tests.support import PREPARED
 
 HEADERS = (

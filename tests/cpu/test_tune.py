@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from engine import tune
-from engine.build import LoadedModel
+from bench import tune
+from engine.architecture.spec import exit_plan
 from engine.config import EngineConfig
 from engine.draft.estimator import Ease
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count
-from engine.model.spec import exit_plan
+from engine.runtime.build import LoadedModel
 from tests.support import PREPARED
 from tests.support.cores import exact
 

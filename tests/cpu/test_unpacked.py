@@ -10,9 +10,9 @@ import torch
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize
 
-from engine.model.formats import GGUF_FORMATS
-from engine.model.packed import PackedRows, coded, dequantise, fp8
-from engine.model.unpacked import Factors, factored
+from engine.quantised.formats import GGUF_FORMATS
+from engine.quantised.packed import PackedRows, coded, dequantise, fp8
+from engine.quantised.unpacked import Factors, factored
 from tests.support.packed import random_rows
 
 

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, MistralConfig
 
-from engine.build import LoadedModel
+from engine.architecture.spec import LOW_BIT, RECENT, SINKS, TARGET, WINDOW, load_spec
 from engine.config import EngineConfig
 from engine.draft.costs import CostModel
 from engine.errors import ConfigError
+from engine.kernels.library import compiler
 from engine.kv.blocks import Placement
 from engine.model.attention import Segment
-from engine.model.spec import LOW_BIT, RECENT, SINKS, TARGET, WINDOW, load_spec
-from engine.native.library import compiler
+from engine.runtime.build import LoadedModel
 from tests.support.cores import load, made_up_profile, tiny_model
 
 SHAPE: dict[str, Any] = {
@@ -34,10 +34,10 @@ BACKENDS = ["portable", "paged", pytest.param("native", marks=pytest.mark.skipif
 def build(directory: Path, backend: str, monkeypatch: pytest.MonkeyPatch) -> LoadedModel:
     """A model whose copy in fewer bits is itself."""
     if backend == "paged":
-        from engine.cuda.backend import cuda_backend
+        from engine.backends.cuda.backend import cuda_backend
 
         monkeypatch.setattr(
-            "engine.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
+            "engine.runtime.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
         )
     dtype, kernels = (torch.bfloat16, "native") if backend == "native" else (torch.float32, "torch")
     model = load(dtype, model=directory, kernels=kernels, draft_bits="none", max_num_seqs=3)

@@ -21,8 +21,8 @@ import yaml
 
 from engine.config import EngineConfig
 from server.config import ServerConfig
-from server.lifecycle import _GRACE
-from server.serve import _FLUSH
+from server.http.lifecycle import _GRACE
+from server.http.serve import _FLUSH
 from tests.support import REPOSITORY as ROOT
 from tests.support.files import documents, program, run
 
@@ -96,10 +96,10 @@ def test_what_is_copied_makes_the_whole_package(tmp_path: Path) -> None:
     assert built.returncode == 0, built.stderr
     (wheel,) = tmp_path.glob("knapserve-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    code = {path.relative_to(source).as_posix() for folder in ("engine", "profiles", "server")
+    code = {path.relative_to(source).as_posix() for folder in ("bench", "engine", "profiles", "server")
             for path in (source / folder).rglob("*.py")}  # fmt: skip
-    data = {"engine/native/kernels.cpp", "engine/native/lane.h", "server/page.html"}
-    data |= {path.relative_to(source).as_posix() for pattern in ("native/*.cpp", "native/*.h")
+    data = {"engine/kernels/kernels.cpp", "engine/kernels/lane.h", "server/ui/page.html"}
+    data |= {path.relative_to(source).as_posix() for pattern in ("kernels/*.cpp", "kernels/*.h")
              for path in (source / "engine").glob(pattern)}  # fmt: skip
     assert {*code, *data} <= names
 

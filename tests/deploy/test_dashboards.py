@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client.metrics_core import Metric
 
-from server.metrics import Metrics
+from server.metrics.registry import Metrics
 from tests.support.fake import FakeEngine
 from tests.support.files import DASHBOARDS, documents, expressions, panels
 from tests.support.promql import selectors

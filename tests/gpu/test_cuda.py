@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.build import LoadedModel
 from engine.config import EngineConfig
 from engine.model.attention import Segment
-from engine.speculate import PlainPass
+from engine.runtime.build import LoadedModel
+from engine.runtime.speculate import PlainPass
 from engine.step import Work
 from engine.types import GenerateRequest, RoundReport, SamplingParams, TokenEvent
 from tests.support import PREPARED

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.model.formats import GGUF_FORMATS
-from engine.model.packed import PackedRows, dequantise
+from engine.quantised.formats import GGUF_FORMATS
+from engine.quantised.packed import PackedRows, dequantise
 from tests.support.packed import random_rows, some_codes, some_fp8
 
 CUDA = torch.cuda.is_available()
@@ -45,7 +45,7 @@ MATRICES = {
 
 
 def layer(*parts: PackedRows, bias: Tensor | None = None, gated: bool = False, dtype: torch.dtype) -> object:
-    from engine.cuda.products import RowsLinear
+    from engine.backends.cuda.linear import RowsLinear
 
     made = RowsLinear.packed(list(parts), bias, gated=gated, dtype=dtype, device=DEVICE)
     assert made is not None

@@ -50,7 +50,7 @@ def test_other_content_types(media_type: str) -> None:
 
 
 def test_log_probabilities_of_more_tokens_than_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.translate._MAX_LOGPROBS", 8 * 10 * 21)
+    monkeypatch.setattr("server.openai.requests.translate._MAX_LOGPROBS", 8 * 10 * 21)
     many = {"n": 8, "logprobs": True, "top_logprobs": 20}
     assert refused(CHAT_PATH, json=CHAT | many | {"max_tokens": 11})["param"] == "logprobs"
     assert refused(CHAT_PATH, json=CHAT | many)["param"] == "logprobs"
@@ -58,7 +58,7 @@ def test_log_probabilities_of_more_tokens_than_fit_are_refused(monkeypatch: pyte
 
 
 def test_log_probabilities_of_echoes_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.translate._MAX_LOGPROBS", 4 * (2 + 10) * 6)
+    monkeypatch.setattr("server.openai.requests.translate._MAX_LOGPROBS", 4 * (2 + 10) * 6)
     echo = TEXT | {"n": 4, "logprobs": 5, "echo": True, "max_tokens": 2}
     assert refused(TEXT_PATH, json=echo | {"prompt": "x" * 11})["param"] == "logprobs"
     assert ask(FakeEngine(), "POST", TEXT_PATH, json=echo | {"prompt": "x" * 10}).status_code == 200

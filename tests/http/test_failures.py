@@ -20,7 +20,7 @@ from engine.errors import (
     RequestFailedError,
     UnknownPolicyError,
 )
-from server.errors import as_api_error
+from server.http.errors import as_api_error
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 

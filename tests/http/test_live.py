@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from server import protocol
+from server.http import protocol
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, Live, sse
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.logs import JSONFormatter, TextFormatter
 from server.config import ServerConfig
-from server.serve import build_server
+from server.http.serve import build_server
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 

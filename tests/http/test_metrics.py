@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from engine.errors import EngineDeadError
 from engine.types import GenerateRequest, RequestRound, RoundReport, TokenEvent
 from server.config import ServerConfig
-from server.metrics import Metrics
+from server.metrics.registry import Metrics
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.types import RoundTrace, TokenLogprobs
 from server.config import ServerConfig
-from server.reply_schemas import ChatCompletion, Completion
+from server.openai.replies.schemas import ChatCompletion, Completion
 from tests.support.fake import INFO, FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 

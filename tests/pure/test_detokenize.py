@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models
 
-from engine.detokenize import Detokenizer
+from engine.text.detokenize import Detokenizer
 from tests.pure.test_stop_strings import cut_text
 from tests.support import PREPARED
 from tests.support.examples import examples

@@ -8,13 +8,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from engine.draft.base import Plan
+from engine.architecture.spec import Variants, exit_plan
+from engine.checkpoints.synthetic import shape
 from engine.draft.costs import CostModel
 from engine.draft.estimator import MOST_PLANS, Ease, Estimator, shifted, union
 from engine.draft.tpt import count
-from engine.model.spec import Variants, exit_plan
-from engine.model.synthetic import shape
-from engine.step import StepOutput, StepPlan, Work, WorkOutput
+from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import SamplingParams
 from tests.support.cores import made_up_profile
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.draft.base import Plan
+from engine.checkpoints.synthetic import shape
 from engine.draft.costs import CostModel
 from engine.draft.lookup import MOST, Counts, Found, LookUp, looked_up
-from engine.model.synthetic import shape
+from engine.step import Plan
 from tests.support.cores import made_up_profile
 from tests.support.examples import examples
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import prior as priors
 from engine.draft.tpt import THRESHOLDS
 from engine.errors import PriorError
-from engine.prior import Prior
+from engine.runtime import prior as priors
+from engine.runtime.prior import Prior
 from profiles.schema import ProfileKey
 from tests.support import PREPARED
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engine.detokenize import StopStrings
+from engine.text.detokenize import StopStrings
 from tests.support.examples import examples
 
 LETTERS = "aab"  # few, so that stop strings overlap themselves, each other and the cuts

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.draft.base import Plan
+from bench.results import expected_tokens
+from engine.architecture.spec import exit_plan, skipped
+from engine.checkpoints.synthetic import shape
 from engine.draft.fixed import uniform_variants
 from engine.draft.tpt import THRESHOLDS, Prices, count, expectations, objective
-from engine.model.spec import exit_plan, skipped
-from engine.model.synthetic import shape
-from engine.results import expected_tokens
+from engine.step import Plan
 from tests.support.examples import examples
 
 BINS = len(THRESHOLDS)

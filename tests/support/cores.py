@@ -11,12 +11,12 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 
-from engine.build import LoadedModel
 from engine.config import EngineConfig
-from engine.core import EngineCore
-from engine.draft.base import Plan, View
-from engine.native.library import library
-from engine.step import StepOutput, StepPlan
+from engine.core.engine import EngineCore
+from engine.draft.base import View
+from engine.kernels.library import library
+from engine.runtime.build import LoadedModel
+from engine.step import Plan, StepOutput, StepPlan
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from profiles.schema import LatencyProfile, ProfileKey
 from tests.support import CONFIG, PREPARED

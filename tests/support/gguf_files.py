@@ -14,7 +14,7 @@ from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 from torch import Tensor
 
-from engine.model.formats import GGUF_FORMATS
+from engine.quantised.formats import GGUF_FORMATS
 from tests.support import PREPARED
 from tests.support.packed import HALVES, random_rows
 
@@ -143,7 +143,7 @@ def write(path: Path, fields: Mapping[str, Any], tensors: Tensors, architecture:
 
 def small() -> tuple[dict[str, Any], Tensors]:
     """Fields and tensors of a Llama of a layer with bytes for tokens: a file of a few kilobytes."""
-    from engine.tokenizer import _byte_alphabet
+    from engine.text.tokenizer import _byte_alphabet
 
     tokens = ["<end>", *_byte_alphabet(), "ab"]
     fields: dict[str, Any] = {

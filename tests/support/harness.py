@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from server.app import Services, create_app
 from server.cli import bind
 from server.config import ServerConfig
-from server.serve import GracefulServer, build_server
+from server.http.app import Services, create_app
+from server.http.serve import GracefulServer, build_server
 from tests.support.fake import FakeEngine
 
 CHAT = {"model": "fake/model", "messages": [{"role": "user", "content": "Hi"}]}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from engine.model.formats import Format
-from engine.model.packed import PackedRows, coded, fp8
+from engine.quantised.formats import Format
+from engine.quantised.packed import PackedRows, coded, fp8
 
 # Where blocks have float16 numbers: any bytes are valid blocks, but for infinities and what is not a number.
 HALVES = {

@@ -18,7 +18,7 @@ import httpx
 import openai
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine.native.library import library
+from engine.kernels.library import library
 from tests.support import PREPARED, REPOSITORY
 
 MODEL = PREPARED.name

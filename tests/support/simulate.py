@@ -20,16 +20,16 @@ from typing import Any, NamedTuple, get_type_hints
 
 from torch import Tensor
 
-from engine.build import LoadedModel
+from bench.contenders import Prompt
+from bench.prompts import add_prompt_arguments, encode, positive, read_prompts
+from engine.architecture.spec import SKIP, Variants
 from engine.config import EngineConfig
-from engine.contenders import Prompt
-from engine.core import EngineCore
+from engine.core.engine import EngineCore
 from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
 from engine.draft.knapsack import Knapsack
 from engine.errors import ConfigError, EngineDeadError
-from engine.model.spec import SKIP, Variants
-from engine.prompts import add_prompt_arguments, encode, positive, read_prompts
+from engine.runtime.build import LoadedModel
 from engine.step import StepOutput, StepPlan
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 
-from engine.draft.base import CandidatePass, Plan, RoundOutcome, View
-from engine.emission import Commit
+from engine.core.request import Request
+from engine.core.round_output import Commit
+from engine.core.scheduler import Scheduler
+from engine.draft.base import CandidatePass, RoundOutcome, View
 from engine.kv.blocks import Allocation, BlockManager
-from engine.scheduler import Scheduler
-from engine.step import StepOutput, StepPlan, Work, WorkOutput
-from engine.types import ErrorEvent, FinishReason, Request, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
+from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
+from engine.types import ErrorEvent, FinishReason, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
 from tests.support.integrity import check_integrity
 
 EOS = 0

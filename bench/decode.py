@@ -1,0 +1,211 @@
+"""`knapserve bench decode`: policies side by side in one run, each for a moment in turn."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bench.contenders import Batch, Contender, PolicyContender, Tally, answer_in_turns
+from bench.figures import predictions
+from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
+from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
+from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
+from bench.results import aligned, beside_llama_cpp, bytes_read, domain_lines, reading_line, summarise, table
+from engine.checkpoints.hub import SYNTHETIC
+from engine.config import MENUS, EngineConfig
+from engine.draft.policies import POLICIES
+from engine.errors import ConfigError
+from engine.runtime.bandwidth import ReadBandwidth
+from engine.runtime.build import LoadedModel
+from engine.types import SamplingParams
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of `bench decode` besides the engine's own."""
+    add_prompt_arguments(parser)
+    parser.add_argument(
+        "--policies", default="none,fixed,layerskip,knapspec",
+        help="comma-separated; none is always run (none,fixed,layerskip,knapspec: all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--menus", default="", metavar="MENU,MENU…",
+        help="compare knapspec with these menus (--knapspec-menu: skip, low-bit, auto), and none, instead of policies",
+    )  # fmt: skip
+    parser.add_argument("--concurrency", type=positive, default=1, help="prompts answered at a time")
+    parser.add_argument(
+        "--context", default="0", metavar="N,N…",
+        help="tokens imagined before each prompt, to time long contexts (made-up K/V); one comparison after the other",
+    )  # fmt: skip
+    parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
+    parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
+    add_hugging_face_argument(parser)
+    add_llama_cpp_argument(parser)
+
+
+def run(args: argparse.Namespace, config: EngineConfig) -> int:
+    """Run, print the tables and, as the last line, JSON."""
+    names = list(dict.fromkeys(["none", *args.policies.split(",")]))
+    unknown = sorted(set(names) - set(POLICIES))
+    if unknown:
+        raise ConfigError(f"unknown policies {', '.join(unknown)}; known: {', '.join(POLICIES)}")
+    menus = list(dict.fromkeys(args.menus.split(","))) if args.menus else []
+    if unknown := sorted(set(menus) - set(MENUS)):
+        raise ConfigError(f"unknown menus {', '.join(unknown)}; known: {', '.join(MENUS)}")
+    contexts = _contexts(args.context)
+    texts = read_prompts(args.prompts, args.limit)
+    model = LoadedModel(config)
+    model.warm_up()
+    bench = _Bench(args, config, model, texts)
+    entries = [(name, name, config) for name in names]
+    if menus:
+        entries = entries[:1]
+        entries += [(f"knapspec {menu}", "knapspec", replace(config, knapspec_menu=menu)) for menu in menus]
+    results = [bench.compare(entries, context) for context in contexts]
+    print(json.dumps(results[0] | ({"contexts": results} if len(results) > 1 else {})))
+    return 0
+
+
+def _speedups(name: str, batch: Batch, plain: Batch) -> Iterator[tuple[str, float]]:
+    """Of whole answers, and of decoding where that is known."""
+    yield name, batch.tokens / batch.seconds * plain.seconds / plain.tokens
+    if batch.decode_seconds and plain.decode_tokens:
+        speed, before = batch.decode_tokens / batch.decode_seconds, plain.decode_tokens / plain.decode_seconds
+        yield f"{name}, decode", speed / before
+
+
+def _contexts(text: str) -> list[int]:
+    try:
+        contexts = [int(part) for part in text.split(",")]
+    except ValueError:
+        contexts = [-1]
+    if min(contexts) < 0:
+        raise ConfigError(f"--context takes token counts such as 0,2048, not {text}")
+    return contexts
+
+
+class _Bench:
+    """What the comparisons of a run share: the model, the prompts, how requests are sampled."""
+
+    def __init__(
+        self, args: argparse.Namespace, config: EngineConfig, model: LoadedModel, texts: Sequence[Text]
+    ) -> None:
+        self.args, self.config, self.model = args, config, model
+        self.sampling = SamplingParams(
+            max_tokens=args.max_tokens, temperature=args.temperature, ignore_eos=args.ignore_eos
+        )
+        self.prompts = [encode(model, text) for text in texts]
+
+    def compare(self, entries: Sequence[tuple[str, str, EngineConfig]], context: int) -> dict[str, Any]:
+        """All contenders, ours (name, policy, settings) in turns, after `context` imagined tokens; prints the tables.
+        The figures, for JSON."""
+        model, args = self.model, self.args
+        before = tuple(i % model.spec.vocab for i in range(context - context % self.config.block_size))
+        ours = [
+            PolicyContender(policy, model.core(config, own_cache=True), self.sampling, before, name)
+            for name, policy, config in entries
+        ]
+        ours[0].check(self.prompts)
+        if context and (args.hf or args.llama_cpp is not None):
+            raise ConfigError("others cannot start from an imagined context: leave out --context")
+        contenders: list[Contender] = [*ours]
+        contenders += hugging_face(args.hf, model, self.sampling)
+        contenders += llama_cpp(args.llama_cpp, model, self.sampling, self.prompts, args.concurrency)
+        for contender in [ours[0], *contenders[len(ours) :]]:  # warm up without teaching a policy anything
+            contender.run(self.prompts[:1], 1)
+            contender.tally = Tally()
+        bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads, model.decoder.packed)
+        differing = self._run(ours, contenders[len(ours) :], bandwidth)
+        rows = [summarise(c, ours[0].tally, model.spec.layers) for c in contenders]
+        beside_llama_cpp(rows)
+        reading = bytes_read(ours[0].tally, model, bandwidth.median)
+        self._print(rows, len(before), reading)
+        domains = self._by_domain(contenders)
+        if len(domains) > 1:
+            print("speed-up by domain:")
+            print(aligned([*domain_lines(domains)]))
+        drafted = next((c.tally for c in ours if c.name.startswith("knapspec")), None)
+        if drafted is not None:
+            share = drafted.knapsack_seconds / drafted.seconds
+            print(f"knapspec ended {drafted.searches} searches, {share:.1%} of the time without decisions")
+        figures = self._figures(rows, len(before), reading, differing) | {"domains": domains}
+        if drafted and (promises := predictions(drafted.history)).tpt.size:
+            print(f"knapspec promised, by request: {promises}")
+            figures["promises"] = promises.figures()
+        return figures
+
+    def _run(self, ours: Sequence[PolicyContender], others: Sequence[Contender], bandwidth: ReadBandwidth) -> int:
+        """Everybody answers everything; how many answers of our contenders differ from those of the first."""
+        streams = self.args.concurrency
+        differing = 0
+        for number, start in enumerate(range(0, len(self.prompts), self._batch)):
+            batch = self.prompts[start : start + self._batch]
+            plain, *rest = answer_in_turns(ours, batch, streams, first=number % len(ours))
+            for contender in others:
+                contender.run(batch, streams)
+            differing += sum(a != b for answers in rest for a, b in zip(answers, plain, strict=True))
+            bandwidth.observe()
+        return differing
+
+    @property
+    def _batch(self) -> int:
+        """Prompts that a contender is given at once: enough for the streams to be full most of the time."""
+        streams: int = self.args.concurrency
+        return streams if streams == 1 else 4 * streams
+
+    def _by_domain(self, contenders: Sequence[Contender]) -> dict[str, dict[str, float]]:
+        """Speed-up over the first contender by domain and name, over batches whose prompts are all of one domain; of
+        ours also without the reading of prompts."""
+        spent: dict[str, list[Batch]] = {}
+        for number, start in enumerate(range(0, len(self.prompts), self._batch)):
+            domains = {prompt.domain for prompt in self.prompts[start : start + self._batch]}
+            if len(domains) == 1:
+                sums = spent.setdefault(domains.pop(), [Batch(0, 0.0, 0, 0.0)] * len(contenders))
+                for i, contender in enumerate(contenders):
+                    sums[i] = sums[i].plus(contender.tally.batches[number])
+        return {
+            domain: {
+                name: speedup
+                for contender, batch in zip(contenders[1:], others, strict=True)
+                for name, speedup in _speedups(contender.name, batch, plain)
+            }
+            for domain, (plain, *others) in spent.items()
+        }
+
+    def _print(self, rows: Sequence[dict[str, Any]], context: int, reading: Mapping[str, float]) -> None:
+        key, args = self.model.key, self.args
+        weights = self.model.decoder.weight_bytes / 1e6
+        print(f"{platform.machine()} {key.machine}, {key.dtype}; {key.shape}; {weights:,.0f} MB of weights a pass")
+        if self.model.source.name.startswith(SYNTHETIC):
+            print("SYNTHETIC weights: a real shape, random text")
+        after = f" after {context} imagined tokens" if context else ""
+        print(
+            f"{len(self.prompts)} prompts{after}, {args.concurrency} at a time, ≤ {args.max_tokens} tokens, "
+            "in turns in one run"
+        )
+        print(table(rows))
+        if reading:
+            print(reading_line(reading))
+        if args.concurrency > 1 and args.hf:
+            print("transformers' generate answers one prompt at a time")
+
+    def _figures(
+        self, rows: list[dict[str, Any]], context: int, reading: Mapping[str, float], differing: int
+    ) -> dict[str, Any]:
+        key = self.model.key
+        return {
+            "machine": key.hardware,
+            "model": self.model.source.name,
+            "context": context,
+            "threads": key.threads,
+            "dtype": key.dtype,
+            "weight_bytes": self.model.decoder.weight_bytes,
+            "prompts": len(self.prompts),
+            "concurrency": self.args.concurrency,
+            "answers_that_differ_from_none": differing,
+            "bandwidth": reading,
+            "rows": rows,
+        }

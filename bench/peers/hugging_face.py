@@ -1,0 +1,96 @@
+"""transformers' `generate` as a contender of benches."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from bench.contenders import Prompt, Tally
+from engine.architecture.spec import ModelSpec
+from engine.checkpoints.source import Source, SyntheticSource
+from engine.clock import SystemClock
+from engine.errors import ConfigError
+from engine.runtime.build import DTYPES, LoadedModel
+from engine.types import SamplingParams
+
+
+def add_hugging_face_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--hf", action="store_true", help="also run transformers' generate, in the same run")
+
+
+def hugging_face(wanted: bool, model: LoadedModel, sampling: SamplingParams) -> list[HuggingFaceContender]:
+    """The contender that `--hf` asks for. Raises ConfigError."""
+    if not wanted:
+        return []
+    theirs = _load(model.source, str(model.decoder.dtype).removeprefix("torch."), model.decoder.device, sampling)
+    return [HuggingFaceContender(theirs, sampling, model.key.threads)]
+
+
+class HuggingFaceContender:
+    """transformers' `generate` with its default settings and cache, same dtype and threads; greedy, one at a time."""
+
+    name = "hf-generate"
+
+    def __init__(self, model: Any, sampling: SamplingParams, threads: int) -> None:
+        self.tally = Tally()
+        self._model = model
+        self._threads = threads
+        self._clock = SystemClock()
+        self._options: dict[str, Any] = {"max_new_tokens": sampling.max_tokens, "do_sample": False}
+        self._options["repetition_penalty"] = 1.0  # whatever the checkpoint asks for: nobody else applies it here
+        if sampling.ignore_eos:
+            self._options["eos_token_id"] = None
+
+    @torch.inference_mode()
+    def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:
+        out: list[tuple[int, ...]] = []
+        ours = torch.get_num_threads()  # one for small models, whose passes have threads of their own
+        torch.set_num_threads(self._threads)
+        started = self._clock.now()
+        for prompt in prompts:
+            ids = torch.tensor([prompt.tokens], device=self._model.device)
+            tokens = self._model.generate(ids, attention_mask=torch.ones_like(ids), **self._options)
+            out.append(tuple(tokens[0, len(prompt.tokens) :].tolist()))
+        self.tally.answered(sum(len(tokens) for tokens in out), self._clock.now() - started)
+        torch.set_num_threads(ours)
+        return out
+
+
+def _load(source: Source, dtype: str, device: torch.device, sampling: SamplingParams) -> Any:
+    """The model as transformers runs it. Raises ConfigError where the comparison would not be fair.
+
+    Of a synthetic model only the shape is the same: its text means nothing anyway, and costs what it costs.
+    """
+    from transformers import AutoModelForCausalLM
+
+    if not sampling.greedy:
+        raise ConfigError("--hf compares greedy decoding only: use --temperature 0")
+    if getattr(source, "path", None) is not None:
+        raise ConfigError("--hf runs checkpoints in safetensors, not GGUF files: compare with --llama-cpp")
+    models: Any = AutoModelForCausalLM
+    if isinstance(source, SyntheticSource):
+        return models.from_config(_config(source.spec), dtype=DTYPES[dtype]).eval().to(device)
+    return models.from_pretrained(source.directory, dtype=DTYPES[dtype]).to(device)
+
+
+def _config(spec: ModelSpec) -> Any:
+    """transformers' configuration of a synthetic shape."""
+    from transformers import LlamaConfig, Qwen2Config, Qwen3Config
+
+    family: Any = Qwen3Config if spec.qk_norm else Qwen2Config if spec.qkv_bias else LlamaConfig
+    return family(
+        vocab_size=spec.vocab,
+        hidden_size=spec.hidden,
+        intermediate_size=spec.intermediate,
+        num_hidden_layers=spec.layers,
+        num_attention_heads=spec.heads,
+        num_key_value_heads=spec.kv_heads,
+        head_dim=spec.head_dim,
+        max_position_embeddings=spec.max_positions,
+        tie_word_embeddings=spec.tied,
+        bos_token_id=None,
+        eos_token_id=None,
+    )

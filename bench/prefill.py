@@ -1,0 +1,77 @@
+"""`knapserve bench prefill`: how fast a long prompt is read, beside llama.cpp and transformers in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from bench.contenders import Contender, PolicyContender, Prompt
+from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
+from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
+from bench.prompts import Text, add_prompts_argument, positive, read_prompts
+from bench.results import aligned
+from engine.config import EngineConfig
+from engine.errors import ConfigError
+from engine.runtime.build import LoadedModel
+from engine.types import SamplingParams
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of `bench prefill` besides the engine's own."""
+    add_prompts_argument(parser)
+    parser.add_argument("--tokens", type=positive, default=1500, help="of a prompt, made of such prompts (1500)")
+    parser.add_argument("--repeat", type=positive, default=5, help="prompts to read, each of other tokens (5)")
+    add_hugging_face_argument(parser)
+    add_llama_cpp_argument(parser)
+
+
+def run(args: argparse.Namespace, config: EngineConfig) -> int:
+    """Run, print the table and, as the last line, JSON. Raises ConfigError."""
+    texts = read_prompts(args.prompts)
+    model = LoadedModel(config)
+    model.warm_up()
+    prompts = [_prompt(model, texts, args.tokens, number) for number in range(args.repeat + 1)]
+    sampling = SamplingParams(max_tokens=1, temperature=0.0, ignore_eos=True)
+    contenders: list[Contender] = [PolicyContender("none", model.core(config), sampling)]
+    contenders += hugging_face(args.hf, model, sampling)
+    contenders += llama_cpp(args.llama_cpp, model, sampling, prompts, 1)
+    for number, prompt in enumerate(prompts):
+        turn = number % len(contenders)
+        for contender in contenders[turn:] + contenders[:turn]:
+            contender.run([prompt], 1)
+    rows = _rows(contenders, args.tokens)
+    key = model.key
+    print(f"{key.machine}, {key.dtype}; {key.shape}; prompts of {args.tokens} tokens, and the first token of an answer")
+    cells = [["", "tok/s", "best", "engine is"]]
+    for row in rows:
+        cells.append([row["name"], *(f"{row[key]:.1f}" for key in ("tokens_per_second", "best"))])
+        cells[-1].append(f"{row['engine_is']:.2f} ×" if "engine_is" in row else "")
+    print(aligned(cells))
+    model_figures = {"model": model.source.name, "machine": key.hardware, "threads": key.threads, "dtype": key.dtype}
+    print(json.dumps(model_figures | {"tokens": args.tokens, "repeat": args.repeat, "rows": rows}))
+    return 0
+
+
+def _prompt(model: LoadedModel, texts: Sequence[Text], length: int, number: int) -> Prompt:
+    """`length` tokens of these texts, one after the other, beginning with another one for each number."""
+    turn = number % len(texts)
+    text = f"{number}. " + "\n\n".join(text.prompt for text in [*texts[turn:], *texts[:turn]])
+    tokens = model.tokenizer.encode(text)
+    if not tokens:
+        raise ConfigError("--prompts: the prompts are empty")
+    return Prompt(text, tuple((tokens * -(-length // len(tokens)))[:length]))
+
+
+def _rows(contenders: Sequence[Contender], tokens: int) -> list[dict[str, Any]]:
+    """Medians over the prompts behind the first one, which warms up; the engine comes first."""
+    seconds = [[batch.seconds for batch in contender.tally.batches[1:]] for contender in contenders]
+    rows: list[dict[str, Any]] = []
+    for contender, theirs in zip(contenders, seconds, strict=True):
+        rates = [tokens / spent for spent in theirs]
+        rows.append({"name": contender.name, "tokens_per_second": statistics.median(rates), "best": max(rates)})
+        if theirs is not seconds[0]:
+            rows[-1]["engine_is"] = statistics.median(b / a for a, b in zip(seconds[0], theirs, strict=True))
+    return rows

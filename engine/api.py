@@ -1,0 +1,80 @@
+"""Seam 1: what the server sees of the engine: in a process (`host.process`), in a thread (`core.loop`) or faked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from engine.types import EngineInfo, EngineStats, GenerateRequest, RoundReport, TokenEvent
+
+
+class PromptTokenizer(Protocol):
+    """The tokenizer as the server uses it. Thread-safe; long inputs are tokenised off the event loop."""
+
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        """Token ids; `add_special_tokens` puts what the model expects around a bare prompt (a chat's template does)."""
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, special ones included."""
+
+    def render_chat(
+        self,
+        messages: list[dict[str, Any]],
+        tools: Sequence[dict[str, Any]] = (),
+        options: Mapping[str, Any] | None = None,
+        *,
+        open_turn: bool = True,
+        go_on: bool = False,
+    ) -> str:
+        """Prompt text of a chat, ready to be encoded. Raises RequestError when the model has no chat template."""
+
+    def added_id(self, text: str) -> int | None:
+        """The id of the token beside the vocabulary proper (special ones, tags) that this is the name of, if any."""
+
+    def skips(self, text: str) -> bool:
+        """Whether this is the name of a special token, which text leaves out."""
+
+    def token_bytes(self, token: int) -> bytes:
+        """What one token stands for, a special one its name."""
+
+    @property
+    def longest_token(self) -> int:
+        """Characters of the longest token."""
+
+
+class Engine(Protocol):
+    """Tokens for prompts. Methods are called from the event loop's thread."""
+
+    @property
+    def info(self) -> EngineInfo: ...
+
+    @property
+    def tokenizer(self) -> PromptTokenizer: ...
+
+    def submit(self, request: GenerateRequest) -> AsyncIterator[TokenEvent]:
+        """Events of one request, ending after the one with a finish_reason.
+
+        Raises at once (not on first iteration): RequestError, QueueFullError, EngineUnavailableError. While iterating:
+        EngineDeadError. Closing the iterator early cancels the request.
+        """
+
+    def cancel(self, request_id: str) -> None:
+        """Forget a request within one round. Unknown or finished ids are ignored."""
+
+    def reset_calibration(self) -> None:
+        """Have prices be those of the latency profile again, within one round."""
+
+    def stats(self) -> EngineStats: ...
+
+    @property
+    def pid(self) -> int:
+        """The process that runs the model: this one, or one of its own."""
+
+    def add_listener(self, listener: Callable[[RoundReport], None]) -> None:
+        """Call `listener` on the event loop's thread, once a round."""
+
+    async def start(self) -> None:
+        """Begin to serve; events go to the running event loop."""
+
+    async def drain(self, timeout: float) -> None:
+        """Refuse new requests, finish what runs within `timeout` seconds, fail the rest, stop the loop."""

@@ -1,0 +1,94 @@
+"""A paged K/V cache: position p of a slab lies in the page that the slab's table names for block p // block_size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from engine.architecture.spec import ModelSpec
+from engine.kv.blocks import CacheSize, Placement
+from engine.kv.cache import reserved_zeros
+from engine.model.attention import Segment
+from engine.upload import upload
+
+
+class PagedCache:
+    """K and V apart, [layers, pages, block_size, kv_heads, head_dim] each; page 0 belongs to nobody."""
+
+    contiguous = False
+
+    def __init__(self, spec: ModelSpec, size: CacheSize, dtype: torch.dtype, device: torch.device) -> None:
+        self.length, self.block_size, self.device, self.dtype = size.length, size.block_size, device, dtype
+        shape = (2, spec.layers, size.capacity + 1, size.block_size, spec.kv_heads, spec.head_dim)
+        pages, self._map = reserved_zeros(shape, dtype, device, f"{size.capacity} blocks of {size.block_size} tokens")
+        self.k, self.v = (part.unbind(0) for part in pages.unbind(0))  # per layer [pages, block_size, kv_heads, …]
+        blocks = torch.arange(size.slabs * size.blocks_per_slab).view(size.slabs, -1)
+        # Until something is placed, slabs take the pages in turn: passes are measured over as much as they would read.
+        self._places = (blocks % size.capacity + 1).to(torch.int32)
+        self.table = self._places.to(device, copy=True)  # [slabs, blocks] int32
+
+    def place(self, placements: Sequence[Placement]) -> None:
+        """Blocks are in other pages from now on."""
+        for slab, first, pages in placements:
+            part = slice(first, first + len(pages))
+            self._places[slab, part] = torch.tensor(pages, dtype=torch.int32)
+            self.table[slab, part].copy_(upload(pages, self.device, torch.int32))
+
+    def slots(self, segments: Sequence[Segment]) -> list[int]:
+        """Flat index, page · block_size + place within the page, of each of the segments' positions."""
+        size, slots = self.block_size, list[int]()
+        for slab, start, rows in segments:
+            first = start // size
+            pages = self._places[slab, first : (start + rows - 1) // size + 1].tolist()
+            slots += [pages[p // size - first] * size + p % size for p in range(start, start + rows)]
+        return slots
+
+    def slot(self, slab: int, position: int) -> int:
+        return self.slots([Segment(slab, position, 1)])[0]
+
+    def rows(self, slab: int, start: int, rows: int) -> tuple[Tensor, ...]:
+        raise AssertionError("pages are written by slot")
+
+    def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
+        """kv [rows, 2·kv_heads, head_dim], K heads first, to flat slots [rows]."""
+        for cache, part in zip((self.k[layer], self.v[layer]), kv.chunk(2, dim=1), strict=True):
+            cache.view(-1, *cache.shape[2:]).index_copy_(0, slots, part)
+
+    def read(self, first: int, last: int, begin: int, end: int) -> Gathered:
+        """Per layer K and V of slabs first..last, positions begin..end-1: [slabs, kv_heads, end-begin, head_dim]."""
+        positions = torch.arange(begin, end)
+        pages = self._places[first : last + 1, positions // self.block_size].long()
+        return Gathered(self, (pages * self.block_size + positions % self.block_size).to(self.device))
+
+    def fill(self, slab: int, tokens: int) -> None:
+        """Put random values where the first `tokens` positions of a slab would be: a context without its prefill."""
+        pages = self._places[slab, : -(-tokens // self.block_size)].long().to(self.device)
+        values = self.k[0].new_empty(len(pages), *self.k[0].shape[1:])
+        values.normal_(generator=torch.Generator(self.device).manual_seed(tokens))
+        for layer in (*self.k, *self.v):
+            layer.index_copy_(0, pages, values)
+
+    def copy(self, source: int, target: int, tokens: int) -> None:
+        raise AssertionError("pages are shared, not copied")
+
+    def discard(self, slab: int, first: int, last: int) -> None:
+        """Pages stay."""
+
+
+class Gathered(Sequence[tuple[Tensor, Tensor]]):
+    """K and V per layer out of the pages, copied when a layer asks: only one layer's copy is there at a time."""
+
+    def __init__(self, cache: PagedCache, slots: Tensor) -> None:
+        self._cache, self._slots = cache, slots  # [slabs, length]
+
+    def __len__(self) -> int:
+        return len(self._cache.k)
+
+    def __getitem__(self, layer: int) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        k, v = (x[layer].flatten(0, 1)[self._slots].transpose(1, 2) for x in (self._cache.k, self._cache.v))
+        return k, v
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        return (self[layer] for layer in range(len(self)))

@@ -1,0 +1,155 @@
+"""Triton kernels of the matrix products of few rows, which take as long as the weights take to be read.
+
+One kernel does what torch needs two to four for: RMSNorm before the product; the gate's silu, a bias or the residual
+behind it. A row's result does not depend on how many rows there are, to the last bit, as long as the kernel takes them
+all: verification says what plain decoding says. Tiles are what ran fastest on an H200 (docs/performance.md), and never
+depend on the number of rows.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+ROWS = (16, 32)  # of the tile that is multiplied, whatever of it is there: least and most
+
+
+@triton.jit
+def _product(
+    x, weight, norm, bias, residual, out, outputs, inputs, rows, epsilon,
+    NORMED: tl.constexpr, GATED: tl.constexpr, BIASED: tl.constexpr, ADDED: tl.constexpr, WHOLE: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr,
+):  # fmt: skip
+    """BLOCK outputs a program. weight [outputs (twice that if GATED), inputs]; out, residual [rows, outputs]; WHOLE:
+    `inputs` is a multiple of DEPTH."""
+    n = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
+    row, k = tl.arange(0, ROWS), tl.arange(0, DEPTH)
+    wanted, there = n < outputs, row < rows
+    weights = weight + n[:, None] * inputs + k[None, :]
+    source = x + row[None, :] * inputs + k[:, None]
+    sums = tl.zeros([BLOCK, ROWS], tl.float32)
+    others = tl.zeros([BLOCK, ROWS], tl.float32)
+    squares = tl.zeros([ROWS], tl.float32)
+    for base in range(0, inputs, DEPTH):
+        if WHOLE:
+            read, seen = wanted[:, None], there[None, :]
+        else:
+            read = wanted[:, None] & (base + k < inputs)[None, :]
+            seen = there[None, :] & (base + k < inputs)[:, None]
+        w = tl.load(weights + base, mask=read, other=0.0)
+        if GATED:
+            u = tl.load(weights + outputs.to(tl.int64) * inputs + base, mask=read, other=0.0)
+        y = tl.load(source + base, mask=seen, other=0.0)
+        if NORMED:
+            wide = y.to(tl.float32)
+            squares += tl.sum(wide * wide, 0)
+            scale = tl.load(norm + base + k) if WHOLE else tl.load(norm + base + k, mask=base + k < inputs, other=0.0)
+            y = (wide * scale.to(tl.float32)[:, None]).to(w.dtype)
+        sums = tl.dot(w, y, sums)
+        if GATED:
+            others = tl.dot(u, y, others)
+    if NORMED:
+        factor = tl.rsqrt(squares / inputs + epsilon)
+        sums *= factor[None, :]
+        others *= factor[None, :]
+    if BIASED:
+        sums += tl.load(bias + n, mask=wanted, other=0.0).to(tl.float32)[:, None]
+        if GATED:
+            others += tl.load(bias + outputs + n, mask=wanted, other=0.0).to(tl.float32)[:, None]
+    if GATED:
+        sums = sums * tl.sigmoid(sums) * others
+    place = row[None, :] * outputs + n[:, None]
+    both = wanted[:, None] & there[None, :]
+    if ADDED:
+        sums += tl.load(residual + place, mask=both, other=0.0).to(tl.float32)
+    tl.store(out + place, sums.to(out.dtype.element_ty), mask=both)
+
+
+class Tiles(NamedTuple):
+    """How a product is cut: outputs a program, inputs at a time, warps, and steps of inputs on their way."""
+
+    block: int
+    depth: int
+    warps: int
+    stages: int
+
+
+_WIDE, _GATED, _NARROW = Tiles(128, 128, 8, 3), Tiles(64, 128, 8, 3), Tiles(32, 256, 4, 5)
+_MANY = 32768  # outputs, as heads have
+
+
+def tiles(outputs: int, gated: bool, device: torch.device) -> Tiles:
+    """How to cut a product; no more steps on their way than the device's multiprocessors have memory for."""
+    cut = _GATED if gated else _WIDE if outputs >= _MANY else _NARROW
+    step = ((1 + gated) * cut.block + ROWS[1]) * cut.depth * 2  # bytes
+    return cut._replace(stages=max(2, min(cut.stages, shared_memory(device) // step)))
+
+
+@cache
+def shared_memory(device: torch.device) -> int:
+    """Bytes that a program may have of a multiprocessor's fast memory."""
+    if device.type != "cuda":
+        return 1 << 20
+    properties = triton.runtime.driver.active.utils.get_device_properties
+    return int(properties(torch.cuda.current_device())["max_shared_mem"])
+
+
+def product(
+    x: Tensor,
+    weight: Tensor,
+    *,
+    norm: Tensor | None = None,
+    epsilon: float = 0.0,
+    gated: bool = False,
+    bias: Tensor | None = None,
+    residual: Tensor | None = None,
+    cut: Tiles | None = None,
+) -> Tensor:
+    """x [rows ≤ 32, inputs] · weightᵀ, of the RMSNorm of x if `norm` [inputs] is given, + bias; `gated`: silu of the
+    first half of the outputs times the second; + residual [rows, outputs]."""
+    rows, inputs = x.shape
+    outputs = weight.shape[0] // (2 if gated else 1)
+    cut = cut or tiles(outputs, gated, x.device)
+    out = torch.empty(rows, outputs, dtype=x.dtype, device=x.device)
+    _product[(triton.cdiv(outputs, cut.block),)](
+        x, weight, norm, bias, residual, out, outputs, inputs, rows, epsilon,
+        NORMED=norm is not None, GATED=gated, BIASED=bias is not None, ADDED=residual is not None,
+        WHOLE=inputs % cut.depth == 0, ROWS=max(ROWS[0], triton.next_power_of_2(rows)),
+        BLOCK=cut.block, DEPTH=cut.depth, num_warps=cut.warps, num_stages=cut.stages,
+    )  # fmt: skip
+    return out
+
+
+@triton.jit
+def _normalise(x, weight, out, stride, heads, epsilon, WIDTH: tl.constexpr, PADDED: tl.constexpr):
+    """One program per row and head: its RMSNorm. x, out rows `stride` apart; weight [heads, WIDTH]."""
+    row, head = tl.program_id(0), tl.program_id(1)
+    i = tl.arange(0, PADDED)
+    place = row * stride + head * WIDTH + i
+    value = tl.load(x + place, mask=i < WIDTH, other=0.0).to(tl.float32)
+    scale = tl.load(weight + head * WIDTH + i, mask=i < WIDTH, other=0.0).to(tl.float32)
+    factor = tl.rsqrt(tl.sum(value * value, 0) / WIDTH + epsilon)
+    tl.store(out + place, (value * factor * scale).to(out.dtype.element_ty), mask=i < WIDTH)
+
+
+def normalise(x: Tensor, weight: Tensor, epsilon: float, out: Tensor) -> Tensor:
+    """RMSNorm of each of the first heads of x [rows, …] by weight [heads, width], into `out`, laid out like x."""
+    heads, width = weight.shape
+    padded = triton.next_power_of_2(width)
+    _normalise[(len(x), heads)](
+        x,
+        weight,
+        out,
+        x.stride(0),
+        heads,
+        epsilon,
+        WIDTH=width,
+        PADDED=padded,
+        num_warps=max(1, min(16, padded // 256)),
+    )
+    return out

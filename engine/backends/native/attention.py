@@ -1,0 +1,103 @@
+"""Cache and batches of the native kernels: a pass is told slab and position of each row, nothing else."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from engine.architecture.spec import TARGET, ModelSpec
+from engine.kernels import library as native
+from engine.kv.blocks import Placement
+from engine.kv.cache import reserved_zeros
+from engine.model.attention import Rope, Segment
+
+BLOCK = 16  # positions that lie together
+TILE = 64  # positions that the kernels read at once
+
+
+class NativeCache:
+    """bf16 [layers, slabs, kv_heads, blocks, 2·16·head_dim]; kernels.cpp describes a block."""
+
+    dtype = torch.bfloat16
+    device = torch.device("cpu")
+
+    def __init__(self, spec: ModelSpec, slabs: int, length: int) -> None:
+        self.slabs, self.length = slabs, length
+        blocks = -(-length // TILE) * TILE // BLOCK
+        shape = (spec.layers, slabs, spec.kv_heads, blocks, 2 * BLOCK * spec.head_dim)
+        self._all, self._map = reserved_zeros(shape, self.dtype, self.device, f"{slabs} × {length} tokens")
+        layer, slab, head, _, _ = self._all.stride()
+        self.struct = native.Cache(self._all.data_ptr(), layer, slab, head)
+
+    def place(self, placements: Sequence[Placement]) -> None:
+        """Slabs do not move."""
+        assert not placements
+
+    def fill(self, slab: int, tokens: int) -> None:
+        """Put random values where the first `tokens` positions of a slab would be: a context without its prefill."""
+        first, *others = self._all[:, slab, :, : -(-tokens // BLOCK)].unbind(0)
+        first.normal_(generator=torch.Generator().manual_seed(tokens))
+        for layer in others:  # the same: drawing takes many times as long as copying
+            layer.copy_(first)
+
+    def discard(self, slab: int, first: int, last: int) -> None:
+        """Give the memory of positions first..last-1 back to the system, in whole blocks; they read as zeros again."""
+        if self._map is None:
+            return
+        begin, end = -(-first // BLOCK), last // BLOCK
+        page, (layer, stride, head, block, _) = mmap.PAGESIZE, self._all.stride()
+        for i in range(self._all.shape[0]):
+            for h in range(self._all.shape[2]):
+                base = i * layer + slab * stride + h * head
+                low = -(-2 * (base + begin * block) // page) * page
+                high = 2 * (base + end * block) // page * page
+                if high > low:
+                    self._map.madvise(mmap.MADV_DONTNEED, low, high - low)
+
+    def copy(self, source: int, target: int, tokens: int) -> None:
+        """Copy the first `tokens` positions of one slab to another, all layers; what follows in the last block too."""
+        blocks = -(-tokens // BLOCK)
+        self._all[:, target, :, :blocks] = self._all[:, source, :, :blocks]
+
+
+class NativeBatch:
+    """Slab and position of each row. `own`: rows of candidates, see `attention.CandidateBatch`."""
+
+    def __init__(self, attention: NativeAttention, slabs: Sequence[int], positions: Sequence[int], own: bool) -> None:
+        cache = attention.cache
+        assert 0 <= min(slabs) <= max(slabs) < cache.slabs
+        assert 0 <= min(positions) <= max(positions) < cache.length
+        self.rows, self.own = len(slabs), own
+        self.cache, self.rope = ctypes.byref(cache.struct), attention.rope
+        ints = ctypes.c_int32 * self.rows
+        self.slabs, self.positions = ints(*slabs), ints(*positions)
+
+    def select(self, rows: tuple[int, ...]) -> NativeBatch:
+        raise AssertionError("the kernels leave rows out themselves")
+
+    def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
+        raise AssertionError("the kernels run whole sublayers")
+
+
+class NativeAttention:
+    """Backend "native": prepares batches over a `NativeCache`."""
+
+    name = "native"
+
+    def __init__(self, spec: ModelSpec, cache: NativeCache) -> None:
+        self.spec, self.cache = spec, cache
+        self._factors = torch.view_as_real(Rope(spec, cache.length, torch.float32, cache.device).table).contiguous()
+        self.rope = self._factors.data_ptr()
+
+    def prepare(self, segments: Sequence[Segment]) -> NativeBatch:
+        """The batch of a pass whose rows are the segments' positions in order; rows of a slab are neighbours."""
+        slabs = [s.slab for s in segments for _ in range(s.rows)]
+        return NativeBatch(self, slabs, [p for s in segments for p in range(s.start, s.start + s.rows)], False)
+
+    def candidates(self, slab: int, positions: Sequence[int], states: int) -> NativeBatch:
+        """The batch of `states` candidate states of the rows at `positions` of a slab."""
+        return NativeBatch(self, [slab] * (states * len(positions)), list(positions) * states, True)

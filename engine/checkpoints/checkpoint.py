@@ -1,0 +1,133 @@
+"""The safetensors files of a checkpoint: which file holds which tensor, checked before any of them is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from engine.errors import ModelError
+from engine.quantised.config import Quantisation
+from engine.quantised.packed import PackedRows, dequantise
+from engine.quantised.tensors import fits
+
+_INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
+_DTYPES = ("F64", "F32", "F16", "BF16")
+# Old checkpoints carry RoPE's frequencies, tied ones may still carry the head: both are computed anew.
+_RECOMPUTED = "rotary_emb.inv_freq"
+
+
+class Checkpoint:
+    """Tensors by name. Raises ModelError for files that are missing, damaged or not what `expected` says."""
+
+    interleaved = False
+
+    def __init__(
+        self, directory: Path, expected: dict[str, tuple[int, ...]], quantisation: Quantisation | None = None
+    ) -> None:
+        self._where: dict[str, Path] = {}
+        self._expected, self._quantisation = expected, quantisation
+        stored, optional, plain = dict(expected), dict[str, tuple[int, ...]](), set(expected)
+        for name, shape in expected.items() if quantisation else ():
+            instead = quantisation.expected(name, shape)  # type: ignore[union-attr]
+            if instead is not None:
+                del stored[name]
+                plain.discard(name)  # `instead` may have the name too, of another type
+                stored |= instead
+                optional |= quantisation.optional(name, shape)  # type: ignore[union-attr]
+        for name, path, shape, dtype in _headers(directory):
+            if (name == "lm_head.weight" and name not in stored) or name.endswith(_RECOMPUTED):
+                continue
+            if name in self._where:
+                raise ModelError(f"{directory} has {name} twice: in {self._where[name].name} and in {path.name}")
+            self._where[name] = path
+            if name in plain:
+                _check(name, path, shape, dtype, expected[name])
+            elif name in stored and not fits(shape, stored[name]):
+                raise ModelError(f"{name} in {path.name} is {list(shape)}, not {list(stored[name])}")
+        for kind, names in (
+            ("lacks", sorted(set(stored) - set(self._where))),
+            ("has unexpected", sorted(set(self._where) - set(stored) - set(optional))),
+        ):
+            if names:
+                raise ModelError(f"{directory} {kind} {len(names)} tensors, first {names[0]}")
+
+    def packed(self, name: str) -> PackedRows | None:
+        """The matrix as the checkpoint has it quantised, None if it does not."""
+        shape = self._expected[name]
+        if self._quantisation is None or self._quantisation.expected(name, shape) is None:
+            return None
+        biased = name.removesuffix("weight") + "bias" in self._expected
+        out, inputs = shape
+        return self._quantisation.read(name, (out, inputs), self._tensor, self._where.__contains__, biased=biased)
+
+    def release(self, name: str) -> None:
+        """The file is mapped for each tensor anew."""
+
+    def mapped(self, name: str) -> Tensor:
+        """Floats. Where they are the file's own memory, pages are read when touched, and are not ours."""
+        packed = self.packed(name)
+        return self._tensor(name) if packed is None else dequantise(packed)
+
+    def _tensor(self, name: str) -> Tensor:
+        """As the file has it."""
+        path = self._where[name]
+        try:
+            with safe_open(path, framework="pt") as file:
+                tensor: Tensor = file.get_tensor(name)
+        except (SafetensorError, OSError, RuntimeError) as error:
+            raise ModelError(f"cannot read {name} from {path}: {error}") from None
+        return tensor
+
+
+def _check(name: str, path: Path, shape: tuple[int, ...], dtype: str, expected: tuple[int, ...]) -> None:
+    if shape != expected:
+        raise ModelError(f"{name} in {path.name} is {list(shape)}, not {list(expected)}")
+    if dtype not in _DTYPES:
+        raise ModelError(
+            f"{name} in {path.name} is {dtype}, and config.json has no quantization_config; read: {', '.join(_DTYPES)}"
+        )
+
+
+def _headers(directory: Path) -> Iterator[tuple[str, Path, tuple[int, ...], str]]:
+    """Name, file, shape and dtype of every tensor."""
+    for path in _files(directory):
+        if not path.is_file():
+            raise ModelError(f"{directory} has no {path.name}{_other_formats(directory)}")
+        try:
+            with safe_open(path, framework="pt") as file:
+                for name in file.keys():  # noqa: SIM118 - not a mapping
+                    piece = file.get_slice(name)
+                    yield name, path, tuple(piece.get_shape()), str(piece.get_dtype())
+        except (SafetensorError, OSError, RuntimeError) as error:
+            raise ModelError(f"cannot read {path}: {error}; is the download complete?") from None
+
+
+def _files(directory: Path) -> list[Path]:
+    """The files that the index names, or the only one."""
+    index = directory / _INDEX
+    if not index.exists():
+        return [directory / _SINGLE]
+    try:
+        names = {str(name) for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(f"cannot read {index}: {error!r}") from None
+    strange = sorted(name for name in names if Path(name).name != name or not name.endswith(".safetensors"))
+    if strange or not names:
+        raise ModelError(f"{index} names {strange[0] if strange else 'no file'}, which is not a safetensors file")
+    return sorted(directory / name for name in names)
+
+
+def _other_formats(directory: Path) -> str:
+    """What is there instead, if it is something that people know."""
+    for pattern, what in (
+        ("*.gguf", "a GGUF file (give --model its path)"),
+        ("*.bin", "PyTorch's .bin files"),
+        ("*.pth", "PyTorch's .pth files"),
+    ):
+        if any(directory.glob(pattern)):
+            return f", only {what}; supported are safetensors files"
+    return ""

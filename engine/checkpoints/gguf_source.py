@@ -1,0 +1,213 @@
+"""A model in a GGUF file: config and weights under the names of Hugging Face checkpoints."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.architecture.spec import ModelSpec, parse_spec
+from engine.checkpoints.gguf_file import Gguf, GgufTensor
+from engine.checkpoints.gguf_tokenizer import end_ids, read_tokenizer
+from engine.errors import ModelError
+from engine.model.backend import Backend
+from engine.model.decoder import Decoder
+from engine.model.weights import expected_tensors, load_decoder
+from engine.quantised.formats import GGUF_FORMATS
+from engine.quantised.packed import PackedRows, dequantise
+
+_ARCHITECTURES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
+_LAYER_NAMES = {
+    "input_layernorm": "attn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
+    "post_attention_layernorm": "ffn_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+_FREQUENCIES = "rope_freqs.weight"  # by which a Llama 3's are divided
+_LLAMA3 = {"original_max_position_embeddings": 8192, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+_FLOATS = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
+_SAMPLE = 1 << 20  # bytes at the beginning and at the end of the weights that a fingerprint covers
+
+
+class GgufSource:
+    """`Source` of a file, or of the first file of a split model. Raises ModelError."""
+
+    sampling_defaults: tuple[tuple[str, float], ...] = ()  # the format has none
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.directory = path.parent
+        self.path = path
+        self.name = name
+        self._gguf = Gguf(path)
+        try:
+            self.spec = parse_spec(config_of(self._gguf))
+        except ModelError as error:
+            raise ModelError(f"{path.name}: {str(error).replace('config.json', 'its metadata')}") from None
+        self.tokenizer = read_tokenizer(self._gguf)
+        self.eos_token_ids = end_ids(self._gguf)
+        self._weights = GgufWeights(self._gguf, self.spec)
+        self._gguf.fields.clear()  # a vocabulary and its merges, which the tokenizer has now: 40 MB for 150,000 tokens
+
+    @property
+    def packing(self) -> str:
+        """The formats of packed matrices, the one of most bytes first."""
+        sizes: Counter[str] = Counter()
+        for tensor in self._gguf.tensors.values():
+            if tensor.is_packed:
+                sizes[tensor.type] += tensor.size
+        return "+".join(name for name, _ in sizes.most_common())
+
+    @property
+    def packed_bytes(self) -> int:
+        """Of all tensors, as they are published."""
+        return sum(tensor.size for tensor in self._gguf.tensors.values())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for tensor in self._gguf.tensors.values():
+            digest.update(f"{tensor.name} {tensor.type} {tensor.shape}".encode())
+        memory = next(iter(self._gguf.tensors.values())).file.memory
+        digest.update(memory[:_SAMPLE])
+        digest.update(memory[-_SAMPLE:])
+        return digest.hexdigest()
+
+    def decoder(
+        self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Callable[[float], None]
+    ) -> Decoder:
+        return load_decoder(self._weights, self.spec, dtype, device, backend, progress)
+
+
+class GgufWeights:
+    """`Weights` of a GGUF file. Raises ModelError for tensors that are missing, unexpected or misshapen."""
+
+    def __init__(self, gguf: Gguf, spec: ModelSpec) -> None:
+        self.interleaved = spec.architecture == "LlamaForCausalLM"  # llama.cpp's converter has turned q and k
+        self._tensors = {}
+        for name, shape in expected_tensors(spec).items():
+            tensor = gguf.tensors.get(_gguf_name(name))
+            if tensor is None:
+                raise ModelError(f"{gguf.path} lacks {_gguf_name(name)}")
+            if tensor.shape != shape:
+                raise ModelError(f"{_gguf_name(name)} in {gguf.path.name} is {list(tensor.shape)}, not {list(shape)}")
+            if tensor.is_packed and len(shape) != 2:
+                raise ModelError(
+                    f"{_gguf_name(name)} in {gguf.path.name} is {tensor.type}; a vector has to be of floats"
+                )
+            self._tensors[name] = tensor
+        known = {tensor.name for tensor in self._tensors.values()} | {_FREQUENCIES}
+        unexpected = sorted(set(gguf.tensors) - known)
+        if unexpected:
+            raise ModelError(f"{gguf.path} has {len(unexpected)} unexpected tensors, first {unexpected[0]}")
+
+    def mapped(self, name: str) -> Tensor:
+        tensor = self._tensors[name]
+        return dequantise(_packed(tensor)) if tensor.is_packed else _floats(tensor)
+
+    def packed(self, name: str) -> PackedRows | None:
+        tensor = self._tensors[name]
+        return _packed(tensor) if tensor.is_packed else None
+
+    def release(self, name: str) -> None:
+        self._tensors[name].release()
+
+
+def _gguf_name(name: str) -> str:
+    """Of a tensor with the name that Hugging Face checkpoints give it."""
+    stem, _, kind = name.rpartition(".")
+    if stem in _NAMES:
+        return f"{_NAMES[stem]}.{kind}"
+    _, _, layer, rest = stem.split(".", 3)
+    return f"blk.{layer}.{_LAYER_NAMES[rest]}.{kind}"
+
+
+def config_of(gguf: Gguf) -> dict[str, Any]:
+    """config.json of the same model."""
+    kind = gguf.field("general.architecture", str, "")
+    if kind not in _ARCHITECTURES:
+        raise ModelError(
+            f"{gguf.path}: architecture {kind or '(none)'} is not supported; supported: {', '.join(_ARCHITECTURES)}"
+        )
+
+    def value(key: str, default: Any = None) -> Any:
+        return gguf.field(f"{kind}.{key}", (int, float, str), default)
+
+    heads = value("attention.head_count")
+    embedding = gguf.tensors.get("token_embd.weight")
+    if embedding is None or heads is None:
+        raise ModelError(f"{gguf.path} lacks {'token_embd.weight' if heads else kind + '.attention.head_count'}")
+    width = value("attention.key_length")
+    turned = value("rope.dimension_count")
+    if turned is not None and width is not None and turned != width:
+        raise ModelError(f"{gguf.path}: RoPE turns {turned} of {width} dimensions; it must turn whole heads")
+    config = {
+        "architectures": [_ARCHITECTURES[kind]],
+        "num_hidden_layers": value("block_count"),
+        "hidden_size": value("embedding_length"),
+        "intermediate_size": value("feed_forward_length"),
+        "num_attention_heads": heads,
+        "num_key_value_heads": value("attention.head_count_kv", heads),
+        "head_dim": width or turned,
+        "rms_norm_eps": value("attention.layer_norm_rms_epsilon"),
+        "vocab_size": embedding.shape[0],
+        "max_position_embeddings": value("context_length"),
+        "rope_theta": value("rope.freq_base", 10000.0),
+        "rope_scaling": _rope_scaling(gguf, kind),
+        "tie_word_embeddings": "output.weight" not in gguf.tensors,
+        "attention_bias": "blk.0.attn_q.bias" in gguf.tensors,
+        "mlp_bias": "blk.0.ffn_gate.bias" in gguf.tensors,
+        "num_experts": value("expert_count"),
+        "dtype": "float32",
+    }
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def _rope_scaling(gguf: Gguf, kind: str) -> dict[str, Any] | None:
+    """What config.json says of it."""
+    divided = gguf.tensors.get(_FREQUENCIES)
+    if divided is not None:
+        factor = float(_vector(divided).max())
+        return {"rope_type": "llama3", "factor": factor, **_LLAMA3}
+    scaling = gguf.field(f"{kind}.rope.scaling.type", str, "none")
+    if scaling == "none":
+        return None
+    return {
+        "rope_type": scaling,
+        "factor": gguf.field(f"{kind}.rope.scaling.factor", (int, float)),
+        "original_max_position_embeddings": gguf.field(f"{kind}.rope.scaling.original_context_length", int),
+    }
+
+
+def _vector(tensor: GgufTensor) -> Tensor:
+    if tensor.is_packed:
+        raise ModelError(f"{tensor.name} is {tensor.type}; a vector has to be of floats")
+    return _floats(tensor)
+
+
+def _bytes(tensor: GgufTensor) -> Tensor:
+    """uint8 [size]: the file's own memory."""
+    return torch.frombuffer(tensor.file.memory, dtype=torch.uint8, count=tensor.size, offset=tensor.begin)
+
+
+def _floats(tensor: GgufTensor) -> Tensor:
+    """A tensor of floats as the file has it."""
+    return _bytes(tensor).view(_FLOATS[tensor.type]).view(tensor.shape)
+
+
+def _packed(tensor: GgufTensor) -> PackedRows:
+    """A matrix of packed weights as the file has it."""
+    return PackedRows(GGUF_FORMATS[tensor.type], _bytes(tensor).view(tensor.shape[0], -1), tensor.shape[1])

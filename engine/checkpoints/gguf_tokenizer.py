@@ -1,0 +1,141 @@
+"""The tokenizer in a GGUF file's metadata, as the `tokenizers` library runs it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer as BackendTokenizer
+
+from engine.checkpoints.gguf_file import Gguf
+from engine.errors import ModelError
+from engine.text.tokenizer import Tokenizer
+
+_KEY = "tokenizer.ggml."
+_UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4  # types of tokens
+_CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
+_REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_LLAMA3, _QWEN2 = _CONTRACTIONS + r"|\p{N}{1,3}" + _REST, _CONTRACTIONS + r"|\p{N}" + _REST
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_TEKKEN = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*|\p{{N}}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+# How text is cut before pairs are merged, by the names that llama.cpp's converter writes. None: as GPT-2 does.
+_PATTERNS: dict[str, str | None] = {
+    **dict.fromkeys(("gpt-2", "gpt2"), None),
+    **dict.fromkeys(("smollm", "starcoder", "refact", "codeshell"), "digits"),
+    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "dbrx", "smaug-bpe", "falcon3"), _LLAMA3),
+    **dict.fromkeys(("qwen2", "deepseek-r1-qwen", "megrez"), _QWEN2),
+    "tekken": _TEKKEN,
+}
+_WHOLE = (_LLAMA3, _TEKKEN)  # those whose words stay whole where they are tokens, and which begin with BOS
+
+
+def read_tokenizer(gguf: Gguf) -> Tokenizer:
+    """Vocabulary, special tokens and chat templates. Raises ModelError."""
+    kind, tokens = gguf.field(_KEY + "model", str, ""), gguf.listed(_KEY + "tokens", str)
+    if not tokens:
+        raise ModelError(f"{gguf.path} has no tokenizer: {_KEY}tokens is missing")
+    if kind == "gpt2":
+        backend, begins = _byte_level(gguf, tokens)
+    elif kind == "llama":
+        backend, begins = _sentence_piece(gguf, tokens), True
+    else:
+        raise ModelError(f"{gguf.path}: tokenizer {kind or '(none)'} is not supported; supported: gpt2, llama")
+    types = gguf.listed(_KEY + "token_type", int) or [1] * len(tokens)
+    added = [
+        AddedToken(token, special=type != _USER_DEFINED, normalized=False)
+        for token, type in zip(tokens, types, strict=False)
+        if type in (_CONTROL, _USER_DEFINED) or (type == _UNKNOWN and kind == "gpt2")
+    ]
+    backend.add_tokens(added)
+    special = {
+        f"{name}_token": tokens[token]
+        for name, key in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"))
+        if (token := _token_id(gguf, key, len(tokens))) is not None
+    }
+    if gguf.field(_KEY + "add_bos_token", bool, begins) and "bos_token" in special:
+        begin = special["bos_token"]
+        backend.post_processor = processors.TemplateProcessing(
+            single=f"{begin} $A", pair=f"{begin} $A {begin} $B", special_tokens=[(begin, tokens.index(begin))]
+        )
+    return Tokenizer(backend, _templates(gguf), special)
+
+
+def end_ids(gguf: Gguf) -> tuple[int, ...]:
+    """Tokens that end an answer."""
+    count = len(gguf.listed(_KEY + "tokens", str))
+    found = {_token_id(gguf, key, count) for key in ("eos", "eot", "eom")}
+    return tuple(sorted(token for token in found if token is not None))
+
+
+def _token_id(gguf: Gguf, name: str, count: int) -> int | None:
+    token = gguf.field(f"{_KEY}{name}_token_id", int)
+    if token is not None and not 0 <= token < count:
+        raise ModelError(f"{gguf.path.name}: {_KEY}{name}_token_id is {token}, beyond the vocabulary")
+    return None if token is None else int(token)
+
+
+def _templates(gguf: Gguf) -> dict[str, str]:
+    """Chat templates by name."""
+    found = {"default": gguf.field("tokenizer.chat_template", str)}
+    for name in gguf.listed("tokenizer.chat_templates", str):
+        found[name] = gguf.field(f"tokenizer.chat_template.{name}", str)
+    return {name: template for name, template in found.items() if template}
+
+
+def _byte_level(gguf: Gguf, tokens: list[str]) -> tuple[BackendTokenizer, bool]:
+    """Byte-level BPE, and whether a text begins with BOS unless the file says otherwise."""
+    named = gguf.field(_KEY + "pre", str, "gpt-2")
+    if named not in _PATTERNS:
+        raise ModelError(f"{gguf.path}: pre-tokenizer {named} is not supported; supported: {', '.join(_PATTERNS)}")
+    pattern = _PATTERNS[named]
+    merges = [tuple(merge.split(" ", 1)) for merge in gguf.listed(_KEY + "merges", str)]
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    backend = BackendTokenizer(_bpe(gguf, vocabulary, merges, ignore_merges=pattern in _WHOLE))
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pattern in (None, "digits"))
+    before: list[Any] = []
+    if pattern == "digits":
+        before = [pre_tokenizers.Digits(individual_digits=True)]
+    elif pattern is not None:
+        before = [pre_tokenizers.Split(Regex(pattern), "isolated")]
+    backend.pre_tokenizer = pre_tokenizers.Sequence([*before, level])
+    backend.decoder = decoders.ByteLevel()
+    return backend, pattern in _WHOLE
+
+
+def _sentence_piece(gguf: Gguf, tokens: list[str]) -> BackendTokenizer:
+    """SentencePiece's BPE: pairs whose union is a token are merged, those of the highest score first."""
+    scores = gguf.listed(_KEY + "scores", float)
+    if len(scores) != len(tokens):
+        raise ModelError(f"{gguf.path}: {_KEY}scores does not have a score for each token")
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    merges = []
+    for token, score in zip(tokens, scores, strict=True):
+        pairs = ((token[:i], token[i:]) for i in range(1, len(token)))
+        known = [pair for pair in pairs if pair[0] in vocabulary and pair[1] in vocabulary]
+        merges += [(-score, vocabulary[left], vocabulary[right], (left, right)) for left, right in known]
+    unknown = _token_id(gguf, "unknown", len(tokens))
+    backend = BackendTokenizer(
+        _bpe(
+            gguf,
+            vocabulary,
+            [pair for *_, pair in sorted(merges)],
+            unk_token=tokens[0 if unknown is None else unknown],
+            fuse_unk=True,
+            byte_fallback=True,
+        )
+    )
+    space = [normalizers.Prepend("▁")] if gguf.field(_KEY + "add_space_prefix", bool, True) else []
+    backend.normalizer = normalizers.Sequence([*space, normalizers.Replace(" ", "▁")])
+    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    backend.decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)] if space else steps)
+    return backend
+
+
+def _bpe(gguf: Gguf, vocabulary: dict[str, int], merges: list[Any], **options: Any) -> models.BPE:
+    try:
+        return models.BPE(vocabulary, merges, **options)
+    except Exception as error:  # the library raises bare Exception
+        raise ModelError(f"{gguf.path}: the tokenizer's merges do not fit its tokens ({error})") from None

@@ -1,0 +1,148 @@
+"""Where a model comes from: files on disk or on the hub, or a shape to be made up."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import torch
+
+from engine.architecture.spec import ModelSpec, load_spec, read_json
+from engine.checkpoints import synthetic
+from engine.checkpoints.checkpoint import Checkpoint
+from engine.checkpoints.default import NAME as DEFAULT_NAME
+from engine.checkpoints.default import default_model
+from engine.checkpoints.generation import sampling_defaults
+from engine.checkpoints.hub import SYNTHETIC, display_name, resolve
+from engine.errors import ConfigError
+from engine.model.backend import Backend
+from engine.model.decoder import Decoder
+from engine.model.weights import expected_tensors, load_decoder
+from engine.quantised.config import parse_quantisation
+from engine.text.tokenizer import Tokenizer
+
+Progress = Callable[[float], None]
+_SAMPLE = 1 << 20  # bytes at the beginning and at the end of each file that a fingerprint covers
+
+
+class Source(Protocol):
+    """What is known of a model before its weights are read."""
+
+    name: str
+    spec: ModelSpec
+    tokenizer: Tokenizer
+    sampling_defaults: tuple[tuple[str, float], ...]
+    eos_token_ids: tuple[int, ...]
+
+    @property
+    def packing(self) -> str:
+        """How its matrices are packed, "" where they are floats."""
+        ...
+
+    @property
+    def packed_bytes(self) -> int:
+        """Of its tensors as they are published, where they are packed."""
+        ...
+
+    @property
+    def directory(self) -> Path:
+        """Of its files. Raises ConfigError if it has none."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells models of one shape apart, without reading all of their weights."""
+        ...
+
+    def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
+        """Read or make the weights."""
+        ...
+
+
+class CheckpointSource:
+    """A Hugging Face checkpoint. Raises ModelError for what is missing or not supported."""
+
+    def __init__(self, directory: Path, name: str, *, defaults: bool) -> None:
+        """`defaults`: whether generation_config.json's sampling parameters are wanted."""
+        self.directory = directory
+        self.name = name
+        self.spec = load_spec(directory)
+        self._quantisation = parse_quantisation(read_json(directory / "config.json"))
+        self.sampling_defaults = sampling_defaults(directory) if defaults else ()
+        self.tokenizer = Tokenizer.from_directory(directory)
+        # Fine-tunes often end their turns with another token than their base, and say so only here.
+        ends = {*self.spec.eos_token_ids, *self.tokenizer.end_ids}
+        self.eos_token_ids = tuple(sorted(i for i in ends if i < self.spec.vocab))
+
+    @property
+    def packing(self) -> str:
+        return "" if self._quantisation is None else self._quantisation.label
+
+    @property
+    def packed_bytes(self) -> int:
+        return sum(path.stat().st_size for path in self.directory.glob("*.safetensors"))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256((self.directory / "config.json").read_bytes())
+        for path in sorted(self.directory.glob("*.safetensors")):
+            with path.open("rb") as file:
+                digest.update(f"{path.name} {path.stat().st_size}".encode())
+                digest.update(file.read(_SAMPLE))
+                file.seek(-min(_SAMPLE, path.stat().st_size), os.SEEK_END)
+                digest.update(file.read())
+        return digest.hexdigest()
+
+    def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
+        weights = Checkpoint(self.directory, expected_tensors(self.spec), self._quantisation)
+        return load_decoder(weights, self.spec, dtype, device, backend, progress)
+
+
+class SyntheticSource:
+    """Random weights of a real shape (`engine.checkpoints.synthetic`); they still need `calibrate`."""
+
+    sampling_defaults: tuple[tuple[str, float], ...] = ()
+    eos_token_ids: tuple[int, ...] = ()
+
+    @property
+    def packing(self) -> str:
+        return self.made.quant
+
+    @property
+    def packed_bytes(self) -> int:
+        return self.spec.parameters
+
+    def __init__(self, model: str) -> None:
+        self.made = synthetic.parse(model)
+        self.name = model
+        self.spec = self.made.spec
+        self.tokenizer = Tokenizer(synthetic.tokenizer(self.spec.vocab))
+
+    @property
+    def directory(self) -> Path:
+        raise ConfigError(f"{self.name} has no files")
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(self.name.encode()).hexdigest()
+
+    def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
+        return synthetic.build(self.made, dtype, device, backend, progress)
+
+
+def open_source(model: str | None, *, defaults: bool) -> Source:
+    """The model that `--model` names, or else the default model. Raises ConfigError, ModelError."""
+    from engine.checkpoints.gguf_source import GgufSource
+
+    if model is None:
+        return GgufSource(default_model(), DEFAULT_NAME)
+    if model.startswith(SYNTHETIC):
+        return SyntheticSource(model)
+    path = resolve(model)
+    if path.suffix == ".gguf":
+        return GgufSource(path, display_name(model))
+    return CheckpointSource(path, display_name(model), defaults=defaults)

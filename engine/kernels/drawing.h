@@ -1,0 +1,146 @@
+// Drawing tokens from logits, as engine/sampling/sample.py defines it.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "structures.h"
+#include "vectors.h"
+
+namespace {
+
+// Index of the largest (the first of equals), and its softmax probability if asked for.
+int64_t top(const float *row, int64_t n, float *probability) {
+    vf best[4] = {splat(NEVER), splat(NEVER), splat(NEVER), splat(NEVER)};  // chains that do not wait for each other
+    int64_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES)
+        for (int j = 0; j < 4; j++) { vf v = load<vf>(row + i + j * LANES); best[j] = v > best[j] ? v : best[j]; }
+    for (int j = 1; j < 4; j++) best[0] = best[j] > best[0] ? best[j] : best[0];
+    float high = highest(best[0]);
+    for (; i < n; i++) high = std::max(high, row[i]);
+    int64_t first = 0;
+    while (first + LANES <= n && !any(load<vf>(row + first) == high)) first += LANES;
+    while (first < n && row[first] != high) first++;
+    if (probability) {
+        vf sum{};
+        for (i = 0; i + LANES <= n; i += LANES) sum += exponential(load<vf>(row + i) - high);
+        float rest = total(sum);
+        for (; i < n; i++) rest += exponential(row[i] - high);
+        *probability = high == NEVER ? 0.f : 1.f / rest;
+    }
+    return first < n ? first : 0;
+}
+
+// Minus the Gumbel noise of LANES tokens, log(-log(1 - u)) with u from the finaliser of splitmix64 over key and token, as in
+// engine/sampling/sample.py.
+vf less_noise(uint64_t key, const int32_t *tokens) {
+    float uniform[LANES];
+    for (int half = 0; half < LANES; half += LANES / 2) {
+        vq x;
+        for (int j = 0; j < LANES / 2; j++) x[j] = tokens[half + j];
+        x = key + x * 0x9e3779b97f4a7c15u;
+        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+        x ^= x >> 31;
+        const vf_half drawn = __builtin_convertvector(x >> 33, vf_half);
+        for (int j = 0; j < LANES / 2; j++) uniform[half + j] = std::min((drawn[j] + 0.5f) * 0x1p-31f, 1 - 0x1p-24f);
+    }
+    return logarithm(-log_of_rest(load<vf>(uniform)));
+}
+constexpr float MOST_NOISE = 22.3f;  // of a token: -log(2^-32) = 22.19
+
+// The key of a position's noise, from the mixed seed of its request.
+uint64_t noise_key(uint64_t seed, int64_t position) {
+    uint64_t x = (seed ^ uint64_t(position) * 0xd1342543de82ef95u) + 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+struct Candidate { float score; int32_t token; };
+
+// Of scores by temperature: the top_k highest, of these the fewest that hold top_p of the mass, of these those of at least
+// min_p times the highest probability; best first, the lower token first of equals.
+void candidates(const float *row, int32_t n, const Sampling &s, std::vector<Candidate> &kept) {
+    float best, probability;
+    best = row[top(row, n, &probability)];
+    const bool limited = s.top_k > 0 && s.top_k < n;
+    // Few are near the highest: those within a distance that grows until it holds all that can count.
+    for (float depth : {4.f, 12.f, 24.f, 48.f, INFINITY}) {
+        kept.clear();
+        float mass = 0;
+        for (int32_t i = 0; i < n; i++) if (row[i] >= best - depth && row[i] != NEVER) kept.push_back({row[i], i});
+        if (limited ? int(kept.size()) >= s.top_k : s.top_p >= 1 && std::exp(-depth) <= s.min_p) break;
+        for (const Candidate &c : kept) mass += std::exp(c.score - best);
+        if (!limited && s.top_p < 1 && mass * probability >= s.top_p) break;
+    }
+    const auto better = [](const Candidate &a, const Candidate &b) {
+        return a.score > b.score || (a.score == b.score && a.token < b.token);
+    };
+    if (limited && int(kept.size()) > s.top_k) {
+        std::nth_element(kept.begin(), kept.begin() + s.top_k, kept.end(), better);
+        kept.resize(s.top_k);
+    }
+    std::sort(kept.begin(), kept.end(), better);
+    if (s.top_p < 1) {
+        float whole = 1 / probability, before = 0;
+        if (limited) { whole = 0; for (const Candidate &c : kept) whole += std::exp(c.score - best); }
+        size_t count = 0;
+        for (; count < kept.size() && (count == 0 || before < s.top_p * whole); count++) before += std::exp(kept[count].score - best);
+        kept.resize(count);
+    }
+    if (s.min_p > 0) {
+        const float least = best + std::log(s.min_p);
+        while (kept.size() > 1 && kept.back().score < least) kept.pop_back();
+    }
+}
+
+// The token that a request draws at a position from its logits, which are divided by its temperature; the share of the
+// likeliest one.
+int64_t draw(float *row, int32_t n, const Sampling &s, int64_t position, float *share) {
+    if (s.temperature <= 0) return top(row, n, share);
+    for (int32_t i = 0; i < n; i++) row[i] /= s.temperature;
+    const uint64_t key = noise_key(s.seed, position);
+    if (s.top_k <= 0 && s.top_p >= 1 && s.min_p <= 0) {
+        // Most tokens are so far below the likeliest one that no noise lifts them above it: they need none.
+        int32_t token = int32_t(top(row, n, share)), tokens[LANES] = {token};
+        float best = row[token] - s.noise * less_noise(key, tokens)[0];
+        for (int32_t first = 0; first < n; first += LANES) {
+            float scores[LANES];
+            const int some = std::min(LANES, n - first);
+            if (some == LANES) store(scores, load<vf>(row + first));
+            else for (int j = 0; j < LANES; j++) scores[j] = j < some ? row[first + j] : NEVER;
+            if (!any(load<vf>(scores) > best - s.noise * MOST_NOISE)) continue;
+            for (int j = 0; j < LANES; j++) tokens[j] = first + j;
+            const vf noisy = load<vf>(scores) - s.noise * less_noise(key, tokens);
+            if (!any(noisy >= best)) continue;
+            for (int j = 0; j < LANES; j++)
+                if (noisy[j] > best || (noisy[j] == best && first + j < token)) { best = noisy[j]; token = first + j; }
+        }
+        return token;
+    }
+    thread_local std::vector<Candidate> kept;
+    candidates(row, n, s, kept);
+    float sum = 0, best = NEVER;
+    int32_t token = kept.empty() ? 0 : kept[0].token;
+    for (size_t first = 0; first < kept.size(); first += LANES) {
+        const int some = int(std::min<size_t>(LANES, kept.size() - first));
+        int32_t tokens[LANES] = {};
+        for (int j = 0; j < some; j++) tokens[j] = kept[first + j].token;
+        const vf noise = s.noise * less_noise(key, tokens);
+        for (int j = 0; j < some; j++) {
+            const float score = kept[first + j].score - noise[j];
+            sum += std::exp(kept[first + j].score - kept[0].score);
+            if (score > best || (score == best && tokens[j] < token)) { best = score; token = tokens[j]; }
+        }
+    }
+    if (share) *share = sum > 0 ? 1 / sum : 0;
+    return token;
+}
+
+}  // namespace

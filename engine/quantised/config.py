@@ -1,0 +1,231 @@
+"""Quantised checkpoints in safetensors files: what config.json says about their weights.
+
+`Quantisation` names the tensors that stand for a weight, and reads them by `engine.quantised.tensors`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from engine.errors import ModelError
+from engine.quantised.packed import PackedRows
+from engine.quantised.tensors import Scheme, Stored, matrix
+
+_ALTERNATIVE = "use the model's bf16, fp16 or fp32 weights instead"
+
+
+@dataclass(frozen=True)
+class Quantisation:
+    """Which weights a checkpoint holds quantised, and how."""
+
+    method: str
+    targets: tuple[tuple[str, Scheme], ...]  # "Linear" (all), "re:" with an expression, or a module's name
+    ignored: tuple[str, ...] = ()
+    runs: bool = False  # whether `ignored` also names parts of names, such as mlp or layers.0
+    head: bool = False  # whether lm_head is among "Linear"
+
+    @property
+    def label(self) -> str:
+        """How weights are packed, for names of latency profiles."""
+        kinds = {f"fp{scheme.bits}" if scheme.layout == "fp8" else f"w{scheme.bits}" for _, scheme in self.targets}
+        return "+".join([self.method, *sorted(kinds)])
+
+    def scheme(self, name: str) -> Scheme | None:
+        """Of a weight; None: it is not quantised."""
+        module = name.removesuffix(".weight")
+        if module.endswith("embed_tokens") or any(self._ignores(module, pattern) for pattern in self.ignored):
+            return None
+        targets = dict(reversed(self.targets))  # the first of a name counts
+        if module in targets:  # what names a module goes before what names all of a class
+            return targets[module]
+        classes = (scheme for target, scheme in self.targets if _expression(module, target))
+        return next(classes, targets.get("Linear") if self.head or module != "lm_head" else None)
+
+    def _ignores(self, module: str, pattern: str) -> bool:
+        return module == pattern or _expression(module, pattern) or (self.runs and f".{pattern}." in f".{module}.")
+
+    def expected(self, name: str, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]] | None:
+        """Tensors that the checkpoint must hold instead of a weight [out, in], their shapes as `fits` compares them.
+
+        None: the weight is not quantised, or no matrix.
+        """
+        return self._named(name, shape, required=True)
+
+    def optional(self, name: str, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        """Tensors that may come with a quantised weight. `read` reads or checks those that matter."""
+        return self._named(name, shape, required=False) or {}
+
+    def _named(self, name: str, shape: tuple[int, ...], *, required: bool) -> dict[str, tuple[int, ...]] | None:
+        scheme, stem = self.scheme(name), name.removesuffix("weight")
+        if scheme is None or len(shape) != 2:
+            return None
+        parts = scheme.parts((shape[0], shape[1])).items()
+        return {stem + key: part.shape for key, part in parts if part.required == required}
+
+    def read(
+        self,
+        name: str,
+        shape: tuple[int, int],
+        read: Callable[[str], Tensor],
+        has: Callable[[str], bool],
+        *,
+        biased: bool = True,
+    ) -> PackedRows:
+        """A quantised weight [out, in] from stored tensors. `biased`: whether the architecture has a bias there.
+
+        Raises ModelError for tensors that are missing, misshapen or of the wrong kind, naming them.
+        """
+        scheme = self.scheme(name)
+        assert scheme is not None
+        stored = Stored(self.method, name.removesuffix("weight"), scheme.parts(shape), read, has)
+        if scheme.layout == "gptq" and not biased and has(stored.stem + "bias") and read(stored.stem + "bias").any():
+            raise ModelError(f"{stored.stem}bias is not zero, but the architecture has no such bias")
+        return matrix(stored, scheme, shape)
+
+
+def _expression(module: str, target: str) -> bool:
+    return target.startswith("re:") and re.match(target[3:], module) is not None
+
+
+def parse_quantisation(config: dict[str, Any]) -> Quantisation | None:
+    """What config.json says, None: nothing is quantised. Raises ModelError for what is not read, saying what is."""
+    settings = config.get("quantization_config") or config.get("compression_config")
+    if not settings:
+        return None
+    if not isinstance(settings, dict):
+        raise ModelError(f"config.json has a quantization_config that is no object: {settings!r}")
+    if isinstance(inner := settings.get("quantization_config"), dict):
+        settings = settings | inner
+    method = str(settings.get("quant_method") or ("compressed-tensors" if "config_groups" in settings else "unnamed"))
+    parse = _METHODS.get(method.lower())
+    if parse is None:
+        raise ModelError(f"{method} quantisation is not supported; supported: {', '.join(_METHODS)}; or {_ALTERNATIVE}")
+    try:
+        return parse(settings)
+    except KeyError as missing:
+        raise ModelError(f"config.json's quantization_config lacks {missing}") from None
+    except (TypeError, ValueError, AttributeError, re.error) as wrong:
+        raise ModelError(f"config.json's quantization_config has a value of the wrong kind: {wrong}") from None
+
+
+def _refuse(method: str, what: str, supported: str) -> ModelError:
+    return ModelError(f"{method} with {what} is not supported; supported: {supported}; or {_ALTERNATIVE}")
+
+
+def _compressed_tensors(settings: dict[str, Any]) -> Quantisation:
+    method = "compressed-tensors"
+    for key in ("kv_cache_scheme", "transform_config"):
+        if settings.get(key):
+            raise _refuse(method, f"a {key}", "checkpoints without")
+    sparsity = (settings.get("sparsity_config") or {}).get("format", "dense")
+    if sparsity != "dense":
+        raise _refuse(method, f"{sparsity} sparsity", "dense weights")
+    targets: list[tuple[str, Scheme]] = []
+    for group in settings["config_groups"].values():
+        if weights := group.get("weights"):
+            scheme = _compressed_scheme(weights, str(group.get("format") or settings["format"]))
+            targets += [(str(target), scheme) for target in group["targets"]]
+    return Quantisation(method, tuple(targets), _patterns(settings.get("ignore")), head=True)
+
+
+def _compressed_scheme(weights: dict[str, Any], format: str) -> Scheme:
+    kind, bits = str(weights.get("type", "int")), int(weights.get("num_bits", 8))
+    layouts = {
+        ("pack-quantized", "int"): "packed",
+        ("int-quantized", "int"): "integers",
+        ("naive-quantized", "int"): "integers",
+        ("float-quantized", "float"): "fp8",
+        ("naive-quantized", "float"): "fp8",
+    }
+    layout = layouts.get((format, kind))
+    if layout is None or bits not in ((8,) if layout == "fp8" else (4, 8)):
+        supported = "pack-quantized and int-quantized (4 or 8 bits), float-quantized (8 bits) and naive-quantized"
+        raise _refuse("compressed-tensors", f"{format} weights ({kind}, {bits} bits)", supported)
+    group = weights.get("group_size")
+    strategy = weights.get("strategy") or ("tensor" if group is None else "channel" if group == -1 else "group")
+    if strategy == "block" and layout == "fp8":
+        block = _block(weights["block_structure"])
+    elif strategy == "group":
+        block = (1, _positive(group))
+    elif strategy in ("channel", "tensor"):
+        block = (1, 0) if strategy == "channel" else (0, 0)
+    else:
+        raise _refuse("compressed-tensors", f"{kind} scales by {strategy}", "group, channel and tensor; block for fp8")
+    return Scheme(layout, bits, block, bool(weights.get("symmetric", True)))
+
+
+def _awq_settings(settings: dict[str, Any]) -> Quantisation:
+    version = str(settings.get("version") or settings.get("format") or "gemm").lower()
+    bits = int(settings.get("bits") or settings.get("w_bit") or 4)
+    if version != "gemm" or bits != 4 or not settings.get("zero_point", True):
+        zeros = "" if settings.get("zero_point", True) else ", no zero points"
+        raise _refuse("awq", f"version {version}, {bits} bits{zeros}", "version gemm, 4 bits with zero points")
+    scheme = Scheme("awq", 4, _groups(settings.get("group_size") or settings["q_group_size"]), symmetric=False)
+    return Quantisation("awq", (("Linear", scheme),), _patterns(settings.get("modules_to_not_convert")), runs=True)
+
+
+def _gptq(settings: dict[str, Any]) -> Quantisation:
+    format = str(settings.get("checkpoint_format") or settings.get("format") or "gptq").lower()
+    bits = int(settings["bits"])
+    if format not in ("gptq", "gptq_v2") or bits not in (4, 8) or settings.get("is_marlin_format"):
+        what = "marlin" if settings.get("is_marlin_format") else format
+        raise _refuse("gptq", f"{bits} bits in format {what}", "4 and 8 bits in formats gptq and gptq_v2")
+    skipped = settings.get("dynamic") or {}
+    if any(not pattern.startswith("-:") for pattern in skipped):
+        raise _refuse("gptq", "settings that differ by module (dynamic)", "the same for all that are quantised")
+    ignored = _patterns(f"re:{pattern[2:]}" for pattern in skipped)
+    symmetric = bool(settings.get("sym", True))
+    scheme = Scheme("gptq", bits, _groups(settings["group_size"]), symmetric, less_one=format == "gptq")
+    named = [name for names in settings.get("modules_in_block_to_quantize") or [] for name in _names(names)]
+    targets = [f"re:.*\\.{re.escape(name)}$" for name in named] or ["Linear"]
+    head = bool(settings.get("lm_head", False))
+    if head and named:
+        targets.append("lm_head")
+    return Quantisation("gptq", tuple((target, scheme) for target in targets), ignored, head=head)
+
+
+def _fp8(settings: dict[str, Any]) -> Quantisation:
+    numbers = str(settings.get("fmt") or "e4m3")
+    if numbers not in ("e4m3", "float8_e4m3fn"):
+        raise _refuse("fp8", f"{numbers} numbers", "e4m3")
+    blocks = settings.get("weight_block_size")
+    scheme = Scheme("fp8", 8, _block(blocks) if blocks else (0, 0), scale="weight_scale_inv" if blocks else "")
+    ignored = settings.get("modules_to_not_convert") or settings.get("ignored_layers")
+    return Quantisation("fp8", (("Linear", scheme),), _patterns(ignored), runs=True)
+
+
+_METHODS = {"compressed-tensors": _compressed_tensors, "awq": _awq_settings, "gptq": _gptq, "fp8": _fp8}
+
+
+def _patterns(names: Any) -> tuple[str, ...]:
+    """Names of modules and "re:" expressions, these checked."""
+    patterns = tuple(str(name) for name in names or ())
+    for pattern in patterns:
+        if pattern.startswith("re:"):
+            re.compile(pattern[3:])
+    return patterns
+
+
+def _names(names: Any) -> list[str]:
+    return [names] if isinstance(names, str) else [str(name) for name in names]
+
+
+def _positive(number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise ValueError(f"{number!r} is no group size")
+    return number
+
+
+def _groups(size: Any) -> tuple[int, int]:
+    """The block of groups of so many inputs; -1: all."""
+    return (1, 0) if size == -1 else (1, _positive(size))
+
+
+def _block(sizes: Any) -> tuple[int, int]:
+    rows, columns = sizes.split("x") if isinstance(sizes, str) else sizes
+    return _positive(int(rows)), _positive(int(columns))

@@ -1,0 +1,113 @@
+"""Packed weights as codes, scales and minima of their own: what kernels repack.
+
+A weight is `(code - offset) · scale + minimum` in float32: exactly what `dequantise` gives, in the rows' order. The
+codes of `fp8` are the bytes of its numbers, which take the place of `code - offset`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from engine.quantised.packed import PackedRows
+
+
+class Factors(NamedTuple):
+    """Scales or minima [out, groups]: `numbers`, or shares of fewer numbers that neighbouring groups have in common."""
+
+    numbers: Tensor  # float32 [out, n]
+    shares: Tensor | None = None  # int8 [out, groups]
+
+
+class _Bits(NamedTuple):
+    """Bits of a block's codes: bytes `start` to `end`. Each `run` bytes hold, in their lowest bits, the first `run`
+    codes, in the next bits the next `run` codes, and so on."""
+
+    start: int
+    end: int
+    bits: int
+    run: int
+
+
+# Low bits of GGUF's codes, and the bits above them.
+_CODES = {
+    "Q4_0": (_Bits(2, 18, 4, 16),),
+    "Q4_1": (_Bits(4, 20, 4, 16),),
+    "Q5_0": (_Bits(6, 22, 4, 16), _Bits(2, 6, 1, 1)),
+    "Q5_1": (_Bits(8, 24, 4, 16), _Bits(4, 8, 1, 1)),
+    "Q8_0": (_Bits(2, 34, 8, 32),),
+    "Q2_K": (_Bits(16, 80, 2, 32),),
+    "Q3_K": (_Bits(32, 96, 2, 32), _Bits(0, 32, 1, 32)),
+    "Q4_K": (_Bits(16, 144, 4, 32),),
+    "Q5_K": (_Bits(48, 176, 4, 32), _Bits(16, 48, 1, 32)),
+    "Q6_K": (_Bits(0, 128, 4, 64), _Bits(128, 192, 2, 32)),
+    "IQ4_NL": (_Bits(2, 18, 4, 16),),
+    "MXFP4": (_Bits(1, 17, 4, 16),),
+}
+# What the four bits of these stand for.
+_TABLES = {
+    "IQ4_NL": (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113),
+    "MXFP4": (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12),
+}
+
+
+def factored(packed: PackedRows) -> tuple[Tensor, Factors, Factors | None]:
+    """Codes, scales and minima; the latter as the K-quants have them."""
+    format, inputs = packed.format, packed.inputs
+    if not format.block_bytes:
+        groups = inputs // format.group
+        codes, numbers = packed.rows[:, :inputs], packed.rows[:, inputs:].contiguous().view(torch.float32)
+        return codes, Factors(numbers[:, :groups]), Factors(numbers[:, groups:]) if format.minimum else None
+    blocks = packed.rows.reshape(len(packed.rows), -1, format.block_bytes)
+    codes = _gguf_codes(format.name, blocks).flatten(1)
+    if format.name in _TABLES:
+        table = torch.tensor(_TABLES[format.name], device=codes.device) + format.offset
+        codes = table.to(torch.uint8)[codes.int()]
+    elif format.name == "Q8_0":  # signed bytes
+        codes = codes ^ 128
+    return codes, *_gguf_scales(format.name, blocks)
+
+
+def _gguf_codes(name: str, blocks: Tensor) -> Tensor:
+    """uint8 [out, blocks, codes]."""
+    codes, shift = torch.zeros((), dtype=torch.uint8, device=blocks.device), 0
+    for part in _CODES[name]:
+        run = blocks[..., part.start : part.end].reshape(*blocks.shape[:2], -1, 1, part.run)
+        shifts = torch.arange(0, 8, part.bits, dtype=torch.uint8, device=blocks.device)[:, None]
+        codes = codes | (run >> shifts & (1 << part.bits) - 1).flatten(-3) << shift
+        shift += part.bits
+    return codes
+
+
+def _gguf_scales(name: str, blocks: Tensor) -> tuple[Factors, Factors | None]:
+    """Scales, minima."""
+    if name == "MXFP4":  # half of 2^(e - 127), which the two smallest need subnormal numbers for
+        e = blocks[..., 0].int()
+        return Factors(torch.where(e < 2, 0x200000 << e.clamp(max=1), (e - 1) << 23).view(torch.float32)), None
+    if name == "Q2_K":
+        both = blocks[..., :16]
+        return _shared(_half(blocks, 80), both & 15), _shared(-_half(blocks, 82), both >> 4)
+    if name == "Q3_K":
+        low, high = blocks[..., 96:104], blocks[..., 104:108]
+        low = torch.cat([low & 15, low >> 4], -1)
+        high = torch.cat([high >> shift & 3 for shift in (0, 2, 4, 6)], -1)
+        return _shared(_half(blocks, 108), (low | high << 4).to(torch.int8) - 32), None
+    if name in ("Q4_K", "Q5_K"):
+        a, b, both = blocks[..., 4:8], blocks[..., 8:12], blocks[..., 12:16]
+        scale = torch.cat([a & 63, both & 15 | a >> 2 & 48], -1)
+        minimum = torch.cat([b & 63, both >> 4 | b >> 2 & 48], -1)
+        return _shared(_half(blocks, 0), scale), _shared(-_half(blocks, 2), minimum)
+    if name == "Q6_K":
+        return _shared(_half(blocks, 208), blocks[..., 192:208]), None
+    return Factors(_half(blocks, 0)), Factors(_half(blocks, 2)) if name in ("Q4_1", "Q5_1") else None
+
+
+def _shared(numbers: Tensor, shares: Tensor) -> Factors:
+    return Factors(numbers, shares.contiguous().view(torch.int8).flatten(1))
+
+
+def _half(blocks: Tensor, start: int) -> Tensor:
+    """The float16 number of each block that starts at this byte, [out, blocks]."""
+    return blocks[..., start : start + 2].contiguous().view(torch.float16).float().flatten(1)

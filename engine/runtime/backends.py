@@ -1,0 +1,42 @@
+"""The fastest backend that there is for a model on a device."""
+
+from __future__ import annotations
+
+import torch
+
+from engine.architecture.spec import ModelSpec
+from engine.errors import ConfigError
+from engine.kv.blocks import CacheSize
+from engine.kv.cache import SlabCache
+from engine.model.attention import SdpaAttention
+from engine.model.backend import Backend
+from engine.model.decoder import Decoder
+from engine.model.linear import PlainLinear
+
+
+def choose_backend(
+    spec: ModelSpec, device: torch.device, dtype: torch.dtype, threads: int, kernels: str = "auto"
+) -> Backend:
+    """The fastest backend there is; `kernels` is "auto", "native" or "torch". Raises ConfigError."""
+    if kernels != "torch" and device.type == "cpu" and dtype == torch.bfloat16:
+        from engine.backends.native.backend import native_backend
+
+        found = native_backend(spec, threads)
+        if found is not None:
+            return found
+    if kernels == "native":
+        raise ConfigError(
+            "--kernels native needs a CPU, --dtype bfloat16, a C++ compiler, and a model whose heads and MLPs are "
+            "multiples of 32 wide"
+        )
+    if device.type == "cuda":
+        from engine.backends.cuda.backend import cuda_backend
+
+        return cuda_backend(device, dtype)
+    # SDPA with bf16 queries of a row or two is many times slower than with float32.
+    cache_dtype = torch.float32 if dtype.itemsize < 4 else dtype
+
+    def attention(spec: ModelSpec, size: CacheSize) -> SdpaAttention:
+        return SdpaAttention(spec, SlabCache(spec, size.slabs, size.length, cache_dtype, device))
+
+    return Backend("plain-sdpa", PlainLinear, Decoder, cache_dtype, attention)

@@ -1,0 +1,89 @@
+"""What `knapserve tune` leaves for later starts: plans worth knowing, with what was seen of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.architecture.spec import SKIP, windows_fit
+from engine.draft.tpt import THRESHOLDS
+from engine.errors import PriorError
+from profiles.schema import ProfileKey
+from profiles.store import write_whole
+
+VERSION = 2
+MOST_PLANS = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prior:
+    """`plans`: for the variants of each, tested draft tokens [bins, rejected | agreed] as in `AcceptanceCounts`."""
+
+    model: str  # fingerprint of the checkpoint
+    plans: Mapping[tuple[int, ...], np.ndarray]
+
+    def to_json(self) -> str:
+        plans = [
+            {"plan": "".join(map(str, variants)), "counts": np.round(counts, 3).tolist()}
+            for variants, counts in self.plans.items()
+        ]
+        return json.dumps(
+            {"version": VERSION, "model": self.model, "thresholds": list(THRESHOLDS), "plans": plans}, indent=1
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Prior:
+        """Raises PriorError for anything that is not whole, valid and of this version."""
+        try:
+            raw: dict[str, Any] = json.loads(text)
+            if raw["version"] != VERSION or tuple(raw["thresholds"]) != THRESHOLDS:
+                raise PriorError("of another version")
+            plans = {_variants(plan["plan"]): _counts(plan["counts"]) for plan in raw["plans"]}
+            model = raw["model"]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise PriorError(f"not a prior plan: {error!r}") from None
+        if not isinstance(model, str) or not 0 < len(plans) <= MOST_PLANS or len({len(plan) for plan in plans}) > 1:
+            raise PriorError("not a prior plan: no model, or no plans of one length")
+        return cls(model, plans)
+
+
+def _variants(text: str) -> tuple[int, ...]:
+    if not text or set(text) - set("0123"):
+        raise ValueError("a plan is made of 0, 1, 2 and 3")
+    variants = tuple(map(int, text))
+    if not windows_fit(variants) or variants[-1] == SKIP:
+        raise ValueError("a plan has a 3 where there is no attention, or no head")
+    return variants
+
+
+def _counts(rows: list[list[float]]) -> np.ndarray:
+    counts = np.array(rows, dtype=float)
+    if counts.shape != (len(THRESHOLDS), 2) or not all(math.isfinite(x) and x >= 0 for x in counts.flat):
+        raise ValueError("counts of another shape")
+    return counts
+
+
+def path_of(directory: Path, key: ProfileKey, fingerprint: str) -> Path:
+    """Where the prior of a model on a machine is kept: beside its latency profile."""
+    return directory / f"{key.slug}-{fingerprint[:16]}.prior.json"
+
+
+def load(path: Path) -> Prior:
+    """Read one file. Raises PriorError naming it."""
+    try:
+        return Prior.from_json(path.read_text("utf-8"))
+    except OSError as error:
+        raise PriorError(f"cannot read prior plans {path}: {error.strerror or error}") from None
+    except (PriorError, UnicodeDecodeError) as error:
+        raise PriorError(f"prior plans {path}: {error}") from None
+
+
+def save(prior: Prior, path: Path) -> None:
+    """Write whole or not at all."""
+    write_whole(prior.to_json(), path)

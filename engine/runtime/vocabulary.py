@@ -1,0 +1,19 @@
+"""A model's tokenizer alone, for the process that talks to clients: torch is not imported, nor are weights read."""
+
+from __future__ import annotations
+
+from engine.checkpoints.default import default_model
+from engine.checkpoints.gguf_file import Gguf
+from engine.checkpoints.gguf_tokenizer import read_tokenizer
+from engine.checkpoints.hub import SYNTHETIC, resolve
+from engine.text.tokenizer import Tokenizer
+
+
+def open_tokenizer(model: str | None) -> Tokenizer:
+    """The tokenizer of what `--model` names, or else of the default model. Raises ConfigError, ModelError."""
+    if model is not None and model.startswith(SYNTHETIC):
+        from engine.checkpoints import synthetic  # with torch, which such models need not do without
+
+        return Tokenizer(synthetic.tokenizer(synthetic.parse(model).spec.vocab))
+    path = default_model() if model is None else resolve(model)
+    return read_tokenizer(Gguf(path)) if path.suffix == ".gguf" else Tokenizer.from_directory(path)

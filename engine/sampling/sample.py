@@ -1,0 +1,236 @@
+"""How a token is drawn: the same code for draft and target.
+
+token = argmax over processed logits + noise, the noise a pure function of (seed, position, token id). That is
+Gumbel-max sampling whose randomness belongs to the position: draft and target draw with the same noise, so they agree
+about as often as their distributions do, and what a request says depends on its seed alone (METHODS section 0). Greedy
+is zero noise.
+
+A sub-network is less sure than the whole model, so that noise decides for it what it does not decide for the model:
+drafts are drawn with less of it (`draft_noise`), which makes them the model's tokens more often. It changes no text:
+what the model draws for itself decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from ctypes import Array, c_float, c_int64
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from engine.architecture.spec import SKIP, Variants
+from engine.kernels.library import Library, Sampling, loaded
+from engine.sampling.seeds import mix64
+from engine.types import SamplingParams
+from engine.upload import upload
+
+DRAFT_NOISE = 0.5  # of the noise that the model draws with; measured (docs/knapspec.md),
+_MUCH_LEFT_OUT = 0.4  # of the sublayers: with fewer left out drafts are as sure as the model, the fewer the more
+
+_MASK = (1 << 64) - 1
+
+
+Edit = Callable[[Tensor], None]  # changes a row of logits [vocab] in place
+
+
+class Draw(NamedTuple):
+    """Tokens [rows] and, where asked for, the top-1 probability [rows] of the processed distribution."""
+
+    tokens: list[int]
+    confidence: list[float]
+
+
+@lru_cache(256)
+def draft_noise(variants: Variants) -> float:
+    """How much of the noise a plan draws with: all where nothing is skipped."""
+    left_out = variants[:-1].count(SKIP) / (len(variants) - 1)
+    return 1.0 - (1.0 - DRAFT_NOISE) * min(1.0, left_out / _MUCH_LEFT_OUT)
+
+
+def draw(
+    logits: Tensor,
+    params: Sequence[SamplingParams],
+    positions: Sequence[int],
+    *,
+    confidence: bool = False,
+    edits: Sequence[Edit | None] = (),
+    noise: Sequence[float] = (),
+) -> Draw:
+    """Draw one token per row: logits [rows, vocab], the request's parameters and the token's position for each row.
+
+    `noise`: how much of it each row is drawn with; 1 if not given. `edits`, one a row if there are any, come first:
+    penalties, bias, masks. Exact ties go to the lowest id. Confidence of a greedy row is that of the softmax at
+    temperature 1.
+    """
+    return launch(logits, params, positions, confidence=confidence, edits=edits, noise=noise).wait()
+
+
+def launch(
+    logits: Tensor,
+    params: Sequence[SamplingParams],
+    positions: Sequence[int],
+    *,
+    confidence: bool = False,
+    edits: Sequence[Edit | None] = (),
+    noise: Sequence[float] = (),
+) -> Launched | Drawn:
+    """`draw` that does not wait for the device."""
+    logits = _edited(logits, edits)
+    if logits.device.type == "cpu" and logits.dtype != torch.float64 and (native := loaded()):
+        return _draw_natively(native, logits.float().contiguous(), params, positions, confidence, noise)
+    scores = logits if logits.dtype == torch.float64 else logits.float()
+    if all(p.temperature == 0.0 for p in params):
+        return Launched(scores.argmax(-1), scores if confidence else None)
+    scores = process(scores, params)
+    noisy = scores.clone()
+    rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
+    where = upload(rows, noisy.device)
+    drawn = gumbel([params[r].seed for r in rows], [positions[r] for r in rows], noisy.shape[-1], noisy.device)
+    if any(noise[r] != 1.0 for r in rows if noise):
+        drawn *= upload([noise[r] for r in rows], noisy.device, torch.float32)[:, None]
+    noisy[where] += drawn.to(noisy.dtype)
+    return Launched(noisy.argmax(-1), scores if confidence else None)
+
+
+def _edited(logits: Tensor, edits: Sequence[Edit | None]) -> Tensor:
+    if not any(edits):
+        return logits
+    scores = logits.clone() if logits.dtype == torch.float64 else logits.to(torch.float32, copy=True)
+    for row, edit in zip(scores, edits, strict=True):
+        if edit is not None:
+            edit(row)
+    return scores
+
+
+class Launched:
+    """Tokens that are being drawn: `tokens` [rows] on the device, where the next pass may use them at once."""
+
+    def __init__(self, tokens: Tensor, scores: Tensor | None) -> None:
+        """`scores` [rows, vocab] if their top probabilities are asked for."""
+        self.tokens = tokens
+        self._results = [tokens] if scores is None else [tokens, top_probability(scores)]
+        self._copied: torch.cuda.Event | None = None
+        if tokens.device.type == "cuda":
+            results = torch.stack([result.double() for result in self._results])
+            copy = torch.empty(results.shape, dtype=results.dtype, pin_memory=True).copy_(results, non_blocking=True)
+            self._copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._copied.record()
+            self._results = list(copy.unbind(0))
+
+    def wait(self) -> Draw:
+        """What was drawn; the one wait for the device."""
+        if self._copied is not None:
+            self._copied.synchronize()
+        tokens, *shares = (result.tolist() for result in self._results)
+        return Draw([int(token) for token in tokens] if self._copied else tokens, shares[0] if shares else [])
+
+
+class Drawn:
+    """The same where there is nothing to wait for."""
+
+    def __init__(self, result: Draw) -> None:
+        self._result = result
+
+    @property
+    def tokens(self) -> Tensor:
+        return torch.tensor(self._result.tokens)
+
+    def wait(self) -> Draw:
+        return self._result
+
+
+def _draw_natively(
+    native: Library,
+    scores: Tensor,
+    params: Sequence[SamplingParams],
+    positions: Sequence[int],
+    confidence: bool,
+    noise: Sequence[float],
+) -> Drawn:
+    """All of it in one call, each row on its own: to the last bit independent of the others."""
+    rows, vocab = scores.shape
+    tokens, shares = (c_int64 * rows)(), (c_float * rows)() if confidence else None
+    sampling = sampling_array(params, noise)
+    native.draw(scores.data_ptr(), rows, vocab, sampling, (c_int64 * rows)(*positions), tokens, shares)
+    return Drawn(Draw(tokens[:], shares[:] if shares else []))
+
+
+def sampling_array(params: Sequence[SamplingParams], noise: Sequence[float] = ()) -> Array[Sampling]:
+    """As the native library reads them."""
+    amounts = noise or (1.0,) * len(params)
+    rows = [
+        _packed(p.temperature, p.top_p, p.min_p, amount, p.top_k, p.seed)
+        for p, amount in zip(params, amounts, strict=True)
+    ]
+    return (Sampling * len(rows)).from_buffer_copy(b"".join(rows))
+
+
+@lru_cache(1024)
+def _packed(temperature: float, top_p: float, min_p: float, noise: float, top_k: int, seed: int) -> bytes:
+    return bytes(Sampling(temperature, top_p, min_p, noise, top_k, mix64(seed)))
+
+
+def top_probability(scores: Tensor) -> Tensor:
+    """Largest softmax probability per row of scores [rows, vocab] -> [rows]."""
+    return (scores.amax(-1) - scores.logsumexp(-1)).exp_()
+
+
+def process(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
+    """Temperature, then top-k, top-p and min-p: scores [rows, vocab] -> the same with excluded ids at -inf."""
+    temperature = upload([p.temperature or 1.0 for p in params], scores.device, scores.dtype)
+    scores = scores / temperature[:, None]
+    cut = [row for row, p in enumerate(params) if p.truncates]
+    if cut:
+        where = upload(cut, scores.device)
+        scores[where] = _truncate(scores[where], [params[row] for row in cut])
+    return scores
+
+
+def _truncate(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
+    """Keep the top_k highest, of these the fewest that hold top_p of the mass, of these those of at least min_p times
+    the highest probability: scores [rows, vocab], all rows at once, without waiting for the device."""
+    ordered, ids = scores.sort(dim=-1, descending=True, stable=True)
+    rank = torch.arange(scores.shape[1], device=scores.device)
+    top_k = upload([p.top_k if p.top_k > 0 else scores.shape[1] for p in params], scores.device)
+    # Rows that keep all of the mass: sums of rounded shares may reach 1 before the last id.
+    top_p = upload([p.top_p if p.top_p < 1.0 else 2.0 for p in params], scores.device, scores.dtype)
+    ordered = ordered.masked_fill(rank >= top_k[:, None], float("-inf"))
+    probabilities = ordered.softmax(-1)
+    before = probabilities.cumsum(-1) - probabilities
+    ordered = ordered.masked_fill((before >= top_p[:, None]) & (rank > 0), float("-inf"))
+    least = [math.log(p.min_p) if p.min_p > 0.0 else float("-inf") for p in params]
+    ordered = ordered.masked_fill(
+        ordered < ordered[:, :1] + upload(least, scores.device, scores.dtype)[:, None], float("-inf")
+    )
+    return torch.empty_like(scores).scatter_(1, ids, ordered)
+
+
+def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: torch.device) -> Tensor:
+    """Gumbel noise [rows, vocab] float32, a pure function of (seed, position, token id).
+
+    A counter-based generator: the finaliser of splitmix64 over a key per row and the token id. 31 bits become u in
+    (0, 1); -log(-log(1-u)) keeps full precision where it matters, in the upper tail (u near 0).
+    """
+    keys = upload([_signed(_row_key(s, p)) for s, p in zip(seeds, positions, strict=True)], device)
+    ids = torch.arange(vocab, device=device) * _signed(0x9E3779B97F4A7C15)
+    bits = _mix(keys[:, None] + ids[None, :])
+    u = ((bits >> 33) & 0x7FFFFFFF).float().add_(0.5).mul_(2.0**-31).clamp_(max=1 - 2.0**-24)
+    return torch.log1p(u.neg_()).neg_().log_().neg_()
+
+
+def _mix(x: Tensor) -> Tensor:
+    """splitmix64's finaliser on int64 (multiplication wraps; `>>` is arithmetic, hence the masks)."""
+    x = (x ^ ((x >> 30) & 0x3FFFFFFFF)) * _signed(0xBF58476D1CE4E5B9)
+    x = (x ^ ((x >> 27) & 0x1FFFFFFFFF)) * _signed(0x94D049BB133111EB)
+    return x ^ ((x >> 31) & 0x1FFFFFFFF)
+
+
+def _row_key(seed: int, position: int) -> int:
+    return mix64(mix64(seed) ^ (position * 0xD1342543DE82EF95 & _MASK))
+
+
+def _signed(x: int) -> int:
+    return x - (1 << 64) if x >= 1 << 63 else x

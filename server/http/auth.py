@@ -1,0 +1,50 @@
+"""Bearer keys, compared in constant time, on all that makes the engine work or changes it; by setting on `/metrics`."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from server.http.errors import APIError
+
+
+def _digest(key: str) -> bytes:
+    # Digests are of one length, so that a comparison tells nothing of a key's length either.
+    return hashlib.sha256(key.encode()).digest()
+
+
+class AuthMiddleware:
+    """Refuses requests to protected paths without one of `keys`. Add it only where there are keys."""
+
+    def __init__(self, app: ASGIApp, keys: Sequence[str], metrics: bool) -> None:
+        self._app = app
+        self._digests = [_digest(key) for key in keys]
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self._protected(scope["path"]):
+            error = self._refusal(Headers(scope=scope).get("authorization"))
+            if error is not None:
+                await error.response(scope)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _protected(self, path: str) -> bool:
+        keyed = path == "/v1" or path.startswith("/v1/") or path in ("/tokenize", "/detokenize", "/reset_calibration")
+        return keyed or (self._metrics and path == "/metrics")
+
+    def _refusal(self, header: str | None) -> APIError | None:
+        scheme, _, key = (header or "").partition(" ")
+        if scheme.lower() != "bearer" or not key.strip():
+            message = "You didn't provide an API key: send it as 'Authorization: Bearer KEY'."
+        else:
+            given = _digest(key.strip())
+            # All keys are compared, whichever matches.
+            if sum(hmac.compare_digest(given, digest) for digest in self._digests):
+                return None
+            message = "Incorrect API key provided."
+        return APIError(401, message, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})

@@ -1,0 +1,143 @@
+"""Server-sent events: framing, keep-alive comments, and the response that carries them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from server.http.asgi import cancelled_on_disconnect
+from server.http.errors import APIError
+from server.openai.replies.build import Chunk
+
+DONE = b"data: [DONE]\n\n"
+KEEP_ALIVE = b": keep-alive\n\n"
+
+# ASCII only: some clients take U+2028 and its like for line ends. Built once, for json.dumps would build one per call.
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+class Framer:
+    """Frames the chunks of one reply; all but the choice is formatted once."""
+
+    def __init__(self, id: str, object: str, created: int, model: str, include_usage: bool) -> None:
+        envelope = {"id": id, "object": object, "created": created, "model": model, "system_fingerprint": None}
+        self._head = f'data: {_encode(envelope)[:-1]},"choices":['
+        self._tail = '],"usage":null' if include_usage else "]"
+
+    def frames(self, chunks: Iterable[Chunk]) -> bytes:
+        """The bytes of some chunks, to be sent together."""
+        return "".join([self._frame(chunk) for chunk in chunks]).encode("ascii")
+
+    def _frame(self, chunk: Chunk) -> str:
+        choice = "" if chunk.choice is None else _encode(chunk.choice)
+        tail = self._tail if chunk.usage is None else f'],"usage":{_encode(chunk.usage)}'
+        metrics = "" if chunk.metrics is None else f',"metrics":{_encode(chunk.metrics)}'
+        return f"{self._head}{choice}{tail}{metrics}}}\n\n"
+
+
+def error_frame(error: APIError) -> bytes:
+    return f"data: {_encode(error.body())}\n\n".encode("ascii")
+
+
+class EventStream(Response):
+    """Sends frames as they come, then `[DONE]`; a failure after the first byte is an error chunk before that.
+
+    Nothing is sent before there is something to send, so that a failure before the first frame still gets its status
+    code: the exception passes on to the application's handlers. `source`, where the frames come from, is entered first
+    and left last, also when the client leaves before the first frame. `frames` come with whether they are the last,
+    which then go out together with `[DONE]`: every write wakes the client.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        source: AbstractAsyncContextManager[object],
+        frames: AsyncGenerator[tuple[bytes, bool], None],
+        keep_alive: float,
+        as_error: Callable[[Exception], APIError],
+    ) -> None:
+        super().__init__(headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._source = source
+        self._frames = frames
+        self._keep_alive = keep_alive
+        self._as_error = as_error
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        out = _Output(send, self.status_code, self.raw_headers)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._source)
+            frames = await stack.enter_async_context(aclosing(self._frames))
+            await stack.enter_async_context(cancelled_on_disconnect(receive))
+            rest = b""
+            async with out.kept_alive(self._keep_alive):
+                try:
+                    async for frame, last in frames:
+                        if last:
+                            rest = frame
+                            break
+                        if frame:
+                            await out.write(frame)
+                except ClientDisconnect:
+                    raise
+                except Exception as error:
+                    if not out.started:
+                        raise
+                    rest = error_frame(self._as_error(error))
+            await out.finish(rest + DONE)
+
+
+class _Output:
+    """The sending half of a response; the lock keeps keep-alive comments and frames apart."""
+
+    def __init__(self, send: Send, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self._send = send
+        self._start = {"type": "http.response.start", "status": status, "headers": headers}
+        self._lock = asyncio.Lock()
+        self._idle = True
+        self._comment: asyncio.Task[None] | None = None
+        self.started = False
+
+    async def write(self, data: bytes, more: bool = True) -> None:
+        async with self._lock:
+            self._idle = False
+            if not self.started:
+                await self._send(self._start)
+                self.started = True
+            await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+    async def finish(self, data: bytes) -> None:
+        await self.write(data, more=False)
+
+    @asynccontextmanager
+    async def kept_alive(self, interval: float) -> AsyncIterator[None]:
+        """Write a comment whenever nothing was written for `interval` to twice `interval` seconds."""
+        loop = asyncio.get_running_loop()
+        timer: asyncio.TimerHandle
+
+        async def comment() -> None:
+            await self.write(KEEP_ALIVE)
+            self._idle = True
+
+        def beat() -> None:
+            nonlocal timer
+            timer = loop.call_later(interval, beat)
+            if self._idle and (self._comment is None or self._comment.done()):
+                self._comment = asyncio.create_task(comment())
+            self._idle = True
+
+        timer = loop.call_later(interval, beat)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            if self._comment is not None:
+                self._comment.cancel()
+                await asyncio.gather(self._comment, return_exceptions=True)

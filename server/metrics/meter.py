@@ -1,0 +1,78 @@
+"""What the client of one request sees, for the metrics and the log."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from engine.architecture.spec import census
+from engine.types import RequestTiming, SpeculationStats, TokenEvent
+from server.metrics.registry import Metrics
+
+
+class RequestMeter:
+    """Times one HTTP request as its client sees it. `arrival` is by `time.perf_counter`."""
+
+    def __init__(self, metrics: Metrics, arrival: float) -> None:
+        self._metrics = metrics
+        self._arrival = arrival
+        self._last: dict[int, float] = {}  # time of each choice's last event
+        self.facts: dict[str, Any] = {}  # for the log
+
+    def event(self, index: int, event: TokenEvent) -> None:
+        metrics, now = self._metrics, time.perf_counter()
+        last = self._last.get(index)
+        self._last[index] = now
+        if last is None:
+            metrics.ttft.observe(now - self._arrival)
+            self.facts.setdefault("first_token", round(now - self._arrival, 6))
+            self._add("prompt_tokens", event.prompt_tokens)
+            self._add("cached_tokens", event.cached_tokens)
+            metrics.prompt_tokens.inc(event.prompt_tokens)
+            metrics.prompt_tokens_cached.inc(event.cached_tokens)
+        elif event.token_ids:
+            metrics.inter_token.observe(now - last)
+        if event.finish_reason is not None:
+            metrics.finished(event.finish_reason.value)
+            self._finished(event.finish_reason.value)
+            self._add("completion_tokens", event.completion_tokens)
+            if event.speculation is not None:
+                self._speculation(event.speculation)
+            metrics.e2e.observe(now - self._arrival)
+            metrics.request_prompt.observe(event.prompt_tokens)
+            metrics.request_generation.observe(event.completion_tokens)
+            if event.timing is not None:
+                self._timing(event.timing, event.completion_tokens)
+
+    def _speculation(self, speculation: SpeculationStats) -> None:
+        self._add("rounds", speculation.num_rounds)
+        self._add("drafted", speculation.num_draft_tokens)
+        self._add("accepted", speculation.num_accepted_draft_tokens)
+        self._add("looked_up", speculation.num_lookup_tokens)
+        if speculation.plan is not None:
+            parts = census(speculation.plan).items()
+            self.facts["plan"] = ", ".join(f"{count} {kind} {variant}" for (kind, variant), count in parts)
+
+    def _timing(self, timing: RequestTiming, completion_tokens: int) -> None:
+        metrics = self._metrics
+        metrics.queue_time.observe(timing.queue)
+        metrics.prefill_time.observe(timing.prefill)
+        metrics.decode_time.observe(timing.decode)
+        if completion_tokens > 1:
+            metrics.per_token.observe(timing.decode / (completion_tokens - 1))
+
+    def unfinished(self, reason: str) -> None:
+        """A choice ended without a finish reason: `abort` (the client left) or `error`."""
+        self._metrics.finished(reason)
+        self._finished(reason)
+
+    def _add(self, name: str, count: int) -> None:
+        self.facts[name] = self.facts.get(name, 0) + count
+
+    def _finished(self, reason: str) -> None:
+        """Reasons of all choices, each once."""
+        known = self.facts.get("finish_reason")
+        if known is None:
+            self.facts["finish_reason"] = reason
+        elif reason not in known.split(","):
+            self.facts["finish_reason"] = f"{known},{reason}"

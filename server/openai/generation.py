@@ -1,0 +1,108 @@
+"""The engine requests behind one HTTP request: submitted together, merged into one stream, cancelled together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import aclosing
+from types import TracebackType
+
+from engine.api import Engine
+from engine.errors import EngineDeadError, EngineDrainingError, RequestError
+from engine.types import FinishReason, GenerateRequest, TokenEvent
+from server.metrics.meter import RequestMeter
+
+
+class Generation:
+    """All choices of one HTTP request, as an async context: leaving it cancels what has not finished.
+
+    The constructor submits: it raises what `Engine.submit` raises, and then none of the requests runs on.
+    """
+
+    def __init__(self, engine: Engine, requests: Iterable[GenerateRequest], meter: RequestMeter) -> None:
+        self._engine = engine
+        self._meter = meter
+        self._open: dict[int, str] = {}  # choices that have not finished, by index
+        self._streams: list[AsyncIterator[TokenEvent]] = []
+        self._ended_by = "abort"
+        try:
+            for index, request in enumerate(requests):
+                self._streams.append(engine.submit(request))
+                self._open[index] = request.id
+        except BaseException:
+            self._cancel()
+            raise
+
+    async def __aenter__(self) -> Generation:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for _ in self._open:
+            self._meter.unfinished(self._ended_by)
+        self._cancel()
+        for stream in self._streams:
+            if (close := getattr(stream, "aclose", None)) is not None:
+                await close()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last event that `events` gave was the last there is."""
+        return not self._open
+
+    async def events(self) -> AsyncGenerator[tuple[int, TokenEvent], None]:
+        """Index of a choice and its event, as they come. Raises what the engine raises while iterating."""
+        try:
+            async with aclosing(self._one() if len(self._streams) == 1 else self._merged()) as source:
+                async for index, event in source:
+                    if event.finish_reason is not None:
+                        if event.finish_reason is FinishReason.CANCELLED:
+                            raise EngineDrainingError
+                        self._open.pop(index, None)
+                    self._meter.event(index, event)
+                    yield index, event
+            if self._open:
+                raise EngineDeadError("the events of a request ended without a finish reason")
+        except (RequestError, EngineDrainingError):
+            raise  # what was asked for cannot be done after all, or there is no time left for it: nothing is wrong
+        except Exception:
+            self._ended_by = "error"
+            raise
+
+    async def _one(self) -> AsyncGenerator[tuple[int, TokenEvent], None]:
+        async for event in self._streams[0]:
+            yield 0, event
+
+    async def _merged(self) -> AsyncGenerator[tuple[int, TokenEvent], None]:
+        queue: asyncio.Queue[tuple[int, TokenEvent | Exception | None]] = asyncio.Queue()
+
+        async def pump(index: int, stream: AsyncIterator[TokenEvent]) -> None:
+            try:
+                async for event in stream:
+                    queue.put_nowait((index, event))
+                queue.put_nowait((index, None))
+            except Exception as error:
+                queue.put_nowait((index, error))
+
+        pumps = [asyncio.create_task(pump(index, stream)) for index, stream in enumerate(self._streams)]
+        try:
+            running = len(pumps)
+            while running:
+                index, item = await queue.get()
+                if item is None:
+                    running -= 1
+                elif isinstance(item, Exception):
+                    raise item
+                else:
+                    yield index, item
+        finally:
+            for task in pumps:
+                task.cancel()
+            # A stream cannot be closed while a pump still waits on it.
+            await asyncio.gather(*pumps, return_exceptions=True)
+
+    def _cancel(self) -> None:
+        for request_id in self._open.values():
+            self._engine.cancel(request_id)
+        self._open.clear()

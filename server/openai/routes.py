@@ -1,0 +1,377 @@
+"""The endpoints, and the path of a generation request through the server."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from engine.api import Engine
+from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
+from engine.types import EngineStats, TokenEvent
+from server.config import ServerConfig
+from server.http.asgi import cancelled_on_disconnect
+from server.http.errors import FACTS, APIError, any_api_error, as_api_error, invalid, unavailable, unknown_model
+from server.http.lifecycle import Drain, version
+from server.http.sse import EventStream, Framer
+from server.metrics.meter import RequestMeter
+from server.metrics.registry import CONTENT_TYPE, Metrics
+from server.openai.chat import ChatTranslator
+from server.openai.generation import Generation
+from server.openai.replies import schemas as reply_schemas
+from server.openai.replies.build import Chunker, Fold
+from server.openai.requests import schemas
+from server.openai.requests.translate import CompletionTranslator, Job, Translator
+from server.openai.tokens import Tokens
+
+# Longer bodies are parsed, rendered and tokenised in a thread: a hop costs about what 2,000 characters do.
+INLINE_BYTES = 2000
+_LARGE_BYTES = 2**20  # of a body; tokenising one takes some hundred times its memory, so that one is read at a time
+# Grammars are made of these, by a library that is imported with the first; names may be written with escapes.
+_SLOW = (b"response_format", b"tools", b"\\u00")
+
+# Nothing from elsewhere, nothing to elsewhere.
+_PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+Made = TypeVar("Made")
+
+
+class Services:
+    """What the endpoints share. One per app."""
+
+    def __init__(self, engine: Engine, config: ServerConfig) -> None:
+        self.engine = engine
+        self.config = config
+        self.started = int(time.time())
+        self.names = config.served_model_name or (engine.info.model,)
+        self.metrics = Metrics(engine, self.names[0])
+        info = engine.info
+        tools = info.tool_format if config.tool_call_parser == "auto" else config.tool_call_parser
+        thinks = info.thinks if config.reasoning_parser == "auto" else config.reasoning_parser == "think"
+        self.chat = ChatTranslator(
+            *(info, engine.tokenizer, self.names, config.max_n),
+            tool_format="" if tools == "none" else tools,
+            thinks=thinks,
+        )
+        self.completions = CompletionTranslator(engine.info, engine.tokenizer, self.names, config.max_n)
+        self.tokens = Tokens(info, engine.tokenizer, self.chat, self.chat.check_model)
+        self.drain = Drain(engine, config.shutdown_timeout)
+        self.large_bodies = asyncio.Semaphore(1)
+
+    def submit(self, job: Job, meter: RequestMeter) -> Generation:
+        """Hand a job to the engine. Raises APIError when it is not admitted, all of it or nothing."""
+        info, stats = self.engine.info, self.engine.stats()
+        most, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
+        if job.choices > most:
+            self.metrics.rejected("invalid")
+            param = "n" if job.n > 1 else job.dialect.prompt_param
+            raise invalid(f"At most {most} choices fit the queue, and {job.choices} are asked for.", param)
+        try:
+            if stats.ready and live + job.choices > most:
+                raise QueueFullError(max(live - info.max_num_seqs, 0))
+            return Generation(self.engine, job.requests(), meter)
+        except KnapServeError as error:
+            self.metrics.rejected(_rejection(error))
+            raise as_api_error(error, job.dialect.prompt_param) from error
+
+    def facts(self, job: Job) -> dict[str, Any]:
+        """What the log says of a job before there is a reply."""
+        found: dict[str, Any] = {"id": job.id, "stream": job.stream, "choices": job.choices}
+        found["policy"] = job.draft_policy or self.engine.info.default_policy
+        if self.config.log_prompts:
+            found["prompts"] = [self.engine.tokenizer.decode(prompt) for prompt in job.prompts]
+        return found
+
+    def unhealthy(self, stats: EngineStats) -> APIError | None:
+        """Why the server cannot take requests now, if so."""
+        if stats.failure is not None:
+            return unavailable("The engine has failed.", "engine_dead")
+        if stats.draining:
+            return unavailable("The server is shutting down.", "draining")
+        if not stats.ready:
+            return unavailable("The model is loading.", "loading")
+        if stats.heartbeat_age > self.config.heartbeat_timeout:
+            return unavailable("The engine does not respond.", "engine_stalled")
+        return None
+
+    def card(self, name: str) -> reply_schemas.ModelCard:
+        info = self.engine.info
+        return reply_schemas.ModelCard(
+            id=name,
+            created=self.started,
+            root=info.model,
+            max_model_len=info.max_model_len,
+            device=info.device,
+            dtype=info.dtype,
+            draft_policy=info.default_policy,
+            draft_policies=list(info.policies),
+        )
+
+
+def _rejection(error: KnapServeError) -> str:
+    if isinstance(error, QueueFullError):
+        return "queue_full"
+    if isinstance(error, EngineDrainingError):
+        return "draining"
+    return "unavailable" if isinstance(error, EngineUnavailableError) else "invalid"
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+async def _from_body(request: Request, make: Callable[[bytes], Made]) -> Made:
+    """What `make` makes of the body, in a thread where that takes a while."""
+    raw = await request.body()
+    # Said, not left out: that is all a page of another origin may send unasked, and it would run here.
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        raise invalid("The Content-Type must be application/json.")
+    if len(raw) <= INLINE_BYTES and not any(name in raw for name in _SLOW):
+        return make(raw)
+    if len(raw) <= _LARGE_BYTES:
+        return await asyncio.to_thread(make, raw)
+    turns = _services(request).large_bodies
+    async with cancelled_on_disconnect(request.receive):  # nobody waits for what nobody reads
+        await turns.acquire()
+    try:
+        return await asyncio.to_thread(make, raw)
+    finally:
+        turns.release()
+
+
+async def _generate(request: Request, translator: Translator[Any]) -> Response:
+    """Body → job → engine → reply. Whatever can fail before the engine works fails here, with its status code."""
+    services = _services(request)
+    meter = RequestMeter(services.metrics, arrival=time.perf_counter())
+    request.scope[FACTS] = meter.facts
+
+    def as_error(error: Exception) -> APIError:
+        failure = any_api_error(error, translator.dialect.prompt_param)
+        meter.facts |= failure.facts
+        return failure
+
+    try:
+        job = await _from_body(request, translator.prepare)
+    except (APIError, KnapServeError):
+        services.metrics.rejected("invalid")
+        raise
+    meter.facts |= services.facts(job)
+    generation = services.submit(job, meter)
+    if job.stream:
+        return EventStream(
+            generation, _frames(generation, job), keep_alive=services.config.keepalive_seconds, as_error=as_error
+        )
+    async with cancelled_on_disconnect(request.receive), generation:
+        reply = await _whole(generation.events(), job)
+        return JSONResponse(reply) if job.form.names is None else await _large(reply)
+
+
+async def _frames(generation: Generation, job: Job) -> AsyncGenerator[tuple[bytes, bool], None]:
+    """Frames as `EventStream` takes them."""
+    framer = Framer(job.id, job.dialect.chunk_object, job.created, job.model, job.include_usage)
+    chunker = Chunker(job.form, job.include_usage)
+    async with aclosing(generation.events()) as events:
+        async for index, event in events:
+            chunks = chunker.step(index, event)
+            yield framer.frames([*chunks, *chunker.end()] if generation.finished else chunks), generation.finished
+
+
+async def _whole(events: AsyncGenerator[tuple[int, TokenEvent], None], job: Job) -> dict[str, Any]:
+    chunker = Chunker(job.form, include_usage=True)
+    fold = Fold(job.form)
+    async with aclosing(events):
+        async for index, event in events:
+            for chunk in chunker.step(index, event):
+                fold.add(chunk)
+    for chunk in chunker.end():
+        fold.add(chunk)
+    return fold.reply(job.id, job.created, job.model)
+
+
+async def _large(reply: dict[str, Any]) -> Response:
+    """A reply with log-probabilities, megabytes for some: other work comes between its choices."""
+    choices = []
+    for choice in reply["choices"]:
+        choices.append(JSONResponse(choice).body)
+        await asyncio.sleep(0)
+    around = bytes(JSONResponse(reply | {"choices": []}).body)
+    body = around.replace(b'"choices":[]', b'"choices":[%s]' % b",".join(choices), 1)
+    return Response(body, media_type="application/json")
+
+
+async def chat_completions(request: Request) -> Response:
+    return await _generate(request, _services(request).chat)
+
+
+async def completions(request: Request) -> Response:
+    return await _generate(request, _services(request).completions)
+
+
+async def tokenize(request: Request) -> reply_schemas.Tokenized:
+    return await _from_body(request, _services(request).tokens.tokenize)
+
+
+async def detokenize(request: Request) -> reply_schemas.Detokenized:
+    return await _from_body(request, _services(request).tokens.detokenize)
+
+
+async def reset_calibration(request: Request) -> reply_schemas.Status:
+    """Forget by what rounds and searches corrected the latency profile: after another program has left the machine.
+
+    There is no body whose type a browser would have to ask about first, so pages of other origins are told from their
+    `Origin`.
+    """
+    services = _services(request)
+    origin, allowed = request.headers.get("origin"), services.config.cors_origins
+    own = origin is None or origin.partition("://")[2] == request.headers.get("host")
+    if not own and origin not in allowed and "*" not in allowed:
+        raise APIError(403, f"Pages of {origin} may not do this (--cors-origins).")
+    error = services.unhealthy(services.engine.stats())
+    if error is not None:
+        raise error
+    services.engine.reset_calibration()
+    return reply_schemas.Status()
+
+
+async def list_models(request: Request) -> reply_schemas.ModelList:
+    services = _services(request)
+    return reply_schemas.ModelList(data=[services.card(name) for name in services.names])
+
+
+async def retrieve_model(request: Request, model_id: str) -> reply_schemas.ModelCard:
+    services = _services(request)
+    if model_id not in services.names:
+        raise unknown_model(model_id, services.names)
+    return services.card(model_id)
+
+
+async def health(request: Request) -> reply_schemas.Status:
+    """Readiness: 200 only while requests can be served."""
+    services = _services(request)
+    error = services.unhealthy(services.engine.stats())
+    if error is not None:
+        raise error
+    return reply_schemas.Status()
+
+
+async def live() -> reply_schemas.Status:
+    """Liveness: the process answers."""
+    return reply_schemas.Status()
+
+
+async def show_version() -> reply_schemas.Version:
+    return reply_schemas.Version(version=version())
+
+
+async def page() -> Response:
+    """The web page: a chat that shows what drafting does."""
+    return HTMLResponse(_page(), headers={"Content-Security-Policy": _PAGE_POLICY, "Referrer-Policy": "no-referrer"})
+
+
+@cache
+def _page() -> str:
+    return (Path(__file__).parents[1] / "ui" / "page.html").read_text("utf-8")
+
+
+async def metrics(request: Request) -> Response:
+    return Response(_services(request).metrics.exposition(), media_type=CONTENT_TYPE)
+
+
+_DESCRIPTIONS = {
+    400: "The request is malformed, out of range, asks for what is not supported, or does not fit the context.",
+    401: "The API key is missing or wrong.",
+    403: "A page of another origin asks, which may not.",
+    404: "There is no such model.",
+    413: "The body is larger than the server allows.",
+    429: "The queue is full; try again after `Retry-After` seconds.",
+    500: "The server failed.",
+    503: "The server is loading, shutting down, or its engine has failed.",
+}
+
+
+def _reference(kind: type) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}
+
+
+def _event(chunk: type) -> dict[str, Any]:
+    """An event of a stream, as OpenAPI 3.2 describes them: a chunk or an error as JSON, at the end `[DONE]`."""
+    payload = {"anyOf": [_reference(chunk), _reference(reply_schemas.ErrorReply)]}
+    data = {"type": "string", "contentMediaType": "application/json", "contentSchema": payload}
+    return {"type": "object", "properties": {"data": {"anyOf": [{"const": "[DONE]"}, data]}}, "required": ["data"]}
+
+
+def build_router(config: ServerConfig) -> APIRouter:
+    """All routes; where keys are set, 401 is documented on those that ask for one."""
+    router = APIRouter()
+    key = [401] if config.api_key else []
+
+    def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+        return {
+            status: {"model": reply_schemas.ErrorReply, "description": _DESCRIPTIONS[status]}
+            for status in sorted(statuses)
+        }
+
+    def generation(path: str, handler: Callable[..., Any], kind: type, reply: type, chunk: type, name: str) -> None:
+        body = {"application/json": {"schema": _reference(kind)}}
+        stream = {"text/event-stream": {"itemSchema": _event(chunk)}}
+        router.add_api_route(
+            path,
+            handler,
+            methods=["POST"],
+            operation_id=name,
+            responses={
+                200: {"model": reply, "description": "The reply; chunks where `stream` is true.", "content": stream},
+                **errors(400, *key, 404, 413, 429, 500, 503),
+            },
+            openapi_extra={"requestBody": {"required": True, "content": body}},
+            response_model=None,
+        )
+
+    chat = (schemas.ChatCompletionRequest, reply_schemas.ChatCompletion, reply_schemas.ChatCompletionChunk)
+    text = (schemas.CompletionRequest, reply_schemas.Completion, reply_schemas.CompletionChunk)
+    generation("/v1/chat/completions", chat_completions, *chat, "chat")
+    generation("/v1/completions", completions, *text, "complete")
+    for path, handler, kind in (
+        ("/tokenize", tokenize, schemas.TokenizeRequest),
+        ("/detokenize", detokenize, schemas.DetokenizeRequest),
+    ):
+        content = {"application/json": {"schema": _reference(kind)}}
+        router.add_api_route(
+            path,
+            handler,
+            methods=["POST"],
+            responses=errors(400, *key, 404, 413, 500, 503),
+            openapi_extra={"requestBody": {"required": True, "content": content}},
+        )
+    router.add_api_route(
+        "/reset_calibration", reset_calibration, methods=["POST"], responses=errors(*key, 403, 413, 503)
+    )
+    router.add_api_route("/v1/models", list_models, responses=errors(*key, 503))  # while the model loads
+    router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=errors(*key, 404, 503))
+    router.add_api_route("/health", health, responses=errors(503))
+    router.add_api_route("/live", live)
+    html: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
+    router.add_api_route("/", page, response_class=HTMLResponse, responses={**html, **errors(503)})
+    router.add_api_route("/version", show_version, responses=errors(503))
+    content = {"text/plain": {"schema": {"type": "string"}}}
+    exposition: dict[int | str, dict[str, Any]] = {200: {"description": "Prometheus' text format.", "content": content}}
+    router.add_api_route(
+        "/metrics",
+        metrics,
+        response_class=Response,
+        responses={**exposition, **errors(*(key if config.metrics_auth else []), 503)},
+    )
+    return router
