@@ -17,7 +17,7 @@ from bench.prompts import Text, add_prompt_arguments, encode, positive, read_pro
 from bench.results import aligned, beside_llama_cpp, bytes_read, domain_lines, reading_line, summarise, table
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config import MENUS, EngineConfig
-from engine.draft.policies import POLICIES
+from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel

@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from engine.clock import Clock
+from engine.core.policies import POLICIES
 from engine.core.request import Request
 from engine.core.scheduler import Scheduler
 from engine.draft.base import CandidatePass, Company, DraftPolicy, Outcome, PolicyContext, RoundOutcome, View
 from engine.draft.costs import CostModel
 from engine.draft.lookup import Counts, LookUp, looked_up
-from engine.draft.policies import POLICIES
 from engine.errors import RequestError, UnknownPolicyError
 from engine.kv.blocks import Placement
 from engine.sampling.logits import make_processor

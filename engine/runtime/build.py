@@ -18,11 +18,11 @@ from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
 from engine.core.loop import EngineThread
+from engine.core.policies import POLICIES
 from engine.core.scheduler import Scheduler
 from engine.draft.base import PolicyContext
 from engine.draft.costs import CostModel
 from engine.draft.knapsack import skipping, solve
-from engine.draft.policies import POLICIES
 from engine.errors import ConfigError, PriorError, ProfileMismatchError
 from engine.kv.blocks import BlockManager, CacheSize
 from engine.kv.cache import bytes_per_token
