@@ -313,16 +313,17 @@ def _event(chunk: type) -> dict[str, Any]:
     return {"type": "object", "properties": {"data": {"anyOf": [{"const": "[DONE]"}, data]}}, "required": ["data"]}
 
 
+def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What errors look like in the documentation of a route."""
+    return {
+        status: {"model": reply_schemas.ErrorReply, "description": _DESCRIPTIONS[status]} for status in sorted(statuses)
+    }
+
+
 def build_router(config: ServerConfig) -> APIRouter:
     """All routes; where keys are set, 401 is documented on those that ask for one."""
     router = APIRouter()
     key = [401] if config.api_key else []
-
-    def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-        return {
-            status: {"model": reply_schemas.ErrorReply, "description": _DESCRIPTIONS[status]}
-            for status in sorted(statuses)
-        }
 
     def generation(path: str, handler: Callable[..., Any], kind: type, reply: type, chunk: type, name: str) -> None:
         body = {"application/json": {"schema": _reference(kind)}}
@@ -334,7 +335,7 @@ def build_router(config: ServerConfig) -> APIRouter:
             operation_id=name,
             responses={
                 200: {"model": reply, "description": "The reply; chunks where `stream` is true.", "content": stream},
-                **errors(400, *key, 404, 413, 429, 500, 503),
+                **_errors(400, *key, 404, 413, 429, 500, 503),
             },
             openapi_extra={"requestBody": {"required": True, "content": body}},
             response_model=None,
@@ -353,25 +354,25 @@ def build_router(config: ServerConfig) -> APIRouter:
             path,
             handler,
             methods=["POST"],
-            responses=errors(400, *key, 404, 413, 500, 503),
+            responses=_errors(400, *key, 404, 413, 500, 503),
             openapi_extra={"requestBody": {"required": True, "content": content}},
         )
     router.add_api_route(
-        "/reset_calibration", reset_calibration, methods=["POST"], responses=errors(*key, 403, 413, 503)
+        "/reset_calibration", reset_calibration, methods=["POST"], responses=_errors(*key, 403, 413, 503)
     )
-    router.add_api_route("/v1/models", list_models, responses=errors(*key, 503))  # while the model loads
-    router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=errors(*key, 404, 503))
-    router.add_api_route("/health", health, responses=errors(503))
+    router.add_api_route("/v1/models", list_models, responses=_errors(*key, 503))  # while the model loads
+    router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=_errors(*key, 404, 503))
+    router.add_api_route("/health", health, responses=_errors(503))
     router.add_api_route("/live", live)
     html: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
-    router.add_api_route("/", page, response_class=HTMLResponse, responses={**html, **errors(503)})
-    router.add_api_route("/version", show_version, responses=errors(503))
+    router.add_api_route("/", page, response_class=HTMLResponse, responses={**html, **_errors(503)})
+    router.add_api_route("/version", show_version, responses=_errors(503))
     content = {"text/plain": {"schema": {"type": "string"}}}
     exposition: dict[int | str, dict[str, Any]] = {200: {"description": "Prometheus' text format.", "content": content}}
     router.add_api_route(
         "/metrics",
         metrics,
         response_class=Response,
-        responses={**exposition, **errors(*(key if config.metrics_auth else []), 503)},
+        responses={**exposition, **_errors(*(key if config.metrics_auth else []), 503)},
     )
     return router
