@@ -1,4 +1,7 @@
-"""A tool that the model has to call. Its arguments follow the schema."""
+"""A tool that the model has to call. Its arguments follow the schema.
+
+The model's chat template has to know tools, as that of Qwen2.5 does; the default model's does not.
+"""
 
 import json
 
