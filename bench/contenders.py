@@ -12,7 +12,7 @@ from engine.clock import SystemClock
 from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, EngineDeadError, RequestError
-from engine.types import ErrorEvent, GenerateRequest, RequestRound, RoundReport, SamplingParams, check_request
+from engine.types import GenerateRequest, RequestFailure, RequestRound, RoundReport, SamplingParams, check_request
 
 _TURN = 0.03  # seconds that a policy decodes before the next one's turn: machines change speed within a second
 
@@ -156,7 +156,7 @@ class PolicyContender:
         self.tally = Tally()
         self._sampling = sampling
         self._clock = SystemClock()
-        if not gc.get_freeze_count():  # as in `engine.host.process`; once, for what is frozen stays
+        if not gc.get_freeze_count():  # as in `engine.host.child`; once, for what is frozen stays
             gc.freeze()
 
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:
@@ -199,15 +199,15 @@ class PolicyContender:
                     )
                 )
             context = sum(spec.scanned(whole, r.computed) for r in core.scheduler.running) / spec.layers
-            core.advance(tell)
+            core.run_round(tell)
             contexts.append(context)
             if core.scheduler.idle:
-                core.settle(tell)
+                core.flush(tell)
             for at, report in told:
                 tally.round(report, contexts.popleft())
                 for event in report.events:
-                    if isinstance(event, ErrorEvent):
-                        raise EngineDeadError(event.message)
+                    if isinstance(event, RequestFailure):
+                        raise EngineDeadError(str(event.error))
                     if event.request_id in arrived:
                         tally.first_token.append(seconds + at - started - arrived.pop(event.request_id))
                     said.setdefault(event.request_id, []).extend(event.token_ids)

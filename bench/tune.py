@@ -124,7 +124,7 @@ def search(
         show(number / len(prompts))
     policy = core.policy("knapspec")
     assert isinstance(policy, KnapSpec)
-    learnt = policy.learnt()
+    learnt = policy.tested_plans()
     return Prior(model.source.fingerprint, learnt) if learnt else None
 
 

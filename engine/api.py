@@ -1,4 +1,4 @@
-"""Seam 1: what the server sees of the engine: in a process (`host.process`), in a thread (`core.loop`) or faked."""
+"""Seam 1: what the server sees of the engine: in a process (`host.process`), in a thread (`host.thread`) or faked."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ _int_list: Callable[[str], tuple[int, ...]] = lambda text: tuple(int(part) for p
 
 @dataclass(frozen=True)
 class EngineConfig:
-    """Everything `engine.runtime.build.build_engine` needs."""
+    """Everything `engine.runtime.build.LoadedModel` needs."""
 
     model: str | None = setting(
         None,

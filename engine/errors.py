@@ -19,7 +19,16 @@ from __future__ import annotations
 
 
 class KnapServeError(Exception):
-    """Base of all errors raised by `engine`."""
+    """Base of all errors raised by `engine`. Can be pickled, whatever arguments a subclass takes."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[KnapServeError], args: tuple[object, ...], fields: dict[str, object]) -> KnapServeError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
 
 
 class ConfigError(KnapServeError):

@@ -78,18 +78,9 @@ class Work:
 
     @property
     def plain(self) -> bool:
-        """One row and the draw behind it, and nothing else is asked for."""
-        return self.gamma == 0 and self._bare
-
-    @property
-    def drafts(self) -> bool:
-        """One row, what its sub-network drafts after it and the draws behind these, and nothing else likewise."""
-        return self.gamma > 0 and not self.copied and self._bare
-
-    @property
-    def _bare(self) -> bool:
-        bare = self.processor is None and self.sampling.logprobs is None and not self.record and not self.scored
-        return bare and self.samples and len(self.tokens) == 1
+        """Whether the work is one row and the draw after it, without edits, log-probabilities or recorded rows."""
+        extras = self.processor is not None or self.sampling.logprobs is not None or self.record or self.scored
+        return not extras and self.gamma == 0 and self.samples and len(self.tokens) == 1
 
 
 @dataclass(frozen=True, slots=True)

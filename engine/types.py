@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
-from engine.errors import ContextLengthError, RequestError, UnknownPolicyError
+from engine.errors import ContextLengthError, RequestError, RequestFailedError, UnknownPolicyError
 
 
 class FinishReason(StrEnum):
@@ -160,12 +160,11 @@ class TokenEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorEvent:
+class RequestFailure:
     """The request failed inside the engine; no further event follows."""
 
     request_id: str
-    message: str
-    param: str | None = None  # the field at fault, where the client can fix it
+    error: RequestError | RequestFailedError  # the client's fault, or the engine's
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +206,7 @@ class RequestRound:
 class RoundReport:
     """One batched hand-off per engine round: the events, and what the round cost in seconds."""
 
-    events: tuple[TokenEvent | ErrorEvent, ...]
+    events: tuple[TokenEvent | RequestFailure, ...]
     rounds: tuple[RequestRound, ...]
     running: int
     waiting: int

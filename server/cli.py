@@ -141,11 +141,11 @@ def _ended_by_sigterm() -> Iterator[None]:
 def _loading(config: ServerConfig, engine_config: EngineConfig) -> Iterator[Callable[[], Engine]]:
     """What waits for the engine, which a process of its own loads from now on. Raises KnapServeError."""
     if config.engine == "thread":
-        from engine.runtime.build import build_engine
+        from engine.host.thread import build_engine
 
         yield lambda: build_engine(engine_config)
         return
-    from engine.host.process import Launch
+    from engine.host.process import EngineLaunch
 
-    with Launch(engine_config, log_level=config.log_level, log_format=config.log_format) as launch:
+    with EngineLaunch(engine_config, log_level=config.log_level, log_format=config.log_format) as launch:
         yield launch.ready

@@ -1,49 +1,46 @@
-"""The engine without a thread: requests in, `advance` or `step` once a round, reports out. Loop, benchmark and tests
-drive it."""
+"""The engine without a thread: requests in, one round at a time, reports out.
+
+`engine.core.loop` drives it for the server; benchmarks and tests drive it themselves.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from engine.clock import Clock
-from engine.core.policies import POLICIES
+from engine.core.constraints import Processors
+from engine.core.finished import FinishedRound
+from engine.core.proposals import Proposer
 from engine.core.request import Request
 from engine.core.scheduler import Scheduler
-from engine.draft.base import CandidatePass, Company, DraftPolicy, Outcome, PolicyContext, RoundOutcome, View
+from engine.draft.base import CandidatePass, DraftPolicy, PolicyContext, RequestView
 from engine.draft.costs import CostModel
-from engine.draft.lookup import Counts, LookUp, looked_up
-from engine.errors import RequestError, UnknownPolicyError
+from engine.draft.lookup import AgreementCounts, LookUp
+from engine.errors import RequestError
 from engine.kv.blocks import Placement
-from engine.sampling.logits import make_processor
-from engine.step import Plan, StepOutput, StepPlan
+from engine.step import StepOutput, StepPlan
 from engine.text.detokenize import Detokenizer
 from engine.text.tokenizer import Tokenizer
-from engine.types import EngineInfo, ErrorEvent, GenerateRequest, RoundReport, SamplingParams, TokenEvent
+from engine.types import EngineInfo, GenerateRequest, RequestFailure, RoundReport, SamplingParams
 
-if TYPE_CHECKING:
-    from engine.sampling.grammar import GrammarMatcher, Grammars
-
-
-log = logging.getLogger("knapserve.engine")
-
-_LITTLE_SEARCH = 0.15  # of the verify pass: what a round may search and still show what rounds usually take
+Deliver = Callable[[RoundReport], None]
 
 
 class StepRunner(Protocol):
-    """What runs a round: `engine.runtime.runner`, or a fake."""
+    """The seam to the tensors: `engine.runtime.runner.Runner`, or a fake."""
 
-    apart: bool  # whether passes go on while this thread does something else
+    overlaps: bool  # whether the device computes while the host does something else
 
     @property
     def attention(self) -> object:
-        """What owns the cache: the same for runners that share it."""
+        """The owner of the K/V cache, which runners may share."""
 
     def run(
-        self, plan: StepPlan, meanwhile: Callable[[], None] | None = None, *, go_on: bool = False
-    ) -> StepOutput: ...
+        self, plan: StepPlan, on_wait: Callable[[], None] | None = None, *, overlap_next: bool = False
+    ) -> StepOutput:
+        """Run a round. With `overlap_next`, a following plain round's pass may start before this one is read."""
 
     def candidates(
         self,
@@ -52,25 +49,10 @@ class StepRunner(Protocol):
         sampling: SamplingParams,
         edits: Iterable[Callable[..., None] | None] = (),
     ) -> CandidatePass:
-        """Sublayers over verified rows of the request in a slab; `edits` are done to the logits after each."""
+        """Return the passes of a search over verified rows; `edits`: of the logits after each row."""
 
     def imagine(self, placements: Sequence[Placement], slab: int, tokens: int) -> None:
         """Fill so many positions of a slab with made-up keys and values."""
-
-
-class _Company(NamedTuple):
-    """Requests that all decode by one policy, when it was last asked."""
-
-    policy: DraftPolicy
-    requests: list[Request]
-    preemptions: int
-
-
-class _Left(NamedTuple):
-    """What remains of a round that has been run."""
-
-    report: Callable[[], RoundReport]  # makes it, and the text of what was said: once, before that of later rounds
-    lessons: list[Callable[[], None]]  # for policies and prices
 
 
 class EngineCore:
@@ -90,31 +72,34 @@ class EngineCore:
         self.scheduler = scheduler
         self.runner = runner
         self.costs: CostModel = policies.costs
-        self._lookups = Counts()  # of all requests
-        self._policies = policies
-        self._made: dict[str, DraftPolicy] = {}
         self._clock = clock
-        self._grammars: Grammars | str | None = None  # or why there are none
-        self._undrafted = Plan(policies.spec.whole, 0)
-        self._company: _Company | None = None
-        self._left: _Left | None = None  # of the last round
+        self._proposer = Proposer(scheduler, policies, clock)
+        self._processors = Processors(tokenizer, info)
+        self._lookup_counts = AgreementCounts()  # of all requests
+        self._pending: FinishedRound | None = None  # a round that is not reported yet
         self.policy(info.default_policy)
 
-    def policy(self, name: str) -> DraftPolicy:
-        """The one instance of a policy; made when first asked for. Raises UnknownPolicyError."""
-        if name not in self._made:
-            if name not in POLICIES:
-                raise UnknownPolicyError(name, tuple(POLICIES))
-            self._made[name] = POLICIES[name](self._policies)
-        return self._made[name]
+    def policy(self, name: str) -> DraftPolicy[Any]:
+        """Return the one instance of a policy. Raises UnknownPolicyError."""
+        return self._proposer.policy(name)
+
+    # -- requests ----------------------------------------------------------------------------------------------------
 
     def add(self, message: GenerateRequest) -> None:
-        """Queue a request that `check_request` has passed."""
+        """Queue a request that `check_request` has passed. Raises RequestError for a grammar that is invalid."""
         sampling = message.sampling
         policy = self.policy(message.draft_policy or self.info.default_policy)
         limit = self.info.max_model_len
         if sampling.max_tokens is not None:
             limit = min(limit, len(message.prompt) + sampling.max_tokens)
+        lookup = None
+        if policy.looks_up or sampling.predicted:
+            lookup = LookUp(self._lookup_counts, sampling.predicted, own=policy.looks_up)
+
+        def candidates(positions: Sequence[int]) -> CandidatePass:
+            edits = self._processors.replay(request, positions)
+            return self.runner.candidates(request.slab, positions, sampling, edits)
+
         request = Request(
             id=message.id,
             prompt=message.prompt,
@@ -129,61 +114,28 @@ class EngineCore:
                 skip_special_tokens=sampling.skip_special_tokens,
                 include_stop=sampling.include_stop,
             ),
-            view=View(
-                message.id,
-                sampling,
-                lambda rows: self.runner.candidates(request.slab, rows, sampling, self._edits(request, rows)),
-            ),
-            lookup=(
-                LookUp(self._lookups, sampling.predicted, own=policy.looks_up)
-                if policy.looks_up or sampling.predicted
-                else None
-            ),
-            processor=make_processor(sampling, message.prompt, self.info.eos_token_ids, partial(self._begin, sampling)),
+            view=RequestView(message.id, sampling, candidates, policy.new_state()),
+            lookup=lookup,
+            processor=self._processors.make(sampling, message.prompt),
         )
         self.scheduler.add(request)
 
-    def _begin(self, sampling: SamplingParams, grammar: str) -> GrammarMatcher:
-        """The beginning of an answer of a grammar. Raises RequestError."""
-        try:
-            return self._compiler().begin(grammar)
-        except ValueError as error:
-            raise RequestError(f"This cannot be followed: {error}", param=sampling.grammar_param) from None
+    def cancel(self, request_id: str) -> None:
+        """Forget a request and free its cache; unknown ids are ignored."""
+        self.scheduler.cancel(request_id)
 
-    def _compiler(self) -> Grammars:
-        """Raises ValueError where there is no library or it cannot read the tokenizer, which takes a while: once."""
-        if self._grammars is None:
-            info = self.info
-            try:
-                from engine.sampling.grammar import Grammars, vocabulary
-
-                self._grammars = Grammars(vocabulary(self.tokenizer, info.vocab_size, info.eos_token_ids))
-            except Exception as error:
-                self._grammars = f"structured output is not available with this model ({error})"
-        if isinstance(self._grammars, str):
-            raise ValueError(self._grammars)
-        return self._grammars
-
-    def _edits(self, request: Request, positions: Sequence[int]) -> Iterator[Callable[..., None] | None]:
-        """What the request asked to be done to its logits after these positions of its text, in ascending order.
-
-        Each holds until the next is made. None within the prompt, where nothing is asked for.
-        """
-        sampling, known = request.sampling, len(request.prompt)
-        if request.processor is None:
-            return
-        begin = partial(self._begin, sampling)  # which it has passed before
-        processor = make_processor(sampling, request.prompt, self.info.eos_token_ids, begin)
-        assert processor is not None
-        for position in positions:
-            processor.advance(request.tokens[known : position + 1])
-            known = max(known, position + 1)
-            yield partial(processor.edit, drafted=()) if position + 1 >= len(request.prompt) else None
+    def reset_calibration(self) -> None:
+        """Price passes by the latency profile again, and have the policies decide anew."""
+        if self._pending is not None:
+            self._pending.learn()
+        self.costs.reset()
+        self._proposer.recalibrate()
 
     def imagine(self, tokens: Sequence[int]) -> None:
         """Cache made-up keys and values for a prefix, so that timing a long context need not read it first.
 
-        A prompt that begins with these tokens (whole blocks of them) hits the prefix like any other.
+        A prompt that begins with these tokens (whole blocks of them) hits the prefix cache. Raises RequestError when
+        the cache has no room.
         """
         blocks = self.scheduler.blocks
         slot = blocks.allocate("imagined", tokens)
@@ -193,189 +145,68 @@ class EngineCore:
         blocks.seal(slot.slab, tokens, len(tokens))
         blocks.release(slot.slab)
 
-    def cancel(self, request_id: str) -> None:
-        """Forget a request; unknown ids are ignored."""
-        self.scheduler.cancel(request_id)
-
-    def reset_calibration(self) -> None:
-        """Trust the latency profile again: forget by what rounds and searches corrected it."""
-        if self._left is not None:
-            _learn(self._left.lessons)
-        self.costs.reset()
-        for policy in self._made.values():
-            policy.recalibrate()
+    # -- rounds ------------------------------------------------------------------------------------------------------
 
     def step(self) -> RoundReport:
-        """One round, and what there is to tell of it."""
-        assert self._left is None
-        return self._round(None).report()
+        """Run one round, learn from it, and return its report."""
+        assert self._pending is None
+        finished = self._run_round()
+        ended = self._clock.now()
+        finished.learn()
+        report = finished.report()
+        report.other_seconds += self._clock.now() - ended
+        return report
 
-    def advance(self, tell: Callable[[RoundReport], None]) -> None:
-        """One round. Where passes go on apart from this thread, it is told, and learnt from, during those of the next
-        one if nothing is decided there, else before that decides, or by `settle`; elsewhere at once."""
-        if not self.runner.apart:
-            tell(self.step())
+    def run_round(self, deliver: Deliver) -> None:
+        """Run one round and deliver its report: at once, or, where host and device overlap, during the next round."""
+        if not self.runner.overlaps:
+            deliver(self.step())
             return
-        settle = partial(self.settle, tell)
+        flush = partial(self.flush, deliver)
         try:
-            left = self._round(settle)
-        except BaseException:  # with which what was said before is not lost
-            settle()
-            raise
-        settle()  # should the round have had nothing to wait for
-        self._left = left
+            finished = self._run_round(flush)
+        finally:
+            flush()  # if the round did not wait for the device, or failed
+        self._pending = finished
 
-    def settle(self, tell: Callable[[RoundReport], None]) -> None:
-        """Learn from the last round and tell it, unless that is done."""
-        left, self._left = self._left, None
-        if left is not None:
-            _learn(left.lessons)
-            tell(left.report())
+    def flush(self, deliver: Deliver) -> None:
+        """Learn from the pending round, if there is one, and deliver its report."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.learn()
+            deliver(pending.report())
 
-    def _round(self, settle: Callable[[], None] | None) -> _Left:
-        """One round. `settle` is called before anything is decided, or while passes go on apart."""
-        apart = settle is not None and self.runner.apart
+    def _run_round(self, flush: Callable[[], None] | None = None) -> FinishedRound:
+        """Schedule → propose → run → commit. `flush` is called while the device computes or before a decision."""
         started = self._clock.now()
         scheduler = self.scheduler
-        counters = (scheduler.prefix_queries, scheduler.prefix_hits, scheduler.preemptions)
+        before = scheduler.counters
         scheduler.admit()
-        standing = self._stands()
-        if standing is None and settle is not None:
-            settle()
-        search = 0.0 if standing else self._propose()
+        stand = flush is not None and self._proposer.plans_stand()
+        if flush is not None and not stand:
+            flush()  # decisions take all rounds into account
+        search = 0.0 if stand else self._proposer.propose()
         plan = scheduler.plan()
-        out = self.runner.run(plan, settle, go_on=apart and standing is not None and scheduler.settled)
-        requests = {r.id: r for r in scheduler.running}
-        reading = {w.request_id: len(w.tokens) for w in plan.work if not requests[w.request_id].decoding}
+        out = self.runner.run(plan, flush, overlap_next=stand and scheduler.settled)
+        requests = {request.id: request for request in scheduler.running}
+        prompt_tokens = sum(len(w.tokens) for w in plan.work if not requests[w.request_id].decoding)
         commit = scheduler.commit(plan, out)
-        rounds = commit.rounds
-        emitted = {r.request_id: r.emitted for r in rounds}
-        events: tuple[TokenEvent | ErrorEvent, ...] | None = None
-        lessons: list[Callable[[], None]] = [partial(self._observe, plan, out, requests, emitted)]
-        if not apart:
-            _learn(lessons)
-            events = commit.events()
-        other = self._clock.now() - started - search - out.draft_seconds - out.verify_seconds
-        # Others are slower: caches are cold, rows were kept.
-        priced = search < _LITTLE_SEARCH * out.verify_seconds and not any(w.record for w in plan.work)
-        if priced:
-            lessons.append(partial(self.costs.observe, plan, out, other + search))
-        if not apart:
-            _learn(lessons)
-        rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
-        running, waiting, usage = len(scheduler.running), len(scheduler.waiting), scheduler.blocks.usage
-        queries, hits, preemptions = scheduler.prefix_queries, scheduler.prefix_hits, scheduler.preemptions
+        return FinishedRound(
+            plan=plan,
+            out=out,
+            commit=commit,
+            requests=requests,
+            prompt_tokens=prompt_tokens,
+            search_seconds=search,
+            other_seconds=self._clock.now() - started - search - out.draft_seconds - out.verify_seconds,
+            running=len(scheduler.running),
+            waiting=len(scheduler.waiting),
+            kv_usage=scheduler.blocks.usage,
+            counters=scheduler.counters.since(before),
+            costs=self.costs,
+        )
 
-        def report() -> RoundReport:
-            return RoundReport(
-                events=commit.events() if events is None else events,
-                rounds=tuple(rounds),
-                running=running,
-                waiting=waiting,
-                kv_usage=usage,
-                batched_tokens=rows,
-                prompt_tokens=sum(reading.values()),
-                draft_seconds=out.draft_seconds,
-                verify_seconds=out.verify_seconds,
-                search_seconds=search,
-                other_seconds=other,
-                prefix_queries=queries - counters[0],
-                prefix_hits=hits - counters[1],
-                preemptions=preemptions - counters[2],
-                draft_correction=self.costs.draft_factor(len(plan.work)),
-                verify_correction=self.costs.verify_factor(rows, len(plan.work)),
-                search_correction=self.costs.search_factor,
-            )
-
-        return _Left(report, lessons)
-
-    def idle_report(self) -> RoundReport:
-        """What the engine looks like when nothing runs."""
-        return RoundReport((), (), 0, 0, self.scheduler.blocks.usage, 0, 0, 0.0, 0.0, 0.0, 0.0)
-
-    def _stands(self) -> DraftPolicy | None:
-        """The policy of all requests, where what it proposed last holds on."""
-        company, scheduler = self._company, self.scheduler
-        if company is None or scheduler.running != company.requests or scheduler.preemptions != company.preemptions:
-            return None
-        if any(request.lookup.find(request.tokens) for request in company.requests if request.lookup is not None):
-            return None
-        return company.policy if company.policy.stands() else None
-
-    def _propose(self) -> float:
-        """Ask the policies of all requests that decode for plans. Returns the seconds that they took."""
-        asking: dict[str, list[Request]] = {}
-        for request in self.scheduler.running:
-            if request.decoding:
-                asking.setdefault(request.policy.name, []).append(request)
-        seconds = 0.0
-        for name, requests in asking.items():
-            others = [
-                # What is copied costs the others no draft pass.
-                (r.computed, r.plan.capped(0) if r.copied else r.plan)
-                for other in asking
-                if other != name
-                for r in asking[other]
-                if r.plan is not None
-            ]
-            views = [request.view for request in requests]
-            beside = len(self.scheduler.running) + len(self.scheduler.waiting) - 1
-            for request in requests:
-                request.view.context, request.view.beside = request.computed, beside
-            started = self._clock.now()
-            plans = requests[0].policy.propose(views, others)
-            contexts = Company(views, others, self._policies.config.max_num_seqs).contexts
-            for request, plan in zip(requests, plans, strict=True):
-                request.copied = ()
-                request.plan = self._looked_up(request, plan, contexts) or plan
-            seconds += self._clock.now() - started
-        running = self.scheduler.running
-        alike = len(asking) == 1 and all(r.decoding and not r.copied for r in running)
-        self._company = _Company(running[0].policy, list(running), self.scheduler.preemptions) if alike else None
-        return seconds
-
-    def _looked_up(self, request: Request, plan: Plan, contexts: Sequence[int]) -> Plan | None:
-        """What followed in the text before, where that promises more than the plan. `contexts`: of all requests of the
-        policy."""
-        found = None if request.lookup is None else request.lookup.find(request.tokens)
-        if request.lookup is None or found is None:
-            return None
-        made = looked_up(request.lookup, request.room - 1, plan, contexts, self.costs)
-        if made is not None:
-            request.copied, request.source = found.tokens[: made.gamma], found.source
-        return made
-
-    def _observe(
-        self,
-        plan: StepPlan,
-        out: StepOutput,
-        requests: dict[str, Request],
-        emitted: dict[str, int],
-    ) -> None:
-        """Tell the policies what became of their proposals."""
-        observed: dict[str, tuple[DraftPolicy, list[View], list[Outcome]]] = {}
-        for work, output in zip(plan.work, out.outputs, strict=True):
-            request = requests[work.request_id]
-            own = not work.copied
-            _, views, outcomes = observed.setdefault(request.policy.name, (request.policy, [], []))
-            views.append(request.view)
-            outcomes.append(
-                Outcome(
-                    work.plan or self._undrafted,
-                    output.drafted if own else 0,
-                    output.accepted if own else 0,
-                    output.confidences,
-                    emitted.get(work.request_id, 0),
-                    output.references,
-                )
-            )
-        seconds = out.draft_seconds + out.verify_seconds
-        for policy, views, outcomes in observed.values():
-            policy.observe(views, RoundOutcome(outcomes, len(plan.work), seconds))
-
-
-def _learn(lessons: list[Callable[[], None]]) -> None:
-    """All of them, once."""
-    for learn in lessons:
-        learn()
-    lessons.clear()
+    def idle_report(self, *failures: RequestFailure) -> RoundReport:
+        """Report the engine's state, and failed requests, without a round."""
+        running, waiting = len(self.scheduler.running), len(self.scheduler.waiting)
+        return RoundReport(failures, (), running, waiting, self.scheduler.blocks.usage, 0, 0, 0.0, 0.0, 0.0, 0.0)

@@ -1,11 +1,12 @@
-"""The draft policies that there are, by name."""
+"""The draft policies by name."""
 
 from collections.abc import Callable
+from typing import Any
 
 from engine.draft.base import DraftPolicy, PolicyContext
 from engine.draft.fixed import EarlyExit, NoDraft, UniformSkip
 from engine.draft.knapspec import KnapSpec
 
-POLICIES: dict[str, Callable[[PolicyContext], DraftPolicy]] = {
+POLICIES: dict[str, Callable[[PolicyContext], DraftPolicy[Any]]] = {
     kind.name: kind for kind in (UniformSkip, KnapSpec, EarlyExit, NoDraft)
 }

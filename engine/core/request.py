@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.types import FinishReason, SamplingParams, SpeculationStats, TokenLogprobs
 
 if TYPE_CHECKING:
-    from engine.draft.base import DraftPolicy, View
+    from engine.draft.base import DraftPolicy, RequestView
     from engine.draft.lookup import LookUp
     from engine.sampling.logits import LogitsProcessor
     from engine.step import Plan
@@ -23,11 +23,11 @@ class Request:
     id: str
     prompt: tuple[int, ...]
     sampling: SamplingParams
-    policy: DraftPolicy
+    policy: DraftPolicy[Any]
     arrival: float
     limit: int  # most tokens prompt + completion may reach
     detokenizer: Detokenizer
-    view: View  # what the policy sees of it
+    view: RequestView[Any]  # what the policy sees of the request
     processor: LogitsProcessor | None = None
     lookup: LookUp | None = None
 

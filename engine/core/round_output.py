@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from engine.core.request import Request
 from engine.step import Work
-from engine.types import ErrorEvent, FinishReason, RequestRound, RequestTiming, RoundTrace, TokenEvent, TokenLogprobs
+from engine.types import (
+    FinishReason,
+    RequestFailure,
+    RequestRound,
+    RequestTiming,
+    RoundTrace,
+    TokenEvent,
+    TokenLogprobs,
+)
 
 
 @dataclass(slots=True)
@@ -72,10 +80,10 @@ class Emission:
 class Commit:
     """What a round came to: figures at once, events when they are asked for."""
 
-    said: list[Emission | ErrorEvent]
+    said: list[Emission | RequestFailure]
     rounds: list[RequestRound]
 
-    def events(self) -> tuple[TokenEvent | ErrorEvent, ...]:
+    def events(self) -> tuple[TokenEvent | RequestFailure, ...]:
         """To be called once, before that of the next round."""
         return tuple(each.event() if isinstance(each, Emission) else each for each in self.said)
 

@@ -8,14 +8,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from engine.architecture.spec import skipped
 from engine.clock import Clock
 from engine.core.request import Request
 from engine.core.round_output import Commit, Emission
+from engine.errors import RequestError
 from engine.kv.blocks import Allocation, Blocks
 from engine.step import Copy, Plan, StepOutput, StepPlan, Work, WorkOutput
-from engine.types import ErrorEvent, FinishReason, RequestRound
+from engine.types import FinishReason, RequestFailure, RequestRound
+
+
+class Counters(NamedTuple):
+    """Tokens looked up in the prefix cache and found there, and preemptions, since the start."""
+
+    prefix_queries: int
+    prefix_hits: int
+    preemptions: int
+
+    def since(self, before: Counters) -> Counters:
+        """The difference from an earlier reading."""
+        return Counters(*(now - then for now, then in zip(self, before, strict=True)))
 
 
 class Scheduler:
@@ -52,6 +66,10 @@ class Scheduler:
     @property
     def idle(self) -> bool:
         return not self.running and not self.waiting
+
+    @property
+    def counters(self) -> Counters:
+        return Counters(self.prefix_queries, self.prefix_hits, self.preemptions)
 
     @property
     def settled(self) -> bool:
@@ -153,7 +171,7 @@ class Scheduler:
             gamma = draft.gamma if draft else 0
             spare -= gamma
             drafting -= gamma
-            works.append(self._work(request, 1, draft, request.policy.record(request.view, 1)))
+            works.append(self._work(request, 1, draft, request.policy.rows_to_record(request.view)))
         if self._ahead:  # of what drafts have left
             for request, work in zip(decoding, works, strict=True):
                 if work.plain and request.room > 1:
@@ -168,7 +186,7 @@ class Scheduler:
             if rows == 0:
                 continue
             spare -= rows
-            record = request.policy.record(request.view, rows) if rows == request.pending else 0
+            record = request.policy.rows_to_record(request.view) if rows == request.pending else 0
             works.append(self._work(request, rows, None, record))
         copies, self._copies = tuple(self._copies), []
         return StepPlan(
@@ -216,7 +234,7 @@ class Scheduler:
     def commit(self, plan: StepPlan, out: StepOutput) -> Commit:
         """Take over what the round computed; finished requests leave. Text is made when events are asked for."""
         by_id = {r.id: r for r in self.running}
-        said: list[Emission | ErrorEvent] = []
+        said: list[Emission | RequestFailure] = []
         rounds: list[RequestRound] = []
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = by_id[work.request_id]
@@ -227,7 +245,7 @@ class Scheduler:
                 said.append(emission)
                 rounds.append(emission.round)
             if request.processor is not None and (why := request.processor.failed):
-                said[-1] = ErrorEvent(request.id, why, request.sampling.grammar_param)
+                said[-1] = RequestFailure(request.id, RequestError(why, param=request.sampling.grammar_param))
                 self._retire(request, FinishReason.CANCELLED)
                 continue
             self.blocks.seal(request.slab, request.tokens, request.computed)

@@ -1,10 +1,13 @@
-"""What a draft policy is. A policy decides what a request drafts with; it never touches cache, sampler or loop."""
+"""The interface of draft policies.
+
+A policy decides what a request drafts with; it never touches cache, sampler or loop.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from engine.architecture.spec import ModelSpec, Variants
 from engine.clock import Clock
@@ -17,106 +20,109 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from engine.draft.costs import CostModel
-    from engine.draft.knapsack import Knapsack
+    from engine.model.search import SearchTable
+
+State = TypeVar("State")  # what a policy keeps of each request
 
 
 @dataclass(slots=True)
 class Outcome:
     """What became of one request's plan in a round."""
 
-    plan: Plan
+    variants: Variants | None  # what drafted; None if the model drafted nothing
     drafted: int
     accepted: int
     confidences: tuple[float, ...]  # top-1 probability of each drafted token
-    emitted: int  # tokens that counted: fewer than accepted + 1 where the request ended
-    references: References | None = None  # if the policy asked to record
+    emitted: int  # tokens of the answer: fewer than accepted + 1 where the request ended
+    references: References | None = None  # recorded rows, if the policy wanted any
 
 
 @dataclass(slots=True)
 class RoundOutcome:
-    """One round as the policy of some or all of its requests sees it."""
+    """One round, as the policy of some or all of its requests sees it."""
 
     outcomes: Sequence[Outcome]  # of this policy's requests, in the order of the views
     requests: int  # of all policies
-    seconds: float  # of its passes
+    seconds: float  # of the round's passes
 
 
 class CandidatePass(Protocol):
-    """Sublayers of the model over candidate states of one request's verified rows."""
+    """Passes of the model over candidate states of one request's verified rows."""
 
-    def reach(
-        self, index: int, variants: Sequence[int], states: Tensor, direction: Tensor
-    ) -> tuple[Tensor, list[list[float]]]:
-        """`draft.knapsack.Reach`, for states [candidates, rows, hidden]."""
-
-    def fill(self, table: Knapsack, most: int) -> bool:
-        """Fill up to so many rows of a knapsack over its rows, at once. False where the backend cannot: then `reach`
-        is for one row of it."""
+    def fill_rows(self, table: SearchTable, count: int) -> None:
+        """Fill up to `count` rows of a search's table."""
 
     def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
-        """Final states [plans, rows, hidden] of the rows that follow those of the last call -> tokens this request
-        would draw there, as drafts of these plans do and the whole model, and top-1 probabilities."""
+        """Draw as drafts of these plans, and as the whole model, would draw; with top-1 probabilities.
+
+        `states` [plans, rows, hidden]: final states of the rows after those of the last call. Returns tokens and
+        probabilities, both [plans][rows].
+        """
 
 
 @dataclass(slots=True, eq=False)
-class View:
-    """One request for as long as it lives, with what its policy keeps and may call."""
+class RequestView(Generic[State]):
+    """One request as its policy sees it, for as long as the request lives."""
 
     request_id: str
     sampling: SamplingParams
     candidates: Callable[[Sequence[int]], CandidatePass]  # over verified rows at these positions
+    state: State  # the policy's own
     context: int = 0  # verified positions
-    beside: int = 0  # requests that run or wait beside it, whatever they do
-    state: Any = None  # the policy's own
-    reselected: str | None = None  # set by the policy: outcome of a re-decision made in this round
+    beside: int = 0  # other requests, running or waiting, of all policies
+    reselected: str | None = None  # set by the policy: the outcome of a decision made in this round
 
 
-class Company:
-    """The requests of a round: those that ask, those of other policies, and those that will decode beside them once
-    their prompts are read.
+class BatchView(Generic[State]):
+    """The decoding requests of a round: the policy's own, those of other policies, and those still reading prompts.
 
-    The latter count as if they did so already. What a draft adds to a round keeps their prompts waiting, so a drafted
-    token must not cost more time than one that is decoded when all are there: on two cores without bf16 products,
-    drafting for the few that decoded while others' prompts were read brought 0.84 of plain decoding at 16 streams.
+    The last kind counts as if it decoded already. What a draft adds to a round keeps their prompts waiting, so a
+    drafted token must not take more time than one that is decoded when all are there. On two cores without bf16
+    products, drafting for the few that decoded while others' prompts were read had 0.84 of the speed of plain decoding
+    at 16 streams.
     """
 
-    __slots__ = ("coming", "contexts", "running", "size", "views")
+    __slots__ = ("contexts", "drafting_plans", "prefilling", "size", "views")
 
-    def __init__(self, views: Sequence[View], others: Sequence[tuple[int, Plan]], most: int) -> None:
-        """`most`: requests that run at once."""
+    def __init__(
+        self, views: Sequence[RequestView[State]], others: Sequence[tuple[int, Plan]], max_num_seqs: int
+    ) -> None:
+        """`others`: context and plan of each decoding request of another policy."""
         self.views = views
         self.contexts = [view.context for view in views] + [context for context, _ in others]
-        here = len(self.contexts)
-        self.coming = max(min(views[0].beside + 1, most) - here, 0)
-        self.contexts += [sum(self.contexts) // here] * self.coming
-        self.running = [plan.variants for _, plan in others if plan.gamma]
+        decoding = len(self.contexts)
+        self.prefilling = max(min(views[0].beside + 1, max_num_seqs) - decoding, 0)
+        self.contexts += [sum(self.contexts) // decoding] * self.prefilling
+        self.drafting_plans = [plan.variants for _, plan in others if plan.gamma]  # of the other policies
         self.size = len(self.contexts)
 
 
-class DraftPolicy(Protocol):
-    """Asked once a round, for all of its requests together: what drafts in one pass is decided in one place."""
+class DraftPolicy(Protocol[State]):
+    """Proposes plans once a round, for all of its requests together: requests that draft share each pass."""
 
     name: str
-    looks_up: bool  # whether its requests may draft what followed in their text before, where that promises more
+    looks_up: bool  # whether its requests may draft by copying from their own text (`engine.draft.lookup`)
 
-    def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
-        """A plan for each of its requests that decode now; `others`: (context, plan) of those with other policies."""
+    def new_state(self) -> State:
+        """Return the state of a new request."""
 
-    def stands(self) -> bool:
-        """Whether what it proposed last is to be done for another round; `propose` is not called then. Asked where the
-        same requests decode as in the round before, and no others."""
+    def propose(self, batch: BatchView[State]) -> Sequence[Plan]:
+        """Return a plan for each of `batch.views`."""
 
-    def record(self, view: View, rows_ahead: int) -> int:
-        """How many of the rows verified next to keep as references; `rows_ahead` is how many there are at least."""
+    def plans_stand(self) -> bool:
+        """Whether the last plans hold for one more round of the same requests; `propose` is not called then."""
 
-    def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
-        """What became of a round; prompts that were read in it are among its requests."""
+    def rows_to_record(self, view: RequestView[State]) -> int:
+        """How many of the rows verified next to keep as references, at most."""
 
-    def suspend(self, view: View) -> None:
-        """The request lost its cache (preemption): forget what refers to it."""
+    def observe(self, views: Sequence[RequestView[State]], round: RoundOutcome) -> None:
+        """Learn from a round; requests whose prompts were read in it are among `views`."""
+
+    def suspend(self, view: RequestView[State]) -> None:
+        """Forget references to the cache of a preempted request."""
 
     def recalibrate(self) -> None:
-        """Prices were reset to what the profile says: decide anew by them."""
+        """Decide anew: prices were reset to the latency profile."""
 
 
 @dataclass(frozen=True, slots=True)

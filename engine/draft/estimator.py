@@ -1,16 +1,15 @@
-"""One estimator (METHODS section 8): what is believed of every plan's drafts and prices, and a draw from it.
+"""One estimator (METHODS section 8): beliefs about every plan's agreement and price, and a choice drawn from them.
 
-Of each plan, tested draft tokens of all requests are counted by confidence bin and outcome, old ones fading with a
-single horizon in tokens. A request's drafts agree more or less often than that whatever drafts them: its text is easy
-or hard. So what is believed of a request is a shift of the log-odds, normal around zero before anything was seen
-(a random effect: the Rasch model, 1960), which every tested token of any plan corrects by a Newton step. Prices are the
-profile's, times a log-normal factor of which the mean and its doubt are known (`engine.draft.costs`).
+For each plan, tested draft tokens of all requests are counted by confidence bin and outcome; old counts fade with one
+horizon in tokens. A request's text is easy or hard to draft, whatever drafts it. So a request shifts the log-odds of
+agreement by an amount that is normal around zero at first (a random effect: the Rasch model, 1960) and is corrected by
+a Newton step with every tested token. Prices are the profile's, times a log-normal factor whose mean and standard
+deviation are known (`engine.draft.costs`).
 
-A choice is Thompson's (1933): one draw from each of these, and the plan whose objective is highest in the world so
-drawn; decoding plainly is one more plan, of which only the price is in doubt. So a plan is tried as often as what is
-not known of it deserves, and what is known to lose is left alone. γ and the threshold teach nothing that the plan does
-not teach with others, and are those that are best on average. Nor is a request's shift drawn, but its mean taken: few
-requests last long enough for what finding out costs.
+The choice is Thompson's (1933): draw once from each belief, and take the plan with the highest objective in the world
+so drawn. Plain decoding is one more plan, whose only unknown is its price. A plan is thus tried as often as its
+uncertainty deserves. γ and θ are not drawn but optimal on average, for they teach nothing about a plan that others
+would not. Nor is a request's shift drawn: few requests last long enough to repay exploring it.
 """
 
 from __future__ import annotations
@@ -27,50 +26,54 @@ from engine.draft.tpt import THRESHOLDS, Objective, Prices, objective
 from engine.step import Plan
 
 MOST_PLANS = 8
-# Variance of that shift between requests. The copy's agreement differs between the prompts of bench/prompts.jsonl by a
+# Variance of the shift between requests. The copy's agreement differs between the prompts of bench/prompts.jsonl by a
 # standard deviation of 0.030 around 0.943 for Qwen2.5-Coder-0.5B, 0.080 around 0.826 for SmolLM2-135M: 0.56 both times.
-BETWEEN = 0.3
-PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 0.8]])  # two rows that say little
-COMMON = 6.0  # tokens of what plans have in common that each is believed to have, against the luck of the best of many;
-_COMMON_FROM = 64.0  # so many tokens of each, at most, tell what that is
-_PASS_WORTH = 0.5  # of what a pass's time is worth: products of confidences understate how far drafts reach (measured)
+SHIFT_VARIANCE = 0.3
+PRIOR = np.array([[0.4, 0.1]] + [[0.05, 0.05]] * (len(THRESHOLDS) - 2) + [[0.2, 0.8]])  # weak: two tokens in all
+POOLED_TOKENS = 6.0  # prior tokens of each plan from the pool of all plans, against the luck of the best of many
+_POOL_SHARE = 64.0  # tokens that one plan adds to the pool, at most
+_PASS_WORTH = 0.5  # factor on a pass's worth: products of confidences understate how far drafts reach (measured)
 
-Counts = dict[Variants, np.ndarray]  # tested tokens of plans: [bins, rejected | agreed]
+PlanCounts = dict[Variants, np.ndarray]  # tested tokens of plans: [bins, rejected | agreed]
 
 
 @dataclass(slots=True)
-class Ease:
-    """How much more often drafts of a request agree than others': a shift of the log-odds, and what tells of it."""
+class AgreementShift:
+    """How much more often drafts of one request agree than others' do: a shift of the log-odds, and its evidence."""
 
     shift: float = 0.0
-    information: float = 0.0  # Fisher's, of the tokens tested
+    information: float = 0.0  # Fisher information of the tested tokens
 
     @property
     def variance(self) -> float:
-        return 1.0 / (self.information + 1.0 / BETWEEN)
+        return 1.0 / (self.information + 1.0 / SHIFT_VARIANCE)
 
 
 class Estimator:
-    """What is known of at most `MOST_PLANS` plans, which all requests share."""
+    """The pool of at most `MOST_PLANS` plans that all requests share, with everything known about them."""
 
     def __init__(self, costs: CostModel, gamma: int, horizon: float) -> None:
-        """`gamma`: most tokens that a plan may draft; `horizon`: emitted tokens over which counts fade."""
+        """`gamma`: longest draft; `horizon`: emitted tokens over which counts fade."""
         self._costs, self._gamma, self._horizon = costs, gamma, horizon
-        self.counts: Counts = {}  # of all requests
-        self._odds: dict[Variants, np.ndarray] = {}  # by bin, of what agrees, as believed at the last choice
+        self.counts: PlanCounts = {}
+        self._odds: dict[Variants, np.ndarray] = {}  # of agreement, by bin, at the last choice
 
-    # -- what is learnt ----------------------------------------------------------------------------------------------
+    # -- learning ----------------------------------------------------------------------------------------------------
 
     def add(self, variants: Variants, counts: np.ndarray, context: int | None = None) -> None:
-        """Tested tokens of a plan that may be new; worth no more than are remembered. With a context, the plans that
-        promise most there stay."""
+        """Add tested tokens of a plan, new or known, up to the horizon.
+
+        With a context, only the plans with the highest predicted gain there stay in the pool.
+        """
         counts = counts + self.counts.get(variants, 0.0)
         self.counts[variants] = counts * min(1.0, self._horizon / max(float(counts.sum()), 1.0))
-        for variants in list(self.promises(self.counts, context))[MOST_PLANS:] if context is not None else ():
+        for variants in list(self.predicted_gains(self.counts, context))[MOST_PLANS:] if context is not None else ():
             del self.counts[variants]
 
-    def observe(self, request: Ease, emitted: int, variants: Variants | None, tested: np.ndarray | None) -> None:
-        """A request emitted so many tokens; those `tested` had been drafted with a plan."""
+    def observe(
+        self, request: AgreementShift, emitted: int, variants: Variants | None, tested: np.ndarray | None
+    ) -> None:
+        """Learn that a request emitted tokens, of which those `tested` [bins, 2] had been drafted with a plan."""
         fade = math.exp(-emitted / self._horizon)
         request.information *= fade
         for each in self.counts.values():
@@ -85,52 +88,52 @@ class Estimator:
         request.shift += float(tested[:, 1].sum() - rows @ share) * request.variance
         self.counts[variants] = self.counts[variants] + tested
 
-    # -- what is believed --------------------------------------------------------------------------------------------
+    # -- beliefs -----------------------------------------------------------------------------------------------------
 
-    def evidence(self, plans: Sequence[Variants], counts: Counts | None = None) -> np.ndarray:
-        """Counts of these plans, of those known or of `counts`, with what is believed beforehand: [plans, bins, 2]."""
+    def evidence(self, plans: Sequence[Variants], counts: PlanCounts | None = None) -> np.ndarray:
+        """Return counts and prior of these plans [plans, bins, 2]; `counts`: theirs, if not the known ones."""
         known = self.counts if counts is None else counts
-        some = np.zeros_like(PRIOR)
+        pool = np.zeros_like(PRIOR)
         for each in (self.counts | known).values():
-            some += each * (_COMMON_FROM / max(float(each.sum()), _COMMON_FROM))
-        beforehand = PRIOR + COMMON * some / max(float(some.sum()), 1.0)
-        return np.stack([known[variants] + beforehand for variants in plans])
+            pool += each * (_POOL_SHARE / max(float(each.sum()), _POOL_SHARE))
+        prior = PRIOR + POOLED_TOKENS * pool / max(float(pool.sum()), 1.0)
+        return np.stack([known[variants] + prior for variants in plans])
 
-    def promises(self, counts: Counts, context: int) -> dict[Variants, float]:
-        """The highest gain over plain decoding that the counts of each plan promise a request alone, best first."""
+    def predicted_gains(self, counts: PlanCounts, context: int) -> dict[Variants, float]:
+        """Predict each plan's highest speed-up over plain decoding for a lone request, best first."""
         plans, plain = list(counts), self.plain([context]).predicted_tpt or 0.0
         if not plans:
             return {}
         tpt = objective(self.evidence(plans, counts), self._prices(plans, [context])).tpt.max(axis=(1, 2))
         return {plans[i]: float(tpt[i]) / plain for i in np.argsort(-tpt, kind="stable")}
 
-    # -- what is chosen ----------------------------------------------------------------------------------------------
+    # -- choosing ----------------------------------------------------------------------------------------------------
 
     def plain(self, contexts: Sequence[int]) -> Plan:
-        """Plain decoding of all these requests."""
-        promise = self._costs.plain_tpt(contexts)
-        return Plan(self._costs.spec.whole, 0, predicted_tpt=promise, plain_tpt=promise)
+        """Return the plan that drafts nothing, for these requests."""
+        tpt = self._costs.plain_tpt(contexts)
+        return Plan(self._costs.spec.whole, 0, predicted_tpt=tpt, plain_tpt=tpt)
 
     def choose(
         self,
         contexts: Sequence[int],
-        running: Sequence[Variants],
-        requests: Sequence[Ease],
+        drafting_plans: Sequence[Variants],
+        requests: Sequence[AgreementShift],
         seed: int,
         *,
         always: bool = False,
     ) -> Plan:
-        """What requests with these contexts draft with. `always`: never nothing.
+        """Choose the plan of requests with these contexts. `always`: a plan that drafts, whatever it costs.
 
-        With others in flight, who draft with the plans `running`, the price is that of a batch in which all draft like
-        this, each sublayer run once for all whose plan has it, and the verify pass as wide as all of them.
+        `drafting_plans` belong to requests of other policies. A plan is priced as if the whole batch used it: each
+        sublayer runs once for all requests whose plan has it, and the verify pass holds the rows of all.
         """
         plain = self.plain(contexts)
-        cut = max(contexts) > SINKS + RECENT  # else a window of the cache is all of it
-        plans, costs, count = [v for v in self.counts if cut or WINDOW not in v], self._costs, len(contexts)
+        windows = max(contexts) > SINKS + RECENT  # otherwise a window is the whole cache
+        plans, costs, count = [v for v in self.counts if windows or WINDOW not in v], self._costs, len(contexts)
         if not plans or self._gamma == 0:
             return plain
-        drafting = [union([variants, *running]) for variants in plans] if running else plans
+        drafting = [union([variants, *drafting_plans]) for variants in plans] if drafting_plans else plans
         prices, known = self._prices(drafting, contexts), self.evidence(plans)
         self._odds = dict(zip(plans, _odds(known), strict=True))
         random = np.random.default_rng(seed)
@@ -153,18 +156,18 @@ class Estimator:
         return self._plan(plans[chosen], chosen, usual, prices, plain)
 
     def _plan(self, variants: Variants, index: int, found: Objective, prices: Prices, plain: Plan) -> Plan:
-        """A plan, drafting as is best on average, with what it promises."""
+        """Complete a plan with the θ and γ that are best on average, and its predictions."""
         threshold, gamma = found.best(index)
         drafted, accepted, tpt = (float(each[index, threshold, gamma]) for each in found)
         worth, requests = 0.0, prices.requests
         if requests > 1:
             row = np.interp([requests, requests + 1], prices.rows, prices.verify)
             worth = _PASS_WORTH * requests * tpt * float(prices.draft[index] + max(row[1] - row[0], 0.0))
-        promised = tpt, min(accepted / drafted, 1.0), plain.predicted_tpt, 1.0 + accepted
-        return Plan(variants, gamma, THRESHOLDS[threshold], worth, *promised)
+        predictions = tpt, min(accepted / drafted, 1.0), plain.predicted_tpt, 1.0 + accepted
+        return Plan(variants, gamma, THRESHOLDS[threshold], worth, *predictions)
 
     def _prices(self, drafting: Sequence[Variants], contexts: Sequence[int]) -> Prices:
-        """`drafting[i]` is what a draft pass runs when plan i is chosen."""
+        """Price the passes of a round. `drafting[i]`: what a draft pass runs if plan i is chosen."""
         requests, costs = len(contexts), self._costs
         rows, verify = costs.verify_curve(requests * (1 + self._gamma), contexts)
         draft = np.array([costs.draft_pass(variants, contexts) for variants in drafting])
@@ -172,24 +175,24 @@ class Estimator:
 
 
 def shifted(counts: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Counts [plans, bins, 2] of which so much more agree, as log-odds of each plan; as many tokens of each bin."""
+    """Shift the log-odds of agreement of counts [plans, bins, 2] by `shift` [plans], within each bin's total."""
     odds = counts * np.stack([np.ones_like(shift), np.exp(shift)], axis=-1)[:, None]
     found: np.ndarray = odds * (counts.sum(axis=2) / odds.sum(axis=2))[:, :, None]
     return found
 
 
 def _odds(counts: np.ndarray) -> np.ndarray:
-    """Of agreement: [plans, bins, 2] -> [plans, bins]."""
+    """Return the odds of agreement: counts [plans, bins, 2] -> [plans, bins]."""
     found: np.ndarray = counts[:, :, 1] / counts[:, :, 0]
     return found
 
 
 def _information(counts: np.ndarray) -> np.ndarray:
-    """What counts tell of each plan's log-odds, by Fisher: [plans, bins, 2] -> [plans]."""
+    """Return the Fisher information about each plan's log-odds: counts [plans, bins, 2] -> [plans]."""
     found: np.ndarray = (counts.prod(axis=2) / counts.sum(axis=2)).sum(axis=1)
     return found
 
 
 def union(plans: Sequence[Variants]) -> Variants:
-    """The sublayers that any of these run, each in its dearest variant: the target's own, then the copy."""
+    """Return the sublayers that any of these plans run, each in its dearest variant: the target, then the copy."""
     return tuple(min(filter(None, column), default=SKIP) for column in zip(*plans, strict=True))

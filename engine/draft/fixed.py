@@ -1,17 +1,17 @@
-"""Policies whose plan never changes: none, fixed, layerskip. They run unguarded, to be comparable."""
+"""Policies whose plan never changes: none, fixed, layerskip. They draft even where that is slower, for comparison."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, Variants, exit_plan, windows_fit
-from engine.draft.base import DraftPolicy, PolicyContext, View
+from engine.draft.base import BatchView, PolicyContext, RequestView, RoundOutcome
 from engine.errors import ConfigError
 from engine.step import Plan
 
 
-class FixedPlan(DraftPolicy):
-    """Base of the policies whose plan never changes."""
+class FixedPlan:
+    """Base of the policies whose plan never changes. They keep no state of requests."""
 
     name = ""
     looks_up = False
@@ -19,14 +19,26 @@ class FixedPlan(DraftPolicy):
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
-    def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
-        return [self._plan] * len(views)
+    def new_state(self) -> None:
+        return None
 
-    def stands(self) -> bool:
+    def propose(self, batch: BatchView[None]) -> Sequence[Plan]:
+        return [self._plan] * len(batch.views)
+
+    def plans_stand(self) -> bool:
         return True
 
-    def record(self, view: View, rows_ahead: int) -> int:
+    def rows_to_record(self, view: RequestView[None]) -> int:
         return 0
+
+    def observe(self, views: Sequence[RequestView[None]], round: RoundOutcome) -> None:
+        pass
+
+    def suspend(self, view: RequestView[None]) -> None:
+        pass
+
+    def recalibrate(self) -> None:
+        pass
 
 
 class NoDraft(FixedPlan):
@@ -39,9 +51,9 @@ class NoDraft(FixedPlan):
 
 
 class UniformSkip(FixedPlan):
-    """A share of the sublayers skipped, spread evenly over depth (attention and MLP of a layer together), or any plan.
+    """Skip a share of the layers, spread evenly over depth, or run any plan given as `fixed_plan`.
 
-    Nothing of it depends on time: with a plan given, a run can be repeated pass by pass.
+    Nothing depends on time, so a run can be repeated pass by pass.
     """
 
     name = "fixed"
@@ -63,7 +75,7 @@ class UniformSkip(FixedPlan):
 
 
 class EarlyExit(FixedPlan):
-    """LayerSkip: the first layers, then the head; a static exit and γ."""
+    """LayerSkip: the first layers, then the head; exit and γ are fixed."""
 
     name = "layerskip"
 
@@ -76,7 +88,7 @@ class EarlyExit(FixedPlan):
 
 
 def exit_depth(layers: int) -> int:
-    """Where drafts stop if nothing is said: after a quarter of the layers."""
+    """Return the default exit: after a quarter of the layers."""
     return max(1, round(layers / 4))
 
 

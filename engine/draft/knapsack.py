@@ -14,7 +14,7 @@ choice is read from back-pointers, never found again by comparing tensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import linear_regression
 
@@ -23,19 +23,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.architecture.spec import SKIP, TARGET
-from engine.model.search import Row
+from engine.model.search import Row, Transition
 from engine.upload import upload
 
 Menu = Mapping[int, int]  # ticks that each variant of a sublayer saves: TARGET, which saves none, comes first
-Transition = Callable[[int, Tensor, int], Tensor]  # (sublayer, [states, rows, hidden], variant) -> the same behind it
-# (sublayer, variants, [states, rows, hidden], `directions` behind it [rows, hidden])
-# -> [variants, states, rows, hidden] behind each, and the `cosines` of these [variants][states]
-Reach = Callable[[int, Sequence[int], Tensor, Tensor], tuple[Tensor, list[list[float]]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A cheaper model from the last row of the table."""
+    """A sub-network from the last row of the table."""
 
     variants: tuple[int, ...]  # of the sublayers
     saved: int  # weight, in ticks
@@ -44,33 +40,23 @@ class Candidate:
 
 
 def directions(references: Tensor) -> Tensor:
-    """References of unit length, float32 or wider: [.., hidden]."""
+    """Scale references [.., hidden] to unit length, in float32 or wider."""
     return F.normalize(references.to(torch.promote_types(references.dtype, torch.float32)), dim=-1)
 
 
 def cosines(states: Tensor, direction: Tensor) -> Tensor:
-    """Mean cosine per state: states [.., rows, hidden], direction [rows, hidden] (of unit length) -> [..]."""
+    """Return each state's mean cosine: states [.., rows, hidden], unit-length direction [rows, hidden] -> [..]."""
     wide = states.to(direction.dtype)
     lengths = torch.linalg.vector_norm(wide, dim=-1).clamp_(min=1e-12)
     agreement: Tensor = torch.linalg.vecdot(wide, direction) / lengths
     return agreement.mean(-1)
 
 
-def reaching(run: Transition) -> Reach:
-    """What is reached by a transition, in torch's operations: the definition of `Reach`."""
-
-    def reach(
-        index: int, variants: Sequence[int], states: Tensor, direction: Tensor
-    ) -> tuple[Tensor, list[list[float]]]:
-        reached = torch.stack([states if v == SKIP else run(index, states, v) for v in variants])
-        return reached, cosines(reached, direction).tolist()
-
-    return reach
-
-
 def menus(prices: Mapping[int, Sequence[float]], unit: float) -> list[dict[int, int]]:
-    """Of each sublayer, by what its variants cost (seconds, infinite where there is no such variant): in ticks of
-    `unit` seconds, rounded. What costs as much as the target is left out."""
+    """Build each sublayer's menu from the seconds of its variants (infinite where a variant does not exist).
+
+    Savings are rounded to ticks of `unit` seconds. Variants that save nothing are left out.
+    """
     found = []
     for index, whole in enumerate(prices[TARGET]):
         saved = {v: whole - each[index] for v, each in prices.items()}
@@ -79,7 +65,7 @@ def menus(prices: Mapping[int, Sequence[float]], unit: float) -> list[dict[int, 
 
 
 def skipping(weights: Sequence[int]) -> list[dict[int, int]]:
-    """The menus of KnapSpec as published: sublayers of these weights run, or do not."""
+    """Return the menus of KnapSpec as published: sublayers of these weights run or are skipped."""
     return [{TARGET: 0, SKIP: weight} for weight in weights]
 
 
@@ -112,29 +98,34 @@ class Knapsack:
     def done(self) -> bool:
         return len(self.rows) == len(self.menus) or not self.saved
 
-    def advance(self, reach: Reach) -> None:
-        """Fill the next row: one call for all live states together."""
+    def advance(self, transition: Transition) -> None:
+        """Fill the next row: one transition a variant, for all live states together."""
         index = len(self.rows)
         menu = self.menus[index]
-        reached, scores = reach(index, tuple(menu), self.states, self.directions[index + 1])
-        best: dict[int, tuple[float, int, int]] = {}  # j -> cosine, number of the variant, index among the live states
-        for number, (saves, cosines) in enumerate(zip(menu.values(), scores, strict=True)):
-            for live, (j, cosine) in enumerate(zip(self.saved, cosines, strict=True)):
-                whole = number == 0 and j == 0  # the full model itself
-                if (
-                    (cosine >= self.tau or whole)
-                    and j + saves <= self.capacity
-                    and cosine > best.get(j + saves, (-2.0,))[0]
-                ):
-                    best[j + saves] = cosine, number, live
+        reached = torch.stack([self.states if v == SKIP else transition(index, self.states, v) for v in menu])
+        best = self._best(menu, cosines(reached, self.directions[index + 1]).tolist())
         kept, variants = self._prune(best), tuple(menu)
         row = Row(kept, [best[j][2] for j in kept], [variants[best[j][1]] for j in kept])
         picked = [best[j][1] * len(self.saved) + best[j][2] for j in kept]
         states = reached.flatten(0, 1).index_select(0, upload(picked, reached.device, torch.int64))
         self.take([row], states, [best[j][0] for j in kept])
 
+    def _best(self, menu: Menu, scores: list[list[float]]) -> dict[int, tuple[float, int, int]]:
+        """Return the best entry of each saved weight j: cosine, number of its variant, index of the live state.
+
+        `scores` [variants][live states]: cosines after the sublayer.
+        """
+        best: dict[int, tuple[float, int, int]] = {}
+        for number, (saves, row) in enumerate(zip(menu.values(), scores, strict=True)):
+            for live, (j, cosine) in enumerate(zip(self.saved, row, strict=True)):
+                whole = number == 0 and j == 0  # the full model itself
+                good = (cosine >= self.tau or whole) and j + saves <= self.capacity
+                if good and cosine > best.get(j + saves, (-2.0,))[0]:
+                    best[j + saves] = cosine, number, live
+        return best
+
     def take(self, rows: Sequence[Row], states: Tensor, cosines: list[float]) -> None:
-        """Rows that were filled; states and cosines of the last one's entries."""
+        """Append filled rows; `states` and `cosines` are of the last row's entries."""
         self.rows += rows
         self.saved, self.states, self.cosines = rows[-1].saved, states, cosines
 
@@ -152,7 +143,7 @@ class Knapsack:
         return sorted(j for _, j in winners.values())
 
     def candidates(self) -> list[Candidate]:
-        """The last row, least saved first; none where no entry was good enough. Only when `done`."""
+        """Return the last row's entries, least saved first; none if no entry was good enough. Call when `done`."""
         assert self.done
         return [
             Candidate(self._backtrack(i), j, cosine, state)
@@ -167,10 +158,9 @@ class Knapsack:
         return tuple(reversed(variants))
 
 
-def solve(references: Tensor, menus: Sequence[Menu], run: Transition, **options: object) -> list[Candidate]:
-    """The whole search at once; options as for `Knapsack`."""
+def solve(references: Tensor, menus: Sequence[Menu], transition: Transition, **options: object) -> list[Candidate]:
+    """Run a whole search at once; options as for `Knapsack`."""
     table = Knapsack(references, menus, **options)  # type: ignore[arg-type]
-    reach = reaching(run)
     while not table.done:
-        table.advance(reach)
+        table.advance(transition)
     return table.candidates()

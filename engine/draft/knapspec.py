@@ -1,14 +1,15 @@
-"""KnapSpec: the cheaper model that drafts is a knapsack, solved again for each request as its context grows.
+"""KnapSpec: choose the sub-network that drafts by a knapsack, again and again as the context grows.
 
-Three clocks run at different speeds:
-  - every round, what was drafted and accepted is counted, per request and per plan;
-  - every `redecide` rounds, or more, so that decisions take little of the time, one estimator chooses among the known
-    plans × thresholds × γ, γ = 0 included (`engine.draft.estimator`);
-  - every T rounds of a request, if the search budget allows, the knapsack proposes new plans from its own references.
+Three things happen at different rates:
+  - every round, drafted and accepted tokens are counted, by request and by plan;
+  - every `redecide` rounds, or fewer so that decisions stay cheap, one estimator chooses among the known plans,
+    thresholds and γ, including γ = 0 (`engine.draft.estimator`);
+  - every T rounds of a request, within the search budget, a knapsack over the request's own references proposes new
+    plans (`engine.draft.search`).
 
-Known plans form a small library shared by all requests, so a new request starts from what earlier ones learnt. For
-requests in flight together there is one choice, since they share every pass: a batch in which some draft and some do
-not pays for both (measured). All of it decides how fast text comes, never which (METHODS section 0).
+All requests share a small pool of known plans, so a new request starts from what earlier ones taught. Requests of one
+batch share one choice, for they share every pass: a batch in which only some draft pays for both kinds (measured). The
+choices affect speed, never text (METHODS section 0).
 """
 
 from __future__ import annotations
@@ -20,44 +21,46 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.architecture.spec import LOW_BIT, WINDOW
-from engine.draft.base import Company, Outcome, PolicyContext, RoundOutcome, View
-from engine.draft.estimator import Counts, Ease, Estimator
-from engine.draft.search import Searcher, Trail
+from engine.draft.base import BatchView, Outcome, PolicyContext, RequestView, RoundOutcome
+from engine.draft.estimator import AgreementShift, Estimator, PlanCounts
+from engine.draft.references import SearchState
 from engine.draft.tpt import THRESHOLDS, count
 from engine.errors import ConfigError
 from engine.step import Plan
 
-# Tokens of a copy in fewer bits before any were tested, by confidence, rejected and agreed: it finds 84 to 95 % of the
-# model's (docs/performance.md), and is surest where it does.
-_OF_COPY = np.array([[1.0, 1.0]] + [[0.0, 0.0]] * (len(THRESHOLDS) - 2) + [[1.0, 13.0]])
-_LEAST_KNOWN = 12.0  # tested tokens of a plan that is worth saving
-_DECISION_SHARE = 0.004  # most of the time spent on decisions: with searches (0.5 %) less than one per cent,
-_MOST_ROUNDS = 128  # but no more rounds between two of them
-_TRIAL_ROUNDS = 3  # of drafting that is thought to lose: its price is told by all but the first (`costs.SETTLING`)
+# Prior counts of the copy in fewer bits, by confidence, rejected and agreed: the copy predicts 84 to 95 % of the
+# model's tokens (docs/performance.md), and is surest where it does.
+_COPY_PRIOR = np.array([[1.0, 1.0]] + [[0.0, 0.0]] * (len(THRESHOLDS) - 2) + [[1.0, 13.0]])
+_SAVED_TOKENS = 12.0  # tested tokens from which a plan is worth saving for later starts
+_DECISION_SHARE = 0.004  # of the time for decisions; with searches (0.5 %) that is less than one per cent
+_MOST_ROUNDS = 128  # between two decisions
+_TRIAL_ROUNDS = 3  # of a plan predicted to lose: all but the first teach its price (`costs.SETTLING`)
 
 
 @dataclass(slots=True)
-class State:
-    """What is kept of one request."""
+class RequestState:
+    """What the policy keeps of one request."""
 
-    trail: Trail
-    ease: Ease = field(default_factory=Ease)
+    search: SearchState
+    shift: AgreementShift = field(default_factory=AgreementShift)
 
 
 class Decision(NamedTuple):
-    """What to draft with, until a round, or until the company is another."""
+    """The plan in use, until a round, for one kind of batch."""
 
     plan: Plan
     until: int
-    company: object
+    batch_key: object
 
 
 class KnapSpec:
-    """The main method (METHODS sections 1, 6, 7 and 8)."""
+    """The main policy (METHODS sections 1, 6, 7 and 8)."""
 
     name = "knapspec"
 
     def __init__(self, context: PolicyContext) -> None:
+        from engine.draft.search import Searcher  # the one part of a policy that needs torch
+
         self._config, self._costs, self._clock = context.config, context.costs, context.clock
         self.looks_up = self._config.lookup == "auto"
         layers = context.spec.layers
@@ -73,126 +76,125 @@ class KnapSpec:
         if low_bit:
             for copy in ((LOW_BIT,) * len(context.spec.whole), (WINDOW, LOW_BIT) * layers + (LOW_BIT,)):
                 if copy not in context.tested:
-                    self.estimator.add(copy, _OF_COPY)
+                    self.estimator.add(copy, _COPY_PRIOR)
         self._searches = self._config.knapspec_gamma > 0
         self._round = 0
         self._decision: Decision | None = None
-        self._decision_seconds = 0.0  # that one takes
+        self._decision_seconds = 0.0  # of one decision, on average
 
-    def learnt(self) -> Counts:
-        """What this policy knows by now, for later starts with the same model."""
-        return {v: counts for v, counts in self.estimator.counts.items() if counts.sum() >= _LEAST_KNOWN}
+    def tested_plans(self) -> PlanCounts:
+        """Return the plans that later starts with the same model may begin from."""
+        return {v: counts for v, counts in self.estimator.counts.items() if counts.sum() >= _SAVED_TOKENS}
 
     # -- the rounds --------------------------------------------------------------------------------------------------
 
-    def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
-        self._round += 1
-        company = Company(views, others, self._config.max_num_seqs)
-        new = self._search(company)
-        decision, about = self._decision, self._about(company)
-        if decision is None or new or self._round >= decision.until or about != decision.company:
-            self._decision = decision = self._decide(company, about)
-        return [decision.plan] * len(views)
+    def new_state(self) -> RequestState:
+        return RequestState(SearchState(self._round))
 
-    def stands(self) -> bool:
+    def propose(self, batch: BatchView[RequestState]) -> Sequence[Plan]:
+        self._round += 1
+        new_plans = self._search(batch)
+        decision, key = self._decision, _batch_key(batch)
+        if decision is None or new_plans or self._round >= decision.until or key != decision.batch_key:
+            self._decision = decision = self._decide(batch, key)
+        return [decision.plan] * len(batch.views)
+
+    def plans_stand(self) -> bool:
         if self._decision is None or self.searcher.recorder is not None or self._round + 1 >= self._decision.until:
             return False
         self._round += 1
         return True
 
-    def record(self, view: View, rows_ahead: int) -> int:
-        """Rows are kept just before a search, of the request that is next: keeping them takes a tenth of a pass."""
+    def rows_to_record(self, view: RequestView[RequestState]) -> int:
+        """Rows are recorded just before a search, for the next request only: recording takes a tenth of a pass."""
         return self._config.knapspec_rows if view is self.searcher.recorder else 0
 
-    def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
+    def observe(self, views: Sequence[RequestView[RequestState]], round: RoundOutcome) -> None:
         self.searcher.earn(round.seconds * len(views) / round.requests)
         for view, outcome in zip(views, round.outcomes, strict=True):
-            state = self._state(view)
+            state = view.state
             if outcome.references is not None:
-                state.trail.keep(outcome.references, self._config.knapspec_rows)
+                state.search.record(outcome.references, self._config.knapspec_rows)
             if outcome.drafted:
-                self.estimator.observe(state.ease, outcome.emitted, outcome.plan.variants, _tested(outcome))
+                self.estimator.observe(state.shift, outcome.emitted, outcome.variants, _tested(outcome))
             elif outcome.emitted:
-                self.estimator.observe(state.ease, outcome.emitted, None, None)
+                self.estimator.observe(state.shift, outcome.emitted, None, None)
 
-    def suspend(self, view: View) -> None:
-        if view.state is not None:
-            view.state.trail.forget()
+    def suspend(self, view: RequestView[RequestState]) -> None:
+        view.state.search.forget()
 
     def recalibrate(self) -> None:
         self._decision, self._decision_seconds = None, 0.0
 
-    def _state(self, view: View) -> State:
-        if view.state is None:
-            view.state = State(Trail(self._round))
-        state: State = view.state
-        return state
-
     # -- deciding ----------------------------------------------------------------------------------------------------
 
-    def _about(self, company: Company) -> object:
-        """What a decision holds for: one request, or numbers of them within a factor of two."""
-        return company.views[0].request_id if company.size == 1 else (company.size - 1).bit_length()
-
-    def _decide(self, company: Company, about: object) -> Decision:
-        """A new draw among what is known."""
+    def _decide(self, batch: BatchView[RequestState], key: object) -> Decision:
+        """Choose among the known plans."""
         started, before = self._clock.now(), self._decision
-        requests = [self._state(view).ease for view in company.views]
+        shifts = [view.state.shift for view in batch.views]
         always = self._config.knapspec_min_skip > 0
-        plan = self.estimator.choose(company.contexts, company.running, requests, self._round, always=always)
-        if before is not None and before.company == about:
+        plan = self.estimator.choose(batch.contexts, batch.drafting_plans, shifts, self._round, always=always)
+        if before is not None and before.batch_key == key:
             outcome = _change(before.plan, plan)
-            for view in company.views:
+            for view in batch.views:
                 view.reselected = outcome
         seconds = self._clock.now() - started
-        self._decision_seconds += 0.2 * (seconds - self._decision_seconds)  # the first is slow, and says little
-        plain = self._costs.verify_pass(company.size, company.contexts)
+        self._decision_seconds += 0.2 * (seconds - self._decision_seconds)  # the first decision is slow: start from 0
+        plain = self._costs.verify_pass(batch.size, batch.contexts)
         rounds = max(self._config.knapspec_redecide, int(self._decision_seconds / _DECISION_SHARE / plain))
         if not plan.pays:
             rounds = _TRIAL_ROUNDS
-        return Decision(plan, self._round + min(rounds, _MOST_ROUNDS), about)
+        return Decision(plan, self._round + min(rounds, _MOST_ROUNDS), key)
 
     # -- searching ---------------------------------------------------------------------------------------------------
 
-    def _search(self, company: Company) -> bool:
-        """Go on with a search, or see who is next. Whether it brought new plans."""
+    def _search(self, batch: BatchView[RequestState]) -> bool:
+        """Continue a search, or choose who searches next. Returns whether the search added a plan."""
         if not self._searches:
             return False
-        trails, new = {view: self._state(view).trail for view in company.views}, False
-        if self.searcher.recorder in trails:
-            view, running = self.searcher.recorder, company.running
-            if len(trails) > 1 and self._decision is not None and self._decision.plan.gamma:
-                running = [*running, self._decision.plan.variants]
-            alone = len(trails) + view.beside == 1
-            replayed = self.searcher.search(view, trails[view], running, self._round, alone=alone)
+        states = {view: view.state.search for view in batch.views}
+        new_plan, view = False, self.searcher.recorder
+        if view is not None and view in states:
+            drafting = batch.drafting_plans
+            if len(states) > 1 and self._decision is not None and self._decision.plan.gamma:
+                drafting = [*drafting, self._decision.plan.variants]
+            alone = len(states) + view.beside == 1
+            replayed = self.searcher.search(view, states[view], drafting, self._round, alone=alone)
             if replayed is not None:
-                new = self._adopt(replayed, view.context)
-                self.searcher.barren = 0 if new else self.searcher.barren + 1
-        self.searcher.choose(trails, self._round)
-        return new
+                new_plan = self._adopt(replayed, view.context)
+                self.searcher.fruitless = 0 if new_plan else self.searcher.fruitless + 1
+        self.searcher.choose_recorder(states, self._round)
+        return new_plan
 
-    def _adopt(self, replayed: Counts, context: int) -> bool:
-        """The best candidate joins the library if it promises to pay, and more than all that are there: more of them
-        cost more to try than they bring. Of those that are there, what was replayed is remembered. Whether the best
-        plan is a new one."""
+    def _adopt(self, replayed: PlanCounts, context: int) -> bool:
+        """Add the best candidate to the pool if its predicted gain beats plain decoding and every known plan.
+
+        More plans would cost more to try than they gain. Replayed tokens of known plans are counted too. Returns
+        whether the best plan is a new one.
+        """
         known = self.estimator.counts
-        most = max([1.0, *self.estimator.promises(known, context).values()])
-        best, gain = next(iter(self.estimator.promises(replayed, context).items()), ((), 0.0))
+        most = max([1.0, *self.estimator.predicted_gains(known, context).values()])
+        best, gain = next(iter(self.estimator.predicted_gains(replayed, context).items()), ((), 0.0))
         new = gain > most and best not in known
         for variants, counts in replayed.items():
             if variants in known or (new and variants == best):
                 self.estimator.add(variants, counts, context)
-        return new and best == next(iter(self.estimator.promises(known, context)))
+        return new and best == next(iter(self.estimator.predicted_gains(known, context)))
+
+
+def _batch_key(batch: BatchView[RequestState]) -> object:
+    """What a decision holds for: one request, or batches whose sizes are within a factor of two."""
+    return batch.views[0].request_id if batch.size == 1 else (batch.size - 1).bit_length()
 
 
 def _tested(outcome: Outcome) -> np.ndarray:
-    """Draft tokens by confidence and whether they helped: one beyond the end of an answer did not."""
+    """Count draft tokens by confidence and whether they helped: tokens after the end of an answer did not."""
     kept = min(outcome.accepted, max(outcome.emitted - 1, 0))
     return count(outcome.confidences, [True] * kept + [False] * (kept < outcome.drafted))
 
 
 def _change(before: Plan, after: Plan) -> str:
-    """The outcome of a decision, as metrics call it."""
+    """The outcome of a decision, as metrics name it."""
     if after.gamma == 0:
         return "plain" if before.gamma else "kept"
     return "kept" if before.gamma and before.variants == after.variants else "changed"

@@ -1,15 +1,15 @@
-"""Drafts that cost no pass: what followed the end of the text where it stood before, in the prompt or the answer, or in
-the answer that the client expects (`prediction`).
+"""Drafts without a pass: tokens copied from where the end of the text occurred before.
 
-Whether to draft so is an arm beside the policy's plan. What was found can be compared with what is said then whether it
-was drafted or not, so that nothing has to be tried: tokens that agreed and that did not are counted by how many tokens
-before them agree (Beta counts, the old ones fading), for the request and for all requests, whose mean weighs as much as
-a few of the request's own. A match of m tokens is expected to bring
+The copy comes from the prompt, the answer so far, or the answer that the client expects (`prediction`). Copying
+competes with the policy's plan. Every continuation that was found is compared with the text that follows, drafted or
+not, so nothing has to be tried. Agreeing and rejected tokens are counted by the number of agreeing tokens before them
+(Beta counts that fade), for the request and for all requests, whose mean counts for a few of the request's own tokens.
+After a match of m tokens, γ copied tokens are expected to add
 
     E(γ) = Σ_{k ≤ γ} Π_{j < k} p(m + j)
 
-tokens, p being the posterior mean, and the arm is taken where E(γ) per time of a verify pass that is γ rows wider is
-more than the plan promises.
+tokens, where p is the posterior mean. The copy is drafted where (1 + E(γ)) per second of a verify pass with γ more rows
+exceeds the plan's predicted tokens per second.
 """
 
 from __future__ import annotations
@@ -23,79 +23,85 @@ import numpy as np
 from engine.draft.costs import CostModel
 from engine.step import Plan
 
-MOST = 15  # tokens proposed: with the pending one, rows that kernels take together
-_FEWEST = 2  # tokens that a match has, at least,
-_MOST_MATCH = 16  # and that are compared
-_PLACES = 16  # looked at: the newest, and on either side of where the answer was in the expected one
-_EXPECTED = 1000  # what a match in the expected answer is longer by: such are counted apart
-_BINS = (3, 5, 9, 16, _EXPECTED)  # lengths of matches that are counted apart: below these, and beyond
-# Rejected and agreed tokens by length of the match before any were seen, worth two each: shares in the answers of
-# Qwen2.5-Coder-0.5B (4 bits) to bench/prompts.jsonl, 16 of 128 tokens: 72 of 146, 108 of 149, 124 of 154, 52 of 70 and
-# 101 of 102. What a client expects is believed as much as the longest.
+MOST = 15  # copied tokens: with the pending token, rows that kernels take together
+_LEAST_MATCH = 2  # tokens
+_MOST_MATCH = 16  # tokens that are compared
+_PLACES = 16  # that are compared: the newest, and the nearest to the answer's place in the expected answer
+_EXPECTED = 1000  # added to the length of a match in the expected answer, so that such matches are counted apart
+_BINS = (3, 5, 9, 16, _EXPECTED)  # upper bounds of the match lengths that are counted together
+# Prior counts, rejected and agreed, by bin, worth two tokens each: shares in the answers of Qwen2.5-Coder-0.5B (4 bits)
+# to bench/prompts.jsonl, 16 of 128 tokens: 72 of 146, 108 of 149, 124 of 154, 52 of 70 and 101 of 102. A client's
+# expected answer is trusted as much as the longest match.
 _PRIOR = ((1.0, 1.0), (0.6, 1.4), (0.4, 1.6), (0.5, 1.5), (0.02, 1.98), (0.02, 1.98))
-_MEMORY = 256.0  # tokens after which the old ones fade
-_POOLED = 4.0  # tokens that the mean of all requests counts for: with 2 and 8 the same answers took as long
+_MEMORY = 256.0  # tokens of a bin, at most
+_POOLED = 4.0  # tokens that the mean of all requests counts for (2 and 8 gave the same speed)
 
 
-class Found(NamedTuple):
-    """What followed, how many tokens are the same before it (`_EXPECTED` more in the expected answer), and where it
-    stands."""
+class Match(NamedTuple):
+    """An earlier occurrence of the text's end."""
 
-    tokens: tuple[int, ...]
-    match: int
-    source: str  # "lookup": in the prompt or the answer; "prediction": in the answer that the client expects
+    tokens: tuple[int, ...]  # that followed it
+    length: int  # tokens that are equal, plus `_EXPECTED` in the expected answer
+    source: str  # "lookup": the prompt or the answer; "prediction": the answer that the client expects
 
 
 class LookUp:
-    """The text of one request behind the answer that its client expects, by pairs of tokens: where each was. It takes
-    a few hundred bytes a token."""
+    """An index of one request's text, after the answer that its client expects: the places of each pair of tokens.
 
-    def __init__(self, pool: Counts, expected: Sequence[int] = (), *, own: bool = True) -> None:
-        """`pool`: of all requests. `own`: whether what the text itself says is looked up, not only what is expected."""
-        self._pool, self._counts, self._own = pool, Counts(), own
+    The index takes a few hundred bytes a token.
+    """
+
+    def __init__(self, pool: AgreementCounts, expected: Sequence[int] = (), *, own: bool = True) -> None:
+        """`pool`: counts of all requests. `own`: whether to copy from the text itself too, not only from `expected`."""
+        self._pool, self._counts, self._own = pool, AgreementCounts(), own
         self._text = [*expected]
         self._front = len(expected)
-        self._at = 0  # in the expected answer: where what was found there last goes on
-        self._places: dict[int, list[int]] = {}  # behind a pair, ascending
-        self._indexed = _FEWEST
-        self.found: Found | None = None  # at the end of the text as it was,
-        self._read = 0  # so long
+        self._at = 0  # where the last match in the expected answer continues
+        self._places: dict[int, list[int]] = {}  # after a pair of tokens, ascending
+        self._indexed = _LEAST_MATCH
+        self.match: Match | None = None  # of the end of the first `_read` tokens
+        self._read = 0
         self._index(self._front)
 
-    def find(self, text: Sequence[int]) -> Found | None:
-        """The continuation of the longest match of the text's end. `text` is that of the last call, and more: what was
-        found then is compared with it."""
+    def find(self, text: Sequence[int]) -> Match | None:
+        """Find the longest match of the text's end.
+
+        `text` extends the text of the last call; its new tokens are compared with the last match's continuation.
+        """
         if len(text) != self._read:
-            said, first = text[self._read :], not self._read
-            self._learn(said)
-            self._text += said
+            new, first = text[self._read :], not self._read
+            self._learn(new)
+            self._text += new
             if self._own:
                 self._index(len(self._text))
-            self.found, self._read = self._find(first), len(text)
-        return self.found
+            self.match, self._read = self._find(first), len(text)
+        return self.match
 
-    def chances(self, match: int, count: int) -> list[float]:
-        """Of each of so many tokens behind a match to agree, where those before it do."""
-        return [self._counts.mean(match + j, self._pool) for j in range(count)]
+    def agreement(self, length: int, count: int) -> list[float]:
+        """Predict, for each of `count` tokens after a match, the probability to agree if the tokens before it do."""
+        return [self._counts.mean(length + j, self._pool) for j in range(count)]
 
-    def _learn(self, said: Sequence[int]) -> None:
-        if self.found is None:
+    def _learn(self, new: Sequence[int]) -> None:
+        """Compare new tokens of the text with the last match's continuation."""
+        if self.match is None:
             return
-        expected = self.found.source == "prediction"
-        for j, (token, found) in enumerate(zip(said, self.found.tokens, strict=False)):
+        expected = self.match.source == "prediction"
+        for j, (token, copied) in enumerate(zip(new, self.match.tokens, strict=False)):
             for counts in (self._counts, self._pool):
-                counts.add(self.found.match + j, token == found)
-            if token != found:
+                counts.add(self.match.length + j, token == copied)
+            if token != copied:
                 break
             self._at += expected
 
-    def _find(self, first: bool) -> Found | None:
-        """Of equals the expected answer's, the nearest ahead; then the newest. An answer that begins as the expected
-        one does (`first`: it has one token) goes on as that does."""
+    def _find(self, first: bool) -> Match | None:
+        """Among matches of equal length, prefer the expected answer's, the nearest ahead; then the newest.
+
+        An answer whose `first` token is that of the expected answer matches it.
+        """
         text, front = self._text, self._front
         if first and front > 1 and text[-1] == text[0]:
-            return self._at_place(1, _FEWEST)
-        if len(text) - front < _FEWEST:
+            return self._at_place(1, _LEAST_MATCH)
+        if len(text) - front < _LEAST_MATCH:
             return None
         places = self._places.get(text[-2] << 32 | text[-1], [])
         expected = bisect_left(places, front)
@@ -103,68 +109,69 @@ class LookUp:
         near = places[max(ahead - _PLACES, 0) : min(ahead + _PLACES, expected)]
         near.sort(key=lambda place: (place < self._at, abs(place - self._at)))
         near += reversed(places[max(expected, len(places) - _PLACES) :])
-        found = max(near, key=lambda place: _common(text, place), default=0)
-        return self._at_place(found, _common(text, found)) if found else None
+        best = max(near, key=lambda place: _common(text, place), default=0)
+        return self._at_place(best, _common(text, best)) if best else None
 
-    def _at_place(self, place: int, match: int) -> Found:
+    def _at_place(self, place: int, length: int) -> Match:
         if place >= self._front:
-            return Found(tuple(self._text[place : place + MOST]), match, "lookup")
+            return Match(tuple(self._text[place : place + MOST]), length, "lookup")
         self._at = place
-        return Found(tuple(self._text[place : min(place + MOST, self._front)]), match + _EXPECTED, "prediction")
+        return Match(tuple(self._text[place : min(place + MOST, self._front)]), length + _EXPECTED, "prediction")
 
     def _index(self, end: int) -> None:
-        """Take in all pairs before `end` that something follows; not those that lie across the end of what is
-        expected."""
+        """Index all pairs before `end` that a token follows, except pairs across the end of the expected answer."""
         text, places = self._text, self._places
         for place in range(self._indexed, end):
-            if not self._front <= place < self._front + _FEWEST:
+            if not self._front <= place < self._front + _LEAST_MATCH:
                 places.setdefault(text[place - 2] << 32 | text[place - 1], []).append(place)
         self._indexed = max(self._indexed, end)
 
 
 def _common(text: Sequence[int], place: int) -> int:
-    """Tokens before `place` that are those at the text's end, two at least."""
-    end, match = len(text), _FEWEST
+    """Count the tokens before `place` that equal those at the text's end; the first two are known to."""
+    end, length = len(text), _LEAST_MATCH
     most = min(_MOST_MATCH, place)
-    while match < most and text[place - 1 - match] == text[end - 1 - match]:
-        match += 1
-    return match
+    while length < most and text[place - 1 - length] == text[end - 1 - length]:
+        length += 1
+    return length
 
 
-class Counts:
-    """Tokens that followed a match of each length and did not agree, or did; the old ones fade."""
+class AgreementCounts:
+    """Tokens after matches of each length that were rejected, or agreed; old ones fade."""
 
     def __init__(self) -> None:
         self.cells = [[0.0, 0.0] for _ in range(len(_BINS) + 1)]
 
-    def add(self, match: int, agreed: bool) -> None:
-        cells = self.cells[bisect_right(_BINS, match)]
+    def add(self, length: int, agreed: bool) -> None:
+        cells = self.cells[bisect_right(_BINS, length)]
         cells[agreed] += 1
         if (total := sum(cells)) > _MEMORY:
             cells[:] = [count * _MEMORY / total for count in cells]
 
-    def mean(self, match: int, pool: Counts) -> float:
-        """The share that agrees, believed to be the pool's as long as little is known."""
-        i = bisect_right(_BINS, match)
-        (rejected, agreed), (others_rejected, others_agreed), (no, yes) = self.cells[i], pool.cells[i], _PRIOR[i]
-        share = (others_agreed + yes) / (others_rejected + others_agreed + no + yes)
+    def mean(self, length: int, pool: AgreementCounts) -> float:
+        """Return the posterior mean of agreement; the prior is the pool's share."""
+        i = bisect_right(_BINS, length)
+        (rejected, agreed), (pool_rejected, pool_agreed), (no, yes) = self.cells[i], pool.cells[i], _PRIOR[i]
+        share = (pool_agreed + yes) / (pool_rejected + pool_agreed + no + yes)
         return (agreed + _POOLED * share) / (rejected + agreed + _POOLED)
 
 
-def looked_up(lookup: LookUp, most: int, plan: Plan, contexts: Sequence[int], costs: CostModel) -> Plan | None:
-    """The plan that drafts the first tokens of what was found, `most` at most; None where nothing was, or where `plan`
-    promises more. `contexts`: of all requests that decode, and draft with `plan` if they do not look up."""
-    found = lookup.found
-    if found is None or most < 1:
+def plan_lookup(lookup: LookUp, most: int, plan: Plan, contexts: Sequence[int], costs: CostModel) -> Plan | None:
+    """Return a plan that copies up to `most` tokens of the last match, or None where `plan` is predicted to be faster.
+
+    `contexts`: of all decoding requests; those that do not copy draft with `plan`.
+    """
+    match = lookup.match
+    if match is None or most < 1:
         return None
-    chances = lookup.chances(found.match, min(most, len(found.tokens)))
-    expected = 1.0 + np.cumprod(chances).cumsum()  # E(1), E(2), …
+    agreement = lookup.agreement(match.length, min(most, len(match.tokens)))
+    expected = 1.0 + np.cumprod(agreement).cumsum()  # tokens of a round with γ = 1, 2, …
     requests, rate = len(contexts), plan.predicted_tpt or costs.plain_tpt(contexts)
-    gamma = plan.gamma if plan.predicted_tpt else 0  # of what `rate` is of
+    gamma = plan.gamma if plan.predicted_tpt else 0  # that `rate` is predicted with
     others = (requests - 1) * (1 + gamma)  # rows
     knots, verify = costs.verify_curve(others + 1 + max(gamma, MOST), contexts)
     seconds = np.interp(others + 2 + np.arange(len(expected)), knots, verify)
-    if requests > 1:  # the round of all takes longer, or less long, by what its verify pass does
+    if requests > 1:  # the batch's round changes by what its verify pass does
         seconds += plan.expected / rate - np.interp(others + 1 + gamma, knots, verify)
     tpt = (expected + (requests - 1) * plan.expected) / seconds / requests
     best = int(tpt.argmax())

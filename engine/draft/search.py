@@ -1,11 +1,11 @@
-"""Searching for plans: a knapsack over the model's own sublayers, within a budget of time (METHODS 1, stage 1)."""
+"""Search for plans: a knapsack over the model's own sublayers, within a budget of time (METHODS 1, stage 1)."""
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,39 +13,41 @@ from torch import Tensor
 from engine.architecture.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, Variants, exit_plan
 from engine.clock import Clock
 from engine.config import EngineConfig
-from engine.draft.base import CandidatePass, View
+from engine.draft.base import CandidatePass, RequestView
 from engine.draft.costs import CostModel
-from engine.draft.estimator import Counts, union
+from engine.draft.estimator import PlanCounts, union
 from engine.draft.knapsack import Knapsack, menus, skipping
+from engine.draft.references import SearchState
 from engine.draft.tpt import count
 from engine.step import References
 
-_REPLAY_WEIGHT = 0.5  # of a replayed row against a token really tested: rows replay with the target's own K/V
-_DRAWN_ROWS = 128  # of a replay at once: a row of logits may take a megabyte,
-_DRAWN_LOGITS = 1 << 20  # or more, of so many logits
-_SLICE = 0.25  # of a plain pass that a search may take in a round beside others
-_LONE_SLICE = 0.25  # seconds, or four plain passes: the longest that an answer stands still for one
-_SAVED = 2.0  # searches of the usual price, so that one over a longer context can be paid
-_MOST_BARREN = 5
-_DEARER = 2.0  # most that the next search is thought to take of the last: a slow one may have been bad luck
+_REPLAY_WEIGHT = 0.5  # of a replayed token against a tested one: replays see the target's own K/V
+_DRAWN_ROWS = 128  # of a replay at once, for a row of logits may take a megabyte; or more rows,
+_DRAWN_LOGITS = 1 << 20  # up to this many logits
+_SLICE = 0.25  # of a plain pass: what a search may take in a round beside others
+_LONE_SLICE = 0.25  # seconds, or four plain passes if longer: how long a search may hold up a lone request
+_SAVED_SEARCHES = 2.0  # searches of the usual price that the budget may save up, so that a longer context can pay
+_MOST_HALVINGS = 5
+_DEARER = 2.0  # most by which one slow search may raise the price of the next
 
 
 @dataclass(slots=True)
 class Search:
-    """A knapsack being filled; then what its candidates would have drafted at the rows, a few rows at a time."""
+    """A knapsack being filled, and then the replay of its candidates over the rows."""
 
     table: Knapsack
     passes: CandidatePass
     states: Tensor  # X^(0) … X^(2L) of the full model: [2L+1, rows, hidden]
-    price: float  # seconds that it computes for, about
+    predicted_seconds: float
     seconds: float = 0.0
-    plans: tuple[Variants, ...] = ()  # candidates, the full model last,
-    final: Tensor | None = None  # [plans, rows, hidden], and the states that they end with
-    counts: Counts = field(default_factory=dict)  # of the candidates
-    row: int = 0  # to draw from next
+    # The replay: candidates with the full model last, and their final states [plans, rows, hidden].
+    plans: tuple[Variants, ...] = ()
+    final: Tensor | None = None
+    counts: PlanCounts = field(default_factory=dict)  # of the candidates
+    row: int = 0  # next to be drawn from
 
     def begin_replay(self, candidates: Mapping[Variants, Tensor], whole: Variants) -> None:
-        """`candidates`: final states [rows, hidden]. `whole`: the plan that is the full model."""
+        """Start to replay candidates with these final states [rows, hidden]; `whole` is the full model's plan."""
         self.plans = (*candidates, whole)
         self.final = torch.stack([*candidates.values(), self.states[-1]])
         self.counts = {variants: count((), ()) for variants in candidates}
@@ -56,7 +58,7 @@ class Search:
         return self.final is not None and self.row == self.final.shape[1]
 
     def replay(self, rows: int) -> None:
-        """So many rows more."""
+        """Draw at up to `rows` more rows, and count which candidates agree with the full model."""
         assert self.final is not None
         tokens, confidences = self.passes.draws(self.final[:, self.row : self.row + rows], self.plans)
         for counts, drawn, confidence in zip(self.counts.values(), tokens, confidences, strict=False):
@@ -64,42 +66,11 @@ class Search:
         self.row += len(tokens[-1])
 
 
-@dataclass(slots=True)
-class Trail:
-    """What a search of one request goes by: its last verified rows."""
-
-    due: int  # round from which on it may search
-    kept: deque[References] = field(default_factory=deque)
-    search: Search | None = None
-
-    @property
-    def rows(self) -> int:
-        return sum(len(references.positions) for references in self.kept)
-
-    def keep(self, references: References, most: int) -> None:
-        """Append rows; forget the oldest beyond `most`."""
-        self.kept.append(references)
-        while self.rows - len(self.kept[0].positions) >= most:
-            self.kept.popleft()
-
-    def take(self, most: int) -> References:
-        """The last `most` rows; none are left."""
-        states = torch.cat([references.states for references in self.kept], dim=1)[:, -most:]
-        positions = tuple(position for references in self.kept for position in references.positions)[-most:]
-        self.kept.clear()
-        return References(states, positions)
-
-    def forget(self) -> None:
-        """What the rows refer to is gone."""
-        self.kept.clear()
-        self.search = None
-
-
 class Searcher:
-    """Keeps the rows of whoever searches next, fills knapsacks with them, and replays what these found.
+    """Chooses who searches, records that request's rows, fills knapsacks and replays their candidates.
 
-    One request searches at a time: of several, whose last search was longest ago. Searches take a share of the time,
-    saved up for `_SAVED` of them at most; each that brought nothing halves it, `_MOST_BARREN` times at most.
+    One request searches at a time: the one whose last search was longest ago. Searches may take a share of the time,
+    saved up for at most `_SAVED_SEARCHES`. Every fruitless search halves the share, `_MOST_HALVINGS` times at most.
     """
 
     def __init__(self, config: EngineConfig, costs: CostModel, clock: Clock, *, low_bit: bool) -> None:
@@ -108,110 +79,122 @@ class Searcher:
         layers = costs.spec.layers
         self._skips = config.knapspec_menu != "low-bit"
         self._protected = frozenset(2 * (layer % layers) + i for layer in config.knapspec_protect for i in (0, 1))
-        # Where it is not known to pay (docs/knapspec.md), a search has to be earned: the menu of the paper asks for it.
-        free = config.knapspec_menu == "skip" and config.knapspec_budget > 0
-        self._saved = _SAVED * self.price(0) if free else 0.0  # seconds
+        # The paper's menu pays for its first searches in advance; elsewhere a search is not known to pay, and has to
+        # be earned (docs/knapspec.md).
+        prepaid = config.knapspec_menu == "skip" and config.knapspec_budget > 0
+        self._budget = _SAVED_SEARCHES * self.predicted_seconds(0) if prepaid else 0.0  # seconds
         self.spent = 0.0  # seconds
         self.searches = self.slices = 0
-        self.barren = 0  # the last searches that brought nothing
-        self.recorder: View | None = None  # whose rows are kept, or who searches
+        self.fruitless = 0  # searches since the last that added a plan
+        self.recorder: RequestView[Any] | None = None  # the request whose rows are recorded, or that searches
 
     def earn(self, seconds: float) -> None:
-        """So long a round was."""
-        self._saved += self._config.knapspec_budget * seconds / 2 ** min(self.barren, _MOST_BARREN)
+        """Add a round of so many seconds to the budget."""
+        self._budget += self._config.knapspec_budget * seconds / 2 ** min(self.fruitless, _MOST_HALVINGS)
 
-    def choose(self, trails: Mapping[View, Trail], round: int) -> None:
-        """Whose rows to keep from the next round on."""
-        if self.recorder in trails:
+    def choose_recorder(self, states: Mapping[RequestView[Any], SearchState], round: int) -> None:
+        """Choose the request whose rows are recorded from the next round on, if the budget allows a search."""
+        if self.recorder in states:
             return
-        view = min(trails, key=lambda view: trails[view].due)
-        price, due = self.price(view.context), trails[view].due <= round + self._config.knapspec_rows
-        self._saved = min(self._saved, _SAVED * price)
-        self.recorder = view if due and price <= self._saved else None
+        view = min(states, key=lambda view: states[view].due)
+        price, due = self.predicted_seconds(view.context), states[view].due <= round + self._config.knapspec_rows
+        self._budget = min(self._budget, _SAVED_SEARCHES * price)
+        self.recorder = view if due and price <= self._budget else None
 
-    def price(self, context: int) -> float:
-        """Seconds of a search, by the last one."""
-        return self._costs.search_factor * self._computed(context)
+    def predicted_seconds(self, context: int) -> float:
+        """Predict the seconds of a search, corrected by the last one."""
+        return self._costs.search_factor * self._profiled_seconds(context)
 
-    def _computed(self, context: int) -> float:
-        """Seconds that a search computes for, about: every variant of the menu but nothing."""
+    def _profiled_seconds(self, context: int) -> float:
+        """Predict a search by the latency profile: a pass of all candidates for every variant that runs something."""
         width = (self._config.knapspec_beam or self._costs.spec.sublayers) * self._config.knapspec_rows
         return (len(self._variants(context)) - 1) * self._costs.verify_pass(width, [context])
 
     def _variants(self, context: int) -> list[int]:
-        """Of sublayers, that may be on their menus; the best known first, nothing last."""
+        """Variants that may be on the menus, the target first and SKIP last."""
         copies = [LOW_BIT, WINDOW] if context > SINKS + RECENT else [LOW_BIT]
         return [TARGET, *(copies if self._low_bit else ()), SKIP]
 
     def search(
-        self, view: View, trail: Trail, running: Sequence[Variants], round: int, *, alone: bool
-    ) -> Counts | None:
-        """Go on with the search of the `recorder`, beside requests that draft with the plans `running`, or begin it
-        once there are rows enough. What its candidates would have drafted, when it is done."""
+        self,
+        view: RequestView[Any],
+        state: SearchState,
+        drafting: Sequence[Variants],
+        round: int,
+        *,
+        alone: bool,
+    ) -> PlanCounts | None:
+        """Start the `recorder`'s search once it has enough rows, or continue it for a slice of time.
+
+        `drafting`: plans of other requests that draft. Returns the candidates' replayed tokens when the search is done.
+        """
         started = self._clock.now()
-        if trail.search is None:
-            if trail.rows < self._config.knapspec_rows or round < trail.due:
+        if state.search is None:
+            if state.rows < self._config.knapspec_rows or round < state.due:
                 return None
-            trail.search = self._begin(view, trail.take(self._config.knapspec_rows), running)
-        search = trail.search
+            state.search = self._begin(view, _take_rows(state, self._config.knapspec_rows), drafting)
+        search = state.search
         self._advance(view, search, started, alone=alone)
         seconds = self._clock.now() - started
         search.seconds += seconds
         self.spent += seconds
-        self._saved -= seconds
+        self._budget -= seconds
         if not search.done:
             return None
-        self._costs.search_factor = min(search.seconds / search.price, _DEARER * self._costs.search_factor)
+        factor = search.seconds / search.predicted_seconds
+        self._costs.search_factor = min(factor, _DEARER * self._costs.search_factor)
         self.searches += 1
-        trail.search, trail.due, self.recorder = None, round + self._config.knapspec_interval, None
+        state.search, state.due, self.recorder = None, round + self._config.knapspec_interval, None
         return search.counts
 
-    def _begin(self, view: View, references: References, running: Sequence[Variants]) -> Search:
-        """A search over these rows."""
+    def _begin(self, view: RequestView[Any], references: References, drafting: Sequence[Variants]) -> Search:
+        """Start a search over these rows."""
         config = self._config
-        offered = self._menus(view.context, running)
-        most = 1.0 if self._low_bit else config.knapspec_max_skip  # what a plan skips is looked at when it is whole
+        offered = self._menus(view.context, drafting)
+        # With a copy on the menu, `allowed` checks the skipped share of whole plans afterwards.
+        most = 1.0 if self._low_bit else config.knapspec_max_skip
         capacity = int(most * sum(max(menu.values()) for menu in offered))
         table = Knapsack(
             references.states, offered, capacity=capacity, tau=config.knapspec_tau, beam=config.knapspec_beam
         )
         passes = view.candidates(references.positions)
-        return Search(table, passes, references.states, self._computed(view.context))
+        return Search(table, passes, references.states, self._profiled_seconds(view.context))
 
-    def _menus(self, context: int, running: Sequence[Variants]) -> list[dict[int, int]]:
-        """Of each sublayer, for one more request beside those that draft with these plans."""
-        costs, others = self._costs, union(running) if running else None
+    def _menus(self, context: int, drafting: Sequence[Variants]) -> list[dict[int, int]]:
+        """Build each sublayer's menu, for one more request beside those that draft with these plans."""
+        costs, others = self._costs, union(drafting) if drafting else None
         unit = min(costs.sublayers(context)[:2]) / self._config.knapspec_resolution
         prices: dict[int, list[float]] = {
-            variant: costs.sublayers(context, 1 + len(running), others, variant) for variant in self._variants(context)
+            variant: costs.sublayers(context, 1 + len(drafting), others, variant) for variant in self._variants(context)
         }
-        if WINDOW in prices:
+        if WINDOW in prices:  # only attention has windows
             prices[WINDOW][1::2] = [math.inf] * costs.spec.layers
         offered = menus(prices, unit) if unit > 0 else skipping((1,) * costs.spec.sublayers)
         for index in self._protected if self._skips else range(costs.spec.sublayers):
             del offered[index][SKIP]
         return offered
 
-    def _advance(self, view: View, search: Search, started: float, *, alone: bool) -> None:
-        """Alone, a request searches in one go, unless its context is so long that one would see it stand still; beside
-        others, a sublayer or a few a round."""
+    def _advance(self, view: RequestView[Any], search: Search, started: float, *, alone: bool) -> None:
+        """Work on a search until the time slice is over: a long slice for a lone request, a short one beside others."""
         plain = self._costs.verify_pass(1, [view.context])
         slice_ = max(_LONE_SLICE, 4 * plain) if alone else _SLICE * plain
-        row = max(self.price(view.context) / len(search.table.menus), 1e-6)  # seconds of one of the knapsack, at most
+        row_seconds = max(self.predicted_seconds(view.context) / len(search.table.menus), 1e-6)
         self.slices += 1
         while not search.done and (left := slice_ - (self._clock.now() - started)) > 0:
             if not search.table.done:
-                if not search.passes.fill(search.table, max(1, int(left / row))):
-                    search.table.advance(search.passes.reach)
+                search.passes.fill_rows(search.table, max(1, int(left / row_seconds)))
             elif search.final is None:
                 search.begin_replay(self._candidates(view, search), self._costs.spec.whole)
             else:
-                logits = max(_DRAWN_ROWS, _DRAWN_LOGITS // self._costs.spec.vocab)
-                search.replay(max(1, logits // len(search.plans)))
+                rows = max(_DRAWN_ROWS, _DRAWN_LOGITS // self._costs.spec.vocab)
+                search.replay(max(1, rows // len(search.plans)))
 
-    def _candidates(self, view: View, search: Search) -> dict[Variants, Tensor]:
-        """Those of the table, with each head that is on the menu; where the only one is the target's, the early exits
-        too, whose final states [rows, hidden] are the full model's."""
+    def _candidates(self, view: RequestView[Any], search: Search) -> dict[Variants, Tensor]:
+        """Return the plans to replay with their final states [rows, hidden].
+
+        They are the table's candidates with each head on the menu. Without a copy, early exits join them, whose final
+        states are the full model's own.
+        """
         spec = self._costs.spec
         heads = (TARGET, LOW_BIT) if self._low_bit else (TARGET,)
         states = {(*c.variants, head): c.state for c in search.table.candidates() for head in heads}
@@ -222,7 +205,7 @@ class Searcher:
         return {variants: states[variants] for variants in allowed}
 
     def allowed(self, plans: Iterable[Variants], context: int) -> list[Variants]:
-        """Those that run what is protected, and leave out no more or less of the time than is allowed."""
+        """Return the plans that run all protected layers and skip an allowed share of the time."""
         prices = self._costs.sublayers(context)
         whole, least, most = sum(prices), self._config.knapspec_min_skip, self._config.knapspec_max_skip
 
@@ -230,3 +213,11 @@ class Searcher:
             return sum(price for price, run in zip(prices, variants, strict=False) if run == SKIP) / whole
 
         return [v for v in plans if all(v[i] for i in self._protected) and least <= skipped(v) <= most]
+
+
+def _take_rows(state: SearchState, most: int) -> References:
+    """Remove a request's recorded rows and return the last `most` of them."""
+    states = torch.cat([references.states for references in state.recorded], dim=1)[:, -most:]
+    positions = tuple(position for references in state.recorded for position in references.positions)[-most:]
+    state.recorded.clear()
+    return References(states, positions)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -17,12 +17,20 @@ from torch import Tensor
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW, ModelSpec, Variants
 from engine.model.attention import AttentionBatch, Segment
 from engine.model.linear import Linear
+from engine.model.passes import (
+    Drafted,
+    DraftRequest,
+    Draws,
+    OnWait,
+    Verified,
+    draft_in_lock_step,
+    verify_by_sublayers,
+)
 from engine.upload import upload
 
 if TYPE_CHECKING:
     from engine.model.attention import Attention
     from engine.model.search import SearchTable
-    from engine.types import SamplingParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,60 +46,10 @@ class LayerWeights:
     down: Linear  # [hidden, intermediate]
 
 
-@dataclass(slots=True)  # made every round: frozen ones take three times as long
-class DraftRequest:
-    """What one request drafts with, for `Decoder.draft`; the stop rule is that of `draft.base.Plan`."""
-
-    slab: int
-    start: int  # position of `token`, the last that is known
-    token: int
-    variants: Variants
-    gamma: int
-    min_confidence: float
-    pass_worth: float
-    sampling: SamplingParams
-    edit: Callable[[Tensor, Sequence[int]], None] | None = None  # of logits [vocab], in place, after drafted tokens
-    # That is done once a token is drawn of which the sub-network is less than `logits.SURE` sure, which is drawn again;
-    # so what verification refuses may be drafted. Greedy requests only.
-    late: bool = False
-
-
-class Drafted(NamedTuple):
-    """Tokens [requests][..] and their confidences, and how many passes it took."""
-
-    tokens: list[list[int]]
-    confidences: list[list[float]]
-    passes: int
-
-
-class Round(NamedTuple):
-    """What was drafted, what the target drew behind each token [requests][drafted + 1], and the share of the time that
-    the drafts took."""
-
-    drafted: Drafted
-    drawn: list[list[int]]
-    drafting: float
-
-
-class Draws(NamedTuple):
-    """Rows of a pass behind which tokens are drawn, in rising order, and how."""
-
-    rows: list[int]
-    sampling: list[SamplingParams]
-    edits: Sequence[Callable[[Tensor], None] | None] = ()  # of logits [vocab], in place; none at all, or one a draw
-
-
-class Verified(NamedTuple):
-    """Tokens [draws], and the residual streams if they were asked for; how to draw one of the tokens again after its
-    logits were edited, until the next pass."""
-
-    tokens: list[int]
-    states: list[Tensor] | None
-    again: Callable[[int, Callable[[Tensor], None]], int]
-
-
 class Decoder:
     """Weights and the passes over them. `x` is the residual stream, [rows, hidden] in the model's dtype."""
+
+    drafts_in_one_call = False  # whether `draft` costs less than its passes one by one
 
     def __init__(
         self,
@@ -226,13 +184,16 @@ class Decoder:
             logits = logits.index_copy(0, where, self.head(x.index_select(0, where), variant))
         return logits
 
-    def draft(self, attention: Attention, requests: Sequence[DraftRequest]) -> Drafted | None:
-        """All draft passes of a round in one call, over the batches of `attention`; None where that cannot be had."""
-        return None
-
-    def round(self, attention: Attention, requests: Sequence[DraftRequest]) -> Round | None:
-        """The same, and the pass of the whole model that verifies it, of requests without edits; None likewise."""
-        return None
+    def draft(
+        self,
+        attention: Attention,
+        requests: Sequence[DraftRequest],
+        *,
+        ahead: bool = False,
+        on_wait: OnWait | None = None,
+    ) -> Drafted:
+        """All draft passes of a round (`passes.draft_in_lock_step`); backends may run them in one call."""
+        return draft_in_lock_step(self, attention, requests, ahead=ahead, on_wait=on_wait)
 
     def verify(
         self,
@@ -242,16 +203,28 @@ class Decoder:
         draws: Draws,
         *,
         record: bool = False,
+        keep_logits: bool = False,
         variants: Variants | None = None,
-    ) -> Verified | None:
-        """A pass of the whole model, or of a sub-network, over these tokens and the draws behind it, in one call; None
-        likewise."""
-        return None
+        on_wait: OnWait | None = None,
+    ) -> Verified:
+        """A pass of the whole model, or of a sub-network, and its draws (`passes.verify_by_sublayers`).
 
-    def fill(self, table: SearchTable, batch: AttentionBatch, most: int) -> bool:
-        """Fill up to so many rows of a search in one call, over a `batch` of as many candidates as its beam has
-        entries; False likewise."""
-        return False
+        Backends may run it in one call. `Verified.hidden` and `.logits` are there for sure with `keep_logits`.
+        """
+        return verify_by_sublayers(
+            self, attention, segments, tokens, draws, record=record, variants=variants, on_wait=on_wait
+        )
+
+    def fill_rows(self, table: SearchTable, batch_of: Callable[[int], AttentionBatch], count: int) -> None:
+        """Fill up to `count` rows of a search's table. `batch_of(n)`: attention of n candidates over its rows."""
+
+        def transition(index: int, states: Tensor, variant: int) -> Tensor:
+            return self.sublayer(index, states.flatten(0, 1), batch_of(len(states)), variant).view_as(states)
+
+        for _ in range(count):
+            if table.done:
+                return
+            table.advance(transition)
 
     def head(self, x: Tensor, variant: int = TARGET) -> Tensor:
         """Final norm and output head: [rows, hidden] -> logits [rows, vocab]."""

@@ -1,11 +1,14 @@
-"""What a search asks of a model: rows of a table over its sublayers, filled where the states are (`draft.knapsack`)."""
+"""The table of a search as a model fills it: sublayers × candidate states (`engine.draft.knapsack`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from torch import Tensor
+
+# (sublayer, [states, rows, hidden], variant) -> the same after the sublayer
+Transition = Callable[[int, Tensor, int], Tensor]
 
 
 class Row(NamedTuple):
@@ -34,6 +37,12 @@ class SearchTable(Protocol):
     saved: list[int]  # by the live entries,
     states: Tensor  # [live, rows, hidden]
     cosines: list[float]
+
+    @property
+    def done(self) -> bool: ...
+
+    def advance(self, transition: Transition) -> None:
+        """Fill one row."""
 
     def take(self, rows: Sequence[Row], states: Tensor, cosines: list[float]) -> None:
         """Rows that were filled; states and cosines of the last one's entries."""

@@ -17,7 +17,6 @@ from engine.checkpoints.source import SyntheticSource, open_source
 from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
-from engine.core.loop import EngineThread
 from engine.core.policies import POLICIES
 from engine.core.scheduler import Scheduler
 from engine.draft.base import PolicyContext
@@ -54,15 +53,6 @@ _SEARCHED = (4, 6)  # rows and beam of the search that warms up
 _LONG_ROUND = 1.0  # seconds that reading a prompt may take at a time
 _PAGES_PER_SEQUENCE = 2  # times what all requests can hold: the rest is for prefixes
 DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float32", "float64")}
-
-
-def build_engine(config: EngineConfig) -> EngineThread:
-    """The engine that `serve` runs, not started yet. Raises ConfigError, ProfileMismatchError."""
-    model = LoadedModel(config)
-    core = model.core(config)
-    model.warm_up()
-    core.tokenizer.prepare()
-    return EngineThread(core, model.clock, max_live=core.info.max_num_seqs + core.info.max_queued)
 
 
 class LoadedModel:
@@ -231,7 +221,14 @@ class LoadedModel:
             return "run a copy in fewer bits, which --draft-bits or --knapspec-menu rules out"
         return None
 
-    def core(self, config: EngineConfig, *, own_cache: bool = False) -> EngineCore:
+    def core(
+        self,
+        config: EngineConfig,
+        *,
+        own_cache: bool = False,
+        overlaps: bool | None = None,
+        costs: CostModel | None = None,
+    ) -> EngineCore:
         """A core of its own: scheduler, bookkeeping, policies and what they learn.
 
         With a cache of its own too it may answer while other cores do. Only a CPU has room for that, where a cache is
@@ -240,7 +237,7 @@ class LoadedModel:
         _check_policy(config.draft_policy)
         assert self.profile is not None
         sequences = min(config.max_num_seqs, self.size.slabs)
-        costs = CostModel(self.spec, self.profile)
+        costs = costs or CostModel(self.spec, self.profile)
         rows = config.max_num_batched_tokens or max(costs.rows_within(_LONG_ROUND, 1), sequences)
 
         def prompt_rows(context: int, shared: bool) -> int:
@@ -251,7 +248,7 @@ class LoadedModel:
 
         own_cache &= self.decoder.device.type == "cpu"
         attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
-        runner = Runner(self.decoder, attention, self.clock)
+        runner = Runner(self.decoder, attention, self.clock, overlaps=overlaps)
         blocks = PageManager if self.backend.paged else BlockManager
         scheduler = Scheduler(
             blocks(self.size.slabs, self.size.blocks_per_slab, self.size.block_size, self.size.capacity),
@@ -260,7 +257,7 @@ class LoadedModel:
             max_num_batched_tokens=rows,
             prompt_rows=prompt_rows,
             eos_token_ids=self.source.eos_token_ids,
-            ahead=runner.apart,
+            ahead=runner.overlaps,
         )
         info = EngineInfo(
             model=self.source.name,

@@ -12,8 +12,8 @@ import torch
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants, exit_plan
 from engine.clock import Clock
 from engine.model.attention import Attention, Segment
-from engine.model.decoder import Decoder, DraftRequest, Draws
-from engine.sampling.sample import draw
+from engine.model.decoder import Decoder
+from engine.model.passes import DraftRequest, Draws
 from engine.types import SamplingParams
 from profiles.fit import Observation, fit, price
 from profiles.schema import LatencyProfile, ProfileKey
@@ -133,8 +133,10 @@ class Measurement:
         Between drafts all of the model runs, as in a round: what drafts is not in the processor's nearest cache.
         """
         spec, variants = self._decoder.spec, self._decoder.variants
-        if self._draft(spec.whole) is None:
+        context = min(_SHORT, self._attention.cache.length - _DRAFT_LENGTH - 1)
+        if not self._decoder.drafts_in_one_call or context <= 0:
             return 1.0
+        self._draft(spec.whole, context)
         low = [(LOW_BIT,) * len(spec.whole)] if LOW_BIT in variants else []
         exits = [exit_plan(spec, depth) for depth in {spec.layers // 3, spec.layers // 2} if depth]
         shares = []
@@ -142,16 +144,15 @@ class Measurement:
             for plan in low or (*exits, self._half(), self._half()):
                 self._time(Design(1, 0, spec.whole))
                 parts = price(profile, Design(1, _SHORT, plan).observe(spec, variants, 0.0))
-                shares.append((self._draft(plan) or parts) / parts)
+                shares.append(self._draft(plan, context) / parts)
         return statistics.median(shares)
 
-    def _draft(self, variants: Variants) -> float | None:
-        """Seconds of a pass within a draft; None if the backend does not run drafts in one call."""
-        context = min(_SHORT, self._attention.cache.length - _DRAFT_LENGTH - 1)
+    def _draft(self, variants: Variants, context: int) -> float:
+        """Seconds of a pass within a draft."""
         request = DraftRequest(0, context, 0, variants, _DRAFT_LENGTH, 0.0, 0.0, _GREEDY)
         started = self._clock.now()
-        drafted = self._decoder.draft(self._attention, [request]) if context > 0 else None
-        return None if drafted is None else (self._clock.now() - started) / drafted.passes
+        drafted = self._decoder.draft(self._attention, [request])
+        return (self._clock.now() - started) / drafted.passes
 
     def _medians(
         self, designs: Sequence[Design], share_done: Callable[[int], float], progress: Callable[[float], None]
@@ -214,18 +215,11 @@ class Measurement:
 
     @torch.inference_mode()
     def _time(self, design: Design) -> float:
-        """Seconds of one pass, draw included, in one call where rounds do it in one."""
+        """Seconds of one pass, draws included."""
         started = self._clock.now()
         segments = [Segment(0, design.context, design.rows)]
         draws = Draws(*([*range(design.rows)], [_GREEDY] * design.rows) if design.head else ([], []))
-        tokens = [0] * design.rows
-        if self._decoder.verify(self._attention, segments, tokens, draws, variants=design.plan) is not None:
-            return self._clock.now() - started
-        batch = self._attention.prepare(segments)
-        x = self._decoder.run_plan(self._decoder.embed(tokens), batch, design.plan)
-        if design.head:
-            positions = range(design.context + 1, design.context + design.rows + 1)
-            draw(self._decoder.head(x, design.plan[-1]), draws.sampling, positions, confidence=True)
-        elif x.device.type == "cuda":
-            torch.cuda.synchronize(x.device)
+        self._decoder.verify(self._attention, segments, [0] * design.rows, draws, variants=design.plan)
+        if not design.head and self._decoder.device.type == "cuda":
+            torch.cuda.synchronize(self._decoder.device)
         return self._clock.now() - started

@@ -1,19 +1,21 @@
-"""StepPlan in, StepOutput out: the side of the engine that owns tensors."""
+"""The side of the engine that owns tensors: `StepPlan` in, `StepOutput` out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
 from engine.architecture.spec import Variants
 from engine.clock import Clock
-from engine.draft.knapsack import Knapsack, reaching
 from engine.kv.blocks import Placement
 from engine.model.attention import Attention, AttentionBatch
 from engine.model.decoder import Decoder
-from engine.runtime.speculate import PlainPass, decode, in_one_call, propose, verify
+from engine.model.passes import OnWait
+from engine.model.search import SearchTable
+from engine.runtime.overlap import PlainPass, decode_overlapped
+from engine.runtime.speculate import propose, verify
 from engine.sampling.sample import Edit, draft_noise, draw
 from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
@@ -22,43 +24,42 @@ from engine.types import SamplingParams
 class Runner:
     """Runs rounds on one device. Used by one thread."""
 
-    def __init__(self, decoder: Decoder, attention: Attention, clock: Clock) -> None:
+    def __init__(self, decoder: Decoder, attention: Attention, clock: Clock, *, overlaps: bool | None = None) -> None:
+        """`overlaps`: whether host and device work at the same time; by default, unless the device is a CPU."""
         self.decoder = decoder
         self.attention = attention
+        self.overlaps = decoder.device.type != "cpu" if overlaps is None else overlaps
         self._clock = clock
-        self._under_way: PlainPass | None = None
-        self.apart = decoder.device.type != "cpu"  # passes go on while this thread does something else
+        self._started: PlainPass | None = None  # the pass of a round to come
 
     @torch.inference_mode()
-    def run(self, plan: StepPlan, meanwhile: Callable[[], None] | None = None, *, go_on: bool = False) -> StepOutput:
-        """One round: copies, draft passes, the verify pass. While passes go on apart, `meanwhile` is called, perhaps
-        several times; with `go_on`, where all work is plain, the next round's pass is begun before this one is read.
+    def run(self, plan: StepPlan, on_wait: OnWait | None = None, *, overlap_next: bool = False) -> StepOutput:
+        """Run one round: placements, copies, draft passes, the verify pass.
+
+        Where host and device overlap, `on_wait` is called while the device computes, perhaps several times; with
+        `overlap_next`, the pass of a next plain round starts before this one is read.
         """
-        if not self.apart:
-            meanwhile = None
+        if not self.overlaps:
+            on_wait = None
         started = self._clock.now()
-        self.attention.cache.place(plan.placements)
+        cache = self.attention.cache
+        cache.place(plan.placements)
         for copy in plan.copies:
-            self.attention.cache.copy(copy.source, copy.target, copy.tokens)
+            cache.copy(copy.source, copy.target, copy.tokens)
         for slab, first, last in plan.discards:
-            self.attention.cache.discard(slab, first, last)
-        under_way, self._under_way = self._under_way, None
-        plain = bool(self.apart and plan.work) and all(work.plain for work in plan.work)
-        if under_way is not None and not (plain and under_way.has(plan.work)):
-            under_way.wait()  # in no round's time
-            under_way, started = None, self._clock.now()
+            cache.discard(slab, first, last)
+        current, self._started = self._started, None
+        plain = self.overlaps and bool(plan.work) and all(work.plain for work in plan.work)
+        if current is not None and not (plain and current.computes(plan.work)):
+            current.wait()  # before this round's time is taken
+            current, started = None, self._clock.now()
         if plain:
-            current = under_way or PlainPass(self.decoder, self.attention, plan.work)
-            outputs, self._under_way = decode(plan.work, current, go_on=go_on, meanwhile=meanwhile)
+            current = current or PlainPass(self.decoder, self.attention, plan.work)
+            outputs, self._started = decode_overlapped(plan.work, current, overlap_next=overlap_next, on_wait=on_wait)
             return StepOutput(outputs, 0, 0.0, self._clock.now() - started)
-        made = in_one_call(self.decoder, self.attention, plan.work)
-        if made is not None:
-            outputs, passes, drafting = made
-            seconds = self._clock.now() - started
-            return StepOutput(outputs, passes, drafting * seconds, (1 - drafting) * seconds)
-        drafts, passes = propose(self.decoder, self.attention, plan.work, late=self.apart, meanwhile=meanwhile)
+        drafts, passes = propose(self.decoder, self.attention, plan.work, ahead=self.overlaps, on_wait=on_wait)
         drafted = self._clock.now()
-        outputs = verify(self.decoder, self.attention, plan.work, drafts, meanwhile=meanwhile)
+        outputs = verify(self.decoder, self.attention, plan.work, drafts, on_wait=on_wait)
         return StepOutput(outputs, passes, drafted - started if passes else 0.0, self._clock.now() - drafted)
 
     def imagine(self, placements: Sequence[Placement], slab: int, tokens: int) -> None:
@@ -69,58 +70,49 @@ class Runner:
     def candidates(
         self, slab: int, positions: Sequence[int], sampling: SamplingParams, edits: Iterable[Edit | None] = ()
     ) -> SearchPass:
-        """Sublayer calls for a search over verified rows of the request in `slab`.
+        """Return the passes of a search over verified rows of the request in `slab`.
 
-        `edits`: what it asks to be done to the logits after each row, if anything; each holds until the next is made.
+        `edits`: the request's edit of the logits after each row, if any. Each is valid until the next is taken.
         """
-        return SearchPass(self, slab, tuple(positions), sampling, edits)
+        return SearchPass(self.decoder, self.attention, slab, tuple(positions), sampling, edits)
 
 
 class SearchPass:
-    """`draft.base.CandidatePass` over the live cache; reads it, never writes."""
+    """`engine.draft.base.CandidatePass` over the live cache; reads the cache, never writes it."""
 
     def __init__(
         self,
-        runner: Runner,
+        decoder: Decoder,
+        attention: Attention,
         slab: int,
         positions: tuple[int, ...],
         sampling: SamplingParams,
         edits: Iterable[Edit | None],
     ) -> None:
-        self._runner, self._slab, self.positions, self._sampling = runner, slab, positions, sampling
+        self._decoder, self._attention = decoder, attention
+        self._slab, self._positions, self._sampling = slab, positions, sampling
         self._edits = iter(edits)
-        self._drawn = 0  # rows
+        self._drawn_rows = 0
         self._batches: dict[int, AttentionBatch] = {}  # by the number of candidates
-        self._by_operations = reaching(self._sublayer)
 
     @torch.inference_mode()
-    def reach(
-        self, index: int, variants: Sequence[int], states: Tensor, direction: Tensor
-    ) -> tuple[Tensor, list[list[float]]]:
-        return self._by_operations(index, variants, states, direction)
+    def fill_rows(self, table: SearchTable, count: int) -> None:
+        self._decoder.fill_rows(table, self._batch_of, count)
 
-    @torch.inference_mode()
-    def fill(self, table: Knapsack, most: int) -> bool:
-        decoder = self._runner.decoder
-        return table.beam > 0 and decoder.fill(table, self._batch(table.beam), most)
-
-    def _sublayer(self, index: int, states: Tensor, variant: int) -> Tensor:
-        x, batch = states.flatten(0, 1), self._batch(len(states))
-        return self._runner.decoder.sublayer(index, x, batch, variant).view_as(states)
-
-    def _batch(self, count: int) -> AttentionBatch:
-        batch = self._batches.get(count)
+    def _batch_of(self, candidates: int) -> AttentionBatch:
+        batch = self._batches.get(candidates)
         if batch is None:
-            batch = self._batches[count] = self._runner.attention.candidates(self._slab, self.positions, count)
+            batch = self._attention.candidates(self._slab, self._positions, candidates)
+            self._batches[candidates] = batch
         return batch
 
     @torch.inference_mode()
     def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
         count, rows = states.shape[:2]
         each = [plan for plan in plans for _ in range(rows)]
-        positions = [p + 1 for p in self.positions[self._drawn : self._drawn + rows]]
-        self._drawn += rows
-        logits = self._runner.decoder.heads(states.flatten(0, 1), each)
+        positions = [p + 1 for p in self._positions[self._drawn_rows : self._drawn_rows + rows]]
+        self._drawn_rows += rows
+        logits = self._decoder.heads(states.flatten(0, 1), each)
         for row in range(rows):
             edit = next(self._edits, None)
             if edit is None:

@@ -180,7 +180,7 @@ def test_an_engine_whose_server_ends_first_says_nothing() -> None:
     """A signal may reach the server between the start of its child and the first word to it."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        child = [sys.executable, "-m", "engine.host.process", str(theirs.fileno())]
+        child = [sys.executable, "-m", "engine.host.child", str(theirs.fileno())]
         with subprocess.Popen(child, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE) as engine:
             ours.shutdown(socket.SHUT_RDWR)
             _, complained = engine.communicate(timeout=PATIENCE)

@@ -37,9 +37,9 @@ def test_contenders_take_turns_and_answer_as_alone(
     together = [PolicyContender(name, model.core(EngineConfig(), own_cache=True), SAMPLING) for name in names]
     order: list[str] = []
     for contender in together:
-        advance = contender.core.advance
+        advance = contender.core.run_round
         monkeypatch.setattr(
-            *(contender.core, "advance"),
+            *(contender.core, "run_round"),
             lambda tell, name=contender.name, advance=advance: [order.append(name), advance(tell)][1],
         )
     answers = answer_in_turns(together, prompts, streams, first=1)

@@ -15,20 +15,28 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from engine.config import EngineConfig
-from engine.core.loop import Stream
-from engine.errors import EngineDeadError, EngineDrainingError, ModelError, QueueFullError, RequestError
-from engine.host.process import Channel, EngineProcess, Launch
+from engine.errors import (
+    ContextLengthError,
+    EngineDeadError,
+    EngineDrainingError,
+    ModelError,
+    QueueFullError,
+    RequestError,
+)
+from engine.host.channel import Channel
+from engine.host.client import TokenStream
+from engine.host.process import EngineLaunch, EngineProcess
+from engine.messages import CancelRequest, Heartbeat
 from engine.types import (
-    ErrorEvent,
     FinishReason,
     GenerateRequest,
+    RequestFailure,
     RequestRound,
     RequestTiming,
     RoundReport,
@@ -40,6 +48,7 @@ from engine.types import (
 from profiles import store
 from tests.support import PREPARED, REPOSITORY
 from tests.support.cores import ManualClock, answer, chat_ids, load, made_up_profile
+from tests.support.fake import INFO
 
 PATIENCE = 60
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
@@ -72,7 +81,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> EngineConfig:
 
 @asynccontextmanager
 async def running(config: EngineConfig) -> AsyncIterator[EngineProcess]:
-    with Launch(config) as launch:
+    with EngineLaunch(config) as launch:
         engine = await asyncio.to_thread(launch.ready)
     await engine.start()
     try:
@@ -88,7 +97,7 @@ def ids(engine: EngineProcess, text: str) -> tuple[int, ...]:
     return tuple(engine.tokenizer.encode(rendered, add_special_tokens=False))
 
 
-async def rest(stream: Stream) -> list[TokenEvent]:
+async def rest(stream: TokenStream) -> list[TokenEvent]:
     return [event async for event in stream]
 
 
@@ -114,7 +123,7 @@ def test_it_says_what_the_engine_says_until_it_is_killed(
             engine.add_listener(reports.append)
             assert engine.stats().ready
             for number in (signal.SIGINT, signal.SIGTERM):
-                os.kill(engine._child.pid, number)
+                os.kill(engine.pid, number)
             with pytest.raises(RequestError):
                 engine.submit(GenerateRequest("bad", ()))
             said = await asyncio.gather(*(collect(engine, id) for id in ("snow", "a river", "a boat")))
@@ -153,7 +162,7 @@ async def cancelling_frees_and_a_full_queue_refuses(engine: EngineProcess) -> No
 async def killed_it_fails_every_waiter(engine: EngineProcess) -> None:
     stream = engine.submit(GenerateRequest("snow", ids(engine, "snow"), ENDLESS))
     await anext(stream)
-    os.kill(engine._child.pid, signal.SIGKILL)
+    os.kill(engine.pid, signal.SIGKILL)
     with pytest.raises(EngineDeadError):
         await rest(stream)
     assert engine.stats().failure
@@ -176,27 +185,27 @@ def test_who_is_answered_while_it_drains_is_told(config: EngineConfig) -> None:
 
 
 def test_what_keeps_it_from_loading_reaches_the_parent(tmp_path: Path) -> None:
-    with Launch(EngineConfig(model=str(tmp_path))) as launch, pytest.raises(ModelError, match=r"config\.json"):
+    with EngineLaunch(EngineConfig(model=str(tmp_path))) as launch, pytest.raises(ModelError, match=r"config\.json"):
         launch.ready()
     assert launch.child.poll() is not None
 
 
 def test_a_child_killed_while_loading_says_so(config: EngineConfig) -> None:
-    with Launch(config) as launch:
+    with EngineLaunch(config) as launch:
         launch.child.kill()
         with pytest.raises(EngineDeadError, match="SIGKILL"):
             launch.ready()
 
 
 def test_leaving_before_it_is_loaded_ends_it(config: EngineConfig) -> None:
-    with Launch(config) as launch:
+    with EngineLaunch(config) as launch:
         assert launch.child.poll() is None
     assert launch.child.poll() is not None
 
 
 @pytest.mark.parametrize("size", [1, 3, 1 << 12])
 def test_messages_are_put_together_from_whatever_pieces_come(size: int) -> None:
-    messages = [tuple(range(1 << 17)), "text", True, GenerateRequest("a", (1, 2))]
+    messages = [tuple(range(1 << 17)), CancelRequest("b"), Heartbeat(), GenerateRequest("a", (1, 2))]
     ours, theirs = socket.socketpair()
     written, piecewise = socket.socketpair()
     with ours, theirs, written, piecewise:
@@ -213,7 +222,7 @@ def test_messages_are_put_together_from_whatever_pieces_come(size: int) -> None:
 
         relay = threading.Thread(target=pass_on)
         relay.start()
-        got = [end.one()]
+        got = [end.receive_one()]
         while len(got) < len(messages):
             got += end.receive()
         assert got == messages
@@ -221,45 +230,39 @@ def test_messages_are_put_together_from_whatever_pieces_come(size: int) -> None:
         relay.join()
 
 
-def test_messages_wait_their_turn_while_the_child_is_busy() -> None:
-    long = GenerateRequest("long", tuple(range(300, 400)) * 5000)
+def test_requests_wait_in_order_while_the_child_reads_nothing() -> None:
+    short, long = GenerateRequest("first", (1, 2)), GenerateRequest("long", tuple(range(300, 400)) * 5000)
+    requests = [short, long, replace(long, id="as long")]
+    info = replace(INFO, vocab_size=512, max_model_len=1 << 20, max_num_seqs=8)
 
     async def test() -> list[Any]:
         ours, theirs = socket.socketpair()
         child = subprocess.Popen(["true"])
-        engine = EngineProcess(SimpleNamespace(child=child, channel=Channel(ours)), ManualClock(), None, None, 8)  # type: ignore[arg-type]
+        engine = EngineProcess(child, Channel(ours), ManualClock(), info, None)  # type: ignore[arg-type]
         with theirs:
-            for message in ("first", long, replace(long, id="as long"), "last"):
-                engine._send(message)
+            for request in requests:
+                engine.submit(request)
             await asyncio.sleep(0)
-            size = len(engine._unsent)
-            engine._send("later")
+            engine.cancel("first")
             await asyncio.sleep(0)
-            assert size > 1 << 20, "more than a socket has room for"
             end, got = Channel(theirs), []
             while len(got) < 3:
                 got += await asyncio.to_thread(end.receive)
-            engine._close()
-            engine._send("nobody is there")
-            await asyncio.sleep(0)
-            assert not engine._unsent
-            assert size < 1.1 * len(pickle.dumps(long)), "a prompt that is shared is written once"
-        child.wait()
+        engine.reset_calibration()  # nobody reads this
+        await engine.drain(0)
         return got
 
-    assert asyncio.run(asyncio.wait_for(test(), PATIENCE)) == [
-        ["first"],
-        [long, replace(long, id="as long"), "last"],
-        ["later"],
-    ]
+    first, rest, last = asyncio.run(asyncio.wait_for(test(), PATIENCE))
+    assert (first, rest, last) == ([short], requests[1:], [CancelRequest("first")])
+    assert rest[0].prompt is rest[1].prompt, "a shared prompt is written once"
 
 
 @pytest.mark.parametrize("loaded", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_it_ends_with_its_parent(config: EngineConfig, tmp_path: Path, loaded: bool) -> None:
     program = f"""
 import os, pickle, sys
-from engine.host.process import Launch
-launch = Launch(pickle.loads({pickle.dumps(config)!r}))
+from engine.host.process import EngineLaunch
+launch = EngineLaunch(pickle.loads({pickle.dumps(config)!r}))
 if {loaded}:
     launch.ready()
 print(launch.child.pid, flush=True)
@@ -287,12 +290,29 @@ def test_messages_survive_the_way() -> None:
     timing = RequestTiming(0.1, 0.2, 0.3)
     event = TokenEvent("a", "text\u2028", (1, 2), FinishReason.STOP, 1, 2, 0, figures, timing)
     part = RequestRound("a", "none", 1, 0, 0, 0, 5, 0, 0, None, None, "changed")
-    report = RoundReport((event, ErrorEvent("b", "why")), (part,), 1, 0, 0.5, 3, 2, 0.1, 0.2, 0.0, 0.1, 7, 3, 1)
+    report = RoundReport(
+        (event, RequestFailure("b", RequestError("why", param="stop"))),
+        (part,),
+        1,
+        0,
+        0.5,
+        3,
+        2,
+        0.1,
+        0.2,
+        0.0,
+        0.1,
+        7,
+        3,
+        1,
+    )
     request = GenerateRequest("a", (1, 2, 3), SamplingParams(stop=("x",)), "none")
     for message in (report, request):
         again = pickle.loads(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
-        assert again == message
         assert repr(again) == repr(message)
+    for error in (RequestError("why", param="stop"), ContextLengthError(8, "you asked for 9", param="messages")):
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), again.param) == (type(error), str(error), error.param)
 
 
 def token(number: int, **other: Any) -> TokenEvent:
@@ -311,7 +331,7 @@ def test_a_reader_who_is_late_gets_one_event_for_all() -> None:
     ]
 
     async def test() -> list[TokenEvent]:
-        stream = Stream("r", lambda _: None)
+        stream = TokenStream("r", lambda _: None)
         for event in events:
             stream.put(event)
         return await rest(stream)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -18,10 +19,9 @@ from engine.config import EngineConfig
 from engine.core.engine import EngineCore
 from engine.errors import RequestError
 from engine.runtime.build import LoadedModel
-from engine.runtime.runner import SearchPass
 from engine.sampling.grammar import GrammarMatcher, Grammars, vocabulary
 from engine.sampling.logits import LogitsProcessor
-from engine.types import ErrorEvent, GenerateRequest, SamplingParams, TokenEvent
+from engine.types import GenerateRequest, RequestFailure, SamplingParams, TokenEvent
 from server.openai.replies.calls import TOOL_FORMATS, make_parser
 from server.openai.requests.schemas import Function, Tool
 from server.openai.requests.structured import calls_grammar, grammar_of
@@ -243,14 +243,16 @@ def test_a_grammar_too_complex_to_follow_fails_its_request_alone(
     core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=too_complex()), policy))
     core.add(GenerateRequest("0", ids[0], replace(GREEDY, max_tokens=24, ignore_eos=True), policy))
     said: list[int] = []
-    failed: list[ErrorEvent] = []
+    failed: list[RequestFailure] = []
     while not core.scheduler.idle:
         for event in core.step().events:
-            if isinstance(event, ErrorEvent):
+            if isinstance(event, RequestFailure):
                 failed.append(event)
             elif event.request_id == "0":
                 said += event.token_ids
-    assert [(event.request_id, event.param) for event in failed] == [("other", "response_format")]
+    assert [event.request_id for event in failed] == ["other"]
+    assert isinstance(failed[0].error, RequestError)
+    assert failed[0].error.param == "response_format"
     assert tuple(said) == alone[0]
 
 
@@ -395,24 +397,27 @@ def test_calls_that_a_grammar_allows_are_read_as_calls(
 def test_searches_replay_what_was_asked_to_be_done_to_logits(
     model: LoadedModel,
     ids: list[tuple[int, ...]],
-    monkeypatch: pytest.MonkeyPatch,
     asked: dict[str, Any],
     temperature: float,
 ) -> None:
     """Drawn again from the full model's own states, the verified rows of the answer say what the answer says."""
     replayed: list[tuple[tuple[int, ...], list[int]]] = []
-    draws = SearchPass.draws
-
-    def watched(
-        self: SearchPass, states: Tensor, plans: Sequence[Variants]
-    ) -> tuple[list[list[int]], list[list[float]]]:
-        first = self._drawn
-        drawn = draws(self, states, plans)
-        replayed.append((self.positions[first : self._drawn], drawn[0][-1]))
-        return drawn
-
-    monkeypatch.setattr(SearchPass, "draws", watched)
     core = model.core(EngineConfig(knapspec_budget=1.0, knapspec_interval=8, knapspec_rows=8, prior="none"))
+    candidates = core.runner.candidates
+
+    class Watched:
+        """The passes of a search, whose draws at each position are noted."""
+
+        def __init__(self, slab: int, positions: Sequence[int], *sampled: Any) -> None:
+            self._passes, self._positions = candidates(slab, positions, *sampled), iter(positions)
+            self.fill_rows = self._passes.fill_rows
+
+        def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
+            drawn = self._passes.draws(states, plans)
+            replayed.append((tuple(islice(self._positions, states.shape[1])), drawn[0][-1]))
+            return drawn
+
+    core.runner.candidates = Watched  # type: ignore[method-assign, assignment]
     sampling = replace(GREEDY, temperature=temperature, max_tokens=60, seed=3, ignore_eos=True, **asked)
     (said,) = answer(core, ids[:1], sampling, ["knapspec"], seeds=[3])
     first = len(ids[0])

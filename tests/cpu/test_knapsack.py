@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW
-from engine.draft.knapsack import Candidate, Knapsack, Menu, cosines, directions, menus, reaching, skipping, solve
+from engine.draft.knapsack import Candidate, Knapsack, Menu, cosines, directions, menus, skipping, solve
 from engine.model.attention import Segment
 from tests.support.cores import load, tiny_model
 from tests.support.examples import examples
@@ -153,7 +153,7 @@ def test_a_beam_loses_little_where_much_is_skipped() -> None:
         weights = [9, 8] * 12
         table = kind(references, skipping(weights), capacity=int(0.8 * sum(weights)), beam=beam)
         while not table.done:
-            table.advance(reaching(run))
+            table.advance(run)
         return max((c.cosine for c in table.candidates() if c.saved >= 0.5 * sum(weights)), default=0.0)
 
     whole, ours, naive_beam = (
@@ -169,7 +169,7 @@ def test_a_table_may_end_empty() -> None:
     references, run = toy(12, 5)
     table = Knapsack(references, skipping([2, 3] * 6), capacity=30, tau=0.8, beam=2)
     while not table.done:
-        table.advance(reaching(run))
+        table.advance(run)
     assert table.candidates() == []
 
 
@@ -178,7 +178,7 @@ def test_a_search_may_be_spread_over_time() -> None:
     table = Knapsack(references, skipping([2, 3] * 3), capacity=15)
     steps = 0
     while not table.done:
-        table.advance(reaching(run))
+        table.advance(run)
         steps += 1
     assert steps == 6
     at_once = solve(references, skipping([2, 3] * 3), run, capacity=15)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from engine.architecture.spec import exit_plan
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
-from engine.draft.base import View
+from engine.draft.base import BatchView
 from engine.draft.costs import SETTLING, CostModel
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError
@@ -39,10 +40,10 @@ class FrozenCosts(CostModel):
 
 
 def core_with(model: LoadedModel, config: EngineConfig, **profile: float) -> tuple[EngineCore, KnapSpec]:
-    core = model.core(replace(config, prior="none", lookup="none", knapspec_menu="skip"))
-    context = replace(core._policies, costs=FrozenCosts(model.spec, made_up_profile(**profile)))
-    policy = KnapSpec(context)
-    core._made["knapspec"] = policy
+    costs = FrozenCosts(model.spec, made_up_profile(**profile))
+    core = model.core(replace(config, prior="none", lookup="none", knapspec_menu="skip"), costs=costs)
+    policy = core.policy("knapspec")
+    assert isinstance(policy, KnapSpec)
     return core, policy
 
 
@@ -81,12 +82,12 @@ def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple
 
 def test_search_keeps_to_its_budget_and_none_means_none(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=0.02))
-    started = core._clock.now()
+    started = model.clock.now()
     rounds(core, ids[:7])
     searcher, longest = policy.searcher, max(len(prompt) for prompt in ids[:7]) + 200
     assert searcher.searches > 0
-    paid = 0.02 * (core._clock.now() - started)
-    assert searcher.spent <= paid + 4 * searcher.price(longest)  # two are paid in advance
+    paid = 0.02 * (model.clock.now() - started)
+    assert searcher.spent <= paid + 4 * searcher.predicted_seconds(longest)  # two are paid in advance
     core, policy = core_with(model, EngineConfig(knapspec_budget=0.0))
     assert all(r.drafted == 0 for r in rounds(core, ids[:2]))
     assert policy.searcher.spent == 0
@@ -238,9 +239,9 @@ def test_requests_together_are_asked_once_and_draft_alike(model: LoadedModel, id
     asked: list[tuple[int, int, int]] = []
     propose = policy.propose
 
-    def spy(views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
-        plans = propose(views, others)
-        asked.append((len(views), len(others), len(set(plans))))
+    def spy(batch: BatchView[Any]) -> Sequence[Plan]:
+        plans = propose(batch)
+        asked.append((len(batch.views), len(batch.contexts) - len(batch.views), len(set(plans))))
         return plans
 
     policy.propose = spy  # type: ignore[method-assign]
@@ -261,15 +262,3 @@ def test_marginal_prices(model: LoadedModel) -> None:
             assert beside[i] < 0.1 * alone[i] + scan, "its own scan stays at full price"
         else:
             assert beside[i] == alone[i]
-
-
-def test_who_is_not_asked_is_counted_all_the_same(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    """Where what was decided stands, the policy is not asked; rounds and their time are known to it afterwards."""
-    core, policy = core_with(model, EngineConfig(knapspec_gamma=0))
-    asked: list[int] = []
-    propose = policy.propose
-    policy.propose = lambda *a: [asked.append(policy._round), propose(*a)][1]  # type: ignore[method-assign]
-    seen = rounds(core, ids[:4])
-    assert len(asked) < 0.3 * len(seen)
-    assert policy._round == pytest.approx(len(seen), abs=len(ids[:4]))
-    assert sum(r.drafted for r in seen) == 0

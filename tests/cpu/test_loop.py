@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,6 @@ import pytest
 from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
-from engine.core.loop import EngineThread, Stream
 from engine.errors import (
     ContextLengthError,
     EngineDeadError,
@@ -23,6 +23,8 @@ from engine.errors import (
     RequestFailedError,
     UnknownPolicyError,
 )
+from engine.host.client import TokenStream
+from engine.host.thread import EngineThread
 from engine.runtime.build import LoadedModel
 from engine.types import FinishReason, GenerateRequest, RoundReport, SamplingParams, TokenEvent
 from tests.support.cores import VOCABULARY, ManualClock, answer, chat_ids, load
@@ -47,18 +49,19 @@ class Observed:
     """An engine whose rounds wait for `release`, with what it ran and reported."""
 
     def __init__(self, core: EngineCore, clock: Clock, max_live: int) -> None:
-        self.engine = EngineThread(core, clock, max_live=max_live)
+        core.info = replace(core.info, max_queued=max_live - core.info.max_num_seqs)
+        self.engine = EngineThread(core, clock)
         self.ran: list[list[str]] = []  # who ran when a round began, before it admits anybody
         self.reports: list[RoundReport] = []
         self.error: Exception | None = None  # what the next round raises
         self._core = core
-        self._advance = core.advance
+        self._advance = core.run_round
         self._permits = threading.Semaphore(0)
         self._reported = asyncio.Event()
-        core.advance = self._held  # type: ignore[method-assign]
+        core.run_round = self._held  # type: ignore[method-assign]
         self.engine.add_listener(self._listen)
 
-    def submit(self, id: str, sampling: SamplingParams = SHORT, policy: str | None = None) -> Stream:
+    def submit(self, id: str, sampling: SamplingParams = SHORT, policy: str | None = None) -> TokenStream:
         return self.engine.submit(GenerateRequest(id, chat_ids(self._core, f"What is {id}?"), sampling, policy))
 
     def release(self, rounds: int = 10_000) -> None:
@@ -105,7 +108,7 @@ def run(test: Coroutine[Any, Any, None]) -> None:
     asyncio.run(test)
 
 
-async def collect(stream: Stream) -> list[TokenEvent]:
+async def collect(stream: TokenStream) -> list[TokenEvent]:
     return [event async for event in stream]
 
 
@@ -165,16 +168,16 @@ def test_two_streams_share_rounds_and_say_what_they_say_alone(model: LoadedModel
     run(test())
 
 
-async def _close(_: EngineThread, stream: Stream) -> None:
+async def _close(_: EngineThread, stream: TokenStream) -> None:
     await stream.aclose()
 
 
-async def _cancel(engine: EngineThread, _: Stream) -> None:
+async def _cancel(engine: EngineThread, _: TokenStream) -> None:
     engine.cancel("snow")
 
 
 LEAVING = pytest.mark.parametrize("leave", [_close, _cancel])
-Leave = Callable[[EngineThread, Stream], Awaitable[None]]
+Leave = Callable[[EngineThread, TokenStream], Awaitable[None]]
 
 
 @LEAVING
@@ -340,7 +343,7 @@ def test_a_request_that_cannot_begin_fails_alone(
             session.release()
             streams = [session.submit(id) for id in "ab"]
             said = await collect(streams[0])
-            with pytest.raises(RequestFailedError, match="could not be begun"):
+            with pytest.raises(RequestFailedError, match="could not be started"):
                 await collect(streams[1])
             assert [tokens_of(said)] == alone(model, "a")
             assert session.engine.stats().failure is None
@@ -462,7 +465,7 @@ def test_calibration_is_reset_between_rounds(core: EngineCore) -> None:
 
 def test_an_engine_that_was_never_started_is_not_ready_and_drains(core: EngineCore) -> None:
     async def test() -> None:
-        engine = EngineThread(core, SystemClock(), max_live=1)
+        engine = EngineThread(core, SystemClock())
         assert not engine.stats().ready
         await engine.drain(1e9)
 

@@ -13,7 +13,7 @@ import torch
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET
 from engine.backends.native.linear import NativeLinear, NativeLinears
 from engine.config import EngineConfig
-from engine.draft.estimator import Counts
+from engine.draft.estimator import PlanCounts
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count
 from engine.errors import ConfigError, PriorError
@@ -169,13 +169,14 @@ def test_a_search_chooses_among_all_of_the_menu(menu: str, prompts: Sequence[str
     policy = core.policy("knapspec")
     assert isinstance(policy, KnapSpec)
     replayed: list[tuple[int, ...]] = []
-    adopt = policy._adopt
+    search = policy.searcher.search
 
-    def watched(counts: Counts, context: int) -> bool:
-        replayed.extend(counts)
-        return adopt(counts, context)
+    def watched(*args: Any, **named: Any) -> PlanCounts | None:
+        counts = search(*args, **named)
+        replayed.extend(counts or ())
+        return counts
 
-    policy._adopt = watched  # type: ignore[method-assign]
+    policy.searcher.search = watched  # type: ignore[method-assign]
     sampling = SamplingParams(max_tokens=60, temperature=0.0, ignore_eos=True)
     texts = [chat_ids(core, prompt) for prompt in prompts[:2]]
     assert answer(core, texts, sampling, ["knapspec"]) == answer(core, texts, sampling, ["none"])

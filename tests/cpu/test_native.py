@@ -7,6 +7,7 @@ import platform
 import shlex
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,15 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW
 from engine.clock import SystemClock
 from engine.config import EngineConfig
-from engine.draft.knapsack import Knapsack, reaching
+from engine.draft.knapsack import Knapsack
 from engine.errors import ConfigError
 from engine.kernels.library import Library, _name, build, compiler, library
 from engine.kernels.library import directory as directory_of_libraries
 from engine.model.attention import Segment
-from engine.model.decoder import Draws
+from engine.model.passes import Draws, draft_in_lock_step
 from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel
-from engine.runtime.speculate import in_one_call, propose, verify
+from engine.runtime.speculate import propose
 from engine.sampling.sample import draw
 from engine.step import Plan, Work
 from engine.types import SamplingParams
@@ -274,14 +275,9 @@ def test_drafts_in_one_call_are_those_of_single_passes(
     for worth, least in ((0.0, 6), (3.0, 1)):
         together, passes = drafts(worth)
         with monkeypatch.context() as patch:
-            patch.setattr(model.decoder, "draft", lambda *_: None)
+            patch.setattr(model.decoder, "draft", partial(draft_in_lock_step, model.decoder))
             one_by_one, count = drafts(worth)
         assert passes == count == least
-        made, _ = propose(model.decoder, model.attention, asked(worth))
-        found = in_one_call(model.decoder, model.attention, asked(worth))
-        assert found is not None
-        assert found[:2] == (verify(model.decoder, model.attention, asked(worth), made), least)
-        assert 0 < found[2] < 1
         for (tokens, shares), (want_tokens, want_shares) in zip(together, one_by_one, strict=True):
             assert tokens == want_tokens
             assert shares == pytest.approx(want_shares, rel=1e-4)
@@ -351,11 +347,11 @@ def test_rows_of_the_knapsack_are_filled_in_one_call(
         return model.decoder.sublayer(index, x.flatten(0, 1), batch, variant).view_as(x)
 
     while not by_rows.done:
-        by_rows.advance(reaching(sublayer))
+        by_rows.advance(sublayer)
     for most in (1, 3, model.spec.sublayers):
         table = Knapsack(references, menus, **options)
         while not table.done:
-            assert model.decoder.fill(table, model.attention.candidates(0, positions, beam), most)
+            model.decoder.fill_rows(table, lambda n: model.attention.candidates(0, positions, n), most)
         assert table.rows == by_rows.rows
         assert table.cosines == pytest.approx(by_rows.cosines, abs=1e-6)
         assert torch.equal(table.states, by_rows.states)

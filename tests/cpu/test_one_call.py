@@ -13,7 +13,8 @@ from engine.backends.native.decoder import NativeDecoder
 from engine.config import EngineConfig
 from engine.kernels.library import compiler
 from engine.model.attention import Segment
-from engine.model.decoder import Decoder, Draws
+from engine.model.decoder import Decoder
+from engine.model.passes import Draws
 from engine.runtime.build import LoadedModel
 from engine.sampling.logits import LogitsProcessor
 from engine.types import GenerateRequest, SamplingParams
@@ -48,7 +49,6 @@ def part_by_part(monkeypatch: pytest.MonkeyPatch) -> Any:
     def switch() -> None:
         monkeypatch.setattr(NativeDecoder, "verify", Decoder.verify)
         monkeypatch.setattr(NativeDecoder, "draft", Decoder.draft)
-        monkeypatch.setattr(NativeDecoder, "round", Decoder.round)
 
     return switch
 

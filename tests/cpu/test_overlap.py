@@ -11,17 +11,18 @@ from typing import Any
 import pytest
 import torch
 
-import engine.runtime.speculate
+import engine.model.passes
 from engine.architecture.spec import load_spec
 from engine.backends.cuda.backend import cuda_backend
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
-from engine.core.loop import Message, run_rounds
+from engine.core.loop import run_rounds
 from engine.kv.cache import bytes_per_token
+from engine.messages import CancelRequest, EngineMessage, Shutdown
 from engine.runtime.build import LoadedModel
-from engine.runtime.speculate import PlainPass
+from engine.runtime.overlap import PlainPass
 from engine.step import Work
-from engine.types import ErrorEvent, GenerateRequest, RoundReport, SamplingParams, TokenEvent
+from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, TokenEvent
 from tests.support.cores import Learning, chat_ids, load
 from tests.support.integrity import check_integrity
 
@@ -48,9 +49,7 @@ def model(tiny: Path) -> LoadedModel:
 
 @pytest.fixture
 def core(model: LoadedModel) -> EngineCore:
-    core = model.core(CONFIG)
-    core.runner.apart = core.scheduler._ahead = True
-    return core
+    return model.core(CONFIG, overlaps=True)
 
 
 def requests(core: EngineCore, prompts: Sequence[str]) -> list[GenerateRequest]:
@@ -61,29 +60,28 @@ def requests(core: EngineCore, prompts: Sequence[str]) -> list[GenerateRequest]:
 
 
 class Script:
-    """What comes in and goes out of `run_rounds`: message lists by the number of the look, then nothing; ends when the
-    engine has nothing to do."""
+    """The port of a scripted client: message lists by the number of the look, then nothing, then `Shutdown`."""
 
-    def __init__(self, *messages: Sequence[Message]) -> None:
+    def __init__(self, *messages: Sequence[EngineMessage]) -> None:
         self.reports: list[RoundReport] = []
-        self.stopped = False
         self._messages = list(messages)
 
-    def take(self) -> list[Message]:
+    def take(self) -> list[EngineMessage]:
         return list(self._messages.pop(0)) if self._messages else []
 
     def wait(self, timeout: float) -> None:
-        self.stopped = not self._messages
+        if not self._messages:
+            self._messages.append([Shutdown()])
 
     def deliver(self, report: RoundReport) -> None:
         self.reports.append(report)
 
-    def show_life(self) -> None:
+    def beat(self) -> None:
         pass
 
-    def said(self) -> dict[str, list[TokenEvent | ErrorEvent]]:
+    def said(self) -> dict[str, list[TokenEvent | RequestFailure]]:
         """All events, without what the clock or the cache's memory of earlier prompts says."""
-        found: dict[str, list[TokenEvent | ErrorEvent]] = {}
+        found: dict[str, list[TokenEvent | RequestFailure]] = {}
         for event in (event for report in self.reports for event in report.events):
             if isinstance(event, TokenEvent):
                 figures = event.speculation and replace(event.speculation, tokens_per_second=None, predicted_tpt=None)
@@ -98,7 +96,7 @@ def test_clients_get_the_same_events(model: LoadedModel, core: EngineCore, promp
     run_rounds(model.core(CONFIG), at_once)
     run_rounds(core, late)
     said = at_once.said()
-    assert late.said() == said
+    assert repr(late.said()) == repr(said)
     assert {events[-1].finish_reason for events in said.values() if isinstance(events[-1], TokenEvent)} >= {
         *("stop", "length"),
     }
@@ -111,7 +109,7 @@ def test_a_round_is_told_while_the_next_one_runs(
     core: EngineCore, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
-    launch, deliver = engine.runtime.speculate.launch, Script.deliver
+    launch, deliver = engine.model.passes.launch, Script.deliver
 
     def launched(*args: Any, **kwargs: Any) -> Any:
         drawn = launch(*args, **kwargs)
@@ -131,7 +129,8 @@ def test_a_round_is_told_while_the_next_one_runs(
         order.append("told")
         deliver(script, report)
 
-    monkeypatch.setattr("engine.runtime.speculate.launch", launched)
+    monkeypatch.setattr("engine.model.passes.launch", launched)
+    monkeypatch.setattr("engine.runtime.overlap.launch", launched)
     monkeypatch.setattr(Script, "deliver", told)
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
     run_rounds(core, Script([one]))
@@ -164,7 +163,7 @@ def test_passes_begun_before_their_round_are_those_of_the_round(
     passes: list[tuple[int, bool]] = []  # requests, and whether they go on from what has not been read
     begin = PlainPass.__init__
     reused, fewer = [0], [0]
-    has = PlainPass.has
+    has = PlainPass.computes
 
     def beginning(self: PlainPass, *args: Any) -> None:
         passes.append((len(args[2]), len(args) > 3))
@@ -178,7 +177,7 @@ def test_passes_begun_before_their_round_are_those_of_the_round(
         return found
 
     monkeypatch.setattr(PlainPass, "__init__", beginning)
-    monkeypatch.setattr(PlainPass, "has", having)
+    monkeypatch.setattr(PlainPass, "computes", having)
     ids = [chat_ids(model.core(CONFIG), text)[:48] for text in prompts[:: len(prompts) // 8]]
     samplings = [
         SamplingParams(max_tokens=75, seed=1, temperature=0.8, ignore_eos=True),
@@ -192,7 +191,7 @@ def test_passes_begun_before_their_round_are_those_of_the_round(
         GenerateRequest(str(i), ids[i], sampling, "layerskip" if i == 3 else "none")
         for i, sampling in enumerate(samplings)
     ]
-    messages: list[list[Message]] = [
+    messages: list[list[EngineMessage]] = [
         asked[:2],
         *([[]] * 9),
         [asked[2]],
@@ -201,12 +200,11 @@ def test_passes_begun_before_their_round_are_those_of_the_round(
         asked[3:5],
         *([[]] * 20),
         asked[5:],
-        ["4"],
+        [CancelRequest("4")],
     ]
 
     def said(ahead: bool) -> dict[str, tuple[list[int], str]]:
-        core = model.core(CONFIG)
-        core.runner.apart = core.scheduler._ahead = ahead
+        core = model.core(CONFIG, overlaps=ahead)
         script = Script(*messages)
         run_rounds(core, script)
         check_integrity(core.scheduler.blocks)
@@ -237,7 +235,7 @@ def test_a_pass_is_not_taken_for_that_of_a_namesake(core: EngineCore, prompts: S
     """Whose prompt of one token is a row of the same kind."""
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=40, ignore_eos=True), "none")
     other = replace(one, prompt=(77,), sampling=replace(one.sampling, max_tokens=6))
-    alone, script = Script([other]), Script([one], *([[]] * 6), ["0", other])
+    alone, script = Script([other]), Script([one], *([[]] * 6), [CancelRequest("0"), other])
     run_rounds(core, alone)
     run_rounds(core, script)
     first = next(i for i, event in enumerate(script.said()["0"]) if event.prompt_tokens == 1)  # type: ignore[union-attr]
@@ -291,5 +289,5 @@ def test_what_is_known_waits_for_no_newcomer(core: EngineCore, prompts: Sequence
     core.add = adding  # type: ignore[method-assign]
     run_rounds(core, script)
     assert told == [0, 4]
-    assert isinstance(script.said()["bad"][-1], ErrorEvent)
+    assert isinstance(script.said()["bad"][-1], RequestFailure)
     assert sum(len(e.token_ids) for e in script.said()["0"] if isinstance(e, TokenEvent)) == 8

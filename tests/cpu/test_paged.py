@@ -167,8 +167,7 @@ def test_drafts_read_late_are_the_same(
     ids = [chat_ids(model.core(config), text)[:200] for text in prompts[::15]]
 
     def history(late: bool) -> list[object]:
-        core = model.core(config)
-        core.runner.apart = late
+        core = model.core(config, overlaps=late)
         for i, prompt in enumerate(ids):
             policy = ("fixed", "layerskip")[i % 2]
             core.add(GenerateRequest(str(i), tuple(prompt), replace(sampling, max_tokens=24, seed=i), policy))

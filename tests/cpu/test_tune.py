@@ -12,7 +12,7 @@ import pytest
 from bench import tune
 from engine.architecture.spec import exit_plan
 from engine.config import EngineConfig
-from engine.draft.estimator import Ease
+from engine.draft.estimator import AgreementShift
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count
 from engine.runtime.build import LoadedModel
@@ -50,12 +50,12 @@ def test_what_is_known_of_a_plan_is_what_all_prompts_saw(model: LoadedModel, sea
     config = EngineConfig(prior="none")
     policy = model.core(tune.unhurried(config) if searching else config).policy("knapspec")
     assert isinstance(policy, KnapSpec)
-    variants, request = exit_plan(model.spec, 2), Ease()
+    variants, request = exit_plan(model.spec, 2), AgreementShift()
     policy.estimator.add(variants, count((), ()))
     for right in (True, False):
         for _ in range(1000):
             policy.estimator.observe(request, 2, variants, count([0.95] * 2, [right] * 2))
-    rejected, agreed = policy.learnt()[variants].sum(axis=0)
+    rejected, agreed = policy.tested_plans()[variants].sum(axis=0)
     if searching:
         assert (rejected, agreed) == pytest.approx((2000, 2000), rel=1e-3)
     else:

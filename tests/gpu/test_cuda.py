@@ -12,7 +12,7 @@ import torch
 from engine.config import EngineConfig
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
-from engine.runtime.speculate import PlainPass
+from engine.runtime.overlap import PlainPass
 from engine.step import Work
 from engine.types import GenerateRequest, RoundReport, SamplingParams, TokenEvent
 from tests.support import PREPARED
@@ -103,17 +103,17 @@ def test_rounds_told_while_the_next_one_runs_say_the_same(
     prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[bool] = []
-    has = PlainPass.has
+    has = PlainPass.computes
 
     def having(self: PlainPass, work: Sequence[Work]) -> bool:
         taken.append(has(self, work))
         return taken[-1]
 
-    monkeypatch.setattr(PlainPass, "has", having)
+    monkeypatch.setattr(PlainPass, "computes", having)
     config = EngineConfig(device="cuda")
     model = load(torch.float64, device="cuda")
     core = model.core(config)
-    assert core.runner.apart
+    assert core.runner.overlaps
     ids = [chat_ids(core, text) for text in prompts[::25]]
     said: dict[str, list[int]] = {}
 
@@ -125,8 +125,8 @@ def test_rounds_told_while_the_next_one_runs_say_the_same(
     for i, prompt in enumerate(ids):
         core.add(GenerateRequest(str(i), prompt, replace(GREEDY, seed=i), "none"))
     while not core.scheduler.idle:
-        core.advance(tell)
-    core.settle(tell)
+        core.run_round(tell)
+    core.flush(tell)
     expected = answer(model.core(config), ids, GREEDY, ["none"], concurrency=len(ids))
     assert [tuple(said[str(i)]) for i in range(len(ids))] == expected
     assert taken.count(True) > 20

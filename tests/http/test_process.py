@@ -32,7 +32,7 @@ def build_engine(config):
         raise ModelError("no model in /missing")
     return Engine(gated=config.max_num_seqs == 1)
 
-sys.modules["engine.runtime.build"] = types.SimpleNamespace(build_engine=build_engine)
+sys.modules["engine.host.thread"] = types.SimpleNamespace(build_engine=build_engine)
 from server.cli import main
 sys.exit(main(sys.argv[1:]))
 """

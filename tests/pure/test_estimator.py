@@ -11,7 +11,7 @@ import pytest
 from engine.architecture.spec import Variants, exit_plan
 from engine.checkpoints.synthetic import shape
 from engine.draft.costs import CostModel
-from engine.draft.estimator import MOST_PLANS, Ease, Estimator, shifted, union
+from engine.draft.estimator import MOST_PLANS, AgreementShift, Estimator, shifted, union
 from engine.draft.tpt import count
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import SamplingParams
@@ -59,7 +59,7 @@ class World:
 
     def run(self, rounds: int) -> float:
         """Tokens per second, as a share of plain decoding's."""
-        ease = Ease()
+        ease = AgreementShift()
         left, plan, until = 128, Plan(SPEC.whole, 0), 0
         for number in range(rounds):
             if number >= until:
@@ -74,7 +74,7 @@ class World:
             self.tokens += accepted + 1
             left -= accepted + 1
             if left <= 0:
-                ease, left, until = Ease(), 128, 0
+                ease, left, until = AgreementShift(), 128, 0
         return self.tokens / self.seconds / self.plain
 
     def _pass(self, plan: Plan, accepted: int) -> None:
@@ -117,7 +117,7 @@ def test_what_becomes_true_later_is_found_all_the_same() -> None:
 
 def test_what_one_plan_shows_of_a_request_is_believed_of_the_others() -> None:
     """Its text is hard, whatever drafts it; other requests are as they were."""
-    estimator, hard = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 2000), Ease()
+    estimator, hard = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 2000), AgreementShift()
     for plan in (COPY, EXITS[0]):
         estimator.add(plan, count([0.95] * 400, [True] * 320 + [False] * 80))
     estimator.observe(hard, 1, COPY, count([0.95] * 20, [False] * 20))
@@ -134,11 +134,11 @@ def test_of_many_plans_the_best_stay() -> None:
     for plan in plans:
         estimator.add(plan, count([0.95] * 50, [plan == EXITS[1]] * 50), CONTEXT)
     assert len(estimator.counts) == MOST_PLANS
-    assert next(iter(estimator.promises(estimator.counts, CONTEXT))) == EXITS[1]
+    assert next(iter(estimator.predicted_gains(estimator.counts, CONTEXT))) == EXITS[1]
 
 
 def test_what_is_seen_fades() -> None:
-    estimator, request = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 100), Ease()
+    estimator, request = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 100), AgreementShift()
     estimator.add(COPY, count([0.95] * 500, [True] * 500))
     assert estimator.counts[COPY].sum() == pytest.approx(100), "worth no more than is remembered"
     for _ in range(100):

@@ -19,6 +19,8 @@ FORBIDDEN = {
     "server": {"tests"},
 }
 WITHOUT_TORCH = (
+    "engine.core.engine",
+    "engine.core.loop",
     "engine.core.scheduler",
     "engine.kv.blocks",
     "engine.config",
@@ -29,7 +31,10 @@ WITHOUT_TORCH = (
     "engine.text.detokenize",
     "engine.draft.base",
     "engine.draft.costs",
+    "engine.draft.estimator",
     "engine.draft.fixed",
+    "engine.draft.knapspec",
+    "engine.draft.lookup",
     "engine.draft.tpt",
     "profiles.fit",
     "profiles.schema",

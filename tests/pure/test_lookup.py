@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.checkpoints.synthetic import shape
 from engine.draft.costs import CostModel
-from engine.draft.lookup import MOST, Counts, Found, LookUp, looked_up
+from engine.draft.lookup import MOST, AgreementCounts, LookUp, Match, plan_lookup
 from engine.step import Plan
 from tests.support.cores import made_up_profile
 from tests.support.examples import examples
@@ -36,13 +36,13 @@ def longest(text: Sequence[int]) -> tuple[int, int]:
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.data())
 def test_the_longest_match_is_found_as_the_text_grows(text: list[int], data: st.DataObject) -> None:
     """Of the newest sixteen places of a pair, whatever is said at a time."""
-    lookup, end = LookUp(Counts()), 1
+    lookup, end = LookUp(AgreementCounts()), 1
     while True:
         found = lookup.find(text[:end])
         match, place = longest(text[:end])
         pairs = [i for i in range(2, end) if text[i - 2 : i] == text[end - 2 : end]]
         if len(pairs) <= 16:
-            assert (found.match if found else 0) == match
+            assert (found.length if found else 0) == match
             assert not found or found.tokens == tuple(text[place:end][:MOST])
         if end == len(text):
             return
@@ -51,7 +51,7 @@ def test_the_longest_match_is_found_as_the_text_grows(text: list[int], data: st.
 
 def test_what_was_found_is_compared_with_what_is_said() -> None:
     """Drafted or not, up to the first token that differs; by how many tokens before it agree."""
-    pool = Counts()
+    pool = AgreementCounts()
     lookup = LookUp(pool)
     text = [1, 2, 3, 4, 5, 6, 1, 2]
     assert lookup.find(text) is not None
@@ -63,22 +63,22 @@ def test_what_was_found_is_compared_with_what_is_said() -> None:
 
 
 def test_a_request_believes_others_until_it_knows_better() -> None:
-    pool = Counts()
+    pool = AgreementCounts()
     for _ in range(100):
         pool.add(2, True)
     lookup = LookUp(pool)
-    assert lookup.chances(2, 1)[0] > 0.9
+    assert lookup.agreement(2, 1)[0] > 0.9
     text = [1, 2, 3, 1, 2]
     for word in range(4, 30):
         lookup.find(text)
         text += [word, 1, 2]
-    assert lookup.chances(2, 1)[0] < 0.2
-    assert LookUp(pool).chances(2, 1)[0] > lookup.chances(2, 1)[0]
+    assert lookup.agreement(2, 1)[0] < 0.2
+    assert LookUp(pool).agreement(2, 1)[0] > lookup.agreement(2, 1)[0]
 
 
 def finding(match: int, share: float, tokens: int = MOST) -> LookUp:
     """A request whose text ends with a match, in whose company such tokens agree at that share."""
-    pool = Counts()
+    pool = AgreementCounts()
     for length in range(2, 30):
         for i in range(40):
             pool.add(length, i < 40 * share)
@@ -90,20 +90,21 @@ def finding(match: int, share: float, tokens: int = MOST) -> LookUp:
 
 @pytest.mark.parametrize("match", [2, 6, 14])
 def test_it_is_drafted_where_that_promises_more(match: int) -> None:
-    made = looked_up(finding(match, 1.0), 99, PLAIN, [100], COSTS)
+    made = plan_lookup(finding(match, 1.0), 99, PLAIN, [100], COSTS)
     assert made is not None
     assert made.gamma > 5
     assert made.predicted_tpt > 3 / PASS  # type: ignore[operator]
     assert made.expected <= made.gamma + 1
-    assert looked_up(finding(match, 0.0), 99, PLAIN, [100], COSTS) is None
-    assert looked_up(finding(match, 1.0), 0, PLAIN, [100], COSTS) is None
+    assert plan_lookup(finding(match, 0.0), 99, PLAIN, [100], COSTS) is None
+    assert plan_lookup(finding(match, 1.0), 0, PLAIN, [100], COSTS) is None
     fast = Plan(COSTS.spec.whole, 4, predicted_tpt=20 / PASS, expected=5.0)
-    assert looked_up(finding(match, 1.0), 99, fast, [100], COSTS) is None
+    assert plan_lookup(finding(match, 1.0), 99, fast, [100], COSTS) is None
 
 
 def test_fewer_tokens_are_drafted_where_fewer_agree() -> None:
     lengths = [
-        made.gamma if (made := looked_up(finding(4, share), 99, PLAIN, [100], COSTS)) else 0 for share in (1, 0.6, 0.2)
+        made.gamma if (made := plan_lookup(finding(4, share), 99, PLAIN, [100], COSTS)) else 0
+        for share in (1, 0.6, 0.2)
     ]
     assert lengths == sorted(lengths, reverse=True)
     assert lengths[0] > lengths[-1]
@@ -114,14 +115,14 @@ def test_together_wide_rounds_are_drafted_in_less() -> None:
     costs = CostModel(COSTS.spec, made_up_profile(verify_slope=1.0))
     seconds = costs.verify_pass(8, [100] * 8)
     plain = Plan(costs.spec.whole, 0, predicted_tpt=1 / seconds)
-    assert looked_up(finding(4, 0.7), 99, plain, [100] * 8, costs) is None
+    assert plan_lookup(finding(4, 0.7), 99, plain, [100] * 8, costs) is None
     seconds = COSTS.verify_pass(8, [100] * 8)
-    cheap = looked_up(finding(4, 0.9), 99, Plan(costs.spec.whole, 0, predicted_tpt=1 / seconds), [100] * 8, COSTS)
+    cheap = plan_lookup(finding(4, 0.9), 99, Plan(costs.spec.whole, 0, predicted_tpt=1 / seconds), [100] * 8, COSTS)
     assert cheap is not None
 
 
 def test_memory_fades() -> None:
-    counts = Counts()
+    counts = AgreementCounts()
     for _ in range(1000):
         counts.add(2, True)
     for _ in range(1000):
@@ -132,7 +133,7 @@ def test_memory_fades() -> None:
 
 def following(expected: list[int], *answers: list[int], own: bool = False) -> tuple[int, ...]:
     """What is found behind the last answer, said after the prompt and those before it."""
-    lookup = LookUp(Counts(), expected, own=own)
+    lookup = LookUp(AgreementCounts(), expected, own=own)
     found = None
     for answer in answers:
         found = lookup.find([50, 51, *answer])
@@ -160,7 +161,7 @@ def test_of_equals_the_expected_place_is_the_one_ahead() -> None:
 def test_the_place_in_a_repetitive_expected_answer_moves_with_what_is_said() -> None:
     """One token forty times, then others: these are expected once it has been said as often."""
     token, end = 1, (8, 9)
-    lookup = LookUp(Counts(), [token] * 40 + [*end], own=False)
+    lookup = LookUp(AgreementCounts(), [token] * 40 + [*end], own=False)
     text = [7]
     lookup.find(text)
     for _ in range(40):
@@ -172,9 +173,9 @@ def test_the_place_in_a_repetitive_expected_answer_moves_with_what_is_said() -> 
 
 def test_the_expected_answer_comes_before_what_the_prompt_says() -> None:
     expected = [1, 2, 3, 4]
-    lookup = LookUp(Counts(), expected)
-    assert lookup.find([1, 2, 6, 9, 1, 2]) == Found((3, 4), 1002, "prediction")
-    assert LookUp(Counts()).find([1, 2, 6, 9, 1, 2]) == Found((6, 9, 1, 2), 2, "lookup")
+    lookup = LookUp(AgreementCounts(), expected)
+    assert lookup.find([1, 2, 6, 9, 1, 2]) == Match((3, 4), 1002, "prediction")
+    assert LookUp(AgreementCounts()).find([1, 2, 6, 9, 1, 2]) == Match((6, 9, 1, 2), 2, "lookup")
     assert following(expected, [7, 8, 9, 7, 8], own=True) == (9, 7, 8)
     assert following(expected, [7, 8, 9, 7, 8], own=False) == (), "a policy that looks nothing up"
 
@@ -182,17 +183,17 @@ def test_the_expected_answer_comes_before_what_the_prompt_says() -> None:
 def test_a_policy_that_promises_nothing_is_held_to_plain_decoding() -> None:
     """`fixed` and `layerskip` do not say what they bring: what agrees too seldom to pay does not take their place."""
     fixed = Plan(COSTS.spec.whole, 4)
-    assert looked_up(finding(4, 1.0), 99, fixed, [100], COSTS) is not None
+    assert plan_lookup(finding(4, 1.0), 99, fixed, [100], COSTS) is not None
     for requests in (1, 2, 8):
-        assert looked_up(finding(4, 0.0), 99, fixed, [100] * requests, COSTS) is None
+        assert plan_lookup(finding(4, 0.0), 99, fixed, [100] * requests, COSTS) is None
 
 
 def test_a_useless_prediction_is_given_up() -> None:
     """Every other pair is in it, and nothing that follows them."""
-    lookup = LookUp(Counts(), [1, 2, 3, 1, 2, 4] * 4, own=False)
+    lookup = LookUp(AgreementCounts(), [1, 2, 3, 1, 2, 4] * 4, own=False)
     answer, drafted = [1, 2], 0
     for token in range(60, 100):
         lookup.find([50, *answer])
-        drafted += looked_up(lookup, 99, PLAIN, [100], COSTS) is not None
+        drafted += plan_lookup(lookup, 99, PLAIN, [100], COSTS) is not None
         answer += [token, 1, 2]
     assert 0 < drafted <= 8

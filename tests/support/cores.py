@@ -13,10 +13,10 @@ from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
-from engine.draft.base import View
+from engine.draft.base import BatchView, RequestView, RoundOutcome
 from engine.kernels.library import library
 from engine.runtime.build import LoadedModel
-from engine.step import Plan, StepOutput, StepPlan
+from engine.step import Plan, StepOutput
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from profiles.schema import LatencyProfile, ProfileKey
 from tests.support import CONFIG, PREPARED
@@ -57,27 +57,28 @@ class Learning:
         self.learnt: list[StepOutput] = []
         self.asked: list[int] = []  # how many rounds had been run then,
         self.behind: list[tuple[int, int]] = []  # and how many of them were not learnt from when another one began
-        self._propose, self._run, self._observe = core.policy(policy).propose, core.runner.run, core._observe
-        core.policy(policy).propose = self._proposing  # type: ignore[method-assign]
-        core.runner.run, core._observe = self._running, self._observing  # type: ignore[method-assign, assignment]
+        watched = core.policy(policy)
+        self._propose, self._run, self._observe = watched.propose, core.runner.run, watched.observe
+        watched.propose, watched.observe = self._proposing, self._observing  # type: ignore[method-assign]
+        core.runner.run = self._running  # type: ignore[method-assign]
 
     @property
     def done(self) -> bool:
         return self.learnt == self.ran
 
-    def _proposing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
+    def _proposing(self, batch: BatchView[Any]) -> Sequence[Plan]:
         self.asked.append(len(self.ran))
         assert self.done
-        return self._propose(views, others)
+        return self._propose(batch)
 
     def _running(self, *args: Any, **named: Any) -> StepOutput:
         self.behind.append((len(self.ran), len(self.ran) - len(self.learnt)))
         self.ran.append(self._run(*args, **named))
         return self.ran[-1]
 
-    def _observing(self, plan: StepPlan, out: StepOutput, *rest: Any) -> None:
-        self.learnt.append(out)
-        self._observe(plan, out, *rest)
+    def _observing(self, views: Sequence[RequestView[Any]], round: RoundOutcome) -> None:
+        self.learnt.append(self.ran[len(self.learnt)])
+        self._observe(views, round)
 
 
 def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02, low_bit: float | None = None) -> LatencyProfile:

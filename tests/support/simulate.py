@@ -27,11 +27,11 @@ from engine.config import EngineConfig
 from engine.core.engine import EngineCore
 from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
-from engine.draft.knapsack import Knapsack
 from engine.errors import ConfigError, EngineDeadError
+from engine.model.search import SearchTable
 from engine.runtime.build import LoadedModel
 from engine.step import StepOutput, StepPlan
-from engine.types import ErrorEvent, GenerateRequest, SamplingParams
+from engine.types import GenerateRequest, RequestFailure, SamplingParams
 
 _STRETCH = 64  # rounds for which an unsteady machine stays as it is, on average
 _NOISE = 0.03  # standard deviation of what a pass takes, as a share
@@ -57,16 +57,12 @@ class _TimedSearch:
     def __init__(self, search: CandidatePass, clock: SimulatedClock, truth: CostModel, context: int) -> None:
         self._search, self._clock, self._truth, self._context = search, clock, truth, context
 
-    def reach(
-        self, index: int, variants: Sequence[int], states: Tensor, direction: Tensor
-    ) -> tuple[Tensor, list[list[float]]]:
-        rows, runs = states.shape[0] * states.shape[1], len(variants) - variants.count(SKIP)
+    def fill_rows(self, table: SearchTable, count: int) -> None:
+        """Fill one row, so that each takes its time."""
+        menu, rows = table.menus[len(table.rows)], table.states.shape[0] * table.states.shape[1]
         share = self._truth.verify_pass(rows, [self._context]) / self._truth.spec.sublayers
-        self._clock.time += runs * share + _SEARCH_OUTSIDE
-        return self._search.reach(index, variants, states, direction)
-
-    def fill(self, table: Knapsack, most: int) -> bool:
-        return False  # row by row, so that each takes its time
+        self._clock.time += (len(menu) - (SKIP in menu)) * share + _SEARCH_OUTSIDE
+        self._search.fill_rows(table, 1)
 
     def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
         self._clock.time += self._truth.profile.head(states.shape[0] * states.shape[1])
@@ -103,8 +99,10 @@ class Simulation:
         found = self._candidates(slab, positions, *sampled)
         return _TimedSearch(found, self.clock, self._truth, max(positions))
 
-    def _round(self, plan: StepPlan, meanwhile: Callable[[], None] | None = None, *, go_on: bool = False) -> StepOutput:
-        out = self._run(plan, meanwhile)
+    def _round(
+        self, plan: StepPlan, on_wait: Callable[[], None] | None = None, *, overlap_next: bool = False
+    ) -> StepOutput:
+        out = self._run(plan, on_wait)
         contexts = [work.start for work in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         # None for parts of prompts, of which there are more or fewer as time goes: the others' is to stay the same.
@@ -146,8 +144,8 @@ class Simulation:
                     found = round.predicted_acceptance * round.drafted, round.accepted, round.drafted
                     promises[round.request_id] = [a + b for a, b in zip(promises[round.request_id], found, strict=True)]
             for event in report.events:
-                if isinstance(event, ErrorEvent):
-                    raise EngineDeadError(event.message)
+                if isinstance(event, RequestFailure):
+                    raise EngineDeadError(str(event.error))
                 if event.finish_reason is not None:
                     del live[event.request_id]
         errors = [abs(promised - kept) / drafted for promised, kept, drafted in promises.values()]

@@ -14,10 +14,10 @@ from random import Random
 from engine.core.request import Request
 from engine.core.round_output import Commit
 from engine.core.scheduler import Scheduler
-from engine.draft.base import CandidatePass, RoundOutcome, View
+from engine.draft.base import BatchView, CandidatePass, RequestView, RoundOutcome
 from engine.kv.blocks import Allocation, BlockManager
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
-from engine.types import ErrorEvent, FinishReason, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
+from engine.types import FinishReason, RequestFailure, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
 from tests.support.integrity import check_integrity
 
 EOS = 0
@@ -90,21 +90,29 @@ class FakePolicy:
         self._least, self._most, self._random = gamma if always else 0, gamma, random
         self.suspended: list[str] = []
 
-    def propose(self, views: Sequence[View], others: Sequence[tuple[int, Plan]] = ()) -> list[Plan]:
-        return [Plan(VARIANTS, self._random.randint(self._least, self._most), predicted_tpt=1.0) for _ in views]
+    def new_state(self) -> None:
+        return None
 
-    def stands(self) -> bool:
+    def propose(self, batch: BatchView[None]) -> list[Plan]:
+        return [self.plan() for _ in batch.views]
+
+    def plan(self) -> Plan:
+        return Plan(VARIANTS, self._random.randint(self._least, self._most), predicted_tpt=1.0)
+
+    def plans_stand(self) -> bool:
         return False
 
-    def record(self, view: View, rows_ahead: int) -> int:
-        assert rows_ahead >= 1
+    def rows_to_record(self, view: RequestView[None]) -> int:
         return 0
 
-    def observe(self, views: Sequence[View], round: RoundOutcome) -> None:
+    def observe(self, views: Sequence[RequestView[None]], round: RoundOutcome) -> None:
         pass
 
-    def suspend(self, view: View) -> None:
+    def suspend(self, view: RequestView[None]) -> None:
         self.suspended.append(view.request_id)
+
+    def recalibrate(self) -> None:
+        pass
 
 
 def no_candidates(positions: Sequence[int]) -> CandidatePass:
@@ -260,7 +268,7 @@ class World:
             arrival=self.clock.now(),
             limit=limit,
             detokenizer=LateText(sampling.stop),  # type: ignore[arg-type]
-            view=View(name, sampling, no_candidates),
+            view=RequestView(name, sampling, no_candidates, None),
         )
         expected = self.requests[name] = Expected(request, *plain_decoding(prompt, sampling, limit))
         self.scheduler.add(request)
@@ -283,8 +291,8 @@ class World:
         scheduler = self.scheduler
         self.admit()
         decoding = [r for r in scheduler.running if r.decoding]
-        for request, proposed in zip(decoding, self.policy.propose([r.view for r in decoding]), strict=True):
-            request.plan = proposed
+        for request in decoding:
+            request.plan = self.policy.plan()
         idle, preemptions = scheduler.idle, scheduler.preemptions
         needed = sum(self.blocks.blocks(len(r.tokens)) for r in scheduler.running)
         waiting = list(scheduler.waiting)
@@ -352,7 +360,7 @@ class World:
             assert end + work.gamma + work.more <= self.blocks.promised[work.slab] * setting.block_size
             assert not work.more or (setting.apart and request.room > 1)
 
-    def _take(self, events: Sequence[TokenEvent | ErrorEvent], rounds: Sequence[RequestRound]) -> None:
+    def _take(self, events: Sequence[TokenEvent | RequestFailure], rounds: Sequence[RequestRound]) -> None:
         for event, part in zip(events, rounds, strict=True):
             expected = self.requests[event.request_id]
             request = expected.request

@@ -16,8 +16,9 @@ from engine.backends.native.attention import NativeAttention, NativeBatch, Nativ
 from engine.backends.native.linear import PANEL, NativeLinear, row_addresses, written
 from engine.kernels import library as native
 from engine.model.attention import Attention, AttentionBatch, Segment
-from engine.model.decoder import Decoder, Drafted, DraftRequest, Draws, LayerWeights, Round, Verified
+from engine.model.decoder import Decoder, LayerWeights
 from engine.model.linear import Linear
+from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
 from engine.model.search import Row, SearchTable
 from engine.quantised.packed import PackedRows
 from engine.sampling.logits import SURE
@@ -33,6 +34,8 @@ def fits(spec: ModelSpec) -> bool:
 
 class NativeDecoder(Decoder):
     """A `Decoder` over `NativeLinear`s and the batches of a `NativeAttention`."""
+
+    drafts_in_one_call = True
 
     def __init__(
         self,
@@ -117,13 +120,16 @@ class NativeDecoder(Decoder):
     def sublayer(self, index: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
         return self._pass(x, batch, bytes([variant]) * len(self._all), first=index, last=index + 1)
 
-    def fill(self, table: SearchTable, batch: AttentionBatch, most: int) -> bool:
-        b, beam, (live, rows, hidden) = cast(NativeBatch, batch), table.beam, table.states.shape
+    def fill_rows(self, table: SearchTable, batch_of: Callable[[int], AttentionBatch], count: int) -> None:
+        if not table.beam:  # a row of any width
+            super().fill_rows(table, batch_of, count)
+            return
+        b, beam, (live, rows, hidden) = cast(NativeBatch, batch_of(table.beam)), table.beam, table.states.shape
         assert b.rows == beam * rows
         assert b.own
         assert table.states.dtype == table.directions.dtype == torch.float32
         first = len(table.rows)
-        count = min(most, len(table.menus) - first)
+        count = min(count, len(table.menus) - first)
         states, directions = torch.empty((1 + len(_VARIANTS)) * beam, rows, hidden), table.directions.contiguous()
         states[:live] = table.states
         saved = (ctypes.c_int64 * ((count + 1) * beam))(*table.saved)
@@ -154,16 +160,22 @@ class NativeDecoder(Decoder):
                 break
         last = len(filled[-1].saved)
         table.take(filled, states[:last], cosines[:last])
-        return True
 
     def head(self, x: Tensor, variant: int = TARGET) -> Tensor:
         return cast(NativeLinear, self._heads[variant])(x, self._norm, self.spec.norm_eps)
 
-    def draft(self, attention: Attention, requests: Sequence[DraftRequest]) -> Drafted | None:
+    def draft(
+        self,
+        attention: Attention,
+        requests: Sequence[DraftRequest],
+        *,
+        ahead: bool = False,
+        on_wait: OnWait | None = None,
+    ) -> Drafted:
         if not self._embeds:
-            return None
+            return super().draft(attention, requests, ahead=ahead, on_wait=on_wait)
         native_attention = cast(NativeAttention, attention)
-        room = self._room(native_attention.cache, requests, 0)
+        room = self._room(native_attention.cache, requests)
         width, tokens = room.longest + 1, room.tokens
         if any(r.edit is not None for r in requests):
             room.struct.edited = bytes([_when(r) for r in requests])
@@ -171,7 +183,7 @@ class NativeDecoder(Decoder):
         def edit(i: int, drafted: int, row: Callable[[], Tensor]) -> bool:
             request, so_far = requests[i], tokens[i * width + 1 : i * width + 1 + drafted]
             assert request.edit is not None
-            request.edit(row(), so_far[:-1] if request.late else so_far)  # the last one is to be drawn again
+            request.edit(row(), so_far[:-1] if request.mask_after_draw else so_far)  # the last one is to be drawn again
             return True
 
         self._edits.begin(edit)
@@ -180,32 +192,15 @@ class NativeDecoder(Decoder):
         self._edits.end()
         return room.drafted(passes)
 
-    def round(self, attention: Attention, requests: Sequence[DraftRequest]) -> Round | None:
-        if not self._embeds:
-            return None
-        native_attention = cast(NativeAttention, attention)
-        room = self._room(native_attention.cache, requests, 1)
-        room.round.sampling = sampling_array([r.sampling for r in requests])
-        ends, cache = self._ends(native_attention), ctypes.byref(native_attention.cache.struct)
-        passes = self._library.round(self._team, self._model, cache, ends, room.reference, room.round_reference)
-        made, drafting, verifying = room.drafted(passes), *room.seconds
-        drawn, begin = [], 0
-        for tokens in made.tokens:
-            end = begin + len(tokens) + 1
-            drawn.append(room.drawn[begin:end])
-            begin = end
-        return Round(made, drawn, drafting / (drafting + verifying))
-
-    def _room(self, cache: NativeCache, requests: Sequence[DraftRequest], beyond: int) -> _DraftRoom:
-        """What the kernels are told of these requests, none edited, which write to the cache up to `beyond` positions
-        behind the draft passes' last."""
+    def _room(self, cache: NativeCache, requests: Sequence[DraftRequest]) -> _DraftRoom:
+        """Describe these requests, without edits, to the kernels."""
         count, longest = len(requests), max([r.gamma for r in requests])
         room = self._rooms.get((count, longest))
         if room is None:
-            room = self._rooms[count, longest] = _DraftRoom(count, longest, self._edits, self._all)
+            room = self._rooms[count, longest] = _DraftRoom(count, longest, self._edits)
         for i, r in enumerate(requests):
             assert 0 <= r.slab < cache.slabs
-            assert 0 <= r.start <= cache.length - r.gamma - beyond
+            assert 0 <= r.start <= cache.length - r.gamma
             room.slabs[i], room.starts[i], room.most[i] = r.slab, r.start, r.gamma
             room.least[i], room.worth[i] = r.min_confidence, r.pass_worth
             room.tokens[i * (longest + 1)] = r.token
@@ -223,10 +218,12 @@ class NativeDecoder(Decoder):
         draws: Draws,
         *,
         record: bool = False,
+        keep_logits: bool = False,
         variants: Variants | None = None,
-    ) -> Verified | None:
-        if not self._embeds:
-            return None
+        on_wait: OnWait | None = None,
+    ) -> Verified:
+        if keep_logits or not self._embeds:  # the kernels keep neither hidden states nor logits before an edit
+            return super().verify(attention, segments, tokens, draws, record=record, variants=variants, on_wait=on_wait)
         native_attention = cast(NativeAttention, attention)
         rows = native_attention.prepare(segments)
         count = len(draws.rows)
@@ -259,7 +256,7 @@ class NativeDecoder(Decoder):
         self._library.verify(self._team, self._model, rows.cache, ends, ctypes.byref(verify))
         self._edits.end()
 
-        def again(i: int, edit: Callable[[Tensor], None]) -> int:
+        def redraw(i: int, edit: Callable[[Tensor], None]) -> int:
             assert scores.value is not None
             row = self._edits.row(scores.value + 4 * i * self.spec.vocab)
             edit(row)
@@ -268,7 +265,7 @@ class NativeDecoder(Decoder):
                 sampling = replace(sampling, temperature=1.0)
             return draw(row[None], [sampling], [rows.positions[draws.rows[i]] + 1]).tokens[0]
 
-        return Verified(drawn[:], None if records is None else list(records.unbind(0)), again)
+        return Verified(drawn[:], None if records is None else list(records.unbind(0)), redraw)
 
     @property
     def _embeds(self) -> bool:
@@ -342,7 +339,7 @@ def _plan_bytes(variants: Variants) -> bytes:
 class _DraftRoom:
     """Arrays for drafts of so many requests and tokens. They are used again: making them takes as long as a pass."""
 
-    def __init__(self, count: int, longest: int, edits: _Edits, whole: bytes) -> None:
+    def __init__(self, count: int, longest: int, edits: _Edits) -> None:
         self.longest = longest
         ints, floats = ctypes.c_int32 * count, ctypes.c_float * count
         self.slabs, self.starts, self.most, self.lengths = ints(), ints(), ints(), ints()
@@ -365,10 +362,6 @@ class _DraftRoom:
             longest=longest,
         )
         self.reference = ctypes.byref(self.struct)
-        self.drawn = (ctypes.c_int32 * (count * (longest + 1)))()
-        self.seconds = (ctypes.c_double * 2)()
-        self.round = native.Round(plan=whole, drawn=self.drawn, seconds=self.seconds)
-        self.round_reference = ctypes.byref(self.round)
 
     def drafted(self, passes: int) -> Drafted:
         """What the kernels wrote, in so many passes."""
@@ -383,7 +376,7 @@ class _DraftRoom:
 
 def _when(request: DraftRequest) -> int:
     """The logits of a draft are edited."""
-    return 0 if request.edit is None else native.AFTER if request.late else native.BEFORE
+    return 0 if request.edit is None else native.AFTER if request.mask_after_draw else native.BEFORE
 
 
 class _Edits:

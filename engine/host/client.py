@@ -1,0 +1,210 @@
+"""The event loop's side of an engine: request streams, health and draining."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.clock import Clock
+from engine.errors import EngineDeadError, EngineDrainingError, KnapServeError, QueueFullError
+from engine.messages import CancelRequest, EngineMessage, ResetCalibration
+from engine.types import (
+    EngineInfo,
+    EngineStats,
+    GenerateRequest,
+    RequestFailure,
+    RoundReport,
+    TokenEvent,
+    check_request,
+)
+
+if TYPE_CHECKING:
+    from engine.text.tokenizer import Tokenizer
+
+_DRAIN_POLL = 0.02  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The end of a stream whose request was cancelled."""
+
+
+class TokenStream:
+    """Events of one request, as an async iterator; closing it early cancels the request.
+
+    Events that have arrived by the time the reader is ready are joined into one, except events with a round trace. A
+    reader that is slower than the rounds therefore costs no more than one that keeps up.
+    """
+
+    def __init__(self, request_id: str, cancel: Callable[[str], None]) -> None:
+        self._id = request_id
+        self._cancel = cancel
+        self._events: deque[TokenEvent | KnapServeError | Cancelled] = deque()
+        self._arrived = asyncio.Event()
+        self._done = False
+
+    def put(self, event: TokenEvent | KnapServeError | Cancelled) -> None:
+        """Append an event, an error for the reader, or the end of a cancelled request."""
+        self._events.append(event)
+        self._arrived.set()
+
+    def __aiter__(self) -> TokenStream:
+        return self
+
+    async def __anext__(self) -> TokenEvent:
+        if self._done:
+            raise StopAsyncIteration
+        while not self._events:
+            self._arrived.clear()
+            await self._arrived.wait()
+        event = self._events.popleft()
+        if isinstance(event, Cancelled):
+            self._done = True
+            raise StopAsyncIteration
+        if isinstance(event, KnapServeError):
+            self._done = True
+            raise event
+        event = TokenEvent.joined([event, *self._take_joinable(event)])
+        self._done = event.finish_reason is not None
+        return event
+
+    def _take_joinable(self, event: TokenEvent) -> Iterator[TokenEvent]:
+        """Remove and return the events that can be joined to `event`."""
+        while event.trace is None and self._events and isinstance(self._events[0], TokenEvent):
+            event = self._events[0]
+            if event.trace is None:
+                self._events.popleft()
+                yield event
+
+    async def aclose(self) -> None:
+        """Cancel the request unless it has ended."""
+        if not self._done:
+            self._done = True
+            self._cancel(self._id)
+
+
+class EngineClient(ABC):
+    """`engine.api.Engine` on the event loop's side; subclasses decide where the rounds run."""
+
+    def __init__(self, info: EngineInfo, tokenizer: Tokenizer, clock: Clock) -> None:
+        self.info = info
+        self.tokenizer = tokenizer
+        self._clock = clock
+        self._max_live = info.max_num_seqs + info.max_queued  # running and waiting requests
+        self._stopping = False
+        self._draining = False
+        self._failure: str | None = None
+        self._heartbeat = clock.now()
+        self._last: RoundReport | None = None
+        self._checked_prompt: tuple[int, ...] = ()
+        self._streams: dict[str, TokenStream] = {}
+        self._listeners: list[Callable[[RoundReport], None]] = []
+
+    def submit(self, request: GenerateRequest) -> TokenStream:
+        """Queue a request. Raises RequestError, QueueFullError, EngineUnavailableError."""
+        if self._failure is not None:
+            raise EngineDeadError(self._failure)
+        if self._draining:
+            raise EngineDrainingError
+        check_request(self.info, request, self._checked_prompt)
+        self._checked_prompt = request.prompt  # further choices of a request share it
+        if len(self._streams) >= self._max_live:
+            raise QueueFullError(len(self._streams) - self.info.max_num_seqs)
+        stream = self._streams[request.id] = TokenStream(request.id, self.cancel)
+        self._send(request)
+        return stream
+
+    def cancel(self, request_id: str) -> None:
+        """Forget a request within one round; its stream ends. Unknown and finished ids are ignored."""
+        stream = self._streams.pop(request_id, None)
+        if stream is not None:
+            stream.put(Cancelled())
+            self._send(CancelRequest(request_id))
+
+    def reset_calibration(self) -> None:
+        """Price passes by the latency profile again, within one round."""
+        if self._failure is None:
+            self._send(ResetCalibration())
+
+    def stats(self) -> EngineStats:
+        """Return a snapshot of the engine's state."""
+        last = self._last
+        return EngineStats(
+            ready=self._alive() and not self._draining and self._failure is None,
+            draining=self._draining,
+            failure=self._failure,
+            running=last.running if last else 0,
+            waiting=max(len(self._streams) - (last.running if last else 0), 0),
+            kv_usage=last.kv_usage if last else 0.0,
+            heartbeat_age=self._clock.now() - self._heartbeat,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The process that runs the model."""
+        return os.getpid()
+
+    def add_listener(self, listener: Callable[[RoundReport], None]) -> None:
+        """Call `listener` with every round's report, on the event loop's thread."""
+        self._listeners.append(listener)
+
+    async def drain(self, timeout: float) -> None:
+        """Refuse new requests, finish running ones within `timeout` seconds, fail the rest, stop the loop."""
+        self._draining = True
+        deadline = self._clock.now() + timeout
+        while self._streams and self._failure is None and self._clock.now() < deadline:
+            await asyncio.sleep(_DRAIN_POLL)
+        for request_id, stream in list(self._streams.items()):
+            stream.put(EngineDrainingError() if self._failure is None else EngineDeadError(self._failure))
+            self.cancel(request_id)
+        self._stopping = True
+        await self._stop()
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Begin to serve; events go to the running event loop."""
+
+    @abstractmethod
+    def _send(self, message: EngineMessage) -> None:
+        """Pass a message to the engine loop."""
+
+    @abstractmethod
+    def _alive(self) -> bool:
+        """Whether the engine loop can run rounds."""
+
+    @abstractmethod
+    async def _stop(self) -> None:
+        """End the engine loop and wait for its end."""
+
+    def _deliver(self, report: RoundReport) -> None:
+        """Hand a round's events to their streams, and then the report to the listeners."""
+        self._last = report
+        for event in report.events:
+            if isinstance(event, RequestFailure):
+                stream = self._streams.pop(event.request_id, None)
+                if stream is not None:
+                    stream.put(event.error)
+                continue
+            stream = self._streams.get(event.request_id)
+            if stream is not None:
+                stream.put(event)
+                if event.finish_reason is not None:
+                    del self._streams[event.request_id]
+        if self._listeners:  # readers of tokens come first
+            asyncio.get_running_loop().call_soon(self._notify, report)
+
+    def _notify(self, report: RoundReport) -> None:
+        for listener in self._listeners:
+            listener(report)
+
+    def _fail(self, reason: str) -> None:
+        """End every stream with EngineDeadError."""
+        self._failure = reason
+        for stream in self._streams.values():
+            stream.put(EngineDeadError(reason))
+        self._streams.clear()

@@ -1,0 +1,77 @@
+"""Plain decoding on an asynchronous device: the next round's pass starts before this round's tokens are read.
+
+The device never waits for the host then. A round whose requests turn out to be others throws the started pass away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from engine.model.attention import Attention, Segment
+from engine.model.decoder import Decoder
+from engine.model.passes import OnWait
+from engine.sampling.sample import launch
+from engine.step import Work, WorkOutput
+from engine.upload import upload
+
+
+class PlainPass:
+    """One row of each of some requests through the whole model, and the draws after them, being computed."""
+
+    def __init__(
+        self, decoder: Decoder, attention: Attention, work: Sequence[Work], offset: int = 0, last: Tensor | None = None
+    ) -> None:
+        """`offset`: positions from the work's start to the rows. `last` [work]: the rows' tokens on the device, where
+        the host has not read them yet."""
+        self._decoder, self._attention = decoder, attention
+        starts = [w.start + offset for w in work]
+        batch = attention.prepare([Segment(w.slab, at, 1) for w, at in zip(work, starts, strict=True)])
+        x = decoder.embed([w.tokens[0] for w in work]) if last is None else decoder.embed_ids(last)
+        x = decoder.run(x, batch)
+        self._drawn = launch(decoder.head(x), [w.sampling for w in work], [at + 1 for at in starts])
+        self._rows = {w.request_id: i for i, w in enumerate(work)}
+        self._sampling = [w.sampling for w in work]
+        # Slab, position and token of each row; until the last pass is read, the token before it.
+        self._inputs = [(w.slab, at, w.tokens[0]) for w, at in zip(work, starts, strict=True)]
+
+    def computes(self, work: Sequence[Work]) -> bool:
+        """Whether this pass computes all of this work."""
+        for w in work:
+            i = self._rows.get(w.request_id)
+            if i is None or self._inputs[i] != (w.slab, w.start, w.tokens[0]) or self._sampling[i] is not w.sampling:
+                return False
+        return True
+
+    def start_next(self, work: Sequence[Work]) -> PlainPass | None:
+        """Start the next round's pass for all requests that have room for it, before this pass is read."""
+        going = [w for w in work if w.more]
+        if not going:
+            return None
+        rows, last = [self._rows[w.request_id] for w in going], self._drawn.tokens
+        if rows != [*range(len(self._rows))]:
+            last = last.index_select(0, upload(rows, last.device))
+        return PlainPass(self._decoder, self._attention, going, 1, last)
+
+    def wait(self) -> None:
+        """Wait until the device has computed this pass."""
+        self._drawn.wait()
+
+    def read(self, work: Sequence[Work], following: PlainPass | None) -> list[int]:
+        """Wait for the drawn token of each request; tell `following`, which started from them."""
+        drawn = self._drawn.wait().tokens
+        if following is not None:
+            began = zip(following._rows, following._inputs, strict=True)
+            following._inputs = [(slab, at, drawn[self._rows[request]]) for request, (slab, at, _) in began]
+        return [drawn[self._rows[w.request_id]] for w in work]
+
+
+def decode_overlapped(
+    work: Sequence[Work], current: PlainPass, *, overlap_next: bool, on_wait: OnWait | None = None
+) -> tuple[tuple[WorkOutput, ...], PlainPass | None]:
+    """Read a round of plain work from its pass. With `overlap_next`, start and return the next round's pass first."""
+    following = current.start_next(work) if overlap_next else None
+    if on_wait is not None:
+        on_wait()
+    return tuple([WorkOutput((token,)) for token in current.read(work, following)]), following
