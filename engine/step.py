@@ -82,11 +82,6 @@ class Work:
         return self.gamma == 0 and self._bare
 
     @property
-    def drafts(self) -> bool:
-        """One row, what its sub-network drafts after it and the draws behind these, and nothing else likewise."""
-        return self.gamma > 0 and not self.copied and self._bare
-
-    @property
     def _bare(self) -> bool:
         bare = self.processor is None and self.sampling.logprobs is None and not self.record and not self.scored
         return bare and self.samples and len(self.tokens) == 1

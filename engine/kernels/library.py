@@ -217,17 +217,6 @@ class Verify(Structure):
     )
 
 
-class Round(Structure):
-    """The verify pass over what was drafted; `drawn` and `seconds` are written."""
-
-    _fields_ = (
-        ("plan", c_char_p),
-        ("sampling", POINTER(Sampling)),
-        ("drawn", POINTER(c_int32)),
-        ("seconds", POINTER(c_double)),
-    )
-
-
 class Library:
     """The functions of kernels.cpp, whose calls release the interpreter lock."""
 
@@ -252,8 +241,6 @@ class Library:
         self.draft = functions.ks_draft
         model = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Ends))
         self.draft.argtypes, self.draft.restype = (*model, POINTER(Drafts)), c_int
-        self.round = functions.ks_round
-        self.round.argtypes, self.round.restype = (*model, POINTER(Drafts), POINTER(Round)), c_int
         self.verify = functions.ks_verify
         self.verify.argtypes = (*model, POINTER(Verify))
         self.product = functions.ks_product

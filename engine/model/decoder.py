@@ -64,15 +64,6 @@ class Drafted(NamedTuple):
     passes: int
 
 
-class Round(NamedTuple):
-    """What was drafted, what the target drew behind each token [requests][drafted + 1], and the share of the time that
-    the drafts took."""
-
-    drafted: Drafted
-    drawn: list[list[int]]
-    drafting: float
-
-
 class Draws(NamedTuple):
     """Rows of a pass behind which tokens are drawn, in rising order, and how."""
 
@@ -228,10 +219,6 @@ class Decoder:
 
     def draft(self, attention: Attention, requests: Sequence[DraftRequest]) -> Drafted | None:
         """All draft passes of a round in one call, over the batches of `attention`; None where that cannot be had."""
-        return None
-
-    def round(self, attention: Attention, requests: Sequence[DraftRequest]) -> Round | None:
-        """The same, and the pass of the whole model that verifies it, of requests without edits; None likewise."""
         return None
 
     def verify(

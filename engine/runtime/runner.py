@@ -13,7 +13,7 @@ from engine.draft.knapsack import Knapsack, reaching
 from engine.kv.blocks import Placement
 from engine.model.attention import Attention, AttentionBatch
 from engine.model.decoder import Decoder
-from engine.runtime.speculate import PlainPass, decode, in_one_call, propose, verify
+from engine.runtime.speculate import PlainPass, decode, propose, verify
 from engine.sampling.sample import Edit, draft_noise, draw
 from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
@@ -51,11 +51,6 @@ class Runner:
             current = under_way or PlainPass(self.decoder, self.attention, plan.work)
             outputs, self._under_way = decode(plan.work, current, go_on=go_on, meanwhile=meanwhile)
             return StepOutput(outputs, 0, 0.0, self._clock.now() - started)
-        made = in_one_call(self.decoder, self.attention, plan.work)
-        if made is not None:
-            outputs, passes, drafting = made
-            seconds = self._clock.now() - started
-            return StepOutput(outputs, passes, drafting * seconds, (1 - drafting) * seconds)
         drafts, passes = propose(self.decoder, self.attention, plan.work, late=self.apart, meanwhile=meanwhile)
         drafted = self._clock.now()
         outputs = verify(self.decoder, self.attention, plan.work, drafts, meanwhile=meanwhile)

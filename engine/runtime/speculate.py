@@ -89,23 +89,6 @@ def propose(
     return drafts + copied, passes
 
 
-def in_one_call(
-    decoder: Decoder, attention: Attention, work: Sequence[Work]
-) -> tuple[tuple[WorkOutput, ...], int, float] | None:
-    """A round of work that `drafts`, by `Decoder.round`: the outputs, the number of draft passes and their share of the
-    time; None where there is other work, or the backend has no such call."""
-    if not work or not all(w.drafts for w in work):
-        return None
-    made = decoder.round(attention, [_request(w) for w in work])
-    if made is None:
-        return None
-    outputs = []
-    for guesses, confidences, said in zip(made.drafted.tokens, made.drafted.confidences, made.drawn, strict=True):
-        kept = said[: _accepted(guesses, said) + 1]
-        outputs.append(WorkOutput(tuple(kept), len(guesses), tuple(confidences)))
-    return tuple(outputs), made.drafted.passes, made.drafting
-
-
 def _accepted(guesses: Sequence[int], said: Sequence[int]) -> int:
     """How many drafted tokens are the target's own."""
     return next((i for i, guess in enumerate(guesses) if guess != said[i]), len(guesses))

@@ -48,7 +48,6 @@ def part_by_part(monkeypatch: pytest.MonkeyPatch) -> Any:
     def switch() -> None:
         monkeypatch.setattr(NativeDecoder, "verify", Decoder.verify)
         monkeypatch.setattr(NativeDecoder, "draft", Decoder.draft)
-        monkeypatch.setattr(NativeDecoder, "round", Decoder.round)
 
     return switch
 

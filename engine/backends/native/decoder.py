@@ -16,7 +16,7 @@ from engine.backends.native.attention import NativeAttention, NativeBatch, Nativ
 from engine.backends.native.linear import PANEL, NativeLinear, row_addresses, written
 from engine.kernels import library as native
 from engine.model.attention import Attention, AttentionBatch, Segment
-from engine.model.decoder import Decoder, Drafted, DraftRequest, Draws, LayerWeights, Round, Verified
+from engine.model.decoder import Decoder, Drafted, DraftRequest, Draws, LayerWeights, Verified
 from engine.model.linear import Linear
 from engine.model.search import Row, SearchTable
 from engine.quantised.packed import PackedRows
@@ -163,7 +163,7 @@ class NativeDecoder(Decoder):
         if not self._embeds:
             return None
         native_attention = cast(NativeAttention, attention)
-        room = self._room(native_attention.cache, requests, 0)
+        room = self._room(native_attention.cache, requests)
         width, tokens = room.longest + 1, room.tokens
         if any(r.edit is not None for r in requests):
             room.struct.edited = bytes([_when(r) for r in requests])
@@ -180,32 +180,15 @@ class NativeDecoder(Decoder):
         self._edits.end()
         return room.drafted(passes)
 
-    def round(self, attention: Attention, requests: Sequence[DraftRequest]) -> Round | None:
-        if not self._embeds:
-            return None
-        native_attention = cast(NativeAttention, attention)
-        room = self._room(native_attention.cache, requests, 1)
-        room.round.sampling = sampling_array([r.sampling for r in requests])
-        ends, cache = self._ends(native_attention), ctypes.byref(native_attention.cache.struct)
-        passes = self._library.round(self._team, self._model, cache, ends, room.reference, room.round_reference)
-        made, drafting, verifying = room.drafted(passes), *room.seconds
-        drawn, begin = [], 0
-        for tokens in made.tokens:
-            end = begin + len(tokens) + 1
-            drawn.append(room.drawn[begin:end])
-            begin = end
-        return Round(made, drawn, drafting / (drafting + verifying))
-
-    def _room(self, cache: NativeCache, requests: Sequence[DraftRequest], beyond: int) -> _DraftRoom:
-        """What the kernels are told of these requests, none edited, which write to the cache up to `beyond` positions
-        behind the draft passes' last."""
+    def _room(self, cache: NativeCache, requests: Sequence[DraftRequest]) -> _DraftRoom:
+        """Fill in the arrays for these requests, as if no logits were edited."""
         count, longest = len(requests), max([r.gamma for r in requests])
         room = self._rooms.get((count, longest))
         if room is None:
-            room = self._rooms[count, longest] = _DraftRoom(count, longest, self._edits, self._all)
+            room = self._rooms[count, longest] = _DraftRoom(count, longest, self._edits)
         for i, r in enumerate(requests):
             assert 0 <= r.slab < cache.slabs
-            assert 0 <= r.start <= cache.length - r.gamma - beyond
+            assert 0 <= r.start <= cache.length - r.gamma
             room.slabs[i], room.starts[i], room.most[i] = r.slab, r.start, r.gamma
             room.least[i], room.worth[i] = r.min_confidence, r.pass_worth
             room.tokens[i * (longest + 1)] = r.token
@@ -342,7 +325,7 @@ def _plan_bytes(variants: Variants) -> bytes:
 class _DraftRoom:
     """Arrays for drafts of so many requests and tokens. They are used again: making them takes as long as a pass."""
 
-    def __init__(self, count: int, longest: int, edits: _Edits, whole: bytes) -> None:
+    def __init__(self, count: int, longest: int, edits: _Edits) -> None:
         self.longest = longest
         ints, floats = ctypes.c_int32 * count, ctypes.c_float * count
         self.slabs, self.starts, self.most, self.lengths = ints(), ints(), ints(), ints()
@@ -365,10 +348,6 @@ class _DraftRoom:
             longest=longest,
         )
         self.reference = ctypes.byref(self.struct)
-        self.drawn = (ctypes.c_int32 * (count * (longest + 1)))()
-        self.seconds = (ctypes.c_double * 2)()
-        self.round = native.Round(plan=whole, drawn=self.drawn, seconds=self.seconds)
-        self.round_reference = ctypes.byref(self.round)
 
     def drafted(self, passes: int) -> Drafted:
         """What the kernels wrote, in so many passes."""
