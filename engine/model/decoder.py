@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW, ModelSpec, Variants
 from engine.model.attention import AttentionBatch, Segment
 from engine.model.linear import Linear
-from engine.upload import upload
+from engine.tensors import to_device
 
 if TYPE_CHECKING:
     from engine.model.attention import Attention
@@ -51,9 +51,9 @@ class DraftRequest:
     pass_worth: float
     sampling: SamplingParams
     edit: Callable[[Tensor, Sequence[int]], None] | None = None  # of logits [vocab], in place, after drafted tokens
-    # That is done once a token is drawn of which the sub-network is less than `logits.SURE` sure, which is drawn again;
-    # so what verification refuses may be drafted. Greedy requests only.
-    late: bool = False
+    # Edit only after a token below `logits.MASK_BELOW_CONFIDENCE` was drawn, and draw it again. A token above may break
+    # the grammar; verification then rejects it. Greedy requests only.
+    mask_after_draw: bool = False
 
 
 class Drafted(NamedTuple):
@@ -78,7 +78,7 @@ class Verified(NamedTuple):
 
     tokens: list[int]
     states: list[Tensor] | None
-    again: Callable[[int, Callable[[Tensor], None]], int]
+    redraw: Callable[[int, Callable[[Tensor], None]], int]
 
 
 class Decoder:
@@ -119,7 +119,7 @@ class Decoder:
 
     def embed(self, tokens: Sequence[int]) -> Tensor:
         """Token ids -> [rows, hidden]."""
-        return self.embed_ids(upload(tokens, self.device))
+        return self.embed_ids(to_device(tokens, self.device))
 
     def embed_ids(self, tokens: Tensor) -> Tensor:
         """The same for ids [rows] that are on the device."""
@@ -203,7 +203,7 @@ class Decoder:
                 if len(rows) == len(plans):
                     x = self.sublayer(index, x, batch, variant)
                 elif rows:
-                    where = upload(rows, x.device)
+                    where = to_device(rows, x.device)
                     part = self.sublayer(index, x.index_select(0, where), batch.select(rows), variant)
                     x = x.index_copy(0, where, part)
         return x
@@ -213,7 +213,7 @@ class Decoder:
         first = plans[0][-1]
         logits = self.head(x, first)
         for variant in {plan[-1] for plan in plans} - {first}:
-            where = upload([r for r, plan in enumerate(plans) if plan[-1] == variant], x.device)
+            where = to_device([r for r, plan in enumerate(plans) if plan[-1] == variant], x.device)
             logits = logits.index_copy(0, where, self.head(x.index_select(0, where), variant))
         return logits
 

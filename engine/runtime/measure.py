@@ -13,7 +13,7 @@ from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants,
 from engine.clock import Clock
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder, DraftRequest, Draws
-from engine.sampling.sample import draw
+from engine.sampling.sample import sample
 from engine.types import SamplingParams
 from profiles.fit import Observation, fit, price
 from profiles.schema import LatencyProfile, ProfileKey
@@ -225,7 +225,7 @@ class Measurement:
         x = self._decoder.run_plan(self._decoder.embed(tokens), batch, design.plan)
         if design.head:
             positions = range(design.context + 1, design.context + design.rows + 1)
-            draw(self._decoder.head(x, design.plan[-1]), draws.sampling, positions, confidence=True)
+            sample(self._decoder.head(x, design.plan[-1]), draws.sampling, positions, confidence=True)
         elif x.device.type == "cuda":
             torch.cuda.synchronize(x.device)
         return self._clock.now() - started

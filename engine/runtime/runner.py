@@ -14,7 +14,7 @@ from engine.kv.blocks import Placement
 from engine.model.attention import Attention, AttentionBatch
 from engine.model.decoder import Decoder
 from engine.runtime.speculate import PlainPass, decode, propose, verify
-from engine.sampling.sample import Edit, draft_noise, draw
+from engine.sampling.sample import Edit, draft_noise, sample
 from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
 
@@ -125,6 +125,6 @@ class SearchPass:
             for candidate in range(count):
                 edit(logits[candidate * rows + row])
         noise = [draft_noise(plan) for plan in each]
-        drawn = draw(logits, [self._sampling] * (count * rows), positions * count, confidence=True, noise=noise)
+        drawn = sample(logits, [self._sampling] * (count * rows), positions * count, confidence=True, noise=noise)
         firsts = range(0, count * rows, rows)
         return [drawn.tokens[i : i + rows] for i in firsts], [drawn.confidence[i : i + rows] for i in firsts]

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder, DraftRequest, Draws
-from engine.sampling.sample import Edit, draft_noise, draw, launch
+from engine.sampling.sample import Edit, draft_noise, sample, sample_async
 from engine.step import References, Work, WorkOutput
+from engine.tensors import to_device
 from engine.types import SamplingParams, TokenLogprobs
-from engine.upload import upload
 
 if TYPE_CHECKING:
     from engine.sampling.logits import LogitsProcessor
@@ -118,7 +118,7 @@ def _edits(work: Work) -> tuple[Callable[..., None] | None, bool]:
     """How a request's logits are edited, and whether only where a draw needs it."""
     if work.processor is None:
         return None, False
-    return work.processor.edit, work.processor.late and work.sampling.greedy
+    return work.processor.edit, work.processor.mask_after_draw and work.sampling.greedy
 
 
 class _DraftPass:
@@ -138,7 +138,7 @@ class _DraftPass:
             x = decoder.embed_ids(last)
         plans = [d.work.plan.variants for d in drafts if d.work.plan]
         x = decoder.run_plans(x, batch, plans)
-        self._drawn = launch(
+        self._drawn = sample_async(
             *(decoder.heads(x, plans), [d.work.sampling for d in drafts], [e + 1 for e in ends]),
             confidence=True,
             edits=() if unread else [d.edit for d in drafts],
@@ -152,7 +152,7 @@ class _DraftPass:
             return None
         last = self._drawn.tokens
         if len(picked) < len(self._drafts):
-            last = last.index_select(0, upload(picked, last.device))
+            last = last.index_select(0, to_device(picked, last.device))
         return _DraftPass(self._decoder, self._attention, [self._drafts[i] for i in picked], last)
 
     def read(self) -> list[Draft]:
@@ -184,8 +184,8 @@ def verify(
         guesses = r[len(w.tokens) :]
         confidences = tuple(drafted[w.request_id].confidences) if guesses else ()
         said = [next(drawn) for _ in range(len(guesses) + 1)] if w.samples else []
-        if said and w.processor is not None and w.processor.late:
-            _keep_to_grammar(w.processor, list(guesses), said, sampled, passed.again)
+        if said and w.processor is not None and w.processor.mask_after_draw:
+            _keep_to_grammar(w.processor, list(guesses), said, sampled, passed.redraw)
         accepted = _accepted(guesses, said)
         verified = len(w.tokens) + accepted
         kept = said[: accepted + 1]
@@ -216,7 +216,7 @@ class PlainPass:
         batch = attention.prepare([Segment(w.slab, at, 1) for w, at in zip(work, starts, strict=True)])
         x = decoder.embed([w.tokens[0] for w in work]) if last is None else decoder.embed_ids(last)
         x = decoder.run(x, batch)
-        self._drawn = launch(decoder.head(x), [w.sampling for w in work], [at + 1 for at in starts])
+        self._drawn = sample_async(decoder.head(x), [w.sampling for w in work], [at + 1 for at in starts])
         self._rows = {w.request_id: i for i, w in enumerate(work)}
         self._sampling = [w.sampling for w in work]
         # Slabs, positions and tokens of the rows; where the tokens have not been read, those before them.
@@ -237,7 +237,7 @@ class PlainPass:
             return None
         rows, last = [self._rows[w.request_id] for w in going], self._drawn.tokens
         if rows != [*range(len(self._rows))]:
-            last = last.index_select(0, upload(rows, last.device))
+            last = last.index_select(0, to_device(rows, last.device))
         return PlainPass(self._decoder, self._attention, going, 1, last)
 
     def wait(self) -> None:
@@ -265,23 +265,23 @@ def decode(
 
 
 def _keep_to_grammar(
-    processor: LogitsProcessor, guesses: list[int], said: list[int], first: int, again: Callable[[int, Edit], int]
+    processor: LogitsProcessor, guesses: list[int], said: list[int], first: int, redraw: Callable[[int, Edit], int]
 ) -> None:
     """Draw again, as far as guesses are accepted, what breaks the grammar. `first`: the number of the first draw."""
     for i, token in enumerate(said):
         if not processor.allows(token, guesses[:i]):
-            said[i] = again(first + i, partial(processor.edit, drafted=guesses[:i]))
+            said[i] = redraw(first + i, partial(processor.edit, drafted=guesses[:i]))
         if i == len(guesses) or said[i] != guesses[i]:
             return
 
 
 class _Passed(NamedTuple):
-    """A verify pass: tokens [draws]; the residual streams if they were asked for; `Verified.again`; what it ended with,
-    if it was run part by part."""
+    """A verify pass: tokens [draws]; residual streams, if requested; `Verified.redraw`. A pass run part by part adds
+    its last residual stream and logits."""
 
     tokens: list[int]
     states: list[Tensor] | None
-    again: Callable[[int, Edit], int]
+    redraw: Callable[[int, Edit], int]
     x: Tensor | None = None  # [rows, hidden]
     logits: Tensor | None = None  # [draws, vocab]
 
@@ -308,20 +308,20 @@ def _pass(
     logits = _logits(decoder, x, draws.rows)
     positions = [w.start + i + 1 for w, r in zip(work, rows, strict=True) for i in _sampled(w, r)]
 
-    def again(i: int, edit: Edit) -> int:
-        return draw(logits[i : i + 1], draws.sampling[i : i + 1], positions[i : i + 1], edits=[edit]).tokens[0]
+    def redraw(i: int, edit: Edit) -> int:
+        return sample(logits[i : i + 1], draws.sampling[i : i + 1], positions[i : i + 1], edits=[edit]).tokens[0]
 
-    drawn = launch(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
+    drawn = sample_async(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
     if meanwhile is not None:
         meanwhile()
-    return _Passed(drawn.wait().tokens if drawn else [], states, again, x, logits)
+    return _Passed(drawn.wait().tokens if drawn else [], states, redraw, x, logits)
 
 
 def _logits(decoder: Decoder, x: Tensor, rows: Sequence[int]) -> Tensor:
     """[rows, vocab] behind these rows of x [.., hidden]."""
     if not rows:
         return x.new_empty(0, decoder.spec.vocab)
-    return decoder.head(x if len(rows) == len(x) else x.index_select(0, upload(rows, x.device)))
+    return decoder.head(x if len(rows) == len(x) else x.index_select(0, to_device(rows, x.device)))
 
 
 def _sampled(work: Work, rows: Sequence[int]) -> range:
@@ -340,10 +340,12 @@ def _draws(work: Sequence[Work], rows: Sequence[tuple[int, ...]]) -> Draws:
             sampling += [w.sampling] * (first - begin)
         else:
             first += len(r)
-    if not any(w.processor and not w.processor.late for w in work):
+    if not any(w.processor and not w.processor.mask_after_draw for w in work):
         return Draws(picked, sampling)
     edits = [
-        None if w.processor is None or w.processor.late else partial(w.processor.edit, drafted=r[len(w.tokens) : i + 1])
+        None
+        if w.processor is None or w.processor.mask_after_draw
+        else partial(w.processor.edit, drafted=r[len(w.tokens) : i + 1])
         for w, r in zip(work, rows, strict=True)
         for i in _sampled(w, r)
     ]
@@ -353,7 +355,7 @@ def _draws(work: Sequence[Work], rows: Sequence[tuple[int, ...]]) -> Draws:
 def token_logprobs(logits: Tensor, tokens: Sequence[int], top: int) -> tuple[TokenLogprobs, ...]:
     """Log-softmax of unprocessed logits [tokens, vocab] at these tokens, and the `top` likeliest of each row."""
     shares = torch.log_softmax(logits.float(), dim=-1)
-    own = shares.gather(1, upload(tokens, logits.device)[:, None])[:, 0].tolist()
+    own = shares.gather(1, to_device(tokens, logits.device)[:, None])[:, 0].tolist()
     best = shares.topk(min(top, shares.shape[1]))
     pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
     likeliest = [tuple(zip(ids, values, strict=True)) for ids, values in pairs]

@@ -20,8 +20,8 @@ from engine.model.decoder import Decoder, Drafted, DraftRequest, Draws, LayerWei
 from engine.model.linear import Linear
 from engine.model.search import Row, SearchTable
 from engine.quantised.packed import PackedRows
-from engine.sampling.logits import SURE
-from engine.sampling.sample import draft_noise, draw, sampling_array
+from engine.sampling.logits import MASK_BELOW_CONFIDENCE
+from engine.sampling.sample import draft_noise, sample, sampling_array
 
 _VARIANTS = (SKIP, TARGET, LOW_BIT, WINDOW)
 
@@ -171,7 +171,7 @@ class NativeDecoder(Decoder):
         def edit(i: int, drafted: int, row: Callable[[], Tensor]) -> bool:
             request, so_far = requests[i], tokens[i * width + 1 : i * width + 1 + drafted]
             assert request.edit is not None
-            request.edit(row(), so_far[:-1] if request.late else so_far)  # the last one is to be drawn again
+            request.edit(row(), so_far[:-1] if request.mask_after_draw else so_far)  # the last one is to be drawn again
             return True
 
         self._edits.begin(edit)
@@ -242,16 +242,16 @@ class NativeDecoder(Decoder):
         self._library.verify(self._team, self._model, rows.cache, ends, ctypes.byref(verify))
         self._edits.end()
 
-        def again(i: int, edit: Callable[[Tensor], None]) -> int:
+        def redraw(i: int, edit: Callable[[Tensor], None]) -> int:
             assert scores.value is not None
             row = self._edits.row(scores.value + 4 * i * self.spec.vocab)
             edit(row)
             sampling = draws.sampling[i]
             if not sampling.greedy:  # they have been divided by the temperature
                 sampling = replace(sampling, temperature=1.0)
-            return draw(row[None], [sampling], [rows.positions[draws.rows[i]] + 1]).tokens[0]
+            return sample(row[None], [sampling], [rows.positions[draws.rows[i]] + 1]).tokens[0]
 
-        return Verified(drawn[:], None if records is None else list(records.unbind(0)), again)
+        return Verified(drawn[:], None if records is None else list(records.unbind(0)), redraw)
 
     @property
     def _embeds(self) -> bool:
@@ -343,7 +343,7 @@ class _DraftRoom:
             tokens=self.tokens,
             lengths=self.lengths,
             confidences=self.confidences,
-            sure=SURE,
+            sure=MASK_BELOW_CONFIDENCE,
             requests=count,
             longest=longest,
         )
@@ -362,7 +362,7 @@ class _DraftRoom:
 
 def _when(request: DraftRequest) -> int:
     """The logits of a draft are edited."""
-    return 0 if request.edit is None else native.AFTER if request.late else native.BEFORE
+    return 0 if request.edit is None else native.AFTER if request.mask_after_draw else native.BEFORE
 
 
 class _Edits:
