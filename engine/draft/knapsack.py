@@ -24,7 +24,7 @@ from torch import Tensor
 
 from engine.architecture.spec import SKIP, TARGET
 from engine.model.search import Row, Transition
-from engine.upload import upload
+from engine.tensors import to_device
 
 Menu = Mapping[int, int]  # ticks that each variant of a sublayer saves: TARGET, which saves none, comes first
 
@@ -107,7 +107,7 @@ class Knapsack:
         kept, variants = self._prune(best), tuple(menu)
         row = Row(kept, [best[j][2] for j in kept], [variants[best[j][1]] for j in kept])
         picked = [best[j][1] * len(self.saved) + best[j][2] for j in kept]
-        states = reached.flatten(0, 1).index_select(0, upload(picked, reached.device, torch.int64))
+        states = reached.flatten(0, 1).index_select(0, to_device(picked, reached.device, torch.int64))
         self.take([row], states, [best[j][0] for j in kept])
 
     def _best(self, menu: Menu, scores: list[list[float]]) -> dict[int, tuple[float, int, int]]:

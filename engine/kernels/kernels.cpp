@@ -75,10 +75,6 @@ int ks_draft(void *team, const Model *model, const Cache *cache, const Ends *end
     return static_cast<Runner *>(team)->draft(*model, *cache, *ends, *drafts);
 }
 
-int ks_round(void *team, const Model *model, const Cache *cache, const Ends *ends, const Drafts *drafts, const Round *round) {
-    return static_cast<Runner *>(team)->round(*model, *cache, *ends, *drafts, *round);
-}
-
 void ks_verify(void *team, const Model *model, const Cache *cache, const Ends *ends, const Verify *verify) {
     static_cast<Runner *>(team)->verify(*model, *cache, *ends, *verify);
 }

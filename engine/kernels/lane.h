@@ -1,9 +1,8 @@
-// A pass, or some of its rows, through the layers.
+// A pass through the layers.
 
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -53,14 +52,14 @@ float cosine(const float *x, const float *direction, int n) {
 
 struct Unit { int first, count, part; };
 
-// The rows of a pass, or some of them, through the layers.
+// The rows of a pass through the layers.
 class Lane : TileReader {
 public:
     explicit Lane(Team &team) : team(team) {}
 
-    // `later` is read behind the layers. Rows of `before` may come before these in the same request.
-    void run(const Model &m, const Cache &cache, const Pass &p, const Linear *later, const Lane *before = nullptr) {
-        this->m = &m; this->cache = &cache; this->p = &p; this->before = before; behind = later;
+    // `later` is read behind the layers.
+    void run(const Model &m, const Cache &cache, const Pass &p, const Linear *later) {
+        this->m = &m; this->cache = &cache; this->p = &p; behind = later;
         const size_t rows = p.rows;
         active.resize(rows);
         normed = normed_.get(rows * m.hidden);
@@ -70,8 +69,6 @@ public:
         team.begin();
         sublayers();
     }
-    // Before another waits for what this one will keep.
-    void rewind() { kept.store(-1, std::memory_order_relaxed); }
 
     void multiply(const Linear &l, const float *x, int rows, float *out, const float *norm, float epsilon) {
         normed = normed_.get(size_t(rows) * l.in);
@@ -116,7 +113,6 @@ private:
                 later = after(index);
                 if (index % 2) mlp(m->layer[index / 2], weights_of(variant)); else attention(index / 2, weights_of(variant));
             }
-            kept.store(index, std::memory_order_release);
         }
         if (p->records) record(p->last);
     }
@@ -227,7 +223,6 @@ private:
         if (!apart) each_row(count, l.out, [&](int i) {
             for (int kv = 0; kv < m->kv_heads; kv++) turn_and_keep(index, layer, i, kv);
         }, BLOCK);
-        for (int i = 0; before && before->kept.load(std::memory_order_acquire) < 2 * index; i++) if (i >= EAGER) pause();
         attend(index, layer);
         add_products(layer.output[copy], heads, later);
     }
@@ -431,8 +426,6 @@ private:
     }
 
     Team &team;
-    const Lane *before = nullptr;
-    std::atomic<int> kept{-1};  // the last sublayer up to which keys and values of all rows are in the cache
     const Cache *cache = nullptr;
     const Pass *p = nullptr;
     std::vector<int> active;

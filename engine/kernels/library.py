@@ -217,18 +217,7 @@ class Verify(Structure):
     )
 
 
-class Round(Structure):
-    """The verify pass over what was drafted; `drawn` and `seconds` are written."""
-
-    _fields_ = (
-        ("plan", c_char_p),
-        ("sampling", POINTER(Sampling)),
-        ("drawn", POINTER(c_int32)),
-        ("seconds", POINTER(c_double)),
-    )
-
-
-class Library:
+class KernelLibrary:
     """The functions of kernels.cpp, whose calls release the interpreter lock."""
 
     def __init__(self, path: Path) -> None:
@@ -252,8 +241,6 @@ class Library:
         self.draft = functions.ks_draft
         model = (c_void_p, POINTER(Model), POINTER(Cache), POINTER(Ends))
         self.draft.argtypes, self.draft.restype = (*model, POINTER(Drafts)), c_int
-        self.round = functions.ks_round
-        self.round.argtypes, self.round.restype = (*model, POINTER(Drafts), POINTER(Round)), c_int
         self.verify = functions.ks_verify
         self.verify.argtypes = (*model, POINTER(Verify))
         self.product = functions.ks_product
@@ -284,14 +271,12 @@ class Library:
         return self._teams[threads]
 
 
-def loaded() -> Library | None:
-    """The library, if it has been asked for."""
-    return library() if library.cache_info().currsize else None
-
-
 @cache
-def library() -> Library | None:
-    """The library, compiled if need be; None, with the reason in the log, where that is not possible."""
+def kernel_library() -> KernelLibrary | None:
+    """Load the library on first use, compiling it if needed; None, with the reason in the log, if there is none.
+
+    Every caller of this process gets the same answer, whichever of them comes first.
+    """
     command = compiler()
     if command is None:
         log.info("no C++ compiler: torch's own operations do the work, slower")
@@ -301,12 +286,12 @@ def library() -> Library | None:
         path = directory(name) / name
         if path.exists():
             with contextlib.suppress(OSError, AttributeError):
-                return Library(path)
+                return KernelLibrary(path)
             if not os.access(path.parent, os.W_OK):  # damaged, or another machine's
                 path = private() / name
         log.info("compiling the native kernels, once")
         build(command, path)
-        return Library(path)
+        return KernelLibrary(path)
     except (OSError, subprocess.SubprocessError, AttributeError) as error:
         reason = getattr(error, "stderr", None) or error
         log.warning("the native kernels cannot be built, torch's own operations do the work: %s", str(reason)[:2000])
@@ -381,6 +366,6 @@ def _name(command: Sequence[str]) -> str:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    found = library()
+    found = kernel_library()
     print("native kernels: ready" if found else "native kernels: none")
     sys.exit(found is None and "--required" in sys.argv)

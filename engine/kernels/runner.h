@@ -3,8 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -19,15 +18,13 @@
 
 namespace {
 
-constexpr int64_t SMALL = 4 << 20;  // bytes of a layer up to which threads may take rows instead of shares of it
-
 class Runner {
 public:
     explicit Runner(int threads) : team(threads) {}
 
     void pass(const Model &m, const Cache &cache, const Pass &p) {
         const Turn turn(busy);
-        run(m, cache, p);
+        all.run(m, cache, p, nullptr);
     }
 
     // Rows [32·panels] of packed weights, null where there are no more, to panels.
@@ -65,31 +62,6 @@ public:
         verified(m, cache, ends, v);
     }
 
-    // Both, of requests whose logits nobody edits; how many draft passes there were.
-    int round(const Model &m, const Cache &cache, const Ends &ends, const Drafts &d, const Round &r) {
-        const Turn turn(busy);
-        const auto began = std::chrono::steady_clock::now();
-        const int passes = drafted(m, cache, ends, d);
-        const auto then = std::chrono::steady_clock::now();
-        verified_tokens.clear(); verified_slabs.clear(); verified_positions.clear(); verified_rows.clear(); verified_sampling.clear();
-        for (int i = 0; i < d.requests; i++)
-            for (int n = 0; n <= d.lengths[i]; n++) {
-                verified_rows.push_back(int32_t(verified_rows.size()));
-                verified_tokens.push_back(d.tokens[i * (d.longest + 1) + n]);
-                verified_slabs.push_back(d.slabs[i]);
-                verified_positions.push_back(d.starts[i] + n);
-                verified_sampling.push_back(r.sampling[i]);
-            }
-        const int rows = int(verified_rows.size());
-        unedited.resize(rows);
-        float *scores;
-        verified(m, cache, ends, {r.plan, verified_tokens.data(), verified_slabs.data(), verified_positions.data(), verified_rows.data(),
-                                  verified_sampling.data(), unedited.data(), nullptr, r.drawn, &scores, nullptr, rows, rows});
-        r.seconds[0] = std::chrono::duration<double>(then - began).count();
-        r.seconds[1] = std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
-        return passes;
-    }
-
     // Fills rows of the knapsack, one for each sublayer of the pass, until one is empty: every live state runs through each
     // variant of it, and by the mean cosines of these with the full model's the entries that go on are chosen.
     void fill(const Model &m, const Cache &cache, const Pass &p, const Table &t) {
@@ -109,7 +81,7 @@ public:
                 std::memcpy(x, t.states, live * state * sizeof(float));
                 if (menu[n] == SKIP) continue;
                 plan[index] = uint8_t(menu[n]);
-                run(m, cache, {p.rope, x, p.slabs, p.positions, plan.data(), nullptr, 0, live * t.rows, index, index + 1, 1});
+                all.run(m, cache, {p.rope, x, p.slabs, p.positions, plan.data(), nullptr, 0, live * t.rows, index, index + 1, 1}, nullptr);
             }
             const float *direction = t.directions + (index + 1) * state;
             team.each(choices * live, std::max(1, live / (2 * team.size)), [&](int first, int last) {
@@ -175,7 +147,7 @@ private:
                 std::memcpy(&plans[i * width], d.plans + r * width, width);
                 embed(ends, m.hidden, d.tokens[r * (d.longest + 1) + n], x + size_t(i) * m.hidden);
             }
-            run(m, cache, {ends.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows, 0, 2 * m.layers, 0}, ends.head + plans[width - 1] - TARGET);
+            all.run(m, cache, {ends.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows, 0, 2 * m.layers, 0}, ends.head + plans[width - 1] - TARGET);
             for (int i = 0, j; i < rows; i = j) {  // neighbours that draft with the same head
                 const uint8_t head = plans[(i + 1) * width - 1];
                 for (j = i + 1; j < rows && plans[(j + 1) * width - 1] == head; j++) {}
@@ -210,7 +182,7 @@ private:
         const Linear &head = ends.head[v.plan[2 * m.layers] - TARGET];
         float *x = x_.get(size_t(v.rows) * m.hidden);
         for (int i = 0; i < v.rows; i++) embed(ends, m.hidden, v.tokens[i], x + size_t(i) * m.hidden);
-        run(m, cache, {ends.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0}, &head);
+        all.run(m, cache, {ends.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0}, &head);
         if (!v.draws) return;
         for (int i = 0; i < v.draws; i++)
             if (v.picked[i] != i) std::memcpy(x + size_t(i) * m.hidden, x + size_t(v.picked[i]) * m.hidden, m.hidden * sizeof(float));
@@ -258,42 +230,6 @@ private:
         entries.resize(count);
     }
 
-    // `later` is read behind the pass.
-    void run(const Model &m, const Cache &cache, const Pass &p, const Linear *later = nullptr) {
-        const bool whole = p.first == 0 && p.last == 2 * m.layers;
-        if (team.size == 1 || p.rows < FEWEST || !whole || p.records || m.weights() > SMALL) {
-            all.run(m, cache, p, later);
-            return;
-        }
-        Ways &known = ways[p.rows <= MANY ? p.rows : std::min(MANY + 1 + int(std::log2(p.rows / MANY)), WIDTHS - 1)];
-        const int way = known.pick();
-        const auto began = std::chrono::steady_clock::now();
-        if (way) by_rows(m, cache, p, later); else all.run(m, cache, p, later);
-        known.took(std::chrono::duration<float>(std::chrono::steady_clock::now() - began).count());
-    }
-
-    // Each of two threads takes its rows through all layers: they meet once, but both read all weights.
-    void by_rows(const Model &m, const Cache &cache, const Pass &p, const Linear *later) {
-        int middle = (p.rows + 1) / 2;
-        for (int off = 0; off <= p.rows / 4; off++) {  // rather between two requests
-            if (p.slabs[middle + off] != p.slabs[middle + off - 1]) { middle += off; break; }
-            if (p.slabs[middle - off] != p.slabs[middle - off - 1]) { middle -= off; break; }
-        }
-        const bool parted = p.slabs[middle] != p.slabs[middle - 1];
-        const auto part = [&](int first, int last) {
-            Pass some = p;
-            some.x += int64_t(first) * m.hidden;
-            some.slabs += first; some.positions += first; some.plans += int64_t(first) * p.plan_stride;
-            some.rows = last - first;
-            return some;
-        };
-        const Pass passes[2] = {part(0, middle), part(middle, p.rows)};
-        lanes[0].rewind();
-        team.each(2, 1, [&](int first, int last) {
-            for (int i = first; i < last; i++) lanes[i].run(m, cache, passes[i], later, i && !parted ? lanes : nullptr);
-        }, false);
-    }
-
     static bool edit(Edit changes, int i, int drafted, float *row) {
         leave_tiles();
         return changes(i, drafted, row);
@@ -313,34 +249,8 @@ private:
         return confidence;
     }
 
-    // Which of two ways to do the same is faster at the moment. The other one is tried now and then, a few times together,
-    // of which the first finds caches cold; the more rarely, the longer it has been slower.
-    class Ways {
-    public:
-        int pick() {
-            if (trying == 0 && ++since >= every) { since = 0; trying = TRIES; tried = 0; }
-            return trying ? !better : better;
-        }
-        void took(float now) {
-            if (!trying) {
-                known += known == 0 ? now : 0.1f * (std::min(now, 2 * known) - known);
-                return;
-            }
-            if (trying-- < TRIES) tried += now / (TRIES - 1);
-            if (trying) return;
-            if (tried < known) { better = !better; known = tried; every = SOON; } else every = std::min(2 * every, LATE);
-        }
-
-    private:
-        static constexpr int TRIES = 5, SOON = 32, LATE = 512;
-        float known = 0, tried = 0;  // seconds of the better one, and of the other
-        int better = 0, trying = 0, since = 0, every = SOON;
-    };
-
-    Team team, alone{1};
-    Lane all{team}, lanes[2] = {Lane(alone), Lane(alone)};
-    static constexpr int FEWEST = 3, MANY = 16, WIDTHS = MANY + 8;  // rows
-    Ways ways[WIDTHS];  // by the number of rows
+    Team team;
+    Lane all{team};
     struct Turn {  // of one call
         explicit Turn(std::mutex &busy) : one(busy) {}
         ~Turn() { leave_tiles(); }
@@ -349,9 +259,6 @@ private:
     std::mutex busy;
     std::vector<float> scores;   // of the knapsack's states, run and left as they are,
     std::vector<Entry> entries;  // and what goes on
-    std::vector<int32_t> verified_tokens, verified_slabs, verified_positions, verified_rows;
-    std::vector<Sampling> verified_sampling;
-    std::vector<uint8_t> unedited;
     Buffer<float> x_, logits_;
 };
 

@@ -39,8 +39,6 @@ struct Model {
     int32_t recent, sinks;   // the last and the first cached tokens that WINDOW sees
     float epsilon;
     const Layer *layer;
-    // Bytes of a layer.
-    int64_t weights() const { return 2 * int64_t(hidden) * ((2 * heads + 2 * kv_heads) * head_dim + 3 * intermediate); }
 };
 struct Cache { bf16 *data; int64_t layer, slab, head; };  // strides in elements
 struct Pass {
@@ -105,13 +103,6 @@ struct Verify {
     float **scores;          // gets where what was drawn from lies until the next call: [draws][vocabulary], by temperature
     float *records;          // as in Pass
     int32_t rows, draws;
-};
-
-struct Round {               // the verify pass over what was drafted, one row more for each request
-    const uint8_t *plan;     // [2·layers + 1]: the whole model's
-    const Sampling *sampling;    // [requests]
-    int32_t *drawn;          // behind every row of each request, one request after the other
-    double *seconds;         // [2]: of the drafts and of the verify pass
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.architecture.spec import TARGET, WINDOW, ModelSpec
 from engine.kv.cache import Cache
-from engine.upload import upload
+from engine.tensors import to_device
 
 _CALL_BYTES = 400_000  # K/V bytes that may be read in vain to save one SDPA call (measured: about 15 µs each)
 _SCORES = 1 << 24  # scores that are held at once: 64 MB; at 64k all heads of 128 candidate rows have 16 times as many
@@ -182,8 +182,8 @@ class SdpaAttention:
                 gather += [row + min(i, segment.rows - 1) for i in range(width)]
                 scatter += range(index * width, index * width + segment.rows)
                 row += segment.rows
-            call.gather = upload(gather, device)
-            call.scatter = upload(scatter, device)
+            call.gather = to_device(gather, device)
+            call.scatter = to_device(scatter, device)
         if width > 1 or any(s.start + s.rows != length for s in group):
             call.mask = self._mask(group, width, begin, length, call.folded, window, sinks)
         return call
@@ -193,7 +193,7 @@ class SdpaAttention:
     ) -> Tensor:
         """Additive causal mask [slabs, 1, rows, sinks + length - begin]; padded rows see what the last one does."""
         device = self.cache.device
-        seen = upload([[s.start + min(i, s.rows - 1) for i in range(width)] for s in group], device)
+        seen = to_device([[s.start + min(i, s.rows - 1) for i in range(width)] for s in group], device)
         if folded:
             seen = seen.repeat_interleave(self.spec.heads // self.spec.kv_heads, dim=1)
         first = torch.arange(min(sinks, begin), device=device)
@@ -213,7 +213,7 @@ class SdpaBatch:
         self._segments = segments
         cache = backend.cache
         positions = [p for _, start, rows in segments for p in range(start, start + rows)]
-        self._rope = backend.rope.factors(upload(positions, cache.device))
+        self._rope = backend.rope.factors(to_device(positions, cache.device))
         self._rows = len(positions)
         self._space: Workspace | None = None
         self._calls: dict[tuple[int, int], list[_Call]] = {}  # by what is seen
@@ -227,7 +227,7 @@ class SdpaBatch:
             self._targets = cache.rows(*segments[0])
         else:
             slots = [cache.slot(slab, p) for slab, start, rows in segments for p in range(start, start + rows)]
-            self._slots = upload(slots, cache.device)
+            self._slots = to_device(slots, cache.device)
         self._subsets: dict[tuple[int, ...], SdpaBatch] = {}
 
     def select(self, rows: tuple[int, ...]) -> SdpaBatch:
@@ -306,7 +306,7 @@ class CandidateBatch:
         self._backend = backend
         self._length = max(max(positions), 1)
         self._live = cache.read(slab, slab, 0, self._length)
-        where = upload(positions, cache.device)
+        where = to_device(positions, cache.device)
         self._rope = backend.rope.factors(where).repeat(states, 1, 1)
         self._where, self._states = where, states
         self._masks: dict[tuple[int, int], Tensor] = {}  # by what is seen

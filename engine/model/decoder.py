@@ -26,7 +26,7 @@ from engine.model.passes import (
     draft_in_lock_step,
     verify_by_sublayers,
 )
-from engine.upload import upload
+from engine.tensors import to_device
 
 if TYPE_CHECKING:
     from engine.model.attention import Attention
@@ -86,7 +86,7 @@ class Decoder:
 
     def embed(self, tokens: Sequence[int]) -> Tensor:
         """Token ids -> [rows, hidden]."""
-        return self.embed_ids(upload(tokens, self.device))
+        return self.embed_ids(to_device(tokens, self.device))
 
     def embed_ids(self, tokens: Tensor) -> Tensor:
         """The same for ids [rows] that are on the device."""
@@ -170,7 +170,7 @@ class Decoder:
                 if len(rows) == len(plans):
                     x = self.sublayer(index, x, batch, variant)
                 elif rows:
-                    where = upload(rows, x.device)
+                    where = to_device(rows, x.device)
                     part = self.sublayer(index, x.index_select(0, where), batch.select(rows), variant)
                     x = x.index_copy(0, where, part)
         return x
@@ -180,7 +180,7 @@ class Decoder:
         first = plans[0][-1]
         logits = self.head(x, first)
         for variant in {plan[-1] for plan in plans} - {first}:
-            where = upload([r for r, plan in enumerate(plans) if plan[-1] == variant], x.device)
+            where = to_device([r for r, plan in enumerate(plans) if plan[-1] == variant], x.device)
             logits = logits.index_copy(0, where, self.head(x.index_select(0, where), variant))
         return logits
 

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from engine.architecture.spec import Variants
 from engine.model.attention import Attention, Segment
-from engine.sampling.sample import Edit, draft_noise, draw, launch
-from engine.upload import upload
+from engine.sampling.sample import Edit, draft_noise, sample, sample_async
+from engine.tensors import to_device
 
 if TYPE_CHECKING:
     from engine.model.decoder import Decoder
@@ -34,8 +34,8 @@ class DraftRequest:
     pass_worth: float
     sampling: SamplingParams
     edit: Callable[[Tensor, Sequence[int]], None] | None = None  # of logits [vocab], in place, after drafted tokens
-    # A backend may draw first and edit only where the sub-network is unsure (below `logits.SURE`), then draw again.
-    # Verification may reject such a draft. Greedy requests only.
+    # A backend may edit only after it drew a token below `logits.MASK_BELOW_CONFIDENCE`, and draw again. A surer token
+    # may break the grammar; verification then rejects it. Greedy requests only.
     mask_after_draw: bool = False
 
 
@@ -142,7 +142,7 @@ class _DraftPass:
             x = decoder.embed_ids(last)
         plans = [draft.request.variants for draft in drafts]
         x = decoder.run_plans(x, batch, plans)
-        self._drawn = launch(
+        self._drawn = sample_async(
             *(decoder.heads(x, plans), [draft.request.sampling for draft in drafts], [end + 1 for end in ends]),
             confidence=True,
             edits=() if unread else [draft.edit for draft in drafts],
@@ -156,7 +156,7 @@ class _DraftPass:
             return None
         last = self._drawn.tokens
         if len(picked) < len(self._drafts):
-            last = last.index_select(0, upload(picked, last.device))
+            last = last.index_select(0, to_device(picked, last.device))
         return _DraftPass(self._decoder, self._attention, [self._drafts[i] for i in picked], last)
 
     def read(self) -> list[_Draft]:
@@ -188,7 +188,7 @@ def verify_by_sublayers(
     x = decoder.run(x, batch, states) if variants is None else decoder.run_plan(x, batch, variants)
     head = (variants or decoder.spec.whole)[-1]
     if draws.rows:
-        picked = x if len(draws.rows) == len(x) else x.index_select(0, upload(draws.rows, x.device))
+        picked = x if len(draws.rows) == len(x) else x.index_select(0, to_device(draws.rows, x.device))
         logits = decoder.head(picked, head)
     else:
         logits = x.new_empty(0, decoder.spec.vocab)
@@ -196,9 +196,9 @@ def verify_by_sublayers(
     positions = [after[row] for row in draws.rows]  # of the drawn tokens
 
     def redraw(i: int, edit: Edit) -> int:
-        return draw(logits[i : i + 1], draws.sampling[i : i + 1], positions[i : i + 1], edits=[edit]).tokens[0]
+        return sample(logits[i : i + 1], draws.sampling[i : i + 1], positions[i : i + 1], edits=[edit]).tokens[0]
 
-    drawn = launch(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
+    drawn = sample_async(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
     if on_wait is not None:
         on_wait()
     return Verified(drawn.wait().tokens if drawn else [], states, redraw, x, logits)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.backends.native.linear import huge
 from engine.clock import Clock
-from engine.kernels.library import loaded
+from engine.kernels.library import kernel_library
 
 _BYTES = 512 << 20  # far beyond any cache
 _PIECE = 4 << 20  # bytes of the smallest weight that is read
@@ -25,7 +25,7 @@ class ReadBandwidth:
 
     def __init__(self, device: torch.device, clock: Clock, threads: int, weights: Sequence[Tensor] = ()) -> None:
         self._clock, self._threads = clock, threads
-        self._native = loaded() if device.type == "cpu" else None
+        self._native = kernel_library() if device.type == "cpu" else None
         large = [weight for weight in weights if weight.nbytes >= _PIECE]
         if self._native is None:
             self._blocks = [torch.ones(_BYTES // 8, dtype=torch.int64, device=device)]

@@ -36,7 +36,7 @@ from engine.runtime.machine import free_memory, hardware, native_bf16, usable_co
 from engine.runtime.measure import Measurement
 from engine.runtime.prior import Prior
 from engine.runtime.runner import Runner
-from engine.sampling.sample import draw
+from engine.sampling.sample import sample
 from engine.types import EngineInfo, SamplingParams
 from profiles import store
 from profiles.schema import LatencyProfile, ProfileError, ProfileKey
@@ -153,7 +153,7 @@ class LoadedModel:
             rows = sum(segment.rows for segment in segments)
             for _ in range(_WARM_TIMES[self.backend.paged]):
                 x = self.decoder.run(self.decoder.embed([0] * rows), self.attention.prepare(segments))
-                draw(self.decoder.head(x), [SamplingParams(temperature=0.0)] * rows, range(rows), confidence=True)
+                sample(self.decoder.head(x), [SamplingParams(temperature=0.0)] * rows, range(rows), confidence=True)
             if self.clock.now() > end:
                 return
         if self.backend.paged:
@@ -174,7 +174,7 @@ class LoadedModel:
         menus = skipping((1,) * sublayers)
         found = solve(torch.stack(states), menus, run, capacity=sublayers, beam=_SEARCHED[1])
         final = torch.stack([candidate.state for candidate in found]).flatten(0, 1)
-        draw(
+        sample(
             self.decoder.head(final), [SamplingParams(temperature=0.0)] * len(final), range(len(final)), confidence=True
         )
 

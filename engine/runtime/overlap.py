@@ -12,9 +12,9 @@ from torch import Tensor
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
 from engine.model.passes import OnWait
-from engine.sampling.sample import launch
+from engine.sampling.sample import sample_async
 from engine.step import Work, WorkOutput
-from engine.upload import upload
+from engine.tensors import to_device
 
 
 class PlainPass:
@@ -30,7 +30,7 @@ class PlainPass:
         batch = attention.prepare([Segment(w.slab, at, 1) for w, at in zip(work, starts, strict=True)])
         x = decoder.embed([w.tokens[0] for w in work]) if last is None else decoder.embed_ids(last)
         x = decoder.run(x, batch)
-        self._drawn = launch(decoder.head(x), [w.sampling for w in work], [at + 1 for at in starts])
+        self._drawn = sample_async(decoder.head(x), [w.sampling for w in work], [at + 1 for at in starts])
         self._rows = {w.request_id: i for i, w in enumerate(work)}
         self._sampling = [w.sampling for w in work]
         # Slab, position and token of each row; until the last pass is read, the token before it.
@@ -51,7 +51,7 @@ class PlainPass:
             return None
         rows, last = [self._rows[w.request_id] for w in going], self._drawn.tokens
         if rows != [*range(len(self._rows))]:
-            last = last.index_select(0, upload(rows, last.device))
+            last = last.index_select(0, to_device(rows, last.device))
         return PlainPass(self._decoder, self._attention, going, 1, last)
 
     def wait(self) -> None:

@@ -19,8 +19,8 @@ from engine.model.decoder import Decoder
 from engine.model.passes import DraftRequest, Draws, OnWait
 from engine.sampling.sample import Edit
 from engine.step import References, Work, WorkOutput
+from engine.tensors import to_device
 from engine.types import SamplingParams, TokenLogprobs
-from engine.upload import upload
 
 if TYPE_CHECKING:
     from engine.sampling.logits import LogitsProcessor
@@ -66,7 +66,7 @@ def _draft_request(work: Work) -> DraftRequest:
         *(work.slab, work.start, work.tokens[-1], plan.variants, plan.gamma),
         *(plan.min_confidence, plan.pass_worth, work.sampling),
         edit=None if processor is None else processor.edit,
-        mask_after_draw=processor is not None and processor.late and work.sampling.greedy,
+        mask_after_draw=processor is not None and processor.mask_after_draw and work.sampling.greedy,
     )
 
 
@@ -94,7 +94,7 @@ def verify(
     for w, r, draft in zip(work, rows, drafts, strict=True):
         draws = len(draft.tokens) + 1 if w.samples else 0
         target = passed.tokens[first_draw : first_draw + draws]
-        if target and w.processor is not None and w.processor.late:
+        if target and w.processor is not None and w.processor.mask_after_draw:
             _enforce_grammar(w.processor, list(draft.tokens), target, partial(_redraw, passed.redraw, first_draw))
         kept = target[: _accepted(draft.tokens, target) + 1]
         output = WorkOutput(tuple(kept), len(draft.tokens), tuple(draft.confidences))
@@ -141,7 +141,7 @@ def _draws(work: Sequence[Work], rows: Sequence[tuple[int, ...]]) -> Draws:
         for i in range(len(w.tokens) - 1, len(r)) if w.samples else ():
             draw_rows.append(first + i)
             sampling.append(w.sampling)
-            edit_first = w.processor is not None and not w.processor.late
+            edit_first = w.processor is not None and not w.processor.mask_after_draw
             edits.append(
                 partial(w.processor.edit, drafted=r[len(w.tokens) : i + 1]) if w.processor and edit_first else None
             )
@@ -152,7 +152,7 @@ def _draws(work: Sequence[Work], rows: Sequence[tuple[int, ...]]) -> Draws:
 def token_logprobs(logits: Tensor, tokens: Sequence[int], top: int) -> tuple[TokenLogprobs, ...]:
     """Return the log-softmax of unprocessed logits [tokens, vocab] at these tokens, with the `top` likeliest ids."""
     shares = torch.log_softmax(logits.float(), dim=-1)
-    own = shares.gather(1, upload(tokens, logits.device)[:, None])[:, 0].tolist()
+    own = shares.gather(1, to_device(tokens, logits.device)[:, None])[:, 0].tolist()
     best = shares.topk(min(top, shares.shape[1]))
     pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
     likeliest = [tuple(zip(ids, values, strict=True)) for ids, values in pairs]

@@ -12,7 +12,7 @@ import torch
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 from torch import Tensor
 
-from engine.kernels.library import loaded
+from engine.kernels.library import kernel_library
 from engine.text.tokenizer import Tokenizer
 
 log = logging.getLogger("knapserve.engine")
@@ -85,7 +85,6 @@ class GrammarMatcher:
         self._said: list[int] = []
         self._ahead: list[int] = []  # drafted tokens that the matcher has taken
         self._masks: dict[int, Bits] = {}  # after that many of them
-        self._native = loaded()
         self._size = size
         self._words = -(-self._size // 32)
         self._everything = np.full(self._words, -1, dtype=np.int32)
@@ -119,8 +118,9 @@ class GrammarMatcher:
     def mask(self, scores: Tensor, drafted: Sequence[int]) -> None:
         """Leave, of scores [vocab], those of tokens that may follow these drafted ones."""
         bits = self._allowed(drafted)
-        if self._native is not None and scores.dtype == torch.float32 and scores.device.type == "cpu":
-            self._native.mask(scores.data_ptr(), bits.ctypes.data, len(scores))
+        on_cpu = scores.dtype == torch.float32 and scores.device.type == "cpu"
+        if on_cpu and (kernels := kernel_library()):
+            kernels.mask(scores.data_ptr(), bits.ctypes.data, len(scores))
         else:
             allowed = torch.from_numpy(unpacked(bits, len(scores)))
             scores.masked_fill_(~allowed.to(scores.device, non_blocking=True), float("-inf"))

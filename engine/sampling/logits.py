@@ -9,14 +9,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.tensors import to_device
 from engine.types import SamplingParams
-from engine.upload import upload
 
 if TYPE_CHECKING:
     from engine.sampling.grammar import GrammarMatcher
 
 _ROOM = 256  # ids
-SURE = 0.7  # of a drafted token: a grammar's mask costs more than it tells of what is so likely (measured)
+# A drafted token of at least this confidence is not checked against the grammar: it nearly always conforms, and
+# computing the mask costs more than a rejected draft token (measured).
+MASK_BELOW_CONFIDENCE = 0.7
 
 
 class LogitsProcessor:
@@ -49,16 +51,16 @@ class LogitsProcessor:
         self._counts: np.ndarray = np.zeros(_ROOM, np.float32)  # in the answer
         if sampling.repetition_penalty != 1.0:
             self._see(prompt)
-        self._late = grammar is not None and not (
+        self._mask_after_draw = grammar is not None and not (
             self._penalties or sampling.logit_bias or self._ends or sampling.truncates
         )
 
     @property
-    def late(self) -> bool:
+    def mask_after_draw(self) -> bool:
         """Whether `edit` may wait for a draw that breaks the grammar: a token that comes first of all, and is allowed,
         comes first of those that are allowed. Not so where probabilities of others count. It depends on the request
         alone: what the target says must not depend on what was drafted."""
-        return self._late
+        return self._mask_after_draw
 
     @property
     def failed(self) -> str | None:
@@ -91,20 +93,23 @@ class LogitsProcessor:
                 self._where.pop(token, None)
         if self._bias[0]:
             if self._biases is None:
-                self._biases = upload(self._bias[0], scores.device), upload(self._bias[1], scores.device, scores.dtype)
+                self._biases = (
+                    to_device(self._bias[0], scores.device),
+                    to_device(self._bias[1], scores.device, scores.dtype),
+                )
             ids, biases = self._biases
             scores[ids] += biases
         if self._grammar is not None:
             self._grammar.mask(scores, drafted)
         if self._ends and self._generated + len(drafted) < self._sampling.min_tokens:
-            ends = upload(self._ends, scores.device)
+            ends = to_device(self._ends, scores.device)
             kept = scores[ends]
             scores[ends] = float("-inf")
             if self._grammar is not None and not bool((scores > float("-inf")).any()):
                 scores[ends] = kept  # an answer that can only end, ends
 
     def allows(self, token: int, drafted: list[int]) -> bool:
-        """Whether a token drawn after these drafted ones needs no `edit`. Only where that is `late`."""
+        """Whether a token drawn after these drafted ones needs no `edit`. Only where that is `mask_after_draw`."""
         assert self._grammar is not None
         return self._grammar.allows(token, drafted)
 

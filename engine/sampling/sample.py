@@ -22,10 +22,10 @@ import torch
 from torch import Tensor
 
 from engine.architecture.spec import SKIP, Variants
-from engine.kernels.library import Library, Sampling, loaded
+from engine.kernels.library import KernelLibrary, Sampling, kernel_library
 from engine.sampling.seeds import mix64
+from engine.tensors import to_device
 from engine.types import SamplingParams
-from engine.upload import upload
 
 DRAFT_NOISE = 0.5  # of the noise that the model draws with; measured (docs/knapspec.md),
 _MUCH_LEFT_OUT = 0.4  # of the sublayers: with fewer left out drafts are as sure as the model, the fewer the more
@@ -36,7 +36,7 @@ _MASK = (1 << 64) - 1
 Edit = Callable[[Tensor], None]  # changes a row of logits [vocab] in place
 
 
-class Draw(NamedTuple):
+class Sample(NamedTuple):
     """Tokens [rows] and, where asked for, the top-1 probability [rows] of the processed distribution."""
 
     tokens: list[int]
@@ -50,7 +50,7 @@ def draft_noise(variants: Variants) -> float:
     return 1.0 - (1.0 - DRAFT_NOISE) * min(1.0, left_out / _MUCH_LEFT_OUT)
 
 
-def draw(
+def sample(
     logits: Tensor,
     params: Sequence[SamplingParams],
     positions: Sequence[int],
@@ -58,17 +58,17 @@ def draw(
     confidence: bool = False,
     edits: Sequence[Edit | None] = (),
     noise: Sequence[float] = (),
-) -> Draw:
+) -> Sample:
     """Draw one token per row: logits [rows, vocab], the request's parameters and the token's position for each row.
 
     `noise`: how much of it each row is drawn with; 1 if not given. `edits`, one a row if there are any, come first:
     penalties, bias, masks. Exact ties go to the lowest id. Confidence of a greedy row is that of the softmax at
     temperature 1.
     """
-    return launch(logits, params, positions, confidence=confidence, edits=edits, noise=noise).wait()
+    return sample_async(logits, params, positions, confidence=confidence, edits=edits, noise=noise).wait()
 
 
-def launch(
+def sample_async(
     logits: Tensor,
     params: Sequence[SamplingParams],
     positions: Sequence[int],
@@ -76,23 +76,23 @@ def launch(
     confidence: bool = False,
     edits: Sequence[Edit | None] = (),
     noise: Sequence[float] = (),
-) -> Launched | Drawn:
-    """`draw` that does not wait for the device."""
+) -> PendingSample | ReadySample:
+    """`sample` that does not wait for the device."""
     logits = _edited(logits, edits)
-    if logits.device.type == "cpu" and logits.dtype != torch.float64 and (native := loaded()):
-        return _draw_natively(native, logits.float().contiguous(), params, positions, confidence, noise)
+    if logits.device.type == "cpu" and logits.dtype != torch.float64 and (native := kernel_library()):
+        return _sample_natively(native, logits.float().contiguous(), params, positions, confidence, noise)
     scores = logits if logits.dtype == torch.float64 else logits.float()
     if all(p.temperature == 0.0 for p in params):
-        return Launched(scores.argmax(-1), scores if confidence else None)
+        return PendingSample(scores.argmax(-1), scores if confidence else None)
     scores = process(scores, params)
     noisy = scores.clone()
     rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
-    where = upload(rows, noisy.device)
+    where = to_device(rows, noisy.device)
     drawn = gumbel([params[r].seed for r in rows], [positions[r] for r in rows], noisy.shape[-1], noisy.device)
     if any(noise[r] != 1.0 for r in rows if noise):
-        drawn *= upload([noise[r] for r in rows], noisy.device, torch.float32)[:, None]
+        drawn *= to_device([noise[r] for r in rows], noisy.device, torch.float32)[:, None]
     noisy[where] += drawn.to(noisy.dtype)
-    return Launched(noisy.argmax(-1), scores if confidence else None)
+    return PendingSample(noisy.argmax(-1), scores if confidence else None)
 
 
 def _edited(logits: Tensor, edits: Sequence[Edit | None]) -> Tensor:
@@ -105,7 +105,7 @@ def _edited(logits: Tensor, edits: Sequence[Edit | None]) -> Tensor:
     return scores
 
 
-class Launched:
+class PendingSample:
     """Tokens that are being drawn: `tokens` [rows] on the device, where the next pass may use them at once."""
 
     def __init__(self, tokens: Tensor, scores: Tensor | None) -> None:
@@ -120,42 +120,42 @@ class Launched:
             self._copied.record()
             self._results = list(copy.unbind(0))
 
-    def wait(self) -> Draw:
+    def wait(self) -> Sample:
         """What was drawn; the one wait for the device."""
         if self._copied is not None:
             self._copied.synchronize()
         tokens, *shares = (result.tolist() for result in self._results)
-        return Draw([int(token) for token in tokens] if self._copied else tokens, shares[0] if shares else [])
+        return Sample([int(token) for token in tokens] if self._copied else tokens, shares[0] if shares else [])
 
 
-class Drawn:
+class ReadySample:
     """The same where there is nothing to wait for."""
 
-    def __init__(self, result: Draw) -> None:
+    def __init__(self, result: Sample) -> None:
         self._result = result
 
     @property
     def tokens(self) -> Tensor:
         return torch.tensor(self._result.tokens)
 
-    def wait(self) -> Draw:
+    def wait(self) -> Sample:
         return self._result
 
 
-def _draw_natively(
-    native: Library,
+def _sample_natively(
+    native: KernelLibrary,
     scores: Tensor,
     params: Sequence[SamplingParams],
     positions: Sequence[int],
     confidence: bool,
     noise: Sequence[float],
-) -> Drawn:
+) -> ReadySample:
     """All of it in one call, each row on its own: to the last bit independent of the others."""
     rows, vocab = scores.shape
     tokens, shares = (c_int64 * rows)(), (c_float * rows)() if confidence else None
     sampling = sampling_array(params, noise)
     native.draw(scores.data_ptr(), rows, vocab, sampling, (c_int64 * rows)(*positions), tokens, shares)
-    return Drawn(Draw(tokens[:], shares[:] if shares else []))
+    return ReadySample(Sample(tokens[:], shares[:] if shares else []))
 
 
 def sampling_array(params: Sequence[SamplingParams], noise: Sequence[float] = ()) -> Array[Sampling]:
@@ -180,11 +180,11 @@ def top_probability(scores: Tensor) -> Tensor:
 
 def process(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     """Temperature, then top-k, top-p and min-p: scores [rows, vocab] -> the same with excluded ids at -inf."""
-    temperature = upload([p.temperature or 1.0 for p in params], scores.device, scores.dtype)
+    temperature = to_device([p.temperature or 1.0 for p in params], scores.device, scores.dtype)
     scores = scores / temperature[:, None]
     cut = [row for row, p in enumerate(params) if p.truncates]
     if cut:
-        where = upload(cut, scores.device)
+        where = to_device(cut, scores.device)
         scores[where] = _truncate(scores[where], [params[row] for row in cut])
     return scores
 
@@ -194,16 +194,16 @@ def _truncate(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     the highest probability: scores [rows, vocab], all rows at once, without waiting for the device."""
     ordered, ids = scores.sort(dim=-1, descending=True, stable=True)
     rank = torch.arange(scores.shape[1], device=scores.device)
-    top_k = upload([p.top_k if p.top_k > 0 else scores.shape[1] for p in params], scores.device)
+    top_k = to_device([p.top_k if p.top_k > 0 else scores.shape[1] for p in params], scores.device)
     # Rows that keep all of the mass: sums of rounded shares may reach 1 before the last id.
-    top_p = upload([p.top_p if p.top_p < 1.0 else 2.0 for p in params], scores.device, scores.dtype)
+    top_p = to_device([p.top_p if p.top_p < 1.0 else 2.0 for p in params], scores.device, scores.dtype)
     ordered = ordered.masked_fill(rank >= top_k[:, None], float("-inf"))
     probabilities = ordered.softmax(-1)
     before = probabilities.cumsum(-1) - probabilities
     ordered = ordered.masked_fill((before >= top_p[:, None]) & (rank > 0), float("-inf"))
     least = [math.log(p.min_p) if p.min_p > 0.0 else float("-inf") for p in params]
     ordered = ordered.masked_fill(
-        ordered < ordered[:, :1] + upload(least, scores.device, scores.dtype)[:, None], float("-inf")
+        ordered < ordered[:, :1] + to_device(least, scores.device, scores.dtype)[:, None], float("-inf")
     )
     return torch.empty_like(scores).scatter_(1, ids, ordered)
 
@@ -214,7 +214,7 @@ def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: t
     A counter-based generator: the finaliser of splitmix64 over a key per row and the token id. 31 bits become u in
     (0, 1); -log(-log(1-u)) keeps full precision where it matters, in the upper tail (u near 0).
     """
-    keys = upload([_signed(_row_key(s, p)) for s, p in zip(seeds, positions, strict=True)], device)
+    keys = to_device([_signed(_row_key(s, p)) for s, p in zip(seeds, positions, strict=True)], device)
     ids = torch.arange(vocab, device=device) * _signed(0x9E3779B97F4A7C15)
     bits = _mix(keys[:, None] + ids[None, :])
     u = ((bits >> 33) & 0x7FFFFFFF).float().add_(0.5).mul_(2.0**-31).clamp_(max=1 - 2.0**-24)

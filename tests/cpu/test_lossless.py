@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from engine.config import EngineConfig
-from engine.kernels.library import library
+from engine.kernels.library import kernel_library
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
 from engine.sampling.sample import gumbel
@@ -42,7 +42,7 @@ def double(checkpoint: Path) -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def native() -> LoadedModel:
-    if library() is None:
+    if kernel_library() is None:
         pytest.skip("needs a C++ compiler")
     return load(torch.bfloat16, kernels="native")
 

@@ -17,7 +17,7 @@ from engine.draft.estimator import PlanCounts
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count
 from engine.errors import ConfigError, PriorError
-from engine.kernels.library import library
+from engine.kernels.library import kernel_library
 from engine.model import low_bit
 from engine.quantised.packed import coded, dequantise
 from engine.runtime import prior as priors
@@ -25,7 +25,7 @@ from engine.runtime.prior import Prior
 from engine.types import SamplingParams
 from tests.support.cores import answer, chat_ids, load, made_up_profile
 
-pytestmark = pytest.mark.skipif(library() is None, reason="needs the native kernels")
+pytestmark = pytest.mark.skipif(kernel_library() is None, reason="needs the native kernels")
 BITS = (4, 5, 6, 8)
 
 
@@ -54,7 +54,7 @@ def test_codes_are_those_with_the_least_squared_error(bits: int, inputs: int) ->
         q = (groups / torch.where(extreme == 0, 1.0, -extreme / (half + beyond))).round().clamp(-half, half - 1)
         scale = (groups * q).sum(2) / q.square().sum(2).clamp(min=1e-9)
         least = torch.minimum(least, (groups - scale[..., None] * q).square().sum(2))
-    linears = NativeLinears(library(), 2)  # type: ignore[arg-type]
+    linears = NativeLinears(kernel_library(), 2)  # type: ignore[arg-type]
     native = linears.lower(linears(weight, None), bits)
     assert native is not None
     for copy in (dequantise(low_bit.lowered(weight, bits)), products_of(native, inputs)):
@@ -74,7 +74,7 @@ def test_weights_of_eight_bits_are_copied_from_their_codes(order: str | None) ->
     packed = coded(codes, scale, minimum, bits=8, offset=128)
     if order:
         packed = replace(packed, order=torch.randperm(320, generator=generator))
-    linears = NativeLinears(library(), 2, precise=True)  # type: ignore[arg-type]
+    linears = NativeLinears(kernel_library(), 2, precise=True)  # type: ignore[arg-type]
     layer = linears.packed([packed], None)
     assert layer is not None
     copy = linears.lower(layer, 4)
@@ -90,7 +90,7 @@ def test_weights_of_eight_bits_are_copied_from_their_codes(order: str | None) ->
 
 
 def test_weights_of_few_bits_have_no_copy() -> None:
-    linears = NativeLinears(library(), 1)  # type: ignore[arg-type]
+    linears = NativeLinears(kernel_library(), 1)  # type: ignore[arg-type]
     layer = linears.lower(linears(weights(64, 64), None), 4)
     assert layer is not None
     assert linears.lower(layer, 4) is None

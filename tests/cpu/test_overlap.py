@@ -109,7 +109,7 @@ def test_a_round_is_told_while_the_next_one_runs(
     core: EngineCore, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
-    launch, deliver = engine.model.passes.launch, Script.deliver
+    launch, deliver = engine.model.passes.sample_async, Script.deliver
 
     def launched(*args: Any, **kwargs: Any) -> Any:
         drawn = launch(*args, **kwargs)
@@ -129,8 +129,8 @@ def test_a_round_is_told_while_the_next_one_runs(
         order.append("told")
         deliver(script, report)
 
-    monkeypatch.setattr("engine.model.passes.launch", launched)
-    monkeypatch.setattr("engine.runtime.overlap.launch", launched)
+    monkeypatch.setattr("engine.model.passes.sample_async", launched)
+    monkeypatch.setattr("engine.runtime.overlap.sample_async", launched)
     monkeypatch.setattr(Script, "deliver", told)
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
     run_rounds(core, Script([one]))

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from engine.backends.native.linear import NativeLinear, NativeLinears, row_addresses, written
-from engine.kernels.library import FLAGS, SOURCE, Library, compiler, library
+from engine.kernels.library import FLAGS, SOURCE, KernelLibrary, compiler, kernel_library
 from engine.quantised.formats import GGUF_FORMATS
 from engine.quantised.packed import PackedRows, coded, dequantise
 from tests.support.packed import random_rows, some_codes, some_fp8
@@ -54,7 +54,7 @@ OFTEN = [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly
 
 @cache
 def made_by(precise: bool = False) -> NativeLinears:
-    found = library()
+    found = kernel_library()
     assert found is not None
     return NativeLinears(found, 2, precise)
 
@@ -223,7 +223,7 @@ def test_it_compiles_for_other_processors(target: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["x86-64", "x86-64-v3"])
 def test_code_for_older_processors_agrees(target: str, tmp_path: Path) -> None:
     compiled(tmp_path / "kernels.so", target)
-    older = Library(tmp_path / "kernels.so")
+    older = KernelLibrary(tmp_path / "kernels.so")
     for name in SOME:
         packed = MATRICES[name]
         numbers = torch.randint(-254, 255, (ROWS, packed.inputs), generator=torch.Generator().manual_seed(1))

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.sampling.sample import _truncate, draw, gumbel, process
+from engine.sampling.sample import _truncate, gumbel, process, sample
 from engine.types import SamplingParams
 
 LOGITS = torch.tensor([1.5, 0.3, -0.2, 0.9, -1.0, 0.31])
@@ -21,7 +21,7 @@ Sampler = Callable[[torch.Tensor, SamplingParams, int], list[int]]
 
 def ours(logits: torch.Tensor, params: SamplingParams, draws: int) -> list[int]:
     """Independent draws: one per position."""
-    return draw(logits.expand(draws, -1), [params] * draws, range(draws)).tokens
+    return sample(logits.expand(draws, -1), [params] * draws, range(draws)).tokens
 
 
 def expected(logits: torch.Tensor, params: SamplingParams) -> list[float]:
@@ -109,10 +109,10 @@ def test_speculation_keeps_the_distribution_by_enumeration() -> None:
     n, agreed = 20_000, 0
     for seed in range(n):
         params = SamplingParams(temperature=1.0, seed=seed)
-        guess = draw(draft[None], [params], [0]).tokens[0]
-        said = draw(first[None], [params], [0]).tokens[0]  # the target speaks for itself, whatever was guessed
+        guess = sample(draft[None], [params], [0]).tokens[0]
+        said = sample(first[None], [params], [0]).tokens[0]  # the target speaks for itself, whatever was guessed
         agreed += guess == said
-        seen[said, draw(target[said][None], [params], [1]).tokens[0]] += 1
+        seen[said, sample(target[said][None], [params], [1]).tokens[0]] += 1
     p1 = first.softmax(-1)
     law = {(a, b): float(p1[a] * target[a].softmax(-1)[b]) for a, b in seen}
     statistic = sum((seen[k] - n * law[k]) ** 2 / (n * law[k]) for k in law)
@@ -142,9 +142,9 @@ def test_a_row_is_drawn_the_same_in_any_company() -> None:
     logits = torch.randn(6, 50, generator=generator)
     settings = [(0.0, -1, 1.0), (1.0, -1, 1.0), (0.5, 5, 1.0), (0.0, -1, 1.0), (2.0, -1, 0.5), (1.0, 1, 1.0)]
     params = [SamplingParams(temperature=t, top_k=k, top_p=p, seed=s) for s, (t, k, p) in enumerate(settings)]
-    together = draw(logits, params, [9] * 6, confidence=True)
+    together = sample(logits, params, [9] * 6, confidence=True)
     for row in range(6):
-        alone = draw(logits[row : row + 1], [params[row]], [9], confidence=True)
+        alone = sample(logits[row : row + 1], [params[row]], [9], confidence=True)
         assert alone.tokens[0] == together.tokens[row]
         assert alone.confidence[0] == pytest.approx(together.confidence[row])
     assert together.tokens[5] == int(logits[5].argmax()), "top_k = 1 is greedy"
@@ -156,7 +156,7 @@ def test_less_noise_makes_the_likeliest_token_likelier(params: SamplingParams) -
     rows = 4000
 
     def drawn(noise: float, params: SamplingParams = params) -> list[int]:
-        return draw(LOGITS.expand(rows, -1), [params] * rows, range(rows), noise=[noise] * rows).tokens
+        return sample(LOGITS.expand(rows, -1), [params] * rows, range(rows), noise=[noise] * rows).tokens
 
     assert set(drawn(0.0)) == {int(LOGITS.argmax())}
     assert drawn(1.0) == ours(LOGITS, params, rows)
@@ -174,11 +174,11 @@ def test_a_draft_with_less_noise_guesses_better() -> None:
     peaked = 3 * torch.randn(4000, 40, generator=random)
     flat = peaked / 2 + 0.3 * torch.randn(4000, 40, generator=random)
     params = [SamplingParams(temperature=0.8, seed=7)] * len(peaked)
-    said = draw(peaked, params, range(len(peaked))).tokens
+    said = sample(peaked, params, range(len(peaked))).tokens
     agreed = [
         sum(
             a == b
-            for a, b in zip(said, draw(flat, params, range(len(flat)), noise=[noise] * len(flat)).tokens, strict=True)
+            for a, b in zip(said, sample(flat, params, range(len(flat)), noise=[noise] * len(flat)).tokens, strict=True)
         )
         for noise in (1.0, 0.5)
     ]
@@ -187,7 +187,7 @@ def test_a_draft_with_less_noise_guesses_better() -> None:
 
 def test_ties_go_to_the_lowest_id() -> None:
     logits = torch.tensor([[0.0, 2.0, 2.0, 1.0, 2.0]])
-    assert draw(logits, [SamplingParams(temperature=0.0)], [0]).tokens == [1]
+    assert sample(logits, [SamplingParams(temperature=0.0)], [0]).tokens == [1]
     kept = process(logits.clone(), [SamplingParams(temperature=1.0, top_k=2)])[0]
     assert torch.isfinite(kept).nonzero().flatten().tolist() == [1, 2]
 

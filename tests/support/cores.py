@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
 from engine.draft.base import BatchView, RequestView, RoundOutcome
-from engine.kernels.library import library
+from engine.kernels.library import kernel_library
 from engine.runtime.build import LoadedModel
 from engine.step import Plan, StepOutput
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
@@ -110,7 +110,7 @@ def exact(**settings: Any) -> LoadedModel:
 
     The kernels for bfloat16 take a tenth of the time of float64.
     """
-    if library() is None:
+    if kernel_library() is None:
         return load(torch.float64, **settings)
     return load(torch.bfloat16, kernels="native", **settings)
 

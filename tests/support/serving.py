@@ -18,13 +18,13 @@ import httpx
 import openai
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine.kernels.library import library
+from engine.kernels.library import kernel_library
 from tests.support import PREPARED, REPOSITORY
 
 MODEL = PREPARED.name
 LENGTH = 2048  # of the longest context that is served here
 # With our own kernels a row's logits do not depend on its neighbours; without a compiler float32 comes nearest.
-DTYPE = "bfloat16" if library() else "float32"
+DTYPE = "bfloat16" if kernel_library() else "float32"
 PATIENCE = 60  # seconds until what should have happened counts as hanging
 _MAIN = "import sys; from server.cli import main; sys.exit(main(sys.argv[1:]))"
 

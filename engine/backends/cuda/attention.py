@@ -15,7 +15,7 @@ from torch import Tensor
 from engine.architecture.spec import TARGET, ModelSpec
 from engine.backends.cuda.cache import PagedCache
 from engine.model.attention import AttentionBatch, SdpaAttention, SdpaBatch, Segment
-from engine.upload import upload
+from engine.tensors import to_device
 
 _SEQUENCES, _WIDTH = 64, 16  # the largest static pass
 
@@ -77,10 +77,10 @@ class StaticBatch:
         every = [*segments, *padding]
         sequences = [[s.slab for s in every], [s.start for s in every], [s.start + s.rows for s in every]]
         numbers = [*slots, *none, *positions, *none, *(n for part in sequences for n in part)]
-        self._numbers.copy_(upload(numbers, cache.device))
+        self._numbers.copy_(to_device(numbers, cache.device))
         self.rows = len(places)
         whole = self.rows == self.layout.rows
-        self.places = None if whole else upload(places, cache.device)
+        self.places = None if whole else to_device(places, cache.device)
         return self
 
     def spread(self, x: Tensor, target: Tensor) -> None:

@@ -11,7 +11,7 @@ from engine.architecture.spec import ModelSpec
 from engine.kv.blocks import CacheSize, Placement
 from engine.kv.cache import reserved_zeros
 from engine.model.attention import Segment
-from engine.upload import upload
+from engine.tensors import to_device
 
 
 class PagedCache:
@@ -34,7 +34,7 @@ class PagedCache:
         for slab, first, pages in placements:
             part = slice(first, first + len(pages))
             self._places[slab, part] = torch.tensor(pages, dtype=torch.int32)
-            self.table[slab, part].copy_(upload(pages, self.device, torch.int32))
+            self.table[slab, part].copy_(to_device(pages, self.device, torch.int32))
 
     def slots(self, segments: Sequence[Segment]) -> list[int]:
         """Flat index, page · block_size + place within the page, of each of the segments' positions."""

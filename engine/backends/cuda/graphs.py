@@ -20,7 +20,7 @@ from engine.backends.cuda.attention import Layout, StaticBatch
 from engine.model.attention import AttentionBatch
 from engine.model.decoder import Decoder
 from engine.model.linear import Linear
-from engine.upload import upload
+from engine.tensors import to_device
 
 _KEPT = 64  # recorded passes
 _COUNTED = 1024  # passes not recorded yet
@@ -127,7 +127,7 @@ class GraphedDecoder(Decoder):
         inputs, masks = self._inputs_of(batch.layout, x)
         batch.spread(x, inputs)
         if plans is not None:
-            batch.spread(upload([plan[:-1] for plan in plans], x.device, torch.bool), masks)
+            batch.spread(to_device([plan[:-1] for plan in plans], x.device, torch.bool), masks)
         if found is None:
             found = self._new(key, batch, inputs, masks)
         else:

@@ -8,7 +8,7 @@ from engine.architecture.spec import ModelSpec
 from engine.backends.native.attention import NativeAttention, NativeCache
 from engine.backends.native.decoder import NativeDecoder, fits
 from engine.backends.native.linear import NativeLinears
-from engine.kernels.library import library
+from engine.kernels.library import kernel_library
 from engine.kv.blocks import CacheSize
 from engine.model.backend import Backend
 
@@ -21,7 +21,7 @@ _SMALL = 256_000_000
 def widens_bf16(spec: ModelSpec) -> bool:
     """Whether bf16 weights are the fastest on a CPU without bf16 products: the kernels widen what they read, half the
     bytes of float32. Measured with AVX2 alone."""
-    return bool(torch.cpu._is_avx2_supported()) and fits(spec) and library() is not None
+    return bool(torch.cpu._is_avx2_supported()) and fits(spec) and kernel_library() is not None
 
 
 def native_backend(spec: ModelSpec, threads: int) -> Backend | None:
@@ -29,7 +29,7 @@ def native_backend(spec: ModelSpec, threads: int) -> Backend | None:
 
     None if the library cannot be had or the model's shape does not suit it.
     """
-    found = library() if fits(spec) else None
+    found = kernel_library() if fits(spec) else None
     if found is None:
         return None
     linears = NativeLinears(found, threads, precise=spec.parameters < _SMALL)

@@ -21,8 +21,8 @@ from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
 from engine.model.search import Row, SearchTable
 from engine.quantised.packed import PackedRows
-from engine.sampling.logits import SURE
-from engine.sampling.sample import draft_noise, draw, sampling_array
+from engine.sampling.logits import MASK_BELOW_CONFIDENCE
+from engine.sampling.sample import draft_noise, sample, sampling_array
 
 _VARIANTS = (SKIP, TARGET, LOW_BIT, WINDOW)
 
@@ -263,7 +263,7 @@ class NativeDecoder(Decoder):
             sampling = draws.sampling[i]
             if not sampling.greedy:  # they have been divided by the temperature
                 sampling = replace(sampling, temperature=1.0)
-            return draw(row[None], [sampling], [rows.positions[draws.rows[i]] + 1]).tokens[0]
+            return sample(row[None], [sampling], [rows.positions[draws.rows[i]] + 1]).tokens[0]
 
         return Verified(drawn[:], None if records is None else list(records.unbind(0)), redraw)
 
@@ -357,7 +357,7 @@ class _DraftRoom:
             tokens=self.tokens,
             lengths=self.lengths,
             confidences=self.confidences,
-            sure=SURE,
+            sure=MASK_BELOW_CONFIDENCE,
             requests=count,
             longest=longest,
         )

@@ -37,7 +37,7 @@ class NativeLinears:
     name = "native"
     shares = False
 
-    def __init__(self, library: native.Library, threads: int, precise: bool = False) -> None:
+    def __init__(self, library: native.KernelLibrary, threads: int, precise: bool = False) -> None:
         """`precise`: inputs of packed weights are rounded to fifteen bits instead of eight."""
         self.library, self.team, self._precise = library, library.team(threads), precise
         self._block = torch.empty(0, dtype=torch.bfloat16)

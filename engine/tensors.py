@@ -1,4 +1,4 @@
-"""Small facts of a round on their way to the device."""
+"""Move small host values to the device."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 
-def upload(values: Sequence[Any], device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
-    """`torch.tensor(values)` on `device`, without waiting for what the device still has to do."""
+def to_device(values: Sequence[Any], device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
+    """Copy host values to a new tensor on `device`, without waiting for work queued there."""
     if device.type != "cuda":
         return torch.tensor(values, dtype=dtype, device=device)
     return torch.tensor(values, dtype=dtype, pin_memory=True).to(device, non_blocking=True)
