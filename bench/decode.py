@@ -63,7 +63,9 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     entries = [(name, name, config) for name in names]
     if menus:
         entries = entries[:1]
-        entries += [(f"knapspec {menu}", "knapspec", replace(config, knapspec_menu=menu)) for menu in menus]
+        for menu in menus:
+            knapspec = replace(config.knapspec, menu=menu)
+            entries.append((f"knapspec {menu}", "knapspec", replace(config, knapspec=knapspec)))
     results = [bench.compare(entries, context) for context in contexts]
     print(json.dumps(results[0] | ({"contexts": results} if len(results) > 1 else {})))
     return 0

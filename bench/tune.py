@@ -102,14 +102,8 @@ def _save(prior: Prior, path: Path) -> None:
 def unhurried(config: EngineConfig) -> EngineConfig:
     """Searches that have all the time they want: after every few rounds, finer, over more rows. What is known of a plan
     in the end is what all prompts saw of it, not the last few."""
-    return replace(
-        config,
-        knapspec_budget=1.0,
-        knapspec_interval=16,
-        knapspec_rows=32,
-        knapspec_beam=16,
-        knapspec_memory=_EVERYTHING,
-    )
+    knapspec = replace(config.knapspec, budget=1.0, interval=16, rows=32, beam=16, memory=_EVERYTHING)
+    return replace(config, knapspec=knapspec)
 
 
 def search(

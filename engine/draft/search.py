@@ -106,10 +106,10 @@ class Searcher:
         """`low_bit`: whether a copy of the weights in fewer bits is on the menu."""
         self._config, self._costs, self._clock, self._low_bit = config, costs, clock, low_bit
         layers = costs.spec.layers
-        self._skips = config.knapspec_menu != "low-bit"
-        self._protected = frozenset(2 * (layer % layers) + i for layer in config.knapspec_protect for i in (0, 1))
+        self._skips = config.knapspec.menu != "low-bit"
+        self._protected = frozenset(2 * (layer % layers) + i for layer in config.knapspec.protect for i in (0, 1))
         # Where it is not known to pay (docs/knapspec.md), a search has to be earned: the menu of the paper asks for it.
-        free = config.knapspec_menu == "skip" and config.knapspec_budget > 0
+        free = config.knapspec.menu == "skip" and config.knapspec.budget > 0
         self._saved = _SAVED * self.price(0) if free else 0.0  # seconds
         self.spent = 0.0  # seconds
         self.searches = self.slices = 0
@@ -118,14 +118,14 @@ class Searcher:
 
     def earn(self, seconds: float) -> None:
         """So long a round was."""
-        self._saved += self._config.knapspec_budget * seconds / 2 ** min(self.barren, _MOST_BARREN)
+        self._saved += self._config.knapspec.budget * seconds / 2 ** min(self.barren, _MOST_BARREN)
 
     def choose(self, trails: Mapping[View, Trail], round: int) -> None:
         """Whose rows to keep from the next round on."""
         if self.recorder in trails:
             return
         view = min(trails, key=lambda view: trails[view].due)
-        price, due = self.price(view.context), trails[view].due <= round + self._config.knapspec_rows
+        price, due = self.price(view.context), trails[view].due <= round + self._config.knapspec.rows
         self._saved = min(self._saved, _SAVED * price)
         self.recorder = view if due and price <= self._saved else None
 
@@ -135,7 +135,7 @@ class Searcher:
 
     def _computed(self, context: int) -> float:
         """Seconds that a search computes for, about: every variant of the menu but nothing."""
-        width = (self._config.knapspec_beam or self._costs.spec.sublayers) * self._config.knapspec_rows
+        width = (self._config.knapspec.beam or self._costs.spec.sublayers) * self._config.knapspec.rows
         return (len(self._variants(context)) - 1) * self._costs.verify_pass(width, [context])
 
     def _variants(self, context: int) -> list[int]:
@@ -150,9 +150,9 @@ class Searcher:
         once there are rows enough. What its candidates would have drafted, when it is done."""
         started = self._clock.now()
         if trail.search is None:
-            if trail.rows < self._config.knapspec_rows or round < trail.due:
+            if trail.rows < self._config.knapspec.rows or round < trail.due:
                 return None
-            trail.search = self._begin(view, trail.take(self._config.knapspec_rows), running)
+            trail.search = self._begin(view, trail.take(self._config.knapspec.rows), running)
         search = trail.search
         self._advance(view, search, started, alone=alone)
         seconds = self._clock.now() - started
@@ -163,17 +163,17 @@ class Searcher:
             return None
         self._costs.search_factor = min(search.seconds / search.price, _DEARER * self._costs.search_factor)
         self.searches += 1
-        trail.search, trail.due, self.recorder = None, round + self._config.knapspec_interval, None
+        trail.search, trail.due, self.recorder = None, round + self._config.knapspec.interval, None
         return search.counts
 
     def _begin(self, view: View, references: References, running: Sequence[Variants]) -> Search:
         """A search over these rows."""
         config = self._config
         offered = self._menus(view.context, running)
-        most = 1.0 if self._low_bit else config.knapspec_max_skip  # what a plan skips is looked at when it is whole
+        most = 1.0 if self._low_bit else config.knapspec.max_skip  # what a plan skips is looked at when it is whole
         capacity = int(most * sum(max(menu.values()) for menu in offered))
         table = Knapsack(
-            references.states, offered, capacity=capacity, tau=config.knapspec_tau, beam=config.knapspec_beam
+            references.states, offered, capacity=capacity, tau=config.knapspec.tau, beam=config.knapspec.beam
         )
         passes = view.candidates(references.positions)
         return Search(table, passes, references.states, self._computed(view.context))
@@ -181,7 +181,7 @@ class Searcher:
     def _menus(self, context: int, running: Sequence[Variants]) -> list[dict[int, int]]:
         """Of each sublayer, for one more request beside those that draft with these plans."""
         costs, others = self._costs, union(running) if running else None
-        unit = min(costs.sublayers(context)[:2]) / self._config.knapspec_resolution
+        unit = min(costs.sublayers(context)[:2]) / self._config.knapspec.resolution
         prices: dict[int, list[float]] = {
             variant: costs.sublayers(context, 1 + len(running), others, variant) for variant in self._variants(context)
         }
@@ -224,7 +224,7 @@ class Searcher:
     def allowed(self, plans: Iterable[Variants], context: int) -> list[Variants]:
         """Those that run what is protected, and leave out no more or less of the time than is allowed."""
         prices = self._costs.sublayers(context)
-        whole, least, most = sum(prices), self._config.knapspec_min_skip, self._config.knapspec_max_skip
+        whole, least, most = sum(prices), self._config.knapspec.min_skip, self._config.knapspec.max_skip
 
         def skipped(variants: Variants) -> float:
             return sum(price for price, run in zip(prices, variants, strict=False) if run == SKIP) / whole

@@ -14,7 +14,7 @@ from llguidance import LLMatcher, LLTokenizer
 from torch import Tensor
 
 from engine.architecture.spec import Variants
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KnapSpecConfig
 from engine.core.engine import EngineCore
 from engine.errors import RequestError
 from engine.runtime.build import LoadedModel
@@ -412,7 +412,7 @@ def test_searches_replay_what_was_asked_to_be_done_to_logits(
         return drawn
 
     monkeypatch.setattr(SearchPass, "draws", watched)
-    core = model.core(EngineConfig(knapspec_budget=1.0, knapspec_interval=8, knapspec_rows=8, prior="none"))
+    core = model.core(EngineConfig(knapspec=KnapSpecConfig(budget=1.0, interval=8, rows=8), prior="none"))
     sampling = replace(GREEDY, temperature=temperature, max_tokens=60, seed=3, ignore_eos=True, **asked)
     (said,) = answer(core, ids[:1], sampling, ["knapspec"], seeds=[3])
     first = len(ids[0])

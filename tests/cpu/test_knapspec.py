@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from engine.architecture.spec import exit_plan
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KnapSpecConfig
 from engine.core.engine import EngineCore
 from engine.draft.base import View
 from engine.draft.costs import SETTLING, CostModel
@@ -39,7 +39,8 @@ class FrozenCosts(CostModel):
 
 
 def core_with(model: LoadedModel, config: EngineConfig, **profile: float) -> tuple[EngineCore, KnapSpec]:
-    core = model.core(replace(config, prior="none", lookup="none", knapspec_menu="skip"))
+    skipping = replace(config.knapspec, menu="skip")
+    core = model.core(replace(config, prior="none", lookup="none", knapspec=skipping))
     context = replace(core._policies, costs=FrozenCosts(model.spec, made_up_profile(**profile)))
     policy = KnapSpec(context)
     core._made["knapspec"] = policy
@@ -80,26 +81,26 @@ def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple
 
 
 def test_search_keeps_to_its_budget_and_none_means_none(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=0.02))
+    core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(interval=8, budget=0.02)))
     started = core._clock.now()
     rounds(core, ids[:7])
     searcher, longest = policy.searcher, max(len(prompt) for prompt in ids[:7]) + 200
     assert searcher.searches > 0
     paid = 0.02 * (core._clock.now() - started)
     assert searcher.spent <= paid + 4 * searcher.price(longest)  # two are paid in advance
-    core, policy = core_with(model, EngineConfig(knapspec_budget=0.0))
+    core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(budget=0.0)))
     assert all(r.drafted == 0 for r in rounds(core, ids[:2]))
     assert policy.searcher.spent == 0
 
 
 def test_a_search_beside_other_streams_is_spread_over_rounds(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=1.0))
+    core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(interval=8, budget=1.0)))
     answer(core, ids[:4], replace(GREEDY, ignore_eos=True), ["knapspec"], concurrency=4)
     assert policy.searcher.slices > 2 * policy.searcher.searches > 0
 
 
 def test_protected_layers_are_never_skipped(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_protect=(0, -1), knapspec_budget=1.0, knapspec_interval=8))
+    core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(protect=(0, -1), budget=1.0, interval=8)))
     rounds(core, ids[:3])
     assert policy.estimator.counts
     for variants in policy.estimator.counts:
@@ -110,7 +111,7 @@ def test_a_protected_layer_that_is_not_there_is_an_error(model: LoadedModel) -> 
     layers = model.spec.layers
     for layer in (layers, -layers - 1):
         with pytest.raises(ConfigError, match=f"has {layers}"):
-            model.core(EngineConfig(knapspec_protect=(0, layer)))
+            model.core(EngineConfig(knapspec=KnapSpecConfig(protect=(0, layer))))
 
 
 def test_observed_times_correct_the_profile_within_bounds(model: LoadedModel) -> None:
@@ -228,7 +229,7 @@ def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> 
 
 
 def test_without_drafts_nothing_is_searched_for(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_gamma=0))
+    core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(gamma=0)))
     assert not any(r.drafted for r in rounds(core, ids[:6]))
     assert policy.searcher.searches == 0
 
@@ -265,7 +266,7 @@ def test_marginal_prices(model: LoadedModel) -> None:
 
 def test_who_is_not_asked_is_counted_all_the_same(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """Where what was decided stands, the policy is not asked; rounds and their time are known to it afterwards."""
-    core, policy = core_with(model, EngineConfig(knapspec_gamma=0))
+    core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(gamma=0)))
     asked: list[int] = []
     propose = policy.propose
     policy.propose = lambda *a: [asked.append(policy._round), propose(*a)][1]  # type: ignore[method-assign]
