@@ -1,4 +1,4 @@
-"""One loader for every settings dataclass: file < environment < flags.
+"""Load settings dataclasses from a file, the environment and flags, in increasing precedence.
 
 A setting is a field of a frozen dataclass, or of a dataclass nested in it. Its metadata may hold `help` (text), `parse`
 (a function from text to the whole value, which raises ValueError or ConfigError) and `choices` (allowed values).

@@ -24,7 +24,7 @@ from engine.sampling.logits import LogitsProcessor
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams, TokenEvent
 from server.openai.replies.calls import TOOL_FORMATS, make_parser
 from server.openai.requests.schemas import Function, Tool
-from server.openai.requests.structured import calls_grammar, grammar_of
+from server.openai.requests.structured import grammar_of, tool_call_grammar
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 
 SCHEMA = {
@@ -275,7 +275,7 @@ def test_a_model_that_opens_its_reasoning_itself_may_do_so_before_an_answer(
     core: EngineCore, grammars: Grammars
 ) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    grammar = grammar_of(schema, None, thinking=False, optional=False, param="response_format", thinks='"<think>"')
+    grammar = grammar_of(schema, None, thinking=False, optional=False, param="response_format", think_open='"<think>"')
     assert grammar is not None
 
     def follows(text: str) -> bool:
@@ -338,10 +338,10 @@ def test_calls_that_a_grammar_allows_are_read_as_calls(
     """Whatever the model would say, what the grammar lets through is what the parser of the format takes for calls."""
 
     def marker(text: str) -> str:
-        token = core.tokenizer.added_id(text)
+        token = core.tokenizer.added_token_id(text)
         return json.dumps(text) if token is None else f"<[{token}]>"
 
-    rules = calls_grammar(kind, TOOLS, marker, parallel=parallel)
+    rules = tool_call_grammar(kind, TOOLS, marker, parallel=parallel)
     grammar = grammar_of(None, rules, thinking=thinking, optional=False, param="tools")
     assert grammar is not None
     most = 0

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from bench.contenders import Prompt
 from bench.prompts import add_prompt_arguments, encode, positive, read_prompts
+from bench.targets import Prompt
 from engine.architecture.spec import SKIP, Variants
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
