@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.contenders import Batch, Contender, PolicyContender, Tally, answer_in_turns
-from bench.figures import predictions
 from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
 from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
+from bench.prediction_error import predictions
 from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
 from bench.results import aligned, beside_llama_cpp, bytes_read, domain_lines, reading_line, summarise, table
+from bench.targets import Batch, BenchTarget, PolicyTarget, Tally, answer_in_turns
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config import MENUS, EngineConfig
 from engine.core.policies import POLICIES
@@ -63,7 +63,9 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     entries = [(name, name, config) for name in names]
     if menus:
         entries = entries[:1]
-        entries += [(f"knapspec {menu}", "knapspec", replace(config, knapspec_menu=menu)) for menu in menus]
+        for menu in menus:
+            knapspec = replace(config.knapspec, menu=menu)
+            entries.append((f"knapspec {menu}", "knapspec", replace(config, knapspec=knapspec)))
     results = [bench.compare(entries, context) for context in contexts]
     print(json.dumps(results[0] | ({"contexts": results} if len(results) > 1 else {})))
     return 0
@@ -100,30 +102,30 @@ class _Bench:
         self.prompts = [encode(model, text) for text in texts]
 
     def compare(self, entries: Sequence[tuple[str, str, EngineConfig]], context: int) -> dict[str, Any]:
-        """All contenders, ours (name, policy, settings) in turns, after `context` imagined tokens; prints the tables.
+        """All targets, ours (name, policy, settings) in turns, after `context` imagined tokens; prints the tables.
         The figures, for JSON."""
         model, args = self.model, self.args
         before = tuple(i % model.spec.vocab for i in range(context - context % self.config.block_size))
         ours = [
-            PolicyContender(policy, model.core(config, own_cache=True), self.sampling, before, name)
+            PolicyTarget(policy, model.core(config, own_cache=True), self.sampling, before, name)
             for name, policy, config in entries
         ]
         ours[0].check(self.prompts)
         if context and (args.hf or args.llama_cpp is not None):
             raise ConfigError("others cannot start from an imagined context: leave out --context")
-        contenders: list[Contender] = [*ours]
-        contenders += hugging_face(args.hf, model, self.sampling)
-        contenders += llama_cpp(args.llama_cpp, model, self.sampling, self.prompts, args.concurrency)
-        for contender in [ours[0], *contenders[len(ours) :]]:  # warm up without teaching a policy anything
-            contender.run(self.prompts[:1], 1)
-            contender.tally = Tally()
+        targets: list[BenchTarget] = [*ours]
+        targets += hugging_face(args.hf, model, self.sampling)
+        targets += llama_cpp(args.llama_cpp, model, self.sampling, self.prompts, args.concurrency)
+        for target in [ours[0], *targets[len(ours) :]]:  # warm up without teaching a policy anything
+            target.run(self.prompts[:1], 1)
+            target.tally = Tally()
         bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads, model.decoder.packed)
-        differing = self._run(ours, contenders[len(ours) :], bandwidth)
-        rows = [summarise(c, ours[0].tally, model.spec.layers) for c in contenders]
+        differing = self._run(ours, targets[len(ours) :], bandwidth)
+        rows = [summarise(c, ours[0].tally, model.spec.layers) for c in targets]
         beside_llama_cpp(rows)
         reading = bytes_read(ours[0].tally, model, bandwidth.median)
         self._print(rows, len(before), reading)
-        domains = self._by_domain(contenders)
+        domains = self._by_domain(targets)
         if len(domains) > 1:
             print("speed-up by domain:")
             print(aligned([*domain_lines(domains)]))
@@ -137,40 +139,40 @@ class _Bench:
             figures["promises"] = promises.figures()
         return figures
 
-    def _run(self, ours: Sequence[PolicyContender], others: Sequence[Contender], bandwidth: ReadBandwidth) -> int:
-        """Everybody answers everything; how many answers of our contenders differ from those of the first."""
+    def _run(self, ours: Sequence[PolicyTarget], others: Sequence[BenchTarget], bandwidth: ReadBandwidth) -> int:
+        """Everybody answers everything; how many answers of our targets differ from those of the first."""
         streams = self.args.concurrency
         differing = 0
         for number, start in enumerate(range(0, len(self.prompts), self._batch)):
             batch = self.prompts[start : start + self._batch]
             plain, *rest = answer_in_turns(ours, batch, streams, first=number % len(ours))
-            for contender in others:
-                contender.run(batch, streams)
+            for target in others:
+                target.run(batch, streams)
             differing += sum(a != b for answers in rest for a, b in zip(answers, plain, strict=True))
             bandwidth.observe()
         return differing
 
     @property
     def _batch(self) -> int:
-        """Prompts that a contender is given at once: enough for the streams to be full most of the time."""
+        """Prompts that a target is given at once: enough for the streams to be full most of the time."""
         streams: int = self.args.concurrency
         return streams if streams == 1 else 4 * streams
 
-    def _by_domain(self, contenders: Sequence[Contender]) -> dict[str, dict[str, float]]:
-        """Speed-up over the first contender by domain and name, over batches whose prompts are all of one domain; of
+    def _by_domain(self, targets: Sequence[BenchTarget]) -> dict[str, dict[str, float]]:
+        """Speed-up over the first target by domain and name, over batches whose prompts are all of one domain; of
         ours also without the reading of prompts."""
         spent: dict[str, list[Batch]] = {}
         for number, start in enumerate(range(0, len(self.prompts), self._batch)):
             domains = {prompt.domain for prompt in self.prompts[start : start + self._batch]}
             if len(domains) == 1:
-                sums = spent.setdefault(domains.pop(), [Batch(0, 0.0, 0, 0.0)] * len(contenders))
-                for i, contender in enumerate(contenders):
-                    sums[i] = sums[i].plus(contender.tally.batches[number])
+                sums = spent.setdefault(domains.pop(), [Batch(0, 0.0, 0, 0.0)] * len(targets))
+                for i, target in enumerate(targets):
+                    sums[i] = sums[i].plus(target.tally.batches[number])
         return {
             domain: {
                 name: speedup
-                for contender, batch in zip(contenders[1:], others, strict=True)
-                for name, speedup in _speedups(contender.name, batch, plain)
+                for target, batch in zip(targets[1:], others, strict=True)
+                for name, speedup in _speedups(target.name, batch, plain)
             }
             for domain, (plain, *others) in spent.items()
         }

@@ -8,11 +8,11 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from bench.contenders import Contender, PolicyContender, Prompt
 from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
 from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
 from bench.prompts import Text, add_prompts_argument, positive, read_prompts
 from bench.results import aligned
+from bench.targets import BenchTarget, PolicyTarget, Prompt
 from engine.config import EngineConfig
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
@@ -35,14 +35,14 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     model.warm_up()
     prompts = [_prompt(model, texts, args.tokens, number) for number in range(args.repeat + 1)]
     sampling = SamplingParams(max_tokens=1, temperature=0.0, ignore_eos=True)
-    contenders: list[Contender] = [PolicyContender("none", model.core(config), sampling)]
-    contenders += hugging_face(args.hf, model, sampling)
-    contenders += llama_cpp(args.llama_cpp, model, sampling, prompts, 1)
+    targets: list[BenchTarget] = [PolicyTarget("none", model.core(config), sampling)]
+    targets += hugging_face(args.hf, model, sampling)
+    targets += llama_cpp(args.llama_cpp, model, sampling, prompts, 1)
     for number, prompt in enumerate(prompts):
-        turn = number % len(contenders)
-        for contender in contenders[turn:] + contenders[:turn]:
-            contender.run([prompt], 1)
-    rows = _rows(contenders, args.tokens)
+        turn = number % len(targets)
+        for target in targets[turn:] + targets[:turn]:
+            target.run([prompt], 1)
+    rows = _rows(targets, args.tokens)
     key = model.key
     print(f"{key.machine}, {key.dtype}; {key.shape}; prompts of {args.tokens} tokens, and the first token of an answer")
     cells = [["", "tok/s", "best", "engine is"]]
@@ -65,13 +65,13 @@ def _prompt(model: LoadedModel, texts: Sequence[Text], length: int, number: int)
     return Prompt(text, tuple((tokens * -(-length // len(tokens)))[:length]))
 
 
-def _rows(contenders: Sequence[Contender], tokens: int) -> list[dict[str, Any]]:
+def _rows(targets: Sequence[BenchTarget], tokens: int) -> list[dict[str, Any]]:
     """Medians over the prompts behind the first one, which warms up; the engine comes first."""
-    seconds = [[batch.seconds for batch in contender.tally.batches[1:]] for contender in contenders]
+    seconds = [[batch.seconds for batch in target.tally.batches[1:]] for target in targets]
     rows: list[dict[str, Any]] = []
-    for contender, theirs in zip(contenders, seconds, strict=True):
+    for target, theirs in zip(targets, seconds, strict=True):
         rates = [tokens / spent for spent in theirs]
-        rows.append({"name": contender.name, "tokens_per_second": statistics.median(rates), "best": max(rates)})
+        rows.append({"name": target.name, "tokens_per_second": statistics.median(rates), "best": max(rates)})
         if theirs is not seconds[0]:
             rows[-1]["engine_is"] = statistics.median(b / a for a, b in zip(seconds[0], theirs, strict=True))
     return rows

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from bench.contenders import Prompt
+from bench.targets import Prompt
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 

@@ -1,4 +1,4 @@
-"""What contenders reached in a run, side by side as text."""
+"""What targets reached in a run, side by side as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bench.contenders import Contender, Tally
+from bench.targets import BenchTarget, Tally
 from engine.kv.cache import bytes_per_token
 from engine.runtime.build import LoadedModel
 
@@ -16,11 +16,11 @@ def expected_tokens(alpha: float, gamma: float) -> float:
     return gamma + 1 if alpha >= 1 else float((1 - alpha ** (gamma + 1)) / (1 - alpha))
 
 
-def summarise(contender: Contender, plain: Tally, layers: int) -> dict[str, Any]:
+def summarise(target: BenchTarget, plain: Tally, layers: int) -> dict[str, Any]:
     """One row of the table; `plain` is policy none's tally in the same run."""
-    tally = contender.tally
+    tally = target.tally
     row: dict[str, Any] = {
-        "policy": contender.name,
+        "policy": target.name,
         "tokens_per_second": tally.tokens / tally.seconds,
         "speedup": (tally.tokens / tally.seconds) / (plain.tokens / plain.seconds),
         "speedup_median": statistics.median(
@@ -97,7 +97,7 @@ _COLUMNS = (
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows as aligned text; what a contender has no figure for stays empty."""
+    """Rows as aligned text; what a target has no figure for stays empty."""
     columns = [column for column in _COLUMNS if any(column[1] in row for row in rows)]
     cells = [[title for title, _, _ in columns]]
     for row in rows:

@@ -24,8 +24,8 @@ from engine.config import EngineConfig
 from engine.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bench.contenders import Contender, Prompt
     from bench.prompts import Text
+    from bench.targets import BenchTarget, Prompt
 
 _URL = "http://127.0.0.1:8000"
 _OBSERVE_EVERY = 8  # rounds of turns between two looks at the memory's bandwidth
@@ -177,9 +177,9 @@ class _Inside:
     """The engine, transformers' `generate` and llama.cpp in this process."""
 
     def __init__(self, args: argparse.Namespace, config: EngineConfig, texts: Sequence[Text]) -> None:
-        from bench.contenders import PolicyContender
         from bench.peers.hugging_face import hugging_face
         from bench.peers.llama_cpp import llama_cpp
+        from bench.targets import PolicyTarget
         from engine.runtime.bandwidth import ReadBandwidth
         from engine.runtime.build import LoadedModel
         from engine.types import SamplingParams
@@ -187,15 +187,15 @@ class _Inside:
         self.model = LoadedModel(config)
         sampling = SamplingParams(max_tokens=args.max_tokens, temperature=0.0, ignore_eos=args.ignore_eos)
         policy = args.policy or config.draft_policy
-        self.engine = PolicyContender(policy, self.model.core(config), sampling) if args.engine else None
-        self.others: list[Contender] = [*hugging_face(args.hf, self.model, sampling)]
+        self.engine = PolicyTarget(policy, self.model.core(config), sampling) if args.engine else None
+        self.others: list[BenchTarget] = [*hugging_face(args.hf, self.model, sampling)]
         asked = self._encoded([*_told_apart(texts, len(args.streams)), texts[0]._replace(prompt=_WARM_UP)])
         self.others += llama_cpp(args.llama_cpp, self.model, sampling, asked, max(args.streams))
         self.bandwidth: ReadBandwidth | None = None
         if self.engine is not None and policy == "none":
             model = self.model
             self.bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads, model.decoder.packed)
-        self.contenders: list[Contender] = [*([self.engine] if self.engine is not None else []), *self.others]
+        self.targets: list[BenchTarget] = [*([self.engine] if self.engine is not None else []), *self.others]
 
     def _encoded(self, texts: Sequence[Text]) -> list[Prompt]:
         from bench.prompts import encode
@@ -204,16 +204,16 @@ class _Inside:
 
     def answerers(self, streams: int) -> list[Callable[[Sequence[Text]], object]]:
         return [
-            lambda texts, c=contender: c.run(self._encoded(texts), streams)  # type: ignore[misc]
-            for contender in self.contenders
+            lambda texts, c=target: c.run(self._encoded(texts), streams)  # type: ignore[misc]
+            for target in self.targets
         ]
 
     def begin(self) -> None:
         """Count from here on."""
-        from bench.contenders import Tally
+        from bench.targets import Tally
 
-        for contender in self.contenders:
-            contender.tally = Tally()
+        for target in self.targets:
+            target.tally = Tally()
 
     def figures(self) -> dict[str, Any]:
         from bench.results import bytes_read

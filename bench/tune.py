@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bench.contenders import PolicyContender, Prompt, Tally, answer_in_turns
 from bench.prompts import add_prompt_arguments, encode, read_prompts
 from bench.results import summarise, table
+from bench.targets import PolicyTarget, Prompt, Tally, answer_in_turns
 from engine.config import EngineConfig
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, PriorError
@@ -56,14 +56,14 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     found = {_FOUND: prior} if before is None else {_FOUND: prior, _BEFORE: before}
     if before is None:
         _save(prior, path)  # should the comparison be interrupted
-    contenders = [
-        PolicyContender(name, model.core(bare, own_cache=True), sampling, name=name) for name in ("none", "knapspec")
+    targets = [
+        PolicyTarget(name, model.core(bare, own_cache=True), sampling, name=name) for name in ("none", "knapspec")
     ]
     with tempfile.TemporaryDirectory() as scratch:
         for name, plans in found.items():
-            contenders.append(_beginning_with(plans, Path(scratch) / name, name, model, config, sampling))
-    rows = _compare(contenders, [encode(model, text) for text in others], model.spec.layers)
-    best = max(contenders[2:], key=lambda c: c.tally.tokens / c.tally.seconds)
+            targets.append(_beginning_with(plans, Path(scratch) / name, name, model, config, sampling))
+    rows = _compare(targets, [encode(model, text) for text in others], model.spec.layers)
+    best = max(targets[2:], key=lambda c: c.tally.tokens / c.tally.seconds)
     _save(found[best.name], path)
     print(f"{len(prior.plans)} plans, found on {len(tuned)} prompts; on the {len(others)} others:")
     print(table(rows))
@@ -74,11 +74,11 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
 
 def _beginning_with(
     prior: Prior, file: Path, name: str, model: LoadedModel, config: EngineConfig, sampling: SamplingParams
-) -> PolicyContender:
+) -> PolicyTarget:
     """One that begins with these plans, which are saved in `file`."""
     _save(prior, file)
     core = model.core(replace(config, prior=str(file)), own_cache=True)
-    return PolicyContender("knapspec", core, sampling, name=name)
+    return PolicyTarget("knapspec", core, sampling, name=name)
 
 
 def _before(model: LoadedModel, config: EngineConfig) -> Prior | None:
@@ -102,14 +102,8 @@ def _save(prior: Prior, path: Path) -> None:
 def unhurried(config: EngineConfig) -> EngineConfig:
     """Searches that have all the time they want: after every few rounds, finer, over more rows. What is known of a plan
     in the end is what all prompts saw of it, not the last few."""
-    return replace(
-        config,
-        knapspec_budget=1.0,
-        knapspec_interval=16,
-        knapspec_rows=32,
-        knapspec_beam=16,
-        knapspec_memory=_EVERYTHING,
-    )
+    knapspec = replace(config.knapspec, budget=1.0, interval=16, rows=32, beam=16, memory=_EVERYTHING)
+    return replace(config, knapspec=knapspec)
 
 
 def search(
@@ -117,10 +111,10 @@ def search(
 ) -> Prior | None:
     """What knapspec knows after these prompts."""
     core = model.core(config)
-    contender = PolicyContender("knapspec", core, sampling)
+    target = PolicyTarget("knapspec", core, sampling)
     show = progress_bar("searching for plans")
     for number, prompt in enumerate(prompts, 1):
-        contender.run([prompt], 1)
+        target.run([prompt], 1)
         show(number / len(prompts))
     policy = core.policy("knapspec")
     assert isinstance(policy, KnapSpec)
@@ -128,10 +122,10 @@ def search(
     return Prior(model.source.fingerprint, learnt) if learnt else None
 
 
-def _compare(contenders: Sequence[PolicyContender], prompts: Sequence[Prompt], layers: int) -> list[dict[str, object]]:
+def _compare(targets: Sequence[PolicyTarget], prompts: Sequence[Prompt], layers: int) -> list[dict[str, object]]:
     """All answer all prompts, in turns."""
-    contenders[0].run(prompts[:1], 1)
-    contenders[0].tally = Tally()
+    targets[0].run(prompts[:1], 1)
+    targets[0].tally = Tally()
     for number, prompt in enumerate(prompts):
-        answer_in_turns(contenders, [prompt], first=number % len(contenders))
-    return [summarise(c, contenders[0].tally, layers) for c in contenders]
+        answer_in_turns(targets, [prompt], first=number % len(targets))
+    return [summarise(c, targets[0].tally, layers) for c in targets]

@@ -23,16 +23,16 @@ class PromptTokenizer(Protocol):
         tools: Sequence[dict[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
         *,
-        open_turn: bool = True,
-        go_on: bool = False,
+        add_generation_prompt: bool = True,
+        continue_final_message: bool = False,
     ) -> str:
         """Prompt text of a chat, ready to be encoded. Raises RequestError when the model has no chat template."""
 
-    def added_id(self, text: str) -> int | None:
-        """The id of the token beside the vocabulary proper (special ones, tags) that this is the name of, if any."""
+    def added_token_id(self, text: str) -> int | None:
+        """Return the id of an added token (special tokens, tags), or None if `text` does not name one."""
 
-    def skips(self, text: str) -> bool:
-        """Whether this is the name of a special token, which text leaves out."""
+    def is_special(self, text: str) -> bool:
+        """Whether `text` names a special token, which decoded text omits."""
 
     def token_bytes(self, token: int) -> bytes:
         """What one token stands for, a special one its name."""

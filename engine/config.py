@@ -1,21 +1,30 @@
-"""Settings of the engine. Loaded from file < environment `KNAPSERVE_*` < flags by `server.settings`; no torch here."""
+"""Settings of the engine, loaded by `server.settings`. This module does not import torch."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import ConfigError
 
-MOST_THREADS = 1024
-MENUS = ("auto", "skip", "low-bit")  # of `knapspec_menu`
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+MENUS = ("auto", "skip", "low-bit")  # values of `knapspec_menu`
+
+# Limits of settings.
+_COUNT = (1, math.inf)
+_AMOUNT = (0, math.inf)
+_SHARE = (0, 1)
+
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 def parse_bytes(text: str) -> int:
-    """Bytes from "4GiB", "512MB", "1000000". Raises ConfigError."""
+    """Parse a size such as "4GiB", "512MB" or "1000000" into bytes. Raises ConfigError."""
     raw = text.strip().lower()
     digits = raw.rstrip("abcdefghijklmnopqrstuvwxyz ")
     try:
@@ -23,12 +32,12 @@ def parse_bytes(text: str) -> int:
     except (ValueError, KeyError, OverflowError):
         size = 0
     if size <= 0:
-        raise ConfigError(f"'{text}' is not a size such as 16MiB, 512MB or 1000000")
+        raise ConfigError(f"'{text}' is not a size; valid sizes: 16MiB, 512MB, 1000000")
     return size
 
 
 def parse_memory(text: str) -> int | float:
-    """Bytes ("4GiB", "512MB", "1000000") as int, or a share of the memory that is free ("0.4", "40%") as float."""
+    """Parse a size ("4GiB") into int bytes, or a share of free memory ("0.4", "40%") into float. Raises ConfigError."""
     raw = text.strip().lower()
     try:
         if raw.endswith("%"):
@@ -40,154 +49,198 @@ def parse_memory(text: str) -> int | float:
     except (ValueError, ConfigError):
         raise ConfigError(f"'{text}' is neither a size (4GiB, 512MB) nor a share of free memory (0.4, 40%)") from None
     if not 0 < share <= 1:
-        raise ConfigError(f"a share of memory lies in (0, 1], not {text}")
+        raise ConfigError(f"a share of memory must be above 0 and at most 1, not {text}")
     return share
 
 
-def setting(default: Any, help: str, **metadata: Any) -> Any:
-    """A field of a settings dataclass: its help text, and how `server.settings` reads it (parse, choices, flag)."""
-    return field(default=default, metadata={"help": help, **metadata})
+def setting(
+    default: Any,
+    help: str,
+    *,
+    choices: tuple[str, ...] | None = None,
+    limits: tuple[float, float] | None = None,
+    parse: Callable[[str], Any] | None = None,
+) -> Any:
+    """Declare a field of a settings dataclass, for `check` and `server.settings`.
+
+    `choices` are the allowed values, `limits` the lowest and the highest. `parse` turns text into the value.
+    """
+    return field(default=default, metadata={"help": help, "choices": choices, "limits": limits, "parse": parse})
+
+
+def check(config: DataclassInstance, prefix: str = "") -> None:
+    """Raise ConfigError if a field is outside its `choices` or `limits`. `prefix` precedes the names of settings."""
+    for spec in fields(config):
+        if not spec.metadata:  # a nested dataclass, which checks itself
+            continue
+        name, value = prefix + spec.name, getattr(config, spec.name)
+        choices, limits = spec.metadata["choices"], spec.metadata["limits"]
+        if choices and value not in choices:
+            raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value}")
+        if limits and value is not None and not limits[0] <= value <= limits[1]:
+            low, high = limits
+            allowed = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+            raise ConfigError(f"{name} must be {allowed}, not {value}")
 
 
 def _path(text: str) -> Path:
     return Path(text).expanduser()
 
 
-_int_list: Callable[[str], tuple[int, ...]] = lambda text: tuple(int(part) for part in text.split(","))  # noqa: E731
+def _integers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
+@dataclass(frozen=True)
+class KnapSpecConfig:
+    """Settings of the draft policy knapspec. Flags, variables and files add the prefix `knapspec_` to the names."""
+
+    menu: str = setting(
+        "auto",
+        "policy knapspec: cheaper variants of a sublayer for drafts. skip: leave it out, as in the paper. low-bit: run "
+        "its copy in fewer bits, perhaps with attention to the first and last tokens only. auto: both, if possible",
+        choices=MENUS,
+    )
+    interval: int = setting(64, "policy knapspec: minimum rounds between two searches of a request (T)", limits=_COUNT)
+    redecide: int = setting(8, "policy knapspec: minimum rounds between two decisions among known plans", limits=_COUNT)
+    rows: int = setting(8, "policy knapspec: last verified tokens that a search evaluates plans on (r)", limits=_COUNT)
+    memory: int = setting(
+        2000, "policy knapspec: horizon in tokens over which observations of a plan are forgotten", limits=_COUNT
+    )
+    gamma: int = setting(10, "policy knapspec: maximum tokens drafted per round (D)", limits=_AMOUNT)
+    tau: float = setting(
+        0.5,
+        "policy knapspec: minimum mean cosine similarity of a search state; states below are pruned",
+        limits=(-1, 1),
+    )
+    max_skip: float = setting(
+        0.8, "policy knapspec: maximum share of the sublayers' time that a plan skips (paper: 0.5)", limits=_SHARE
+    )
+    min_skip: float = setting(
+        0.0,
+        "policy knapspec: minimum share of the sublayers' time that a plan skips; above 0, drafting never stops (for "
+        "comparisons)",
+        limits=_SHARE,
+    )
+    resolution: int = setting(
+        8, "policy knapspec: weight of the cheaper kind of sublayer in the knapsack, in ticks", limits=_COUNT
+    )
+    beam: int = setting(6, "policy knapspec: maximum states per sublayer in a search; 0: unlimited", limits=_AMOUNT)
+    protect: tuple[int, ...] = setting(
+        (), "policy knapspec: layers that plans never skip, such as 0,-1", parse=_integers
+    )
+    budget: float = setting(0.005, "policy knapspec: maximum share of time spent on searches", limits=_SHARE)
+
+    def __post_init__(self) -> None:
+        check(self, prefix="knapspec_")
+        if self.min_skip > self.max_skip:
+            raise ConfigError("knapspec_min_skip must not be above knapspec_max_skip")
 
 
 @dataclass(frozen=True)
 class EngineConfig:
-    """Everything `engine.runtime.build.LoadedModel` needs."""
+    """All settings of the engine."""
 
     model: str | None = setting(
         None,
-        "folder of a checkpoint, .gguf file, hub id (OWNER/NAME[@REVISION]) or synthetic:NAME; "
-        "without it SmolLM2-135M-Instruct",
+        "checkpoint directory, .gguf file, Hugging Face id (OWNER/NAME[@REVISION]) or synthetic:NAME; default: "
+        "SmolLM2-135M-Instruct",
     )
     generation_config: str = setting(
         "auto",
-        "sampling defaults of requests: auto takes the checkpoint's generation_config.json, none leaves them neutral",
+        "sampling defaults of requests: from the checkpoint's generation_config.json (auto), or neutral (none)",
         choices=("auto", "none"),
     )
-    device: str = setting("auto", "where to run", choices=("auto", "cpu", "cuda"))
+    device: str = setting(
+        "auto", "device that runs the model; auto: cuda if available", choices=("auto", "cpu", "cuda")
+    )
     dtype: str = setting(
         "auto",
-        "weights and activations; auto is bfloat16, on a CPU without its products or AVX2 kernels float32",
+        "type of weights and activations; auto: bfloat16 where the kernels support it, otherwise float32",
         choices=("auto", "bfloat16", "float16", "float32"),
     )
     draft_bits: str = setting(
         "auto",
-        "bits of the copy of the weights that drafts run; auto: 4, none where the weights have few bits already or "
-        "memory is short",
+        "bits of the copy of the weights for drafts; none: no copy; auto: 4, or none if the weights already have few "
+        "bits or memory is short",
         choices=("auto", "none", "4", "5", "6", "8"),
     )
     draft_memory: int | float = setting(
-        0.5, "most memory for that copy: bytes (4GiB) or a share of what is free after loading", parse=parse_memory
+        0.5,
+        "maximum memory for the copy of the weights for drafts: a size (4GiB) or a share of free memory (0.5)",
+        parse=parse_memory,
     )
     kernels: str = setting(
         "auto",
-        "what runs on a CPU: our own kernels (bfloat16 only, compiled at the first start) or torch's operations",
+        "CPU kernels: native (bfloat16 only, compiled at the first start) or torch",
         choices=("auto", "native", "torch"),
     )
-    threads: int = setting(0, "CPU threads for the model; 0: one per core, fewer for tiny models")
-    max_model_len: int | None = setting(None, "longest context in tokens; default: the model's own", parse=int)
-    max_num_seqs: int = setting(16, "most requests running at once")
+    threads: int = setting(0, "CPU threads of the model; 0: one per core, fewer for tiny models", limits=(0, 1024))
+    max_model_len: int | None = setting(
+        None, "maximum context length in tokens; default: the model's own", parse=int, limits=(2, math.inf)
+    )
+    max_num_seqs: int = setting(16, "maximum number of running requests", limits=_COUNT)
     max_num_batched_tokens: int | None = setting(
         None,
-        "most rows of one verify pass, prompt chunks included; default: what takes about a second by the profile",
+        "maximum tokens per pass, prompt chunks included; default: as many as take about one second",
         parse=int,
     )
-    prefill_stall: float = setting(
-        0.1, "seconds that a round may take while prompts are read beside requests that decode"
-    )
+    prefill_stall: float = setting(0.1, "maximum seconds of a round that processes prompts while other requests decode")
     kv_cache_memory: int | float = setting(
-        0.4, "memory for the K/V cache: bytes (4GiB) or a share of what is free (0.4)", parse=parse_memory
+        0.4, "memory of the K/V cache: a size (4GiB) or a share of free memory (0.4)", parse=parse_memory
     )
-    block_size: int = setting(16, "tokens per cache block")
-    max_queued: int = setting(256, "requests that may wait beyond those that run; more get 429")
+    block_size: int = setting(16, "tokens per block of the K/V cache", limits=_COUNT)
+    max_queued: int = setting(
+        256, "maximum number of waiting requests; further ones are rejected with status 429", limits=_AMOUNT
+    )
 
     draft_policy: str = setting(
-        "knapspec", "default draft policy: knapspec, fixed, layerskip or none; requests may name another"
+        "knapspec", "draft policy of requests that name none: knapspec, fixed, layerskip or none"
     )
-    fixed_skip_ratio: float = setting(0.5, "policy fixed: share of the sublayers skipped")
+    fixed_skip_ratio: float = setting(0.5, "policy fixed: share of the sublayers to skip", limits=_SHARE)
     fixed_plan: str = setting(
         "",
-        "policy fixed: what to draft with instead, for every sublayer (attention, MLP, …) and the head 0 to skip, "
-        "1 to run it, 2 to run its copy in fewer bits, 3 that of an attention over the first and last tokens only; one "
-        "digit is for all",
+        "policy fixed: plan to use instead of a share: one digit per sublayer (attention, MLP, …) and for the head, "
+        "or one digit for all. 0: skip; 1: run; 2: run the copy in fewer bits; 3: run that copy, with attention to the "
+        "first and last tokens only",
     )
-    fixed_gamma: int = setting(4, "policy fixed: most tokens drafted per round")
-    layerskip_exit: int = setting(0, "policy layerskip: layers run before the exit; 0: a quarter of them")
-    layerskip_gamma: int = setting(4, "policy layerskip: tokens drafted per round")
-    draft_confidence: float = setting(0.7, "policies fixed and layerskip: stop drafting below this top-1 probability")
+    fixed_gamma: int = setting(4, "policy fixed: maximum tokens drafted per round", limits=_AMOUNT)
+    layerskip_exit: int = setting(
+        0, "policy layerskip: number of layers that drafts run; 0: a quarter of them", limits=_AMOUNT
+    )
+    layerskip_gamma: int = setting(4, "policy layerskip: maximum tokens drafted per round", limits=_AMOUNT)
+    draft_confidence: float = setting(
+        0.7, "policies fixed and layerskip: minimum top-1 probability to continue a draft", limits=_SHARE
+    )
 
     lookup: str = setting(
         "auto",
-        "policy knapspec: auto drafts what followed the text's end where it stood before, in the prompt or the answer, "
-        "whenever that promises more; none never does",
+        "policy knapspec: draft by copying from an earlier occurrence of the last tokens, in the prompt or the answer, "
+        "if that is expected to be faster (auto), or never (none)",
         choices=("auto", "none"),
     )
-    knapspec_menu: str = setting(
-        "auto",
-        "policy knapspec: what drafts may run of a sublayer besides itself: skip (nothing, as in the paper), low-bit "
-        "(its copy in fewer bits, of attention also over the first and last tokens only); auto: both, as far as the "
-        "model has them",
-        choices=MENUS,
-    )
-    knapspec_interval: int = setting(64, "policy knapspec: rounds between searches of one request (T)")
-    knapspec_redecide: int = setting(8, "policy knapspec: least rounds between decisions among known plans")
-    knapspec_rows: int = setting(8, "policy knapspec: rows of verified context a search looks at (r)")
-    knapspec_memory: int = setting(2000, "policy knapspec: tokens of text over which what was seen of a plan fades")
-    knapspec_gamma: int = setting(10, "policy knapspec: most tokens drafted per round (D)")
-    knapspec_tau: float = setting(0.5, "policy knapspec: prune states whose mean cosine falls below this")
-    knapspec_max_skip: float = setting(0.8, "policy knapspec: most of the sublayers' time a plan may skip (paper: 0.5)")
-    knapspec_min_skip: float = setting(
-        0.0, "policy knapspec: least of the time that plans skip, and drafting is never given up (for comparisons)"
-    )
-    knapspec_resolution: int = setting(8, "policy knapspec: ticks that the cheaper kind of sublayer weighs")
-    knapspec_beam: int = setting(6, "policy knapspec: most states kept per sublayer; 0: all")
-    knapspec_protect: tuple[int, ...] = setting((), "policy knapspec: layers never skipped, e.g. 0,-1", parse=_int_list)
-    knapspec_budget: float = setting(0.005, "policy knapspec: most of the time spent searching")
+    knapspec: KnapSpecConfig = KnapSpecConfig()
 
     profile_dir: Path | None = setting(
         None,
-        "latency profiles are taken from here alone, and kept here; default: the user's directory, then those shipped",
+        "the only directory of latency profiles; default: the user's directory, then the shipped profiles",
         parse=_path,
     )
     prior: str = setting(
         "auto",
-        "policy knapspec: plans to begin with: a file of `knapserve tune`, auto (those of this model, if any) or none",
+        "policy knapspec: initial plans: a file made by `knapserve tune`, auto (those of this model, if any) or none",
     )
-    profile: Path | None = setting(None, "use this latency profile; it must match this machine and model", parse=_path)
+    profile: Path | None = setting(None, "latency profile file; it must match this machine and model", parse=_path)
 
     def __post_init__(self) -> None:
-        for f in fields(self):
-            if (known := f.metadata.get("choices")) and getattr(self, f.name) not in known:
-                raise ConfigError(f"{f.name} is one of {', '.join(known)}, not {getattr(self, f.name)}")
-        for name in ("max_num_seqs", "block_size", "knapspec_interval", "knapspec_redecide",
-                     "knapspec_rows", "knapspec_resolution", "knapspec_memory"):  # fmt: skip
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("threads", "max_queued", "fixed_gamma", "layerskip_exit", "layerskip_gamma", "knapspec_gamma",
-                     "knapspec_beam"):  # fmt: skip
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} must not be negative")
-        for name in ("fixed_skip_ratio", "draft_confidence", "knapspec_max_skip", "knapspec_min_skip",
-                     "knapspec_budget"):  # fmt: skip
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} lies in [0, 1], not {getattr(self, name)}")
-        if self.threads > MOST_THREADS:
-            raise ConfigError(f"threads must be at most {MOST_THREADS}, not {self.threads}")
+        check(self)
         if set(self.fixed_plan) - set("0123") or self.fixed_plan.endswith("0"):
-            raise ConfigError(f"fixed_plan is made of 0, 1, 2 and 3, and runs the head, not {self.fixed_plan}")
-        if self.knapspec_min_skip > self.knapspec_max_skip:
-            raise ConfigError("knapspec_min_skip must not be above knapspec_max_skip")
-        if not -1 <= self.knapspec_tau <= 1:
-            raise ConfigError(f"knapspec_tau is a cosine, not {self.knapspec_tau}")
-        if self.max_model_len is not None and self.max_model_len < 2:
-            raise ConfigError(f"max_model_len must be at least 2, not {self.max_model_len}")
+            raise ConfigError(
+                f"fixed_plan must consist of the digits 0 to 3 and must not end with 0, not {self.fixed_plan}"
+            )
         if self.max_num_batched_tokens is not None and self.max_num_batched_tokens < self.max_num_seqs:
-            raise ConfigError("max_num_batched_tokens must be at least max_num_seqs: every running request needs a row")
+            raise ConfigError(
+                "max_num_batched_tokens must be at least max_num_seqs: a pass has a token of every running request"
+            )
         if not self.prefill_stall > 0:
-            raise ConfigError(f"prefill_stall must be a time in seconds, not {self.prefill_stall}")
+            raise ConfigError(f"prefill_stall must be a positive number of seconds, not {self.prefill_stall}")

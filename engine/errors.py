@@ -1,18 +1,18 @@
-"""Every failure the engine reports is one of these.
+"""The exceptions of the engine.
 
 KnapServeError
 ├── ConfigError            a setting cannot be honoured
-├── ModelError             a checkpoint cannot be served (what it is, what is supported)
-├── ProfileMismatchError   a latency profile was named that does not fit this machine or model
-├── PriorError             prior plans are damaged, or were named and are not this model's
+├── ModelError             a checkpoint cannot be served
+├── ProfileMismatchError   a named latency profile does not match this machine or model
+├── PriorError             prior plans are damaged, or a named file does not match this model
 ├── RequestError           the client can fix it; `param` names the field
 │   ├── ContextLengthError
 │   └── UnknownPolicyError
-├── RequestFailedError     this request failed inside the engine; others did not
-├── QueueFullError         try again after `retry_after` seconds
+├── RequestFailedError     one request failed inside the engine
+├── QueueFullError         the client can retry after `retry_after` seconds
 └── EngineUnavailableError
-    ├── EngineDrainingError    stopping: no new requests
-    └── EngineDeadError        the loop, or its process, has failed
+    ├── EngineDrainingError    the engine is stopping and rejects new requests
+    └── EngineDeadError        the engine's loop or process has failed
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ class ConfigError(KnapServeError):
 
 
 class ModelError(KnapServeError):
-    """A checkpoint cannot be loaded or is of an unsupported kind."""
+    """A checkpoint cannot be loaded or is not supported."""
 
 
 class ProfileMismatchError(KnapServeError):
-    """A latency profile was named explicitly and does not match this machine or model."""
+    """An explicitly named latency profile does not match this machine or model."""
 
 
 class PriorError(KnapServeError):
-    """Prior plans are damaged, or were named explicitly and are not of this model."""
+    """Prior plans are damaged, or an explicitly named file does not match this model."""
 
 
 class RequestError(KnapServeError):
-    """The request cannot be served as it is; the client can fix it."""
+    """The request is invalid or not supported. `param` names the field, if there is one."""
 
     def __init__(self, message: str, *, param: str | None = None) -> None:
         super().__init__(message)
@@ -56,15 +56,15 @@ class RequestError(KnapServeError):
 
 
 class RequestFailedError(KnapServeError):
-    """The engine could not serve this request; nobody else is affected."""
+    """The engine failed to serve one request. Other requests are not affected."""
 
 
 class ContextLengthError(RequestError):
-    """Prompt and requested tokens do not fit into the model's context; `asked` says what was wanted."""
+    """Prompt and requested tokens exceed the model's context length. `requested` describes them."""
 
-    def __init__(self, limit: int, asked: str, *, param: str) -> None:
+    def __init__(self, limit: int, requested: str, *, param: str) -> None:
         super().__init__(
-            f"This model's maximum context length is {limit} tokens. However, {asked}. "
+            f"This model's maximum context length is {limit} tokens. However, {requested}. "
             "Please reduce the length of the prompt or of the completion.",
             param=param,
         )
@@ -78,15 +78,15 @@ class UnknownPolicyError(RequestError):
 
 
 class QueueFullError(KnapServeError):
-    """As many requests wait as `--max-queued` allows."""
+    """The queue is full (`--max-queued`)."""
 
     def __init__(self, waiting: int, retry_after: int = 1) -> None:
-        super().__init__(f"{waiting} requests are waiting already; try again later.")
+        super().__init__(f"The queue is full with {waiting} waiting requests; try again later.")
         self.retry_after = retry_after
 
 
 class EngineUnavailableError(KnapServeError):
-    """The engine does not take requests now."""
+    """The engine does not accept requests now."""
 
 
 class EngineDrainingError(EngineUnavailableError):
@@ -97,7 +97,7 @@ class EngineDrainingError(EngineUnavailableError):
 
 
 class EngineDeadError(EngineUnavailableError):
-    """The engine loop has failed; every waiting request gets this."""
+    """The engine has failed. Every running and waiting request gets this error."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"The engine has failed: {reason}")

@@ -1,4 +1,4 @@
-"""Logs: a line a record, as text or as JSON, with facts of their own (`extra={"facts": …}`)."""
+"""Log formatters: one line per record, as text or JSON, with structured fields (`extra={"facts": …}`)."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def facts_of(record: logging.LogRecord) -> Mapping[str, Any]:
+def get_facts(record: logging.LogRecord) -> Mapping[str, Any]:
     found: Mapping[str, Any] = getattr(record, "facts", {})
     return found
 
 
 class TextFormatter(logging.Formatter):
-    """The message, then the facts as `name=value`."""
+    """Format the message, then the facts as `name=value`."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        facts = (f" {name}={_shown(value)}" for name, value in facts_of(record).items())
+        facts = (f" {name}={_format_value(value)}" for name, value in get_facts(record).items())
         return super().formatMessage(record) + "".join(facts)
 
 
 class JSONFormatter(logging.Formatter):
-    """One object: time (UTC), level, logger, message, the facts, and the traceback if there is one."""
+    """Format an object with time (UTC), level, logger, message, the facts and a traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
@@ -36,22 +36,22 @@ class JSONFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **facts_of(record),
+            **get_facts(record),
         }
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
         return json.dumps(entry, default=str)
 
 
-def _shown(value: object) -> str:
-    """Text is quoted where it would not be one word; what is neither text nor a number is JSON."""
+def _format_value(value: object) -> str:
+    """Format a value: text in quotes unless it is one word, numbers as such, other values as JSON."""
     if not isinstance(value, str):
         return f"{value:.4g}" if isinstance(value, float) else json.dumps(value, default=str)
     return value if value and not set(value) & set(' "=\n\r\t') else json.dumps(value)
 
 
 def configure_logging(level: str, style: str) -> None:
-    """All logs to stderr, one line each (`style` text or json); those of libraries only from warnings on."""
+    """Log to stderr in `style` "text" or "json". Libraries log warnings and errors only."""
     formatter = {"()": JSONFormatter if style == "json" else TextFormatter}
     logging.config.dictConfig(
         {

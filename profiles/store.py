@@ -50,11 +50,11 @@ def find(key: ProfileKey, directory: Path | None) -> tuple[LatencyProfile, Path]
 def save(profile: LatencyProfile, directory: Path) -> Path:
     """Write under the profile's key, whole or not at all. Returns the path."""
     path = directory / f"{profile.key.slug}.json"
-    write_whole(profile.to_json(), path)
+    write_atomically(profile.to_json(), path)
     return path
 
 
-def write_whole(text: str, path: Path) -> None:
+def write_atomically(text: str, path: Path) -> None:
     """Write a file whole or not at all, and the directories that it needs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{uuid4().hex}.tmp")  # others may write at the same time

@@ -1,4 +1,4 @@
-"""The command line. Nothing heavy is imported before a subcommand needs it."""
+"""The command line. Modules that import torch or FastAPI are imported by the subcommands that need them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from engine.api import Engine
 from engine.config import EngineConfig
@@ -20,9 +20,12 @@ from server.config import ServerConfig
 from server.http.lifecycle import version
 from server.settings import Settings, add_arguments
 
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `knapserve`; the exit code. 2: the arguments or settings do not fit; 1: it failed while running."""
+    """Run `knapserve`. Returns the exit code: 1 for a failure while running, 2 for invalid arguments or settings."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     args = _parser(arguments[:2]).parse_args(arguments)
     try:
@@ -37,59 +40,63 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-# Commands that measure: what they do, and the module that has their `add_arguments` and `run`.
-_MEASURES = {
-    "profile": ("measure what passes cost on this machine", "bench.profile"),
-    "tune": ("search offline for the plans to begin with", "bench.tune"),
+# Commands that measure: help text, and the module with their `add_arguments` and `run`.
+_MEASUREMENTS = {
+    "profile": ("measure the latency profile of this machine and model", "bench.profile"),
+    "tune": ("search offline for initial draft plans", "bench.tune"),
 }
 _BENCHES = {
-    "decode": ("decoding speed, draft policies side by side", "bench.decode"),
-    "prefill": ("speed of reading a long prompt", "bench.prefill"),
-    "serve": ("load against a running server", "bench.serve"),
+    "decode": ("compare the decoding speed of draft policies", "bench.decode"),
+    "prefill": ("measure the speed of processing a long prompt", "bench.prefill"),
+    "serve": ("measure the streaming speed of running servers", "bench.serve"),
 }
 
 
 def _parser(command: list[str]) -> argparse.ArgumentParser:
-    """The parser. Only the subcommand in use gets its arguments, for some ask the engine for them."""
-    parser = argparse.ArgumentParser(prog="knapserve", description="Serve a language model that drafts for itself.")
+    """Build the parser. Only the subcommand in use gets its arguments, as some import the engine for them."""
+    parser = argparse.ArgumentParser(
+        prog="knapserve", description="OpenAI-compatible inference server with self-speculative decoding."
+    )
     parser.add_argument("--version", action="version", version=f"knapserve {version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve = _command(commands, "serve", "serve a model over HTTP, with OpenAI's API")
+    serve = _command(commands, "serve", "serve a model with an OpenAI-compatible HTTP API")
     if command[:1] == ["serve"]:
         _add_settings(serve, ServerConfig, EngineConfig)
-    bench = _command(commands, "bench", "measure")
-    measures = bench.add_subparsers(dest="measure", required=True, metavar="WHAT")
-    for name, (does, module) in _MEASURES.items():
-        _add_measure(_command(commands, name, does), module if command[:1] == [name] else None)
-    for name, (does, module) in _BENCHES.items():
-        _add_measure(_command(measures, name, does), module if command == ["bench", name] else None)
+    bench = _command(commands, "bench", "run a benchmark")
+    measures = bench.add_subparsers(dest="measure", required=True, metavar="BENCHMARK")
+    for name, (summary, module) in _MEASUREMENTS.items():
+        _add_measure(_command(commands, name, summary), module if command[:1] == [name] else None)
+    for name, (summary, module) in _BENCHES.items():
+        _add_measure(_command(measures, name, summary), module if command == ["bench", name] else None)
     return parser
 
 
 def _add_measure(parser: argparse.ArgumentParser, module: str | None) -> None:
-    """Arguments of a command that measures, if it is in use."""
+    """Add the arguments of a measuring command if it is in use, that is, `module` is not None."""
     if module is not None:
         import_module(module).add_arguments(parser)
         _add_settings(parser, EngineConfig)
         parser.set_defaults(module=module)
 
 
-def _command(commands: Any, name: str, does: str) -> argparse.ArgumentParser:
-    """A subcommand's parser. `commands`: what `add_subparsers` made."""
+def _command(commands: Subparsers, name: str, summary: str) -> argparse.ArgumentParser:
+    """Add the parser of a subcommand."""
     made: argparse.ArgumentParser = commands.add_parser(
-        name, help=does, description=f"{does[0].upper()}{does[1:]}.", allow_abbrev=False
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", allow_abbrev=False
     )
     return made
 
 
 def _add_settings(parser: argparse.ArgumentParser, *kinds: type) -> None:
-    parser.add_argument("--config", metavar="FILE", help="TOML file of settings; environment and flags win")
+    parser.add_argument(
+        "--config", metavar="FILE", help="TOML file with settings; the environment and flags take precedence"
+    )
     for kind in kinds:
         add_arguments(parser, kind)
 
 
 def _read_settings(args: argparse.Namespace) -> Settings:
-    # One file may serve all subcommands: each takes what concerns it, and all know every key.
+    # All subcommands accept all settings, so that they can share one file.
     return Settings.read((ServerConfig, EngineConfig), args, os.environ)
 
 
@@ -105,11 +112,11 @@ def _serve(args: argparse.Namespace) -> int:
     except OSError as error:
         print(f"knapserve: error: cannot listen on {config.host}:{config.port}: {error.strerror}", file=sys.stderr)
         return 1
-    with listener, _ended_by_sigterm():
-        with _loading(config, engine_config) as ready:
-            from server.http.loading import Loading
+    with listener, _exits_on_sigterm():
+        with _start_engine(config, engine_config) as ready:
+            from server.http.loading import LoadingServer
 
-            with Loading(listener):
+            with LoadingServer(listener):
                 from server.http.serve import run
 
                 engine = ready()
@@ -117,16 +124,18 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens: a taken port is found before the model is loaded. Raises OSError."""
+    """Open the listening socket before the model loads, so that a used port fails early. Raises OSError."""
     family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     return socket.create_server(address, family=family, dualstack_ipv6=both)
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Until the server has its own handler, SIGTERM ends the process, also where it is the first one of a container:
-    such a process only gets the signals that it asks for."""
+def _exits_on_sigterm() -> Iterator[None]:
+    """Exit on SIGTERM until the server installs its own handler.
+
+    The first process of a container ignores signals for which it has no handler.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -138,8 +147,8 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 @contextmanager
-def _loading(config: ServerConfig, engine_config: EngineConfig) -> Iterator[Callable[[], Engine]]:
-    """What waits for the engine, which a process of its own loads from now on. Raises KnapServeError."""
+def _start_engine(config: ServerConfig, engine_config: EngineConfig) -> Iterator[Callable[[], Engine]]:
+    """Start to load the engine, and yield a function that waits for it. Raises KnapServeError."""
     if config.engine == "thread":
         from engine.host.thread import build_engine
 

@@ -1,8 +1,8 @@
-"""One loader for every settings dataclass: file < environment < flags.
+"""Load settings dataclasses from a file, the environment and flags, in increasing precedence.
 
-A setting is a field of a frozen dataclass. Its metadata may hold `help` (text), `parse` (one text to the whole value,
-ValueError or ConfigError when it cannot) and `choices` (tuple of values). Types understood without `parse`: str, int,
-float, bool, Path, those or None, and tuples of those.
+A setting is a field of a frozen dataclass, or of a dataclass nested in it. Its metadata may hold `help` (text), `parse`
+(a function from text to the whole value, which raises ValueError or ConfigError) and `choices` (allowed values).
+Without `parse`, a setting may be a str, int, float, bool or Path, one of these or None, or a tuple of one of these.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import difflib
 import math
 import tomllib
 import types
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import Field, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -28,57 +28,85 @@ _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
 
-def flag_of(spec: Field[Any]) -> str:
-    """The command-line flag of a field."""
-    return "--" + spec.name.replace("_", "-")
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A field of a settings dataclass, under the name that files, variables and flags share."""
+
+    name: str
+    spec: Field[Any]
+    hint: Any  # the field's type
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def choices(self) -> tuple[str, ...] | None:
+        choices: tuple[str, ...] | None = self.spec.metadata["choices"]
+        return choices
+
+    @property
+    def parse(self) -> Callable[[str], Any] | None:
+        parse: Callable[[str], Any] | None = self.spec.metadata["parse"]
+        return parse
+
+    @property
+    def is_list(self) -> bool:
+        return self.parse is None and get_origin(self.hint) is tuple
+
+    @property
+    def item_type(self) -> Any:
+        """The type of one value, without `None`."""
+        hint = get_args(self.hint)[0] if self.is_list else self.hint
+        if get_origin(hint) in (Union, types.UnionType):
+            members = [member for member in get_args(hint) if member is not type(None)]
+            return members[0] if len(members) == 1 else hint
+        return hint
 
 
-def _plain_type(spec: Field[Any], hint: Any) -> tuple[Any, bool]:
-    """A hint without `None`, and whether the setting takes several values (then the type of one)."""
-    if get_origin(hint) in (Union, types.UnionType):
-        members = [member for member in get_args(hint) if member is not type(None)]
-        if len(members) == 1:
-            return _plain_type(spec, members[0])
-        return hint, False
-    if spec.metadata.get("parse") is None and get_origin(hint) is tuple:
-        return get_args(hint)[0], True
-    return hint, False
+def settings_of(kind: type, prefix: str = "") -> Iterator[Setting]:
+    """Yield the settings of a dataclass. A field `inner` that is a dataclass has settings `inner_…`."""
+    hints = get_type_hints(kind)
+    for spec in fields(kind):
+        hint = hints[spec.name]
+        if isinstance(hint, type) and is_dataclass(hint):
+            yield from settings_of(hint, f"{prefix}{spec.name}_")
+        else:
+            yield Setting(prefix + spec.name, spec, hint)
 
 
 def add_arguments(parser: argparse.ArgumentParser, kind: type) -> None:
-    """Add a flag for every field of `kind`. Values stay text until `Settings.build`; absent flags set nothing."""
-    hints = get_type_hints(kind)
+    """Add a flag for every setting of `kind`. Values stay text until `Settings.build`; absent flags set nothing."""
     group = parser.add_argument_group(kind.__name__.removesuffix("Config").lower() + " settings")
-    for spec in fields(kind):
-        plain, several = _plain_type(spec, hints[spec.name])
-        choices = spec.metadata.get("choices")
-        options: dict[str, Any] = {"dest": spec.name, "default": argparse.SUPPRESS, "help": _help(spec)}
-        if plain is bool and not several:
+    for setting in settings_of(kind):
+        options: dict[str, Any] = {"dest": setting.name, "default": argparse.SUPPRESS, "help": _help(setting)}
+        if setting.item_type is bool:
             options["action"] = argparse.BooleanOptionalAction
         else:
-            shown = "{" + ",".join(map(str, choices)) + "}" if choices else flag_of(spec)[2:].rsplit("-", 1)[-1].upper()
-            options["metavar"] = shown
-            if several:
+            choices = setting.choices
+            options["metavar"] = "{" + ",".join(choices) + "}" if choices else setting.name.rsplit("_", 1)[-1].upper()
+            if setting.is_list:
                 options |= {"nargs": "+", "action": "extend"}
-        group.add_argument(flag_of(spec), **options)
+        group.add_argument(setting.flag, **options)
 
 
-def _help(spec: Field[Any]) -> str:
-    shown = "" if spec.default in (None, (), "") else f"default {spec.default}, "
-    return f"{spec.metadata.get('help', '')} ({shown}{ENV_PREFIX}{spec.name.upper()})".replace("%", "%%")
+def _help(setting: Setting) -> str:
+    default = setting.spec.default
+    shown = "" if default in (None, (), "") else f"default {default}, "
+    return f"{setting.spec.metadata['help']} ({shown}{ENV_PREFIX}{setting.name.upper()})".replace("%", "%%")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What file, environment and flags say, before types are checked: field name → (where it was set, raw value)."""
+    """Raw values from file, environment and flags: name of a setting → (its source, value)."""
 
     values: Mapping[str, tuple[str, Any]]
 
     @classmethod
     def read(cls, kinds: Iterable[type], args: argparse.Namespace, environ: Mapping[str, str]) -> Settings:
-        """Merge the sources for the fields of `kinds`. Raises ConfigError on unknown keys and unreadable files."""
-        specs = [spec for kind in kinds for spec in fields(kind)]
-        names = {spec.name for spec in specs}
+        """Merge the sources for the settings of `kinds`. Raises ConfigError on unknown keys and unreadable files."""
+        settings = [setting for kind in kinds for setting in settings_of(kind)]
+        names = {setting.name for setting in settings}
         values: dict[str, tuple[str, Any]] = {}
         path = getattr(args, CONFIG_FLAG, None) or environ.get(ENV_PREFIX + CONFIG_FLAG.upper())
         if path:
@@ -95,22 +123,25 @@ class Settings:
                 raise ConfigError(_unknown_variable(variable, name, names))
             if text:  # an empty variable counts as unset, as compose files produce them
                 values[name] = (variable, text)
-        for spec in specs:
-            if hasattr(args, spec.name):
-                values[spec.name] = (flag_of(spec), getattr(args, spec.name))
+        for setting in settings:
+            if hasattr(args, setting.name):
+                values[setting.name] = (setting.flag, getattr(args, setting.name))
         return cls(values)
 
-    def build(self, kind: type[T]) -> T:
-        """An instance of `kind`. Raises ConfigError naming the source of a value that does not fit."""
+    def build(self, kind: type[T], prefix: str = "") -> T:
+        """Make an instance of `kind`. Raises ConfigError naming the source of a value that does not fit."""
         hints = get_type_hints(kind)
         arguments: dict[str, Any] = {}
         for spec in fields(kind):  # type: ignore[arg-type]
-            if spec.name in self.values:
-                where, raw = self.values[spec.name]
+            setting = Setting(prefix + spec.name, spec, hints[spec.name])
+            if isinstance(setting.hint, type) and is_dataclass(setting.hint):
+                arguments[spec.name] = self.build(setting.hint, f"{setting.name}_")
+            elif setting.name in self.values:
+                source, raw = self.values[setting.name]
                 try:
-                    arguments[spec.name] = _convert(spec, hints[spec.name], raw)
+                    arguments[spec.name] = _convert(setting, raw)
                 except (ValueError, ConfigError) as error:
-                    raise ConfigError(f"{where}: {error}") from None
+                    raise ConfigError(f"{source}: {error}") from None
         return kind(**arguments)
 
 
@@ -138,46 +169,44 @@ def _unknown_variable(variable: str, name: str, names: Iterable[str]) -> str:
     return f"unknown setting in the environment: {variable}{_suggest(name, names)}"
 
 
-def _convert(spec: Field[Any], hint: Any, raw: Any) -> Any:
-    """The typed value of a field, from text or from a TOML value. ValueError when it does not fit."""
-    plain, several = _plain_type(spec, hint)
-    parse: Callable[[str], Any] | None = spec.metadata.get("parse")
-    choices = spec.metadata.get("choices")
-
-    def one(value: Any) -> Any:
-        if isinstance(value, list) and parse is not None:
-            value = ",".join(map(str, value))
-        if isinstance(value, (dict, list)):
-            raise ValueError("expected a single value")
-        converted = parse(str(value)) if parse is not None else _scalar(plain, value)
-        if choices is not None and converted not in choices:
-            raise ValueError(f"expected one of {', '.join(map(str, choices))}; got {value!r}")
-        return converted
-
-    if not several:
-        return one(raw)
+def _convert(setting: Setting, raw: Any) -> Any:
+    """Return the typed value of a setting, from text or a TOML value. Raises ValueError."""
+    if not setting.is_list:
+        return _convert_one(setting, raw)
     items = [item.strip() for item in raw.split(",")] if isinstance(raw, str) else raw
     if not isinstance(items, list):
         raise ValueError("expected a list")
-    return tuple(one(item) for item in items)
+    return tuple(_convert_one(setting, item) for item in items)
 
 
-def _scalar(plain: Any, value: Any) -> Any:
+def _convert_one(setting: Setting, value: Any) -> Any:
+    parse, choices = setting.parse, setting.choices
+    if isinstance(value, list) and parse is not None:
+        value = ",".join(map(str, value))
+    if isinstance(value, (dict, list)):
+        raise ValueError("expected a single value")
+    converted = parse(str(value)) if parse is not None else _scalar(setting.item_type, value)
+    if choices is not None and converted not in choices:
+        raise ValueError(f"expected one of {', '.join(choices)}; got {value!r}")
+    return converted
+
+
+def _scalar(kind: Any, value: Any) -> Any:
     text = isinstance(value, str)
-    if plain is bool:
+    if kind is bool:
         if isinstance(value, bool):
             return value
         if text and value.lower() in _TRUE | _FALSE:
             return value.lower() in _TRUE
         raise ValueError(f"expected true or false, got {value!r}")
     if isinstance(value, bool):
-        raise ValueError(f"expected {plain.__name__}, got {value!r}")
-    if plain is int:
+        raise ValueError(f"expected {kind.__name__}, got {value!r}")
+    if kind is int:
         try:
             return int(value) if text else value.__index__()
         except (ValueError, AttributeError):
             raise ValueError(f"expected an integer, got {value!r}") from None
-    if plain is float:
+    if kind is float:
         try:
             number = float(value)
         except (ValueError, TypeError):
@@ -187,7 +216,7 @@ def _scalar(plain: Any, value: Any) -> Any:
         return number
     if not text:
         raise ValueError(f"expected text, got {value!r}")
-    if plain is Path:
+    if kind is Path:
         return Path(value)
-    assert plain is str, f"a setting of type {plain} needs a `parse`"
+    assert kind is str, f"a setting of type {kind} needs a `parse`"
     return value

@@ -1,4 +1,4 @@
-"""transformers' `generate` as a contender of benches."""
+"""transformers' `generate` as a target of benches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from bench.contenders import Prompt, Tally
+from bench.targets import Prompt, Tally
 from engine.architecture.spec import ModelSpec
 from engine.checkpoints.source import Source, SyntheticSource
 from engine.clock import SystemClock
@@ -21,15 +21,15 @@ def add_hugging_face_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hf", action="store_true", help="also run transformers' generate, in the same run")
 
 
-def hugging_face(wanted: bool, model: LoadedModel, sampling: SamplingParams) -> list[HuggingFaceContender]:
-    """The contender that `--hf` asks for. Raises ConfigError."""
+def hugging_face(wanted: bool, model: LoadedModel, sampling: SamplingParams) -> list[HuggingFaceTarget]:
+    """The target that `--hf` asks for. Raises ConfigError."""
     if not wanted:
         return []
     theirs = _load(model.source, str(model.decoder.dtype).removeprefix("torch."), model.decoder.device, sampling)
-    return [HuggingFaceContender(theirs, sampling, model.key.threads)]
+    return [HuggingFaceTarget(theirs, sampling, model.key.threads)]
 
 
-class HuggingFaceContender:
+class HuggingFaceTarget:
     """transformers' `generate` with its default settings and cache, same dtype and threads; greedy, one at a time."""
 
     name = "hf-generate"

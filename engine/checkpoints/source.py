@@ -15,7 +15,7 @@ from engine.architecture.spec import ModelSpec, load_spec, read_json
 from engine.checkpoints import synthetic
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.default import NAME as DEFAULT_NAME
-from engine.checkpoints.default import default_model
+from engine.checkpoints.default import find_default_model
 from engine.checkpoints.generation import sampling_defaults
 from engine.checkpoints.hub import SYNTHETIC, display_name, resolve
 from engine.errors import ConfigError
@@ -139,7 +139,7 @@ def open_source(model: str | None, *, defaults: bool) -> Source:
     from engine.checkpoints.gguf_source import GgufSource
 
     if model is None:
-        return GgufSource(default_model(), DEFAULT_NAME)
+        return GgufSource(find_default_model(), DEFAULT_NAME)
     if model.startswith(SYNTHETIC):
         return SyntheticSource(model)
     path = resolve(model)

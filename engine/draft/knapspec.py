@@ -64,20 +64,20 @@ class KnapSpec:
         self._config, self._costs, self._clock = context.config, context.costs, context.clock
         self.looks_up = self._config.lookup == "auto"
         layers = context.spec.layers
-        if not all(-layers <= layer < layers for layer in self._config.knapspec_protect):
+        if not all(-layers <= layer < layers for layer in self._config.knapspec.protect):
             raise ConfigError(f"knapspec_protect names a layer that is not there: the model has {layers}")
-        low_bit = self._costs.has_low_bit and self._config.knapspec_menu != "skip"
-        if self._config.knapspec_menu == "low-bit" and not low_bit:
+        low_bit = self._costs.has_low_bit and self._config.knapspec.menu != "skip"
+        if self._config.knapspec.menu == "low-bit" and not low_bit:
             raise ConfigError("knapspec_menu is low-bit, but there is no copy of this model in fewer bits")
         self.searcher = Searcher(self._config, self._costs, self._clock, low_bit=low_bit)
-        self.estimator = Estimator(self._costs, self._config.knapspec_gamma, self._config.knapspec_memory)
+        self.estimator = Estimator(self._costs, self._config.knapspec.gamma, self._config.knapspec.memory)
         for variants in self.searcher.allowed(context.tested, 0):
             self.estimator.add(variants, context.tested[variants], 1)
         if low_bit:
             for copy in ((LOW_BIT,) * len(context.spec.whole), (WINDOW, LOW_BIT) * layers + (LOW_BIT,)):
                 if copy not in context.tested:
                     self.estimator.add(copy, _COPY_PRIOR)
-        self._searches = self._config.knapspec_gamma > 0
+        self._searches = self._config.knapspec.gamma > 0
         self._round = 0
         self._decision: Decision | None = None
         self._decision_seconds = 0.0  # of one decision, on average
@@ -107,14 +107,14 @@ class KnapSpec:
 
     def rows_to_record(self, view: RequestView[RequestState]) -> int:
         """Rows are recorded just before a search, for the next request only: recording takes a tenth of a pass."""
-        return self._config.knapspec_rows if view is self.searcher.recorder else 0
+        return self._config.knapspec.rows if view is self.searcher.recorder else 0
 
     def observe(self, views: Sequence[RequestView[RequestState]], round: RoundOutcome) -> None:
         self.searcher.earn(round.seconds * len(views) / round.requests)
         for view, outcome in zip(views, round.outcomes, strict=True):
             state = view.state
             if outcome.references is not None:
-                state.search.record(outcome.references, self._config.knapspec_rows)
+                state.search.record(outcome.references, self._config.knapspec.rows)
             if outcome.drafted:
                 self.estimator.observe(state.shift, outcome.emitted, outcome.variants, _tested(outcome))
             elif outcome.emitted:
@@ -132,7 +132,7 @@ class KnapSpec:
         """Choose among the known plans."""
         started, before = self._clock.now(), self._decision
         shifts = [view.state.shift for view in batch.views]
-        always = self._config.knapspec_min_skip > 0
+        always = self._config.knapspec.min_skip > 0
         plan = self.estimator.choose(batch.contexts, batch.drafting_plans, shifts, self._round, always=always)
         if before is not None and before.batch_key == key:
             outcome = _change(before.plan, plan)
@@ -141,7 +141,7 @@ class KnapSpec:
         seconds = self._clock.now() - started
         self._decision_seconds += 0.2 * (seconds - self._decision_seconds)  # the first decision is slow: start from 0
         plain = self._costs.verify_pass(batch.size, batch.contexts)
-        rounds = max(self._config.knapspec_redecide, int(self._decision_seconds / _DECISION_SHARE / plain))
+        rounds = max(self._config.knapspec.redecide, int(self._decision_seconds / _DECISION_SHARE / plain))
         if not plan.pays:
             rounds = _TRIAL_ROUNDS
         return Decision(plan, self._round + min(rounds, _MOST_ROUNDS), key)

@@ -77,11 +77,11 @@ class Searcher:
         """`low_bit`: whether a copy of the weights in fewer bits is on the menu."""
         self._config, self._costs, self._clock, self._low_bit = config, costs, clock, low_bit
         layers = costs.spec.layers
-        self._skips = config.knapspec_menu != "low-bit"
-        self._protected = frozenset(2 * (layer % layers) + i for layer in config.knapspec_protect for i in (0, 1))
+        self._skips = config.knapspec.menu != "low-bit"
+        self._protected = frozenset(2 * (layer % layers) + i for layer in config.knapspec.protect for i in (0, 1))
         # The paper's menu pays for its first searches in advance; elsewhere a search is not known to pay, and has to
         # be earned (docs/knapspec.md).
-        prepaid = config.knapspec_menu == "skip" and config.knapspec_budget > 0
+        prepaid = config.knapspec.menu == "skip" and config.knapspec.budget > 0
         self._budget = _SAVED_SEARCHES * self.predicted_seconds(0) if prepaid else 0.0  # seconds
         self.spent = 0.0  # seconds
         self.searches = self.slices = 0
@@ -90,14 +90,14 @@ class Searcher:
 
     def earn(self, seconds: float) -> None:
         """Add a round of so many seconds to the budget."""
-        self._budget += self._config.knapspec_budget * seconds / 2 ** min(self.fruitless, _MOST_HALVINGS)
+        self._budget += self._config.knapspec.budget * seconds / 2 ** min(self.fruitless, _MOST_HALVINGS)
 
     def choose_recorder(self, states: Mapping[RequestView[Any], SearchState], round: int) -> None:
         """Choose the request whose rows are recorded from the next round on, if the budget allows a search."""
         if self.recorder in states:
             return
         view = min(states, key=lambda view: states[view].due)
-        price, due = self.predicted_seconds(view.context), states[view].due <= round + self._config.knapspec_rows
+        price, due = self.predicted_seconds(view.context), states[view].due <= round + self._config.knapspec.rows
         self._budget = min(self._budget, _SAVED_SEARCHES * price)
         self.recorder = view if due and price <= self._budget else None
 
@@ -107,7 +107,7 @@ class Searcher:
 
     def _profiled_seconds(self, context: int) -> float:
         """Predict a search by the latency profile: a pass of all candidates for every variant that runs something."""
-        width = (self._config.knapspec_beam or self._costs.spec.sublayers) * self._config.knapspec_rows
+        width = (self._config.knapspec.beam or self._costs.spec.sublayers) * self._config.knapspec.rows
         return (len(self._variants(context)) - 1) * self._costs.verify_pass(width, [context])
 
     def _variants(self, context: int) -> list[int]:
@@ -130,9 +130,9 @@ class Searcher:
         """
         started = self._clock.now()
         if state.search is None:
-            if state.rows < self._config.knapspec_rows or round < state.due:
+            if state.rows < self._config.knapspec.rows or round < state.due:
                 return None
-            state.search = self._begin(view, _take_rows(state, self._config.knapspec_rows), drafting)
+            state.search = self._begin(view, _take_rows(state, self._config.knapspec.rows), drafting)
         search = state.search
         self._advance(view, search, started, alone=alone)
         seconds = self._clock.now() - started
@@ -144,7 +144,7 @@ class Searcher:
         factor = search.seconds / search.predicted_seconds
         self._costs.search_factor = min(factor, _DEARER * self._costs.search_factor)
         self.searches += 1
-        state.search, state.due, self.recorder = None, round + self._config.knapspec_interval, None
+        state.search, state.due, self.recorder = None, round + self._config.knapspec.interval, None
         return search.counts
 
     def _begin(self, view: RequestView[Any], references: References, drafting: Sequence[Variants]) -> Search:
@@ -152,10 +152,10 @@ class Searcher:
         config = self._config
         offered = self._menus(view.context, drafting)
         # With a copy on the menu, `allowed` checks the skipped share of whole plans afterwards.
-        most = 1.0 if self._low_bit else config.knapspec_max_skip
+        most = 1.0 if self._low_bit else config.knapspec.max_skip
         capacity = int(most * sum(max(menu.values()) for menu in offered))
         table = Knapsack(
-            references.states, offered, capacity=capacity, tau=config.knapspec_tau, beam=config.knapspec_beam
+            references.states, offered, capacity=capacity, tau=config.knapspec.tau, beam=config.knapspec.beam
         )
         passes = view.candidates(references.positions)
         return Search(table, passes, references.states, self._profiled_seconds(view.context))
@@ -163,7 +163,7 @@ class Searcher:
     def _menus(self, context: int, drafting: Sequence[Variants]) -> list[dict[int, int]]:
         """Build each sublayer's menu, for one more request beside those that draft with these plans."""
         costs, others = self._costs, union(drafting) if drafting else None
-        unit = min(costs.sublayers(context)[:2]) / self._config.knapspec_resolution
+        unit = min(costs.sublayers(context)[:2]) / self._config.knapspec.resolution
         prices: dict[int, list[float]] = {
             variant: costs.sublayers(context, 1 + len(drafting), others, variant) for variant in self._variants(context)
         }
@@ -207,7 +207,7 @@ class Searcher:
     def allowed(self, plans: Iterable[Variants], context: int) -> list[Variants]:
         """Return the plans that run all protected layers and skip an allowed share of the time."""
         prices = self._costs.sublayers(context)
-        whole, least, most = sum(prices), self._config.knapspec_min_skip, self._config.knapspec_max_skip
+        whole, least, most = sum(prices), self._config.knapspec.min_skip, self._config.knapspec.max_skip
 
         def skipped(variants: Variants) -> float:
             return sum(price for price, run in zip(prices, variants, strict=False) if run == SKIP) / whole

@@ -217,7 +217,7 @@ class LoadedModel:
         if prior.model != self.source.fingerprint or len(next(iter(prior.plans))) != len(self.spec.whole):
             return f"are of another model than {self.source.name}"
         copies = any(max(variants) >= LOW_BIT for variants in prior.plans)
-        if copies and (not self.draft_bits or config.knapspec_menu == "skip"):
+        if copies and (not self.draft_bits or config.knapspec.menu == "skip"):
             return "run a copy in fewer bits, which --draft-bits or --knapspec-menu rules out"
         return None
 

@@ -15,7 +15,7 @@ from engine.architecture.spec import SKIP, windows_fit
 from engine.draft.tpt import THRESHOLDS
 from engine.errors import PriorError
 from profiles.schema import ProfileKey
-from profiles.store import write_whole
+from profiles.store import write_atomically
 
 VERSION = 2
 MOST_PLANS = 64
@@ -86,4 +86,4 @@ def load(path: Path) -> Prior:
 
 def save(prior: Prior, path: Path) -> None:
     """Write whole or not at all."""
-    write_whole(prior.to_json(), path)
+    write_atomically(prior.to_json(), path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.checkpoints.default import default_model
+from engine.checkpoints.default import find_default_model
 from engine.checkpoints.gguf_file import Gguf
 from engine.checkpoints.gguf_tokenizer import read_tokenizer
 from engine.checkpoints.hub import SYNTHETIC, resolve
@@ -15,5 +15,5 @@ def open_tokenizer(model: str | None) -> Tokenizer:
         from engine.checkpoints import synthetic  # with torch, which such models need not do without
 
         return Tokenizer(synthetic.tokenizer(synthetic.parse(model).spec.vocab))
-    path = default_model() if model is None else resolve(model)
+    path = find_default_model() if model is None else resolve(model)
     return read_tokenizer(Gguf(path)) if path.suffix == ".gguf" else Tokenizer.from_directory(path)

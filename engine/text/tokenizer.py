@@ -1,4 +1,4 @@
-"""Text to token ids and chats to prompt text, from the checkpoint's own files."""
+"""Tokenise text and render chats with the checkpoint's own files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tokenizers import Tokenizer as BackendTokenizer
 from engine.architecture.spec import read_json
 from engine.errors import ModelError, RequestError
 
-_TOO_MUCH = (ArithmeticError, RecursionError)
-# What the renderer's own arguments are called.
+_TEMPLATE_LIMITS = (ArithmeticError, RecursionError)
+# Names of the renderer's own arguments.
 _RESERVED = frozenset(
     {"conversations", "messages", "tools", "documents", "chat_template", "add_generation_prompt"}
     | {"continue_final_message", "return_assistant_tokens_mask"}
@@ -22,7 +22,7 @@ _RESERVED = frozenset(
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """The characters that stand for bytes in byte-level vocabularies: printable ones for themselves."""
+    """Return the byte of each character in byte-level vocabularies; printable ASCII stands for itself."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + i): byte for i, byte in enumerate(others)}
@@ -40,7 +40,7 @@ class Tokenizer:
         templates: Mapping[str, str] | None = None,
         special: Mapping[str, str] | None = None,
     ) -> None:
-        """`templates` by name ("default", "tool_use"); `special` are the tokens that templates may ask for."""
+        """`templates` by name ("default", "tool_use"); `special` are the special tokens that templates may use."""
         self.backend = backend
         self._added = frozenset(backend.get_added_tokens_decoder())
         self._byte_level = "ByteLevel" in str(backend.decoder)
@@ -49,15 +49,15 @@ class Tokenizer:
 
     @classmethod
     def from_directory(cls, directory: Path) -> Tokenizer:
-        """A checkpoint's tokenizer. Raises ModelError."""
+        """Read a checkpoint's tokenizer. Raises ModelError."""
         path = directory / "tokenizer.json"
         if not path.exists():
-            raise ModelError(f"{directory} has no tokenizer.json; other tokenizer formats are not supported")
+            raise ModelError(f"{directory} has no tokenizer.json, and other tokenizer formats are not supported")
         try:
             backend = BackendTokenizer.from_file(str(path))
         except Exception as error:  # the library raises bare Exception
             raise ModelError(f"cannot read {path}: {error}") from None
-        backend.no_truncation()  # training scripts leave theirs behind
+        backend.no_truncation()  # training scripts may have saved theirs
         backend.no_padding()
         config_path = directory / "tokenizer_config.json"
         config = read_json(config_path) if config_path.exists() else {}
@@ -70,17 +70,17 @@ class Tokenizer:
 
     @property
     def end_ids(self) -> tuple[int, ...]:
-        """The id of the end-of-sequence token that the tokenizer's config names, if it names one."""
+        """The id of the end-of-sequence token in the tokenizer's config, if there is one."""
         end = self.backend.token_to_id(self._special.get("eos_token", ""))
         return () if end is None else (end,)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens, special ones included."""
-        # As a batch of one, other threads run meanwhile.
+        """Decode tokens, special ones included."""
+        # A batch releases the interpreter lock.
         return str(self.backend.decode_batch([list(tokens)], skip_special_tokens=False)[0])
 
     def token_bytes(self, token: int) -> bytes:
-        """What one token stands for: byte-level and SentencePiece vocabularies; an added token stands for its name."""
+        """Return the bytes of one token. An added token stands for its name."""
         name = self.backend.id_to_token(token)
         if name is None:
             return b""
@@ -94,24 +94,24 @@ class Tokenizer:
 
     @cached_property
     def longest_token(self) -> int:
-        """Characters of the longest token."""
+        """The length of the longest token in characters."""
         return max((len(token) for token in self.backend.get_vocab()), default=1)
 
     def prepare(self) -> None:
-        """Do now what the first request would wait for, a second and more: import what renders chats, and compile."""
+        """Import the chat renderer and compile the template, which would delay the first request by seconds."""
         _ = self.longest_token
         if self.has_chat_template:
-            with suppress(RequestError):  # some want more than one empty message
+            with suppress(RequestError):  # some templates reject a single empty message
                 self.render_chat([{"role": "user", "content": ""}])
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
-        """Token ids of `text`; `add_special_tokens` puts what the model expects around a bare prompt (BOS)."""
-        # As a batch of one, other threads run meanwhile.
+        """Return the token ids of `text`. `add_special_tokens` adds tokens such as BOS, which a bare prompt needs."""
+        # A batch releases the interpreter lock.
         return list(self.backend.encode_batch_fast([text], add_special_tokens=add_special_tokens)[0].ids)
 
     @property
     def tool_format(self) -> str:
-        """How the chat template writes tool calls, by the names of `openai.replies.calls`; "" if it knows no tools."""
+        """The tool-call format of the chat template, by its name in `openai.replies.calls`; "" without tool support."""
         text = "\n".join(self._templates.values())
         if "tools" not in text:
             return ""
@@ -120,17 +120,17 @@ class Tokenizer:
 
     @property
     def thinks(self) -> bool:
-        """Whether the model writes its reasoning between <think> tags."""
+        """Whether the model writes reasoning between <think> tags."""
         template = "<think>" in "\n".join(self._templates.values())
         return template or self.backend.token_to_id("<think>") is not None
 
-    def added_id(self, text: str) -> int | None:
-        """The id of the token beside the vocabulary proper (special ones, tags) that this is the name of, if any."""
+    def added_token_id(self, text: str) -> int | None:
+        """Return the id of an added token (special tokens, tags), or None if `text` does not name one."""
         token = self.backend.token_to_id(text)
         return token if token in self._added else None
 
-    def skips(self, text: str) -> bool:
-        """Whether this is the name of a special token, which text leaves out."""
+    def is_special(self, text: str) -> bool:
+        """Whether `text` names a special token, which decoded text omits."""
         token = self.backend.token_to_id(text)
         added = None if token is None else self.backend.get_added_tokens_decoder().get(token)
         return added is not None and bool(added.special)
@@ -145,20 +145,24 @@ class Tokenizer:
         tools: Sequence[dict[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
         *,
-        open_turn: bool = True,
-        go_on: bool = False,
+        add_generation_prompt: bool = True,
+        continue_final_message: bool = False,
     ) -> str:
-        """Prompt text of a chat, with the assistant's turn opened, or its last message left open to `go_on` with.
+        """Render a chat to the text of a prompt.
 
-        `tools` are JSON schemas as OpenAI gives them; `options` are further variables of the template
-        (`enable_thinking`). Raises RequestError for what the template refuses.
+        `tools` are JSON schemas in OpenAI's format, `options` further variables of the template (`enable_thinking`).
+        `add_generation_prompt` opens the assistant's turn; `continue_final_message` leaves its last message open.
+        Raises RequestError if the template rejects the chat.
         """
         if taken := _RESERVED & set(options or {}):
-            raise RequestError(f"'{min(taken)}' is no variable of a template.", param="chat_template_kwargs")
+            raise RequestError(
+                f"'{min(taken)}' cannot be set in 'chat_template_kwargs': the server sets it.",
+                param="chat_template_kwargs",
+            )
         template = self._templates.get("tool_use" if tools else "default") or self._templates.get("default")
         if template is None:
             raise RequestError("This model has no chat template; use /v1/completions.", param="messages")
-        if "developer" not in template:  # what the role was called before
+        if "developer" not in template:  # the older name of the role
             messages = [m | {"role": "system"} if m["role"] == "developer" else m for m in messages]
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
@@ -168,22 +172,22 @@ class Tokenizer:
                 conversations=[messages],
                 tools=list(tools) or None,
                 chat_template=template,
-                add_generation_prompt=open_turn,
-                continue_final_message=go_on,
+                add_generation_prompt=add_generation_prompt,
+                continue_final_message=continue_final_message,
                 **(self._special | dict(options or {})),
             )
-        except (TemplateError, TypeError, LookupError, ValueError, AttributeError, *_TOO_MUCH) as error:
-            raise RequestError(f"The chat template refuses these messages: {error}", param="messages") from None
+        except (TemplateError, TypeError, LookupError, ValueError, AttributeError, *_TEMPLATE_LIMITS) as error:
+            raise RequestError(f"The chat template rejects these messages: {error}", param="messages") from None
         return str(rendered[0][0])
 
 
 def _text(token: Any) -> str:
-    """Special tokens are stored as text or as {"content": text}."""
+    """Return the text of a special token, stored as text or as {"content": text}."""
     return str(token.get("content", "")) if isinstance(token, dict) else str(token)
 
 
 def _templates(directory: Path, config: dict[str, Any]) -> dict[str, str]:
-    """Chat templates by name: "default", and perhaps "tool_use"; from all places where checkpoints keep them."""
+    """Collect the chat templates by name ("default", "tool_use") from all files that may hold them."""
     found: dict[str, str] = {}
     given = config.get("chat_template")
     if isinstance(given, str):

@@ -1,4 +1,4 @@
-"""The ASGI application over an engine."""
+"""Build the ASGI application that serves an engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from starlette.responses import Response
 from engine.api import Engine
 from engine.errors import KnapServeError
 from server.config import ServerConfig
-from server.http.asgi import BodyLimitMiddleware, BrowserMiddleware, EdgeMiddleware, FailureMiddleware
+from server.http.asgi import BodyLimitMiddleware, CorsErrorMiddleware, InternalErrorMiddleware, RequestIdMiddleware
 from server.http.auth import AuthMiddleware
 from server.http.errors import APIError, any_api_error, from_http_exception
 from server.http.lifecycle import version
@@ -32,7 +32,10 @@ _CHUNKS = (ChatCompletionChunk, CompletionChunk)
 
 
 class _App(FastAPI):
-    """FastAPI, with requests and chunks in its OpenAPI document: we parse bodies and write streams, not FastAPI."""
+    """FastAPI with our request and chunk models in its OpenAPI document.
+
+    FastAPI does not know these models: the endpoints parse bodies and write streams themselves.
+    """
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -46,11 +49,11 @@ class _App(FastAPI):
                 document["components"]["schemas"].pop(name, None)
             for operations in document["paths"].values():
                 for operation in operations.values():
-                    operation["responses"].pop("422", None)  # no endpoint answers with FastAPI's own 422
+                    operation["responses"].pop("422", None)  # no endpoint returns FastAPI's own 422
         return super().openapi()
 
 
-async def _failed(request: Request, error: Exception) -> Response:
+async def _error_response(request: Request, error: Exception) -> Response:
     return any_api_error(error).response(request.scope)
 
 
@@ -60,21 +63,21 @@ async def _http_exception(request: Request, error: Exception) -> Response:
 
 
 def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
-    """An application that serves `engine`: started with the app, drained at its end. All state hangs off the app."""
+    """Create an application that starts `engine` at startup and drains it at shutdown. Its state is in `app.state`."""
     services = Services(engine, config)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await engine.start()
-        gc.freeze()  # what was loaded stays: the collector need not look at it again
-        lines = None
+        gc.freeze()  # loaded objects live as long as the process; the collector can skip them
+        stats_log = None
         if config.log_stats_interval:
-            lines = asyncio.create_task(ThroughputLog(services.metrics, engine).every(config.log_stats_interval))
+            stats_log = asyncio.create_task(ThroughputLog(services.metrics, engine).every(config.log_stats_interval))
         try:
             yield
         finally:
-            if lines is not None:
-                lines.cancel()
+            if stats_log is not None:
+                stats_log.cancel()
             await services.drain()
 
     app = _App(
@@ -84,24 +87,24 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
-        exception_handlers={APIError: _failed, KnapServeError: _failed, HTTPException: _http_exception},
+        exception_handlers={APIError: _error_response, KnapServeError: _error_response, HTTPException: _http_exception},
     )
     app.state.services = services
     router = build_router(config)
     app.state.paths = [route.path for route in router.routes if isinstance(route, APIRoute) and "{" not in route.path]
     app.include_router(router)
-    # The last one added sees a request first.
+    # The middleware added last sees a request first.
     app.add_middleware(BodyLimitMiddleware, limit=config.max_body_size)
     if config.api_key:
         app.add_middleware(AuthMiddleware, keys=config.api_key, metrics=config.metrics_auth)
-    app.add_middleware(FailureMiddleware)
+    app.add_middleware(InternalErrorMiddleware)
     if config.cors_origins:
         app.add_middleware(
-            BrowserMiddleware,
+            CorsErrorMiddleware,
             allow_origins=config.cors_origins,
             allow_methods=["*"],
             allow_headers=["*"],
             expose_headers=["x-request-id", "retry-after"],
         )
-    app.add_middleware(EdgeMiddleware, log_requests=config.log_requests, count=services.metrics.http)
+    app.add_middleware(RequestIdMiddleware, log_requests=config.log_requests, count=services.metrics.http)
     return app

@@ -1,4 +1,4 @@
-"""What happens around every request, as plain ASGI: request ids, last-resort errors, the body limit, disconnects."""
+"""ASGI middleware around every request: request ids, access log, unexpected errors, body limit and CORS errors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from server.http.errors import FACTS, REQUEST_ID, APIError, internal_error
 log = logging.getLogger("knapserve.server")
 access_log = logging.getLogger("knapserve.access")
 
-_GENERATE = ("/v1/chat/completions", "/v1/completions")
+_GENERATION_PATHS = ("/v1/chat/completions", "/v1/completions")
 
-SANE_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
+VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
 
 
 @asynccontextmanager
 async def cancelled_on_disconnect(receive: Receive) -> AsyncIterator[None]:
-    """Cancel the block when the client leaves, and raise ClientDisconnect then. The body must have been read."""
+    """Cancel the block when the client disconnects, and raise ClientDisconnect. Read the request body first."""
     task = asyncio.current_task()
     assert task is not None
     gone = False
@@ -51,8 +51,8 @@ async def cancelled_on_disconnect(receive: Receive) -> AsyncIterator[None]:
         watcher.cancel()
 
 
-class BrowserMiddleware(CORSMiddleware):
-    """Starlette's CORS, that refuses a preflight in the shape of all errors."""
+class CorsErrorMiddleware(CORSMiddleware):
+    """Starlette's CORS middleware with rejected preflights in OpenAI's error format."""
 
     def preflight_response(self, request_headers: Headers) -> Response:
         response = super().preflight_response(request_headers)
@@ -62,8 +62,8 @@ class BrowserMiddleware(CORSMiddleware):
         return APIError(response.status_code, f"{bytes(response.body).decode()}.", headers=allowed).response()
 
 
-class FailureMiddleware:
-    """Answers with a 500 where nothing else caught an exception, and logs it."""
+class InternalErrorMiddleware:
+    """Log exceptions that no other handler caught and answer with a 500."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -83,15 +83,15 @@ class FailureMiddleware:
         except Exception:
             log.exception("unexpected error", extra={"facts": {"request_id": REQUEST_ID.get()}})
             if began:
-                raise  # the server closes the connection: the reply cannot be completed
+                raise  # the reply cannot be completed; the server closes the connection
             await internal_error().response(scope)(scope, receive, send)
 
 
-class EdgeMiddleware:
-    """Outermost: gives every response an `x-request-id`, counts and logs requests."""
+class RequestIdMiddleware:
+    """Add an `x-request-id` to every response; count requests and log those that generate. The outermost middleware."""
 
     def __init__(self, app: ASGIApp, log_requests: bool, count: Callable[[str, str, int], None]) -> None:
-        """`count` is told method, path and status of every response that began."""
+        """`count` receives method, path and status of every response that started."""
         self._app = app
         self._logs = log_requests
         self._count = count
@@ -100,15 +100,15 @@ class EdgeMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if scope["path"] in _GENERATE and scope["method"] == "POST":
-            scope[FACTS] = {}  # what is refused on its way is logged too
+        if scope["path"] in _GENERATION_PATHS and scope["method"] == "POST":
+            scope[FACTS] = {}  # so that rejected requests are logged too
         given = Headers(scope=scope).get("x-request-id", "")
-        request_id = given if SANE_ID.fullmatch(given) else uuid.uuid4().hex
+        request_id = given if VALID_REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         REQUEST_ID.set(request_id)
         began = time.perf_counter()
-        status = 0  # not known yet
+        status = 0  # until the response starts
         method = scope["method"]
-        if method == "HEAD":  # what GET answers, without its body
+        if method == "HEAD":  # the reply to GET without its body
             scope = {**scope, "method": "GET"}
 
         async def send_with_id(message: Message) -> None:
@@ -123,7 +123,7 @@ class EdgeMiddleware:
         try:
             await self._app(scope, receive, send_with_id)
         except ClientDisconnect:
-            log.debug("request %s: the client left", request_id)
+            log.debug("request %s: client disconnected", request_id)
         finally:
             if status:
                 self._count(method, scope["path"], status)
@@ -134,7 +134,7 @@ class EdgeMiddleware:
 
 
 class BodyLimitMiddleware:
-    """Refuses bodies over `limit` bytes with a 413: at once by their declared length, else while they are read."""
+    """Reject bodies over `limit` bytes with a 413: by `Content-Length`, or while reading a body that declares none."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Bearer keys, compared in constant time, on all that makes the engine work or changes it; by setting on `/metrics`."""
+"""Bearer authentication of the endpoints that use or change the engine, and optionally of `/metrics`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from server.http.errors import APIError
 
 
 def _digest(key: str) -> bytes:
-    # Digests are of one length, so that a comparison tells nothing of a key's length either.
+    # Digests have one length, so that comparing them does not leak the key's length.
     return hashlib.sha256(key.encode()).digest()
 
 
 class AuthMiddleware:
-    """Refuses requests to protected paths without one of `keys`. Add it only where there are keys."""
+    """Reject requests to protected paths that lack one of `keys`. Keys are compared in constant time."""
 
     def __init__(self, app: ASGIApp, keys: Sequence[str], metrics: bool) -> None:
         self._app = app
@@ -27,7 +27,7 @@ class AuthMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._protected(scope["path"]):
-            error = self._refusal(Headers(scope=scope).get("authorization"))
+            error = self._authentication_error(Headers(scope=scope).get("authorization"))
             if error is not None:
                 await error.response(scope)(scope, receive, send)
                 return
@@ -37,13 +37,13 @@ class AuthMiddleware:
         keyed = path == "/v1" or path.startswith("/v1/") or path in ("/tokenize", "/detokenize", "/reset_calibration")
         return keyed or (self._metrics and path == "/metrics")
 
-    def _refusal(self, header: str | None) -> APIError | None:
+    def _authentication_error(self, header: str | None) -> APIError | None:
         scheme, _, key = (header or "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
             message = "You didn't provide an API key: send it as 'Authorization: Bearer KEY'."
         else:
             given = _digest(key.strip())
-            # All keys are compared, whichever matches.
+            # Compares all keys, so that the time does not show which one matches.
             if sum(hmac.compare_digest(given, digest) for digest in self._digests):
                 return None
             message = "Incorrect API key provided."

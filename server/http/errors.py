@@ -1,6 +1,7 @@
-"""Every failure in OpenAI's shape: `{"error": {"message", "type", "param", "code"}}`.
+"""Errors in OpenAI's format: `{"error": {"message", "type", "param", "code"}}`.
 
-The server raises `APIError`; `as_api_error` maps what the engine raises. Anything else is a 500, its cause in the log.
+The server raises `APIError`, and `as_api_error` maps the engine's exceptions to it. Every other exception becomes a 500
+and is logged.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from engine.errors import (
 log = logging.getLogger("knapserve.server")
 
 INVALID = "invalid_request_error"
-FACTS = "knapserve.facts"  # key of a scope: what is to be logged of the request once it is over; there is none for most
+FACTS = "knapserve.facts"  # ASGI scope key: fields for the access log; only generation requests have it
 REQUEST_ID: ContextVar[str] = ContextVar("knapserve.request_id", default="")
-# Parts of the request are echoed (a model's name, a field's path): both limits together stay below 2 kB.
+# Errors echo parts of the request (a model's name, a field's path); these limits keep a reply below 2 kB.
 _MAX_MESSAGE = 1000  # bytes
 _MAX_PARAM = 300
 
 
 class APIError(Exception):
-    """A failure as the client sees it. Message and param are cut so that little of the request is ever echoed."""
+    """An error reply. Message and param are truncated, so that a reply echoes little of the request."""
 
     def __init__(
         self,
@@ -51,42 +52,42 @@ class APIError(Exception):
     ) -> None:
         super().__init__(message)
         self.status = status
-        self.message = _cut(message, _MAX_MESSAGE)
+        self.message = _truncate(message, _MAX_MESSAGE)
         self.type = type
-        self.param = None if param is None else _cut(param, _MAX_PARAM)
+        self.param = None if param is None else _truncate(param, _MAX_PARAM)
         self.code = code
         self.headers = headers
 
     def body(self) -> dict[str, Any]:
-        """The reply's JSON object, also an error chunk's."""
+        """Return the JSON object of an error reply or an error chunk."""
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
 
     def response(self, scope: Scope | None = None) -> JSONResponse:
-        """The reply; where a scope is given, what the log says of its request tells why."""
+        """Return the reply. With a `scope`, add the error to the access log of its request."""
         if scope is not None and FACTS in scope:
             scope[FACTS].update(self.facts)
         return JSONResponse(self.body(), status_code=self.status, headers=self.headers)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the log says of it: nothing that the client wrote, so of a path only our field that it begins with."""
+        """Fields for the access log. Of `param`, only the name of our field: the rest of the path is the client's."""
         field = None if self.param is None else re.split(r"[.\[]", self.param)[0]
         found = {"error": self.code or self.type, "param": field}
         return {name: value for name, value in found.items() if value is not None}
 
 
-def _cut(text: str, limit: int) -> str:
+def _truncate(text: str, limit: int) -> str:
     raw = text.encode(errors="replace")
     return text if len(raw) <= limit else raw[:limit].decode(errors="ignore") + "…"
 
 
 def invalid(message: str, param: str | None = None, code: str | None = None) -> APIError:
-    """A 400 that names the field."""
+    """Return a 400 that names the field."""
     return APIError(400, message, param=param, code=code)
 
 
 def unknown_model(name: str, served: Iterable[str]) -> APIError:
-    message = f"The model '{name}' does not exist; here is {', '.join(served)}."
+    message = f"The model '{name}' does not exist; available: {', '.join(served)}."
     return APIError(404, message, param="model", code="model_not_found")
 
 
@@ -99,7 +100,7 @@ def unavailable(message: str, code: str) -> APIError:
 
 
 def as_api_error(error: KnapServeError, prompt_param: str | None = None) -> APIError:
-    """The engine's failures by class; `prompt_param` is what this endpoint calls its prompt."""
+    """Map an engine exception to its reply. `prompt_param` is the name of the endpoint's prompt field."""
     if isinstance(error, ContextLengthError):
         return invalid(str(error), prompt_param or error.param, "context_length_exceeded")
     if isinstance(error, RequestError):
@@ -115,30 +116,30 @@ def as_api_error(error: KnapServeError, prompt_param: str | None = None) -> APIE
     if isinstance(error, EngineDrainingError):
         return unavailable(str(error), "draining")
     if isinstance(error, EngineUnavailableError):
-        # The reason may tell of paths and versions: it belongs to the log.
+        # The reason may contain paths and versions, so it goes to the log only.
         log.error("engine unavailable: %s", error)
         return unavailable("The engine is not available.", "engine_unavailable")
-    log.error("unexpected engine error", exc_info=error, extra=_whose())
+    log.error("unexpected engine error", exc_info=error, extra=_request_fields())
     return internal_error()
 
 
 def any_api_error(error: Exception, prompt_param: str | None = None) -> APIError:
-    """Any failure as the client may see it; what was not foreseen is logged and becomes a 500."""
+    """Map any exception to its reply. An unexpected exception is logged and becomes a 500."""
     if isinstance(error, APIError):
         return error
     if isinstance(error, KnapServeError):
         return as_api_error(error, prompt_param)
-    log.error("unexpected error", exc_info=error, extra=_whose())
+    log.error("unexpected error", exc_info=error, extra=_request_fields())
     return internal_error()
 
 
-def _whose() -> dict[str, Any]:
-    """For the log: the request that is being answered."""
+def _request_fields() -> dict[str, Any]:
+    """Log fields that identify the current request."""
     return {"facts": {"request_id": REQUEST_ID.get()}}
 
 
 def from_http_exception(request: Request, error: HTTPException, known: Iterable[str]) -> APIError:
-    """404 and 405 of the router, in our shape. `known`: paths that may have been meant."""
+    """Convert the router's 404 and 405. `known` are paths to suggest."""
     where = f"{request.method} {request.url.path}"
     if error.status_code == 405:
         message = f"Method not allowed: {where}. Perhaps you meant to use a different HTTP method?"

@@ -1,4 +1,4 @@
-"""Version, and how an app winds down: at most once, whoever asks first."""
+"""The installed version, and the drain at shutdown."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from engine.errors import KnapServeError
 
 log = logging.getLogger("knapserve.server")
 
-_GRACE = 15.0  # seconds beyond the timeout that an engine gets to end its last round
+_GRACE = 15.0  # seconds that an engine may take beyond the timeout to finish its last round
 
 
 def version() -> str:
-    """The installed version; "unknown" when run from a bare checkout."""
+    """Return the installed version, or "unknown" in a checkout that is not installed."""
     try:
         return metadata.version("knapserve")
     except metadata.PackageNotFoundError:
@@ -23,7 +23,7 @@ def version() -> str:
 
 
 class Drain:
-    """Drains the engine once; later callers wait for the same drain."""
+    """Drain the engine once. Later callers wait for the same drain."""
 
     def __init__(self, engine: Engine, timeout: float) -> None:
         self._engine = engine
@@ -31,7 +31,7 @@ class Drain:
         self._task: asyncio.Task[None] | None = None
 
     async def __call__(self) -> None:
-        """Refuse new requests, finish or fail what runs, stop the engine. Takes little more than the timeout."""
+        """Reject new requests, finish or fail the running ones, and stop the engine."""
         if self._task is None:
             self._task = asyncio.create_task(self._run())
         await asyncio.shield(self._task)
@@ -40,6 +40,6 @@ class Drain:
         try:
             await asyncio.wait_for(self._engine.drain(self._timeout), self._timeout + _GRACE)
         except TimeoutError:
-            log.error("the engine did not stop in time")
+            log.error("the engine did not stop within the shutdown timeout")
         except KnapServeError as error:
-            log.error("the engine did not drain: %s", error)
+            log.error("draining the engine failed: %s", error)

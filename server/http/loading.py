@@ -1,4 +1,4 @@
-"""Answers while the model loads: the process lives, but takes no requests yet."""
+"""A small HTTP server that answers probes while the model loads."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 
-from server.http.asgi import SANE_ID
+from server.http.asgi import VALID_REQUEST_ID
 from server.http.errors import unavailable
 from server.metrics.registry import CONTENT_TYPE
 from server.openai.replies.schemas import Status
 
-_LOOKS = 0.02  # seconds between looks at whether it is over
-_PATIENCE = 5.0  # seconds for a client to send its request
+_POLL_SECONDS = 0.02  # how often the server checks whether to stop
+_CLIENT_TIMEOUT = 5.0  # seconds for a client to send its request
 _METRICS = b"# HELP knapserve_loading 1 while the model loads.\n# TYPE knapserve_loading gauge\nknapserve_loading 1.0\n"
-_READ = 1 << 20  # bytes of a body that are read, so that the client gets to read the answer
+_MAX_BODY = 1 << 20  # bytes; an unread body would reset the connection before the client reads the reply
 
 
-class Loading:
-    """While it is entered, requests that come to a listening socket get 503 (`loading`), `/live` and `/metrics` 200.
+class LoadingServer:
+    """Context manager that answers requests on a listening socket: 200 on `/live` and `/metrics`, elsewhere 503.
 
-    Who comes after it was left waits in the socket's queue for the server.
+    After exit, new connections wait in the socket's queue until the main server accepts them.
     """
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
-        self._server = _Server(listener)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(_LOOKS,), daemon=True)
+        self._server = _SocketServer(listener)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), daemon=True)
 
     def __enter__(self) -> None:
-        self._listener.setblocking(False)  # or a client that leaves at once would leave the thread waiting
+        self._listener.setblocking(False)  # else accept() could block after a client has disconnected
         self._thread.start()
 
     def __exit__(
@@ -42,7 +42,7 @@ class Loading:
         self._thread.join()
 
 
-class _Server(ThreadingHTTPServer):
+class _SocketServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, listener: socket.socket) -> None:
@@ -52,14 +52,14 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    timeout = _PATIENCE
+    timeout = _CLIENT_TIMEOUT
 
     def _answer(self) -> None:
         length = self.headers.get("content-length", "0")
-        self.rfile.read(min(int(length), _READ) if length.isdecimal() else 0)
+        self.rfile.read(min(int(length), _MAX_BODY) if length.isdecimal() else 0)
         path = self.path.partition("?")[0]
         status, headers = 200, {"content-type": "application/json"}
-        if path == "/metrics":  # the target is up, as Prometheus puts it
+        if path == "/metrics":  # Prometheus considers the target up
             body, headers = _METRICS, {"content-type": CONTENT_TYPE}
         elif path == "/live":
             body = json.dumps(Status().model_dump()).encode()
@@ -70,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response_only(status)
         headers |= {"content-length": str(len(body)), "connection": "close"}
         given = self.headers.get("x-request-id", "")
-        headers["x-request-id"] = given if SANE_ID.fullmatch(given) else uuid.uuid4().hex
+        headers["x-request-id"] = given if VALID_REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()

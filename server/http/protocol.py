@@ -1,4 +1,4 @@
-"""HTTP/1.1 as uvicorn speaks it, with errors in our shape, a bounded head, and offers to upgrade that are not taken."""
+"""uvicorn's HTTP/1.1 protocols with our errors, a header size limit, a stall timeout and ignored upgrade offers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if sys.platform != "win32":
     import fcntl
     import termios
 
-STALLED = 60.0  # seconds in which a client has to take something of what waits for it
-LARGEST_HEAD = 65_536  # bytes of a request line and headers, the piece that they begin in apart
-_OFFER = (b"upgrade", b"http2-settings")  # headers
+STALL_TIMEOUT = 60.0  # seconds in which a client must receive some of the bytes that wait for it
+MAX_HEAD = 65_536  # bytes of a request line and headers, beyond the first received piece
+_UPGRADE_HEADERS = (b"upgrade", b"http2-settings")
 
 
-def _refuse(transport: asyncio.Transport, error: APIError, reason: str) -> None:
-    """Answer what never became a request, and close."""
+def _reject_connection(transport: asyncio.Transport, error: APIError, reason: str) -> None:
+    """Answer a malformed request with `error` and close the connection."""
     body = error.response().body
     head = (
         f"HTTP/1.1 {error.status} {reason}\r\ncontent-type: application/json\r\n"
@@ -35,148 +35,145 @@ def _refuse(transport: asyncio.Transport, error: APIError, reason: str) -> None:
     transport.close()
 
 
-class _Impatient(asyncio.Protocol):
-    """Aborts the connection of a client that takes nothing of what waits for it, which would be kept for as long as it
-    likes. A slow one is waited for."""
+class _StallTimeout(asyncio.Protocol):
+    """Abort connections whose client receives nothing for `STALL_TIMEOUT` seconds. Slow clients are served."""
 
     transport: asyncio.Transport
-    _stalled: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._look_again()
+        self._start_timer()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._forget()
+        self._stop_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._forget()
+        self._stop_timer()
         super().connection_lost(exc)
 
-    def _look_again(self) -> None:
-        self._stalled = asyncio.get_running_loop().call_later(STALLED, self._look, self._untaken())
+    def _start_timer(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(STALL_TIMEOUT, self._check_progress, self._unsent_bytes())
 
-    def _untaken(self) -> int:
-        """Bytes that the client has not taken. The system asks for more only when much of what it holds is gone, so
-        that counts too, where it tells how much that is."""
+    def _unsent_bytes(self) -> int:
+        """Return the bytes that the client has not acknowledged, those in the socket's send buffer included."""
         held = array.array("i", [0])
         if sys.platform != "win32":
             with contextlib.suppress(OSError):
                 fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, held)
         return self.transport.get_write_buffer_size() + held[0]
 
-    def _look(self, before: int) -> None:
-        if self._untaken() < before:
-            self._look_again()
+    def _check_progress(self, before: int) -> None:
+        if self._unsent_bytes() < before:
+            self._start_timer()
         else:
             self.transport.abort()
 
-    def _forget(self) -> None:
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
-class _PlainProtocol(_Impatient, H11Protocol):
-    """For connections whose client offered an upgrade, or speaks HTTP/1.0, which knows no chunks."""
+class _H11Protocol(_StallTimeout, H11Protocol):
+    """h11's implementation, for clients that offer an upgrade or speak HTTP/1.0, which has no chunked encoding."""
 
     def send_400_response(self, msg: str) -> None:
-        _refuse(self.transport, invalid(msg), "Bad Request")
+        _reject_connection(self.transport, invalid(msg), "Bad Request")
 
 
-class Protocol(_Impatient, HttpToolsProtocol):
-    """uvicorn's faster implementation.
+class Protocol(_StallTimeout, HttpToolsProtocol):
+    """uvicorn's faster implementation, httptools.
 
-    Its parser takes what follows an offer to upgrade for another protocol, and a body with it. Nothing is upgraded
-    here, so such a connection (curl --http2, clients of the JDK) goes to the implementation that reads on.
+    Its parser treats the bytes after an upgrade offer, the body included, as another protocol. This server never
+    upgrades, so connections with such an offer (curl --http2, JDK clients) switch to h11, which reads on.
 
-    Requests are not queued behind one that is not answered (pipelining, which no client of ours does): reading has to
-    go on, for it tells when the client leaves. What comes is dropped, and the connection closed after the answer; its
-    client asks again (RFC 9112, 9.3.2).
+    Pipelined requests are not queued. Reading must continue during a reply to notice that the client disconnects, so
+    their bytes are discarded and the connection is closed after the reply. The client then retries (RFC 9112, 9.3.2).
     """
 
-    _head: int | None = None  # bytes read of a head, or of what follows a body in chunks, that is not complete
-    _deaf = False
-    _successor: _PlainProtocol | None = None
+    _head: int | None = None  # bytes read of an incomplete head or trailer; None: no head is being read
+    _discards = False
+    _replacement: _H11Protocol | None = None
 
     def send_400_response(self, msg: str) -> None:
-        self._give_up(invalid(msg), "Bad Request")
+        self._reject(invalid(msg), "Bad Request")
 
-    def _give_up(self, error: APIError, reason: str) -> None:
-        if self._answering:
-            self.transport.close()  # nothing fits into what was begun
+    def _reject(self, error: APIError, reason: str) -> None:
+        if self._reply_started:
+            self.transport.close()  # an error does not fit into a reply that has started
         else:
-            _refuse(self.transport, error, reason)
+            _reject_connection(self.transport, error, reason)
 
     @property
-    def _answering(self) -> bool:
+    def _reply_started(self) -> bool:
         return self.cycle is not None and self.cycle.response_started
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf:
+        if self._discards:
             return
         continued = self._head is not None
         self._unset_keepalive_if_required()
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError:
-            if not self._deaf:
+            if not self._discards:
                 self.logger.warning("Invalid HTTP request received.")
                 self.send_400_response("Invalid HTTP request received.")
             return
         except httptools.HttpParserUpgrade as upgrade:
-            if not self._deaf:
-                protocol, rest = self._hand_over(), data[upgrade.args[0] :]
-                if rest:  # no bytes would say that none follow
+            if not self._discards:
+                protocol, rest = self._switch_to_h11(), data[upgrade.args[0] :]
+                if rest:  # h11 would take empty data for the end of the connection
                     protocol.data_received(rest)
             return
         if continued and self._head is not None:
             self._head += len(data)
-            if self._head > LARGEST_HEAD:
-                error = APIError(431, f"The headers are larger than {LARGEST_HEAD} bytes.")
-                self._give_up(error, "Request Header Fields Too Large")
+            if self._head > MAX_HEAD:
+                error = APIError(431, f"The headers are larger than {MAX_HEAD} bytes.")
+                self._reject(error, "Request Header Fields Too Large")
 
     def on_message_begin(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
-            self._deaf, self.cycle.keep_alive = True, False
+            self._discards, self.cycle.keep_alive = True, False
         self._head = 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         self._head = None
-        if self._deaf or self.parser.should_upgrade():
+        if self._discards or self.parser.should_upgrade():
             return
         if self.parser.get_http_version() == "1.0":
-            self._successor = self._hand_over()
+            self._replacement = self._switch_to_h11()
         else:
             super().on_headers_complete()
 
     def on_chunk_header(self) -> None:
-        """Of every chunk: behind the last, which is empty, there may be headers again."""
+        """Start counting again: trailers may follow the last chunk, which is empty."""
         self._head = 0
 
     def on_body(self, body: bytes) -> None:
         self._head = None
-        if self._successor is not None:
-            self._successor.data_received(body)
-        elif not self._deaf:
+        if self._replacement is not None:
+            self._replacement.data_received(body)
+        elif not self._discards:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._head = None
-        if not (self._deaf or self._successor or self.parser.should_upgrade()):
+        if not (self._discards or self._replacement or self.parser.should_upgrade()):
             super().on_message_complete()
 
-    def _hand_over(self) -> _PlainProtocol:
-        """The connection's protocol from here on, which has got the head again, without the offer to upgrade."""
+    def _switch_to_h11(self) -> _H11Protocol:
+        """Switch the connection to h11 and replay the head to it, without the upgrade offer."""
         version = self.parser.get_http_version().encode("ascii")
         head = [self.parser.get_method(), b" ", self.url, b" HTTP/", version, b"\r\n"]
         for name, value in self.headers:
-            if name not in _OFFER:
+            if name not in _UPGRADE_HEADERS:
                 head += [name, b": ", value, b"\r\n"]
         self.connections.discard(cast(asyncio.Protocol, self))
-        protocol = _PlainProtocol(config=self.config, server_state=self.server_state, app_state=self.app_state)
+        protocol = _H11Protocol(config=self.config, server_state=self.server_state, app_state=self.app_state)
         protocol.connection_made(self.transport)
         self.transport.set_protocol(protocol)
         protocol.data_received(b"".join([*head, b"\r\n"]))

@@ -1,4 +1,4 @@
-"""The serving process: uvicorn with our own way to stop, and what `knapserve serve` does around it."""
+"""Run the application under uvicorn, with a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from server.openai.routes import Services
 log = logging.getLogger("knapserve.server")
 
 _SWITCH_INTERVAL = 2e-4  # seconds
-_OPEN_FILES = 65_536  # at most, sockets among them
-_FLUSH = 5  # seconds that finished replies get to reach slow clients
-_FAILURE_GRACE = 10  # ticks of 0.1 s in which clients and probes see the 503 of a dead engine
+_OPEN_FILES = 65_536  # wanted limit on open files, sockets included
+_FLUSH = 5  # seconds in which finished replies may reach slow clients
+_FAILURE_GRACE = 10  # ticks of 0.1 s in which clients and probes still see the 503 of a dead engine
 
 
 class GracefulServer(uvicorn.Server):
-    """uvicorn that keeps its socket open while it drains: new requests get the engine's 503 instead of no connection.
+    """uvicorn that keeps its socket open while it drains, so that new requests get a 503 and not a refused connection.
 
-    The first SIGTERM or SIGINT drains, another SIGINT ends the process at once. `exit_code` is 1 after an engine
-    failure.
+    The first SIGTERM or SIGINT starts the drain; a second SIGINT ends the process at once. `exit_code` is 1 after an
+    engine failure.
     """
 
     def __init__(self, config: uvicorn.Config, app: FastAPI, ready: Callable[[], str]) -> None:
-        """`ready`: the line to print once it listens."""
+        """`ready` returns the line to print once the server listens."""
         super().__init__(config)
         self._services: Services = app.state.services
         self._ready = ready
@@ -57,9 +57,9 @@ class GracefulServer(uvicorn.Server):
         print(self._ready(), flush=True)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Signal handler. Unlike the base class's it never raises the signal again: a drained process exits 0."""
+        """Handle a signal. Unlike uvicorn's handler, never raise the signal again: a drained process exits with 0."""
         if self._stopping is not None and sig == signal.SIGINT:
-            os._exit(130)  # the engine may be in a long pass; an orderly exit would wait for it
+            os._exit(130)  # an orderly exit would wait for the engine's current pass
         if self._loop is None:
             raise KeyboardInterrupt
         self._loop.call_soon_threadsafe(self._stop)
@@ -67,8 +67,10 @@ class GracefulServer(uvicorn.Server):
     def _stop(self) -> None:
         if self._stopping is None:
             running = self._services.engine.stats().running
-            again = "; Ctrl-C ends it now" if sys.stderr.isatty() else ""
-            log.info("draining: %d running, up to %g s%s", running, self._services.config.shutdown_timeout, again)
+            hint = "; press Ctrl-C to end the process now" if sys.stderr.isatty() else ""
+            log.info(
+                "draining: %d requests running, timeout %g s%s", running, self._services.config.shutdown_timeout, hint
+            )
             self._stopping = asyncio.create_task(self._drain())
 
     async def _drain(self) -> None:
@@ -82,7 +84,7 @@ class GracefulServer(uvicorn.Server):
         failure = self._services.engine.stats().failure
         if failure is not None:
             if not self._failed_ticks:
-                log.error("the engine has failed, the process ends: %s", failure)
+                log.error("the engine has failed; the process exits: %s", failure)
                 self.exit_code = 1
             self._failed_ticks += 1
             if self._failed_ticks > _FAILURE_GRACE:
@@ -91,7 +93,7 @@ class GracefulServer(uvicorn.Server):
 
 
 def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulServer:
-    """The server of a loaded engine, to be run on a bound socket whose port is `port`."""
+    """Build the server of a loaded engine, to run on a bound socket whose port is `port`."""
     app = create_app(engine, config)
     info = engine.info
     host = f"[{config.host}]" if ":" in config.host else config.host
@@ -113,7 +115,7 @@ def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulSer
         lifespan="on",
         ws="none",
         http=Protocol,
-        # Longer than clients keep idle connections (5 s is common), so that they close first and never race with us.
+        # Longer than clients keep idle connections (often 5 s), so that the client closes first.
         timeout_keep_alive=65,
         timeout_graceful_shutdown=_FLUSH,
     )
@@ -121,7 +123,7 @@ def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulSer
 
 
 def _allow_open_files() -> None:
-    """Raise the process's soft limit: 1,024, which is common, would leave the thousandth idle client no socket."""
+    """Raise the soft limit on open files. The common limit of 1,024 would refuse the thousandth idle client."""
     if sys.platform == "win32":
         return
     import resource
@@ -129,22 +131,22 @@ def _allow_open_files() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(ValueError, OSError):  # the system has a limit of its own
+        with suppress(ValueError, OSError):  # the system enforces a lower limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def run(engine: Engine, config: ServerConfig, listener: socket.socket) -> int:
-    """Serve until a signal or a failure; the exit code."""
-    # With --engine thread: it must not wait for the interpreter lock while a burst of HTTP work holds it. 5 ms, the
-    # default, is longer than a round of a small model.
+    """Serve until a signal or a failure. Returns the exit code."""
+    # With --engine thread, the engine waits for the interpreter lock during bursts of HTTP work. The default interval,
+    # 5 ms, is longer than a round of a small model.
     sys.setswitchinterval(_SWITCH_INTERVAL)
     _allow_open_files()
     server = build_server(engine, config, listener.getsockname()[1])
     try:
         server.run(sockets=[listener])
-    except OSError as error:  # another process began to listen on the port meanwhile
+    except OSError as error:  # another process has taken the port meanwhile
         print(f"knapserve: error: cannot listen on {config.host}:{config.port}: {error.strerror}", file=sys.stderr)
         return 1
-    except SystemExit:  # uvicorn's way to say that the application did not start; the log says why
+    except SystemExit:  # uvicorn exits when the application fails to start; the log has the reason
         return 1
     return server.exit_code

@@ -18,12 +18,12 @@ from server.openai.replies.build import Chunk
 DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
 
-# ASCII only: some clients take U+2028 and its like for line ends. Built once, for json.dumps would build one per call.
+# ASCII only: some clients treat U+2028 as the end of a line. One encoder, because json.dumps builds one per call.
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class Framer:
-    """Frames the chunks of one reply; all but the choice is formatted once."""
+    """Format the chunks of one reply as events. The fields that all chunks share are encoded once."""
 
     def __init__(self, id: str, object: str, created: int, model: str, include_usage: bool) -> None:
         envelope = {"id": id, "object": object, "created": created, "model": model, "system_fingerprint": None}
@@ -31,7 +31,7 @@ class Framer:
         self._tail = '],"usage":null' if include_usage else "]"
 
     def frames(self, chunks: Iterable[Chunk]) -> bytes:
-        """The bytes of some chunks, to be sent together."""
+        """Return the bytes of several chunks."""
         return "".join([self._frame(chunk) for chunk in chunks]).encode("ascii")
 
     def _frame(self, chunk: Chunk) -> str:
@@ -46,12 +46,12 @@ def error_frame(error: APIError) -> bytes:
 
 
 class EventStream(Response):
-    """Sends frames as they come, then `[DONE]`; a failure after the first byte is an error chunk before that.
+    """Send frames as they arrive, then `[DONE]`. An exception after the first frame becomes an error chunk.
 
-    Nothing is sent before there is something to send, so that a failure before the first frame still gets its status
-    code: the exception passes on to the application's handlers. `source`, where the frames come from, is entered first
-    and left last, also when the client leaves before the first frame. `frames` come with whether they are the last,
-    which then go out together with `[DONE]`: every write wakes the client.
+    The response starts with the first frame. An exception before that reaches the application's handlers, so the client
+    gets its status code. `source` produces the frames: it is entered first and left last, even if the client
+    disconnects early. `frames` yields (bytes, whether they are the last). The last ones are sent together with
+    `[DONE]`, because every write wakes the client.
     """
 
     media_type = "text/event-stream"
@@ -95,7 +95,7 @@ class EventStream(Response):
 
 
 class _Output:
-    """The sending half of a response; the lock keeps keep-alive comments and frames apart."""
+    """Write one response. A lock keeps keep-alive comments and frames apart."""
 
     def __init__(self, send: Send, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         self._send = send
@@ -118,7 +118,7 @@ class _Output:
 
     @asynccontextmanager
     async def kept_alive(self, interval: float) -> AsyncIterator[None]:
-        """Write a comment whenever nothing was written for `interval` to twice `interval` seconds."""
+        """Write a comment after `interval` to 2 · `interval` seconds without a frame."""
         loop = asyncio.get_running_loop()
         timer: asyncio.TimerHandle
 

@@ -1,25 +1,26 @@
-"""What the client of one request sees, for the metrics and the log."""
+"""Measure one HTTP request for the metrics and the access log."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from engine.architecture.spec import census
+from engine.architecture.spec import count_variants
 from engine.types import RequestTiming, SpeculationStats, TokenEvent
 from server.metrics.registry import Metrics
 
 
 class RequestMeter:
-    """Times one HTTP request as its client sees it. `arrival` is by `time.perf_counter`."""
+    """Time the events of one HTTP request. `arrival` is a time of `time.perf_counter`."""
 
     def __init__(self, metrics: Metrics, arrival: float) -> None:
         self._metrics = metrics
         self._arrival = arrival
         self._last: dict[int, float] = {}  # time of each choice's last event
-        self.facts: dict[str, Any] = {}  # for the log
+        self.facts: dict[str, Any] = {}  # fields of the access log
 
     def event(self, index: int, event: TokenEvent) -> None:
+        """Count an event of choice `index`."""
         metrics, now = self._metrics, time.perf_counter()
         last = self._last.get(index)
         self._last[index] = now
@@ -50,7 +51,7 @@ class RequestMeter:
         self._add("accepted", speculation.num_accepted_draft_tokens)
         self._add("looked_up", speculation.num_lookup_tokens)
         if speculation.plan is not None:
-            parts = census(speculation.plan).items()
+            parts = count_variants(speculation.plan).items()
             self.facts["plan"] = ", ".join(f"{count} {kind} {variant}" for (kind, variant), count in parts)
 
     def _timing(self, timing: RequestTiming, completion_tokens: int) -> None:
@@ -70,7 +71,7 @@ class RequestMeter:
         self.facts[name] = self.facts.get(name, 0) + count
 
     def _finished(self, reason: str) -> None:
-        """Reasons of all choices, each once."""
+        """Add a finish reason to the log, each reason once."""
         known = self.facts.get("finish_reason")
         if known is None:
             self.facts["finish_reason"] = reason

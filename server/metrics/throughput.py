@@ -1,4 +1,4 @@
-"""A line in the log every few seconds: how fast text comes, and whether drafting pays."""
+"""Log throughput and the speed-up by drafting every few seconds."""
 
 from __future__ import annotations
 
@@ -14,37 +14,40 @@ log = logging.getLogger("knapserve.server")
 
 
 class ThroughputLog:
-    """What came between two looks at the counters. Nothing is said of a time in which nothing ran."""
+    """Compute rates between two readings of the counters. An idle interval is not logged."""
 
     def __init__(self, metrics: Metrics, engine: Engine, now: Callable[[], float] = time.monotonic) -> None:
         self._metrics, self._engine, self._now = metrics, engine, now
         self._before, self._then = metrics.totals(), now()
 
     async def every(self, seconds: float) -> None:
-        """A line each time, until cancelled."""
+        """Log a line every `seconds`, until cancelled."""
         while True:
             await asyncio.sleep(seconds)
             if (facts := self.facts()) is not None:
                 log.info("throughput", extra={"facts": facts})
 
     def facts(self) -> dict[str, float] | None:
-        """Rates in tokens per second since the last call. `acceptance` is of the tokens drafted, `speedup` how many
-        times the tokens came that plain decoding would have brought: each only where there is something to say."""
+        """Return rates in tokens per second since the last call, or None if the server was idle.
+
+        `acceptance` is the share of drafted tokens that were accepted, `speedup` the generated tokens over the
+        predicted tokens of plain decoding. Both are absent without data.
+        """
         totals, now = self._metrics.totals(), self._now()
-        came, seconds = Totals(*(a - b for a, b in zip(totals, self._before, strict=True))), now - self._then
+        tokens, seconds = Totals(*(a - b for a, b in zip(totals, self._before, strict=True))), now - self._then
         self._before, self._then = totals, now
         stats = self._engine.stats()
-        if seconds <= 0 or not (any(came) or stats.running or stats.waiting):
+        if seconds <= 0 or not (any(tokens) or stats.running or stats.waiting):
             return None
         facts = {
-            "generated": round(came.generated / seconds, 1),
-            "read": round(came.read / seconds, 1),
+            "generated": round(tokens.generated / seconds, 1),
+            "read": round(tokens.prompt / seconds, 1),
             "running": stats.running,
             "waiting": stats.waiting,
             "kv_usage": round(stats.kv_usage, 4),
         }
-        if came.drafted:
-            facts["acceptance"] = round(came.accepted / came.drafted, 3)
-        if came.undrafted:
-            facts["speedup"] = round(came.decoded / came.undrafted, 2)
+        if tokens.drafted:
+            facts["acceptance"] = round(tokens.accepted / tokens.drafted, 3)
+        if tokens.plain:
+            facts["speedup"] = round(tokens.decoded / tokens.plain, 2)
         return facts

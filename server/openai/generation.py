@@ -1,4 +1,4 @@
-"""The engine requests behind one HTTP request: submitted together, merged into one stream, cancelled together."""
+"""The engine requests of one HTTP request: submitted together, merged into one stream, cancelled together."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from server.metrics.meter import RequestMeter
 
 
 class Generation:
-    """All choices of one HTTP request, as an async context: leaving it cancels what has not finished.
+    """All choices of one HTTP request, as an async context manager. Its exit cancels unfinished choices.
 
-    The constructor submits: it raises what `Engine.submit` raises, and then none of the requests runs on.
+    The constructor submits all requests. If `Engine.submit` raises, it cancels those submitted so far and raises.
     """
 
     def __init__(self, engine: Engine, requests: Iterable[GenerateRequest], meter: RequestMeter) -> None:
         self._engine = engine
         self._meter = meter
-        self._open: dict[int, str] = {}  # choices that have not finished, by index
+        self._open: dict[int, str] = {}  # request ids of unfinished choices, by index
         self._streams: list[AsyncIterator[TokenEvent]] = []
         self._ended_by = "abort"
         try:
@@ -48,11 +48,11 @@ class Generation:
 
     @property
     def finished(self) -> bool:
-        """Whether the last event that `events` gave was the last there is."""
+        """Whether `events` has yielded the last event."""
         return not self._open
 
     async def events(self) -> AsyncGenerator[tuple[int, TokenEvent], None]:
-        """Index of a choice and its event, as they come. Raises what the engine raises while iterating."""
+        """Yield (index of a choice, event) in order of arrival. Raises the engine's exceptions."""
         try:
             async with aclosing(self._one() if len(self._streams) == 1 else self._merged()) as source:
                 async for index, event in source:
@@ -65,7 +65,7 @@ class Generation:
             if self._open:
                 raise EngineDeadError("the events of a request ended without a finish reason")
         except (RequestError, EngineDrainingError):
-            raise  # what was asked for cannot be done after all, or there is no time left for it: nothing is wrong
+            raise  # the client's mistake or the shutdown, not a failure of the engine
         except Exception:
             self._ended_by = "error"
             raise
@@ -99,7 +99,7 @@ class Generation:
         finally:
             for task in pumps:
                 task.cancel()
-            # A stream cannot be closed while a pump still waits on it.
+            # A stream cannot be closed while a pump waits on it.
             await asyncio.gather(*pumps, return_exceptions=True)
 
     def _cancel(self) -> None:

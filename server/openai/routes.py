@@ -1,4 +1,4 @@
-"""The endpoints, and the path of a generation request through the server."""
+"""The HTTP endpoints, and the path of a generation request through the server."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from server.metrics.registry import CONTENT_TYPE, Metrics
 from server.openai.chat import ChatTranslator
 from server.openai.generation import Generation
 from server.openai.replies import schemas as reply_schemas
-from server.openai.replies.build import Chunker, Fold
+from server.openai.replies.build import Chunker, ReplyBuilder
 from server.openai.requests import schemas
-from server.openai.requests.translate import CompletionTranslator, Job, Translator
-from server.openai.tokens import Tokens
+from server.openai.requests.translate import CompletionTranslator, ParsedRequest, Translator
+from server.openai.tokens import TokenizeService
 
-# Longer bodies are parsed, rendered and tokenised in a thread: a hop costs about what 2,000 characters do.
+# Longer bodies are parsed, rendered and tokenised in a thread. Switching threads costs as much as 2,000 characters.
 INLINE_BYTES = 2000
-_LARGE_BYTES = 2**20  # of a body; tokenising one takes some hundred times its memory, so that one is read at a time
-# Grammars are made of these, by a library that is imported with the first; names may be written with escapes.
-_SLOW = (b"response_format", b"tools", b"\\u00")
+_LARGE_BYTES = 2**20  # larger bodies are tokenised one at a time, as each takes some hundred times its size in memory
+# Fields that need a grammar, whose compilation is slow. Escaped characters may hide their names.
+_GRAMMAR_FIELDS = (b"response_format", b"tools", b"\\u00")
 
-# Nothing from elsewhere, nothing to elsewhere.
+# The page loads from and connects to this server only.
 _PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-Made = TypeVar("Made")
+Parsed = TypeVar("Parsed")
 
 
 class Services:
-    """What the endpoints share. One per app."""
+    """The objects that the endpoints of one app share."""
 
     def __init__(self, engine: Engine, config: ServerConfig) -> None:
         self.engine = engine
@@ -65,36 +65,38 @@ class Services:
             thinks=thinks,
         )
         self.completions = CompletionTranslator(engine.info, engine.tokenizer, self.names, config.max_n)
-        self.tokens = Tokens(info, engine.tokenizer, self.chat, self.chat.check_model)
+        self.tokens = TokenizeService(info, engine.tokenizer, self.chat, self.chat.check_model)
         self.drain = Drain(engine, config.shutdown_timeout)
         self.large_bodies = asyncio.Semaphore(1)
 
-    def submit(self, job: Job, meter: RequestMeter) -> Generation:
-        """Hand a job to the engine. Raises APIError when it is not admitted, all of it or nothing."""
+    def submit(self, parsed: ParsedRequest, meter: RequestMeter) -> Generation:
+        """Submit all choices of a request to the engine, or none. Raises APIError if they are not admitted."""
         info, stats = self.engine.info, self.engine.stats()
         most, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
-        if job.choices > most:
+        if parsed.choices > most:
             self.metrics.rejected("invalid")
-            param = "n" if job.n > 1 else job.dialect.prompt_param
-            raise invalid(f"At most {most} choices fit the queue, and {job.choices} are asked for.", param)
+            param = "n" if parsed.n > 1 else parsed.flavor.prompt_param
+            raise invalid(
+                f"The request has {parsed.choices} choices, but running requests and queue hold at most {most}.", param
+            )
         try:
-            if stats.ready and live + job.choices > most:
+            if stats.ready and live + parsed.choices > most:
                 raise QueueFullError(max(live - info.max_num_seqs, 0))
-            return Generation(self.engine, job.requests(), meter)
+            return Generation(self.engine, parsed.requests(), meter)
         except KnapServeError as error:
             self.metrics.rejected(_rejection(error))
-            raise as_api_error(error, job.dialect.prompt_param) from error
+            raise as_api_error(error, parsed.flavor.prompt_param) from error
 
-    def facts(self, job: Job) -> dict[str, Any]:
-        """What the log says of a job before there is a reply."""
-        found: dict[str, Any] = {"id": job.id, "stream": job.stream, "choices": job.choices}
-        found["policy"] = job.draft_policy or self.engine.info.default_policy
+    def facts(self, parsed: ParsedRequest) -> dict[str, Any]:
+        """Return the access-log fields that are known before the reply."""
+        found: dict[str, Any] = {"id": parsed.id, "stream": parsed.stream, "choices": parsed.choices}
+        found["policy"] = parsed.draft_policy or self.engine.info.default_policy
         if self.config.log_prompts:
-            found["prompts"] = [self.engine.tokenizer.decode(prompt) for prompt in job.prompts]
+            found["prompts"] = [self.engine.tokenizer.decode(prompt) for prompt in parsed.prompts]
         return found
 
-    def unhealthy(self, stats: EngineStats) -> APIError | None:
-        """Why the server cannot take requests now, if so."""
+    def health_error(self, stats: EngineStats) -> APIError | None:
+        """Return the error if the server cannot take requests now."""
         if stats.failure is not None:
             return unavailable("The engine has failed.", "engine_dead")
         if stats.draining:
@@ -105,7 +107,7 @@ class Services:
             return unavailable("The engine does not respond.", "engine_stalled")
         return None
 
-    def card(self, name: str) -> reply_schemas.ModelCard:
+    def model_card(self, name: str) -> reply_schemas.ModelCard:
         info = self.engine.info
         return reply_schemas.ModelCard(
             id=name,
@@ -132,77 +134,79 @@ def _services(request: Request) -> Services:
     return services
 
 
-async def _from_body(request: Request, make: Callable[[bytes], Made]) -> Made:
-    """What `make` makes of the body, in a thread where that takes a while."""
+async def _parse_body(request: Request, parse: Callable[[bytes], Parsed]) -> Parsed:
+    """Parse the body with `parse`, in a thread if that may take long. Raises APIError."""
     raw = await request.body()
-    # Said, not left out: that is all a page of another origin may send unasked, and it would run here.
+    # Required: without a content type, browsers send cross-origin requests without a preflight.
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json" and not media_type.endswith("+json"):
         raise invalid("The Content-Type must be application/json.")
-    if len(raw) <= INLINE_BYTES and not any(name in raw for name in _SLOW):
-        return make(raw)
+    if len(raw) <= INLINE_BYTES and not any(name in raw for name in _GRAMMAR_FIELDS):
+        return parse(raw)
     if len(raw) <= _LARGE_BYTES:
-        return await asyncio.to_thread(make, raw)
-    turns = _services(request).large_bodies
-    async with cancelled_on_disconnect(request.receive):  # nobody waits for what nobody reads
-        await turns.acquire()
+        return await asyncio.to_thread(parse, raw)
+    slot = _services(request).large_bodies
+    async with cancelled_on_disconnect(request.receive):  # a client that has left must not wait here
+        await slot.acquire()
     try:
-        return await asyncio.to_thread(make, raw)
+        return await asyncio.to_thread(parse, raw)
     finally:
-        turns.release()
+        slot.release()
 
 
 async def _generate(request: Request, translator: Translator[Any]) -> Response:
-    """Body → job → engine → reply. Whatever can fail before the engine works fails here, with its status code."""
+    """Answer a generation request. Errors before the first token are raised, so the client gets their status code."""
     services = _services(request)
     meter = RequestMeter(services.metrics, arrival=time.perf_counter())
     request.scope[FACTS] = meter.facts
 
     def as_error(error: Exception) -> APIError:
-        failure = any_api_error(error, translator.dialect.prompt_param)
+        failure = any_api_error(error, translator.flavor.prompt_param)
         meter.facts |= failure.facts
         return failure
 
     try:
-        job = await _from_body(request, translator.prepare)
+        parsed = await _parse_body(request, translator.parse)
     except (APIError, KnapServeError):
         services.metrics.rejected("invalid")
         raise
-    meter.facts |= services.facts(job)
-    generation = services.submit(job, meter)
-    if job.stream:
+    meter.facts |= services.facts(parsed)
+    generation = services.submit(parsed, meter)
+    if parsed.stream:
         return EventStream(
-            generation, _frames(generation, job), keep_alive=services.config.keepalive_seconds, as_error=as_error
+            generation, _frames(generation, parsed), keep_alive=services.config.keepalive_seconds, as_error=as_error
         )
     async with cancelled_on_disconnect(request.receive), generation:
-        reply = await _whole(generation.events(), job)
-        return JSONResponse(reply) if job.form.names is None else await _large(reply)
+        reply = await _complete_reply(generation.events(), parsed)
+        return JSONResponse(reply) if parsed.format.token_texts is None else await _large_reply(reply)
 
 
-async def _frames(generation: Generation, job: Job) -> AsyncGenerator[tuple[bytes, bool], None]:
-    """Frames as `EventStream` takes them."""
-    framer = Framer(job.id, job.dialect.chunk_object, job.created, job.model, job.include_usage)
-    chunker = Chunker(job.form, job.include_usage)
+async def _frames(generation: Generation, parsed: ParsedRequest) -> AsyncGenerator[tuple[bytes, bool], None]:
+    """Yield the frames of a stream, and whether they are the last."""
+    framer = Framer(parsed.id, parsed.flavor.chunk_object, parsed.created, parsed.model, parsed.include_usage)
+    chunker = Chunker(parsed.format, parsed.include_usage)
     async with aclosing(generation.events()) as events:
         async for index, event in events:
             chunks = chunker.step(index, event)
             yield framer.frames([*chunks, *chunker.end()] if generation.finished else chunks), generation.finished
 
 
-async def _whole(events: AsyncGenerator[tuple[int, TokenEvent], None], job: Job) -> dict[str, Any]:
-    chunker = Chunker(job.form, include_usage=True)
-    fold = Fold(job.form)
+async def _complete_reply(
+    events: AsyncGenerator[tuple[int, TokenEvent], None], parsed: ParsedRequest
+) -> dict[str, Any]:
+    chunker = Chunker(parsed.format, include_usage=True)
+    builder = ReplyBuilder(parsed.format)
     async with aclosing(events):
         async for index, event in events:
             for chunk in chunker.step(index, event):
-                fold.add(chunk)
+                builder.add(chunk)
     for chunk in chunker.end():
-        fold.add(chunk)
-    return fold.reply(job.id, job.created, job.model)
+        builder.add(chunk)
+    return builder.build(parsed.id, parsed.created, parsed.model)
 
 
-async def _large(reply: dict[str, Any]) -> Response:
-    """A reply with log-probabilities, megabytes for some: other work comes between its choices."""
+async def _large_reply(reply: dict[str, Any]) -> Response:
+    """Encode a reply with log-probabilities, perhaps megabytes, and let other tasks run between its choices."""
     choices = []
     for choice in reply["choices"]:
         choices.append(JSONResponse(choice).body)
@@ -221,25 +225,24 @@ async def completions(request: Request) -> Response:
 
 
 async def tokenize(request: Request) -> reply_schemas.Tokenized:
-    return await _from_body(request, _services(request).tokens.tokenize)
+    return await _parse_body(request, _services(request).tokens.tokenize)
 
 
 async def detokenize(request: Request) -> reply_schemas.Detokenized:
-    return await _from_body(request, _services(request).tokens.detokenize)
+    return await _parse_body(request, _services(request).tokens.detokenize)
 
 
 async def reset_calibration(request: Request) -> reply_schemas.Status:
-    """Forget by what rounds and searches corrected the latency profile: after another program has left the machine.
+    """Discard the measured corrections of the latency profile, for instance after another program has stopped.
 
-    There is no body whose type a browser would have to ask about first, so pages of other origins are told from their
-    `Origin`.
+    Browsers send this request without a preflight, so the `Origin` header of cross-origin requests is checked here.
     """
     services = _services(request)
     origin, allowed = request.headers.get("origin"), services.config.cors_origins
     own = origin is None or origin.partition("://")[2] == request.headers.get("host")
     if not own and origin not in allowed and "*" not in allowed:
-        raise APIError(403, f"Pages of {origin} may not do this (--cors-origins).")
-    error = services.unhealthy(services.engine.stats())
+        raise APIError(403, f"Cross-origin request from {origin} refused; allow the origin with --cors-origins.")
+    error = services.health_error(services.engine.stats())
     if error is not None:
         raise error
     services.engine.reset_calibration()
@@ -248,27 +251,27 @@ async def reset_calibration(request: Request) -> reply_schemas.Status:
 
 async def list_models(request: Request) -> reply_schemas.ModelList:
     services = _services(request)
-    return reply_schemas.ModelList(data=[services.card(name) for name in services.names])
+    return reply_schemas.ModelList(data=[services.model_card(name) for name in services.names])
 
 
 async def retrieve_model(request: Request, model_id: str) -> reply_schemas.ModelCard:
     services = _services(request)
     if model_id not in services.names:
         raise unknown_model(model_id, services.names)
-    return services.card(model_id)
+    return services.model_card(model_id)
 
 
 async def health(request: Request) -> reply_schemas.Status:
-    """Readiness: 200 only while requests can be served."""
+    """Readiness: 200 while the server takes requests, else 503."""
     services = _services(request)
-    error = services.unhealthy(services.engine.stats())
+    error = services.health_error(services.engine.stats())
     if error is not None:
         raise error
     return reply_schemas.Status()
 
 
 async def live() -> reply_schemas.Status:
-    """Liveness: the process answers."""
+    """Liveness: 200 while the process runs."""
     return reply_schemas.Status()
 
 
@@ -277,7 +280,7 @@ async def show_version() -> reply_schemas.Version:
 
 
 async def page() -> Response:
-    """The web page: a chat that shows what drafting does."""
+    """A web page with a chat that shows drafts and their verification."""
     return HTMLResponse(_page(), headers={"Content-Security-Policy": _PAGE_POLICY, "Referrer-Policy": "no-referrer"})
 
 
@@ -291,14 +294,14 @@ async def metrics(request: Request) -> Response:
 
 
 _DESCRIPTIONS = {
-    400: "The request is malformed, out of range, asks for what is not supported, or does not fit the context.",
-    401: "The API key is missing or wrong.",
-    403: "A page of another origin asks, which may not.",
-    404: "There is no such model.",
-    413: "The body is larger than the server allows.",
-    429: "The queue is full; try again after `Retry-After` seconds.",
-    500: "The server failed.",
-    503: "The server is loading, shutting down, or its engine has failed.",
+    400: "Invalid or unsupported request, or one that exceeds the context length.",
+    401: "Missing or incorrect API key.",
+    403: "Cross-origin request refused.",
+    404: "Unknown model.",
+    413: "Request body too large.",
+    429: "Queue full; retry after `Retry-After` seconds.",
+    500: "Internal server error.",
+    503: "The server is loading or shutting down, or its engine has failed.",
 }
 
 
@@ -307,21 +310,21 @@ def _reference(kind: type) -> dict[str, str]:
 
 
 def _event(chunk: type) -> dict[str, Any]:
-    """An event of a stream, as OpenAPI 3.2 describes them: a chunk or an error as JSON, at the end `[DONE]`."""
+    """Describe an event of a stream in OpenAPI 3.2: a chunk or an error in JSON, or `[DONE]` at the end."""
     payload = {"anyOf": [_reference(chunk), _reference(reply_schemas.ErrorReply)]}
     data = {"type": "string", "contentMediaType": "application/json", "contentSchema": payload}
     return {"type": "object", "properties": {"data": {"anyOf": [{"const": "[DONE]"}, data]}}, "required": ["data"]}
 
 
 def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What errors look like in the documentation of a route."""
+    """Document the error replies of a route."""
     return {
         status: {"model": reply_schemas.ErrorReply, "description": _DESCRIPTIONS[status]} for status in sorted(statuses)
     }
 
 
 def build_router(config: ServerConfig) -> APIRouter:
-    """All routes; where keys are set, 401 is documented on those that ask for one."""
+    """Build all routes. With API keys, those that require one document a 401."""
     router = APIRouter()
     key = [401] if config.api_key else []
 
@@ -334,7 +337,11 @@ def build_router(config: ServerConfig) -> APIRouter:
             methods=["POST"],
             operation_id=name,
             responses={
-                200: {"model": reply, "description": "The reply; chunks where `stream` is true.", "content": stream},
+                200: {
+                    "model": reply,
+                    "description": "The complete reply, or a stream of chunks if `stream` is true.",
+                    "content": stream,
+                },
                 **_errors(400, *key, 404, 413, 429, 500, 503),
             },
             openapi_extra={"requestBody": {"required": True, "content": body}},
@@ -360,7 +367,7 @@ def build_router(config: ServerConfig) -> APIRouter:
     router.add_api_route(
         "/reset_calibration", reset_calibration, methods=["POST"], responses=_errors(*key, 403, 413, 503)
     )
-    router.add_api_route("/v1/models", list_models, responses=_errors(*key, 503))  # while the model loads
+    router.add_api_route("/v1/models", list_models, responses=_errors(*key, 503))  # 503 while the model loads
     router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=_errors(*key, 404, 503))
     router.add_api_route("/health", health, responses=_errors(503))
     router.add_api_route("/live", live)
@@ -368,7 +375,9 @@ def build_router(config: ServerConfig) -> APIRouter:
     router.add_api_route("/", page, response_class=HTMLResponse, responses={**html, **_errors(503)})
     router.add_api_route("/version", show_version, responses=_errors(503))
     content = {"text/plain": {"schema": {"type": "string"}}}
-    exposition: dict[int | str, dict[str, Any]] = {200: {"description": "Prometheus' text format.", "content": content}}
+    exposition: dict[int | str, dict[str, Any]] = {
+        200: {"description": "Metrics in Prometheus' text format.", "content": content}
+    }
     router.add_api_route(
         "/metrics",
         metrics,

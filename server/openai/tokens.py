@@ -1,4 +1,4 @@
-"""/tokenize and /detokenize, in vLLM's shapes."""
+"""The endpoints /tokenize and /detokenize, in vLLM's formats."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from collections.abc import Callable
 from engine.api import PromptTokenizer
 from engine.types import EngineInfo
 from server.http.errors import invalid
-from server.openai.chat import ChatTranslator, opens_turn
-from server.openai.replies.logprobs import TokenNames
+from server.openai.chat import ChatTranslator, adds_generation_prompt
+from server.openai.replies.logprobs import TokenTexts
 from server.openai.replies.schemas import Detokenized, Tokenized
-from server.openai.requests.bodies import read_object, validated
+from server.openai.requests.bodies import read_object, validate
 from server.openai.requests.schemas import DetokenizeRequest, TokenizeRequest
 
 
-class Tokens:
-    """What the two endpoints answer. Synchronous and thread-safe: long bodies run it in a thread."""
+class TokenizeService:
+    """Answer both endpoints. Thread-safe, as long bodies run it in a thread."""
 
     def __init__(
         self, info: EngineInfo, tokenizer: PromptTokenizer, chat: ChatTranslator, check_model: Callable[[str], None]
     ) -> None:
         self._info, self._tokenizer, self._chat, self._check_model = info, tokenizer, chat, check_model
-        self._names = TokenNames(tokenizer)
+        self._texts = TokenTexts(tokenizer)
 
     def tokenize(self, raw: bytes) -> Tokenized:
-        """Raises APIError, RequestError."""
+        """Tokenise a prompt or a rendered chat. Raises APIError, RequestError."""
         body = read_object(raw)
         if "chat_template" in body:
-            raise invalid("'chat_template' is not supported yet.", "chat_template")
-        request = validated(TokenizeRequest, body)
+            raise invalid("'chat_template' is not supported; the checkpoint's template is used.", "chat_template")
+        request = validate(TokenizeRequest, body)
         self._check_model(request.model)
         if (request.prompt is None) == (request.messages is None):
-            raise invalid("Either 'prompt' or 'messages' is tokenised.", "prompt")
-        open_turn = opens_turn(request)
+            raise invalid("Exactly one of 'prompt' and 'messages' is required.", "prompt")
+        add_generation_prompt = adds_generation_prompt(request)
         if request.messages is not None:
             text = self._chat.render(
                 request.messages,
                 request.tools,
                 request.chat_template_kwargs,
-                open_turn=open_turn,
-                go_on=request.continue_final_message,
+                add_generation_prompt=add_generation_prompt,
+                continue_final_message=request.continue_final_message,
             )
             special = False if request.add_special_tokens is None else request.add_special_tokens
         else:
@@ -47,14 +47,14 @@ class Tokens:
             special = True if request.add_special_tokens is None else request.add_special_tokens
         self._chat.check_characters(len(text))
         tokens = self._tokenizer.encode(text, add_special_tokens=special)
-        names = [self._names.text(token) for token in tokens] if request.return_token_strs else None
+        names = [self._texts.text(token) for token in tokens] if request.return_token_strs else None
         return Tokenized(count=len(tokens), max_model_len=self._info.max_model_len, tokens=tokens, token_strs=names)
 
     def detokenize(self, raw: bytes) -> Detokenized:
-        """Raises APIError."""
-        request = validated(DetokenizeRequest, read_object(raw))
+        """Decode token ids. Raises APIError."""
+        request = validate(DetokenizeRequest, read_object(raw))
         self._check_model(request.model)
         for index, token in enumerate(request.tokens):
             if token >= self._info.vocab_size:
-                raise invalid(f"Token ids lie between 0 and {self._info.vocab_size - 1}.", f"tokens[{index}]")
+                raise invalid(f"Token ids must be between 0 and {self._info.vocab_size - 1}.", f"tokens[{index}]")
         return Detokenized(prompt=self._tokenizer.decode(request.tokens))

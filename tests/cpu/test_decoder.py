@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KnapSpecConfig
 from engine.model import attention
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
@@ -110,7 +110,7 @@ def test_generation_equals_transformers_alone_and_together(tmp_path: Path, name:
 
     Long enough to leave the original RoPE length and the windows behind.
     """
-    config = EngineConfig(knapspec_interval=16, knapspec_min_skip=0.01, max_num_seqs=8)
+    config = EngineConfig(knapspec=KnapSpecConfig(interval=16, min_skip=0.01), max_num_seqs=8)
     family, changes = SHAPES[name]
     reference = tiny_model(tmp_path, family, seed=len(name), **changes).double()
     core = load(torch.float64, model=tmp_path).core(config)

@@ -15,7 +15,7 @@ from llguidance import LLMatcher, LLTokenizer
 from torch import Tensor
 
 from engine.architecture.spec import Variants
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KnapSpecConfig
 from engine.core.engine import EngineCore
 from engine.errors import RequestError
 from engine.runtime.build import LoadedModel
@@ -24,7 +24,7 @@ from engine.sampling.logits import LogitsProcessor
 from engine.types import GenerateRequest, RequestFailure, SamplingParams, TokenEvent
 from server.openai.replies.calls import TOOL_FORMATS, make_parser
 from server.openai.requests.schemas import Function, Tool
-from server.openai.requests.structured import calls_grammar, grammar_of
+from server.openai.requests.structured import grammar_of, tool_call_grammar
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 
 SCHEMA = {
@@ -277,7 +277,7 @@ def test_a_model_that_opens_its_reasoning_itself_may_do_so_before_an_answer(
     core: EngineCore, grammars: Grammars
 ) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    grammar = grammar_of(schema, None, thinking=False, optional=False, param="response_format", thinks='"<think>"')
+    grammar = grammar_of(schema, None, thinking=False, optional=False, param="response_format", think_open='"<think>"')
     assert grammar is not None
 
     def follows(text: str) -> bool:
@@ -340,10 +340,10 @@ def test_calls_that_a_grammar_allows_are_read_as_calls(
     """Whatever the model would say, what the grammar lets through is what the parser of the format takes for calls."""
 
     def marker(text: str) -> str:
-        token = core.tokenizer.added_id(text)
+        token = core.tokenizer.added_token_id(text)
         return json.dumps(text) if token is None else f"<[{token}]>"
 
-    rules = calls_grammar(kind, TOOLS, marker, parallel=parallel)
+    rules = tool_call_grammar(kind, TOOLS, marker, parallel=parallel)
     grammar = grammar_of(None, rules, thinking=thinking, optional=False, param="tools")
     assert grammar is not None
     most = 0
@@ -402,7 +402,7 @@ def test_searches_replay_what_was_asked_to_be_done_to_logits(
 ) -> None:
     """Drawn again from the full model's own states, the verified rows of the answer say what the answer says."""
     replayed: list[tuple[tuple[int, ...], list[int]]] = []
-    core = model.core(EngineConfig(knapspec_budget=1.0, knapspec_interval=8, knapspec_rows=8, prior="none"))
+    core = model.core(EngineConfig(knapspec=KnapSpecConfig(budget=1.0, interval=8, rows=8), prior="none"))
     candidates = core.runner.candidates
 
     class Watched:

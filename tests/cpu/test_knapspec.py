@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.architecture.spec import exit_plan
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KnapSpecConfig
 from engine.core.engine import EngineCore
 from engine.draft.base import BatchView
 from engine.draft.costs import SETTLING, CostModel
@@ -40,8 +40,9 @@ class FrozenCosts(CostModel):
 
 
 def core_with(model: LoadedModel, config: EngineConfig, **profile: float) -> tuple[EngineCore, KnapSpec]:
+    skipping = replace(config.knapspec, menu="skip")
     costs = FrozenCosts(model.spec, made_up_profile(**profile))
-    core = model.core(replace(config, prior="none", lookup="none", knapspec_menu="skip"), costs=costs)
+    core = model.core(replace(config, prior="none", lookup="none", knapspec=skipping), costs=costs)
     policy = core.policy("knapspec")
     assert isinstance(policy, KnapSpec)
     return core, policy
@@ -81,26 +82,26 @@ def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple
 
 
 def test_search_keeps_to_its_budget_and_none_means_none(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=0.02))
+    core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(interval=8, budget=0.02)))
     started = model.clock.now()
     rounds(core, ids[:7])
     searcher, longest = policy.searcher, max(len(prompt) for prompt in ids[:7]) + 200
     assert searcher.searches > 0
     paid = 0.02 * (model.clock.now() - started)
     assert searcher.spent <= paid + 4 * searcher.predicted_seconds(longest)  # two are paid in advance
-    core, policy = core_with(model, EngineConfig(knapspec_budget=0.0))
+    core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(budget=0.0)))
     assert all(r.drafted == 0 for r in rounds(core, ids[:2]))
     assert policy.searcher.spent == 0
 
 
 def test_a_search_beside_other_streams_is_spread_over_rounds(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_interval=8, knapspec_budget=1.0))
+    core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(interval=8, budget=1.0)))
     answer(core, ids[:4], replace(GREEDY, ignore_eos=True), ["knapspec"], concurrency=4)
     assert policy.searcher.slices > 2 * policy.searcher.searches > 0
 
 
 def test_protected_layers_are_never_skipped(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_protect=(0, -1), knapspec_budget=1.0, knapspec_interval=8))
+    core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(protect=(0, -1), budget=1.0, interval=8)))
     rounds(core, ids[:3])
     assert policy.estimator.counts
     for variants in policy.estimator.counts:
@@ -111,7 +112,7 @@ def test_a_protected_layer_that_is_not_there_is_an_error(model: LoadedModel) -> 
     layers = model.spec.layers
     for layer in (layers, -layers - 1):
         with pytest.raises(ConfigError, match=f"has {layers}"):
-            model.core(EngineConfig(knapspec_protect=(0, layer)))
+            model.core(EngineConfig(knapspec=KnapSpecConfig(protect=(0, layer))))
 
 
 def test_observed_times_correct_the_profile_within_bounds(model: LoadedModel) -> None:
@@ -229,7 +230,7 @@ def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> 
 
 
 def test_without_drafts_nothing_is_searched_for(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig(knapspec_gamma=0))
+    core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(gamma=0)))
     assert not any(r.drafted for r in rounds(core, ids[:6]))
     assert policy.searcher.searches == 0
 

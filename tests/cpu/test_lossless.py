@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KnapSpecConfig
 from engine.kernels.library import kernel_library
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
@@ -24,7 +24,7 @@ from tests.support import PREPARED
 from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, load
 
 POLICIES = ("none", "fixed", "layerskip", "knapspec")
-CONFIG = EngineConfig(knapspec_interval=12, knapspec_redecide=4, knapspec_budget=0.5)  # many re-decisions
+CONFIG = EngineConfig(knapspec=KnapSpecConfig(interval=12, redecide=4, budget=0.5))  # many re-decisions
 WIDE_OPEN = SamplingParams(max_tokens=48, temperature=0.7)
 MANY = pytest.param(True, marks=[pytest.mark.nightly, pytest.mark.timeout(600)])  # minutes without bf16 products
 

@@ -12,7 +12,7 @@ import torch
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET
 from engine.backends.native.linear import NativeLinear, NativeLinears
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KnapSpecConfig
 from engine.draft.estimator import PlanCounts
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count
@@ -139,11 +139,11 @@ def test_the_menu_says_what_may_draft() -> None:
         (with_copy, "low-bit", 2),
         (without, "auto", 0),
     ):
-        policy = model.core(EngineConfig(knapspec_menu=menu, prior="none")).policy("knapspec")
+        policy = model.core(EngineConfig(knapspec=KnapSpecConfig(menu=menu), prior="none")).policy("knapspec")
         assert isinstance(policy, KnapSpec)
         assert len(policy.estimator.counts) == plans
     with pytest.raises(ConfigError, match="low-bit"):
-        without.core(EngineConfig(knapspec_menu="low-bit"))
+        without.core(EngineConfig(knapspec=KnapSpecConfig(menu="low-bit")))
 
 
 def test_plans_of_another_menu_are_refused_by_name(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_plans_of_another_menu_are_refused_by_name(tmp_path: Path) -> None:
     assert isinstance(policy, KnapSpec)
     assert next(iter(policy.estimator.counts)) == copy
     with pytest.raises(PriorError, match=r"plans\.json.*knapspec-menu"):
-        model.core(EngineConfig(prior=str(file), knapspec_menu="skip"))
+        model.core(EngineConfig(prior=str(file), knapspec=KnapSpecConfig(menu="skip")))
     with pytest.raises(PriorError, match=r"plans\.json.*draft-bits"):
         load(torch.bfloat16, draft_bits="none").core(EngineConfig(prior=str(file)))
 
@@ -164,8 +164,8 @@ def test_plans_of_another_menu_are_refused_by_name(tmp_path: Path) -> None:
 def test_a_search_chooses_among_all_of_the_menu(menu: str, prompts: Sequence[str]) -> None:
     """Of every sublayer: itself, its copy, or nothing, unless that is off the menu; texts stay what they are."""
     model = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
-    often: dict[str, Any] = {"knapspec_budget": 1.0, "knapspec_interval": 8, "knapspec_beam": 32}
-    core = model.core(EngineConfig(knapspec_menu=menu, prior="none", **often))
+    often: dict[str, Any] = {"budget": 1.0, "interval": 8, "beam": 32}
+    core = model.core(EngineConfig(knapspec=KnapSpecConfig(menu=menu, **often), prior="none"))
     policy = core.policy("knapspec")
     assert isinstance(policy, KnapSpec)
     replayed: list[tuple[int, ...]] = []

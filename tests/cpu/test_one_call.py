@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.backends.native.decoder import NativeDecoder
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KnapSpecConfig
 from engine.kernels.library import compiler
 from engine.model.attention import Segment
 from engine.model.decoder import Decoder
@@ -70,7 +70,7 @@ def test_the_same_tokens(
     model: LoadedModel, ids: list[tuple[int, ...]], part_by_part: Any, kind: str, policy: str
 ) -> None:
     sampling = {"greedy": GREEDY, "sampled": SAMPLED, **EDITED}[kind]
-    config = EngineConfig(draft_confidence=0.3, knapspec_interval=8)
+    config = EngineConfig(draft_confidence=0.3, knapspec=KnapSpecConfig(interval=8))
     at_once = answer(model.core(config), ids, sampling, [policy], concurrency=2)
     part_by_part()
     assert answer(model.core(config), ids, sampling, [policy], concurrency=2) == at_once

@@ -20,7 +20,7 @@ from engine.backends.cuda.attention import Kernels, Layout, PagedAttention, Stat
 from engine.backends.cuda.backend import cuda_backend
 from engine.backends.cuda.cache import PagedCache
 from engine.backends.cuda.graphs import GraphedDecoder
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KnapSpecConfig
 from engine.kv.blocks import CacheSize, Placement
 from engine.kv.pages import PageManager
 from engine.model.attention import Segment
@@ -31,7 +31,7 @@ from tests.support.integrity import check_integrity
 
 INTERPRETED = importlib.util.find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
 CPU = torch.device("cpu")
-CONFIG = EngineConfig(max_num_seqs=8, knapspec_interval=12, knapspec_redecide=4, knapspec_budget=0.5)
+CONFIG = EngineConfig(max_num_seqs=8, knapspec=KnapSpecConfig(interval=12, redecide=4, budget=0.5))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from engine.architecture.rope import RopeSpec
 from engine.checkpoints import synthetic
 from engine.checkpoints.hub import SYNTHETIC
 from engine.checkpoints.source import SyntheticSource
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KnapSpecConfig
 from engine.draft.costs import CostModel
 from engine.errors import ConfigError, ModelError
 from engine.runtime.build import LoadedModel
@@ -51,7 +51,7 @@ def test_text_does_not_loop_and_is_the_seeds(model: LoadedModel) -> None:
 
 def test_every_policy_says_the_same(model: LoadedModel) -> None:
     prompt = tuple(model.tokenizer.encode("What is measured here?"))
-    core = model.core(EngineConfig(knapspec_min_skip=0.3, knapspec_max_skip=0.6))
+    core = model.core(EngineConfig(knapspec=KnapSpecConfig(min_skip=0.3, max_skip=0.6)))
     texts = [answer(core, [prompt], SHORT, [policy])[0] for policy in core.info.policies]
     assert len(set(texts)) == 1
 

@@ -125,7 +125,7 @@ def test_what_a_template_refuses_is_the_requests_error(tmp_path: Path) -> None:
         tokenizer.render_chat(CHATS["system"])
     for bad in ("{{ messages[9].content + 1 }}", "{% for %}", "{{ messages.__class__.__mro__ }}", "{{ 'a' + 1 }}"):
         tokenizer = Tokenizer.from_directory(checkpoint(tmp_path, bad))
-        with pytest.raises(RequestError, match="chat template refuses"):
+        with pytest.raises(RequestError, match="chat template rejects"):
             tokenizer.render_chat(CHATS["one"])
 
 
@@ -147,7 +147,7 @@ def test_damaged_files_are_named(tmp_path: Path, damage: str) -> None:
 
 def test_special_tokens_are_told_from_tags() -> None:
     tokenizer = Tokenizer.from_directory(PREPARED)
-    assert tokenizer.skips("<|end|>")
-    assert not tokenizer.skips("<tool_call>"), "a token of its own, but text"
-    assert not tokenizer.skips("the")
-    assert not tokenizer.skips("<|nothing|>")
+    assert tokenizer.is_special("<|end|>")
+    assert not tokenizer.is_special("<tool_call>"), "a token of its own, but text"
+    assert not tokenizer.is_special("the")
+    assert not tokenizer.is_special("<|nothing|>")

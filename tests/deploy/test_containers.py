@@ -23,13 +23,14 @@ from engine.config import EngineConfig
 from server.config import ServerConfig
 from server.http.lifecycle import _GRACE
 from server.http.serve import _FLUSH
+from server.settings import settings_of
 from tests.support import REPOSITORY as ROOT
 from tests.support.files import documents, program, run
 
 BIN = Path(sys.executable).parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
 COPIED = [word for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.MULTILINE) for word in line.split()[:-1]]
-SETTINGS = {f"KNAPSERVE_{name.upper()}" for kind in (ServerConfig, EngineConfig) for name in kind.__dataclass_fields__}
+SETTINGS = {f"KNAPSERVE_{found.name.upper()}" for kind in (ServerConfig, EngineConfig) for found in settings_of(kind)}
 STOPPING = ServerConfig().shutdown_timeout + _GRACE + _FLUSH  # seconds from SIGTERM to the end, at most
 COMPOSE_FILES = ("docker-compose.yml", "docker-compose.gpu.yml")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KnapSpecConfig
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
 from engine.runtime.overlap import PlainPass
@@ -43,7 +43,7 @@ def test_logits_equal_the_cpus() -> None:
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_equals_plain_decoding_in_float64(prompts: Sequence[str], sampling: SamplingParams) -> None:
     model = load(torch.float64, device="cuda")
-    config = EngineConfig(device="cuda", knapspec_interval=12, knapspec_redecide=4, knapspec_budget=0.5)
+    config = EngineConfig(device="cuda", knapspec=KnapSpecConfig(interval=12, redecide=4, budget=0.5))
     core = model.core(config)
     ids = [chat_ids(core, text) for text in prompts[::10]]
     plain = answer(core, ids, sampling, ["none"])

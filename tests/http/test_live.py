@@ -54,7 +54,7 @@ def test_a_client_that_leaves_before_the_first_token(live: Start, body: dict[str
 def test_a_client_that_takes_nothing_is_left_and_one_that_is_slow_is_not(
     live: Start, monkeypatch: pytest.MonkeyPatch, reads: int
 ) -> None:
-    monkeypatch.setattr(protocol, "STALLED", 0.3)
+    monkeypatch.setattr(protocol, "STALL_TIMEOUT", 0.3)
     engine = FakeEngine(("x" * 1_000_000,) * 16)
     server = live(engine)
     with closing(socket.socket()) as connection:

@@ -98,7 +98,7 @@ def test_death_of_the_engine_exits_1() -> None:
         assert httpx.get(f"{url}/health").status_code == 503
         _, errors = process.communicate(timeout=20)
     assert process.returncode == 1
-    assert "the engine has failed, the process ends: boom" in errors
+    assert "the engine has failed; the process exits: boom" in errors
 
 
 def test_a_taken_port_exits_1() -> None:

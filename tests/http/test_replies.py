@@ -14,7 +14,7 @@ import pytest
 from engine.types import TokenLogprobs
 from server.config import ServerConfig
 from server.http.app import create_app
-from server.openai.replies.logprobs import Offsets, TokenNames, completion_logprobs, prompt_logprobs
+from server.openai.replies.logprobs import TextOffsets, TokenTexts, completion_logprobs, prompt_logprobs
 from server.openai.replies.schemas import ChatCompletion, Completion
 from server.openai.requests.translate import choice_seed
 from tests.support.fake import INFO, SPECULATION, ByteTokenizer, FakeEngine
@@ -352,9 +352,9 @@ def test_figures_cover_the_contract() -> None:
 
 
 def test_parts_of_a_character_are_told_apart_and_begin_where_it_does() -> None:
-    names = TokenNames(ByteTokenizer())
+    names = TokenTexts(ByteTokenizer())
     found = [TokenLogprobs(token, -1.0, ((token ^ 1, -0.5), (token, -1.0))) for token in "a\U0001f600b".encode()]
-    shown = completion_logprobs(found, names, Offsets(3))
+    shown = completion_logprobs(found, names, TextOffsets(3))
     assert shown["text_offset"] == [3, 4, 4, 4, 4, 5]
     assert shown["tokens"] == ["a", "bytes:\\xf0", "bytes:\\x9f", "bytes:\\x98", "bytes:\\x80", "b"]
     assert shown["top_logprobs"][1] == {"bytes:\\xf0": -1.0, "bytes:\\xf1": -0.5}
@@ -365,13 +365,13 @@ def test_offsets_are_without_special_tokens_that_the_text_is_without(special: bo
     tokenizer = ByteTokenizer()
     tokenizer.special = frozenset("b")
     found = [TokenLogprobs(token, -1.0) for token in b"abc"]
-    shown = completion_logprobs(found, TokenNames(tokenizer), Offsets(special=special))
+    shown = completion_logprobs(found, TokenTexts(tokenizer), TextOffsets(special=special))
     assert shown["text_offset"] == [0, 1, 2 if special else 1]
 
 
 def test_offsets_of_an_echo_are_those_of_the_text() -> None:
     """Which is without the token that the tokenizer has put before it."""
-    names = TokenNames(ByteTokenizer())
+    names = TokenTexts(ByteTokenizer())
     found = [TokenLogprobs(token, -1.0) for token in b"Hi"]
     assert prompt_logprobs(1, found, names, "Hi")["text_offset"] == [0, 0, 1]
     assert prompt_logprobs(ord("H"), found[1:], names, "Hi")["text_offset"] == [0, 1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,12 @@ from engine.config import EngineConfig, parse_bytes, setting
 from engine.errors import ConfigError
 from server.cli import main
 from server.config import ServerConfig
-from server.settings import Settings, add_arguments
+from server.settings import Settings, add_arguments, settings_of
+
+
+@dataclass(frozen=True)
+class Inner:
+    depth: int = setting(1, "a number of the nested settings")
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,7 @@ class Sample:
     size: int = setting(0, "bytes", parse=parse_bytes)
     pair: tuple[int, ...] = setting((), "numbers", parse=lambda text: tuple(map(int, text.split(","))))
     long_name: str = setting("", "a text")
+    inner: Inner = Inner()
 
 
 def load(*flags: str, file: Path | None = None, **environ: str) -> Sample:
@@ -60,6 +66,15 @@ def test_each_source_sets_each_type(tmp_path: Path) -> None:
     assert load(**environ, PAIR="0,-1", LONG_NAME="r") == expected
     text = 'number=5\nrate=0.5\nnames=["x","y"]\nwhere="/p"\non=false\nmode="b"\nsize=2048\npair=[0,-1]\nlong-name="r"'
     assert load(file=write(tmp_path / "c.toml", text)) == expected
+
+
+def test_nested_settings_have_the_fields_name_as_prefix(tmp_path: Path) -> None:
+    file = write(tmp_path / "c.toml", "inner-depth = 2")
+    assert load(file=file).inner == Inner(2)
+    assert load(file=file, INNER_DEPTH="3").inner == Inner(3)
+    assert load("--inner-depth", "4", INNER_DEPTH="3").inner == Inner(4)
+    with pytest.raises(ConfigError, match="--inner-depth: expected an integer"):
+        load("--inner-depth", "x")
 
 
 def test_lists_gather_repeated_flags() -> None:
@@ -143,9 +158,9 @@ def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str]) -> None
     assert exit.value.code == 0
     text = "".join(capsys.readouterr().out.split())  # without the line breaks
     for kind in (ServerConfig, EngineConfig):
-        for spec in fields(kind):
-            assert f"KNAPSERVE_{spec.name.upper()}" in text
-            assert "".join(spec.metadata["help"].split()) in text
+        for found in settings_of(kind):
+            assert f"KNAPSERVE_{found.name.upper()}" in text
+            assert "".join(found.spec.metadata["help"].split()) in text
 
 
 def test_the_engines_settings_load() -> None:
@@ -153,7 +168,7 @@ def test_the_engines_settings_load() -> None:
     add_arguments(parser, EngineConfig)
     args = parser.parse_args(["--kv-cache-memory", "4GiB", "--knapspec-protect=0,-1", "--max-num-seqs", "3"])
     config = Settings.read((EngineConfig,), args, {"KNAPSERVE_DTYPE": "float32"}).build(EngineConfig)
-    assert (config.kv_cache_memory, config.knapspec_protect, config.max_num_seqs) == (4 * 2**30, (0, -1), 3)
+    assert (config.kv_cache_memory, config.knapspec.protect, config.max_num_seqs) == (4 * 2**30, (0, -1), 3)
     assert config.dtype == "float32"
 
 

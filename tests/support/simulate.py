@@ -14,14 +14,14 @@ import json
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from random import Random
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from bench.contenders import Prompt
 from bench.prompts import add_prompt_arguments, encode, positive, read_prompts
+from bench.targets import Prompt
 from engine.architecture.spec import SKIP, Variants
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
@@ -32,6 +32,7 @@ from engine.model.search import SearchTable
 from engine.runtime.build import LoadedModel
 from engine.step import StepOutput, StepPlan
 from engine.types import GenerateRequest, RequestFailure, SamplingParams
+from server.settings import Settings, add_arguments
 
 _STRETCH = 64  # rounds for which an unsteady machine stays as it is, on average
 _NOISE = 0.03  # standard deviation of what a pass takes, as a share
@@ -153,28 +154,23 @@ class Simulation:
         return Result(speeds, sum(tokens.values()) / sum(seconds.values()), errors)
 
 
-def with_setting(config: EngineConfig, text: str) -> EngineConfig:
-    """The settings with one of them as `NAME=VALUE` says. Raises ConfigError."""
-    name, _, value = text.partition("=")
-    if name not in {f.name for f in fields(EngineConfig)} or not value:
-        raise ConfigError(f"{text} is not a setting of the engine and its value, such as knapspec_interval=16")
-    kinds = get_type_hints(EngineConfig)[name]
-    kind = next((kind for kind in (int, float, str) if kinds in (kind, kind | None)), None)
-    if kind is None:
-        raise ConfigError(f"only settings that are numbers or names can be varied, which {name} is not")
-    changed: dict[str, Any] = {}
+def config_with(model: str | None, settings: Sequence[str]) -> EngineConfig:
+    """The engine's settings, from texts such as `knapspec_interval=16`. Raises ConfigError."""
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_arguments(parser, EngineConfig)
+    flags = [f"--{text.replace('_', '-')}" for text in settings]
     try:
-        changed[name] = kind(value)
-        return replace(config, **changed)
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"{text}: {error}") from None
+        args, unknown = parser.parse_known_args(flags + ([f"--model={model}"] if model else []))
+    except argparse.ArgumentError as error:
+        raise ConfigError(str(error)) from None
+    if unknown:
+        raise ConfigError(f"not a setting of the engine and its value: {', '.join(unknown)}")
+    return Settings.read((EngineConfig,), args, {}).build(EngineConfig)
 
 
 def compare(args: argparse.Namespace) -> dict[str, Any]:
     """Policy `args.policy` over `none`."""
-    config = EngineConfig(model=args.model) if args.model else EngineConfig()
-    for text in args.set:
-        config = with_setting(config, text)
+    config = config_with(args.model, args.set)
     model = LoadedModel(config)
     texts = read_prompts(args.prompts, args.limit) * args.repeat
     if args.shuffle is not None:

@@ -1,6 +1,6 @@
-"""Engine events to chunks, and chunks to a whole reply.
+"""Convert engine events to chunks, and chunks to a complete reply.
 
-Streams send the chunks; a reply that is not streamed is a fold over the same chunks, so nothing is written twice.
+A stream sends the chunks. A reply without streaming is assembled from the same chunks, so each format is written once.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from engine.types import FinishReason, RoundTrace, SpeculationStats, TokenEvent, TokenLogprobs
-from server.openai.replies.logprobs import Offsets, TokenNames, chat_logprobs, completion_logprobs, prompt_logprobs
+from server.openai.replies.logprobs import TextOffsets, TokenTexts, chat_logprobs, completion_logprobs, prompt_logprobs
 from server.openai.replies.parsers import Delta, Parser, ReasoningParser
 
 
-class Whole(Protocol):
-    """Gathers the chunks of one choice for a reply that is not streamed."""
+class ChoiceBuilder(Protocol):
+    """Assemble one choice of a complete reply from its chunks."""
 
     def add(self, choice: dict[str, Any]) -> None: ...
 
-    def choice(self, index: int, reason: str | None) -> dict[str, Any]: ...
+    def build(self, index: int, reason: str | None) -> dict[str, Any]: ...
 
 
-class Dialect(Protocol):
-    """What differs between chat and completions. Choices are the JSON objects inside `choices`."""
+class ApiFlavor(Protocol):
+    """The differences between chat completions and completions. Methods return objects of the list `choices`."""
 
     id_prefix: str
     reply_object: str
@@ -32,19 +32,21 @@ class Dialect(Protocol):
     prompt_param: str
 
     def opening(self, index: int, echo: str) -> dict[str, Any] | None:
-        """The first chunk's choice, before any text; None where there is none."""
+        """Return the choice of the chunk before any text, or None if there is no such chunk."""
 
     def piece(self, index: int, delta: Delta) -> dict[str, Any]: ...
 
-    def logprobs(self, found: Sequence[TokenLogprobs], names: TokenNames, offsets: Offsets) -> dict[str, Any]: ...
+    def logprobs(
+        self, logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: TextOffsets
+    ) -> dict[str, Any]: ...
 
     def finish(self, index: int, reason: str) -> dict[str, Any]: ...
 
-    def whole(self) -> Whole: ...
+    def choice_builder(self) -> ChoiceBuilder: ...
 
 
 class _Chat:
-    """`call_id` makes the ids of tool calls."""
+    """Chat completions. `call_id` makes the ids of tool calls."""
 
     id_prefix = "chatcmpl"
     reply_object = "chat.completion"
@@ -69,14 +71,14 @@ class _Chat:
             call["function"] = {"arguments": delta.arguments}
         return _chat_chunk(index, {"tool_calls": [call]})
 
-    def logprobs(self, found: Sequence[TokenLogprobs], names: TokenNames, offsets: Offsets) -> dict[str, Any]:
-        return chat_logprobs(found, names)
+    def logprobs(self, logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: TextOffsets) -> dict[str, Any]:
+        return chat_logprobs(logprobs, texts)
 
     def finish(self, index: int, reason: str) -> dict[str, Any]:
         return _chat_chunk(index, {}, reason)
 
-    def whole(self) -> Whole:
-        return _WholeMessage()
+    def choice_builder(self) -> ChoiceBuilder:
+        return _MessageBuilder()
 
 
 def _chat_chunk(index: int, delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
@@ -84,7 +86,7 @@ def _chat_chunk(index: int, delta: dict[str, Any], reason: str | None = None) ->
 
 
 @dataclass(slots=True)
-class _WholeMessage:
+class _MessageBuilder:
     content: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
@@ -103,7 +105,7 @@ class _WholeMessage:
             self.logprobs = self.logprobs or {"content": [], "refusal": None}
             self.logprobs["content"] += choice["logprobs"]["content"]
 
-    def choice(self, index: int, reason: str | None) -> dict[str, Any]:
+    def build(self, index: int, reason: str | None) -> dict[str, Any]:
         content, reasoning = "".join(self.content), "".join(self.reasoning)
         message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
         if self.calls:
@@ -125,14 +127,14 @@ class _Completion:
     def piece(self, index: int, delta: Delta) -> dict[str, Any]:
         return _text_choice(index, delta.content)
 
-    def logprobs(self, found: Sequence[TokenLogprobs], names: TokenNames, offsets: Offsets) -> dict[str, Any]:
-        return completion_logprobs(found, names, offsets)
+    def logprobs(self, logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: TextOffsets) -> dict[str, Any]:
+        return completion_logprobs(logprobs, texts, offsets)
 
     def finish(self, index: int, reason: str) -> dict[str, Any]:
         return _text_choice(index, "", reason)
 
-    def whole(self) -> Whole:
-        return _WholeText()
+    def choice_builder(self) -> ChoiceBuilder:
+        return _TextBuilder()
 
 
 def _text_choice(index: int, text: str, reason: str | None = None) -> dict[str, Any]:
@@ -140,7 +142,7 @@ def _text_choice(index: int, text: str, reason: str | None = None) -> dict[str, 
 
 
 @dataclass(slots=True)
-class _WholeText:
+class _TextBuilder:
     text: list[str] = field(default_factory=list)
     logprobs: dict[str, list[Any]] | None = None
 
@@ -151,20 +153,20 @@ class _WholeText:
             for key, values in choice["logprobs"].items():
                 self.logprobs[key] += values
 
-    def choice(self, index: int, reason: str | None) -> dict[str, Any]:
+    def build(self, index: int, reason: str | None) -> dict[str, Any]:
         return _text_choice(index, "".join(self.text), reason) | {"logprobs": self.logprobs}
 
 
-# Chat templates of Mistral's models refuse ids of calls that have not just so many letters and digits.
-MISTRAL_ID = 9
-CHAT: Dialect = _Chat(lambda: f"call_{uuid.uuid4().hex[:24]}")
-MISTRAL_CHAT: Dialect = _Chat(lambda: uuid.uuid4().hex[:MISTRAL_ID])
-COMPLETION: Dialect = _Completion()
+# Letters and digits in the id of a tool call; the chat templates of Mistral's models reject other lengths.
+MISTRAL_ID_LENGTH = 9
+CHAT: ApiFlavor = _Chat(lambda: f"call_{uuid.uuid4().hex[:24]}")
+MISTRAL_CHAT: ApiFlavor = _Chat(lambda: uuid.uuid4().hex[:MISTRAL_ID_LENGTH])
+COMPLETION: ApiFlavor = _Completion()
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One event of a stream: a piece of one choice, or (choice None) the usage at the end."""
+    """One event of a stream: a piece of one choice, or the usage at the end (`choice` is None)."""
 
     choice: dict[str, Any] | None
     usage: dict[str, Any] | None = None
@@ -172,115 +174,117 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """What a reply is made like. `prompt_lengths` are in tokens, one per prompt, each with `n` choices."""
+class ReplyFormat:
+    """Everything that determines how engine events become a reply. Each prompt has `n` choices."""
 
-    dialect: Dialect
-    prompt_lengths: Sequence[int]
+    flavor: ApiFlavor
+    prompt_lengths: Sequence[int]  # tokens of each prompt
     n: int = 1
-    parser: Callable[[], Parser | None] = lambda: None  # of one choice's text; None: text is only text
-    most_calls: int | None = None  # tools that one message may call
-    names: TokenNames | None = None  # where log-probabilities are shown
-    echoes: Sequence[str] = ()  # what precedes the answers to each prompt
-    scored_from: Sequence[int] = ()  # the first token of each prompt, where echoes have log-probabilities
-    special: bool = False  # whether special tokens are in the text
-    mute: bool = False  # only the prompt was asked about: what the engine said does not count
+    parser: Callable[[], Parser | None] = lambda: None  # makes the parser of a choice; None: plain text
+    max_calls: int | None = None  # tool calls in one message; None: no limit
+    token_texts: TokenTexts | None = None  # None: no log-probabilities
+    echoes: Sequence[str] = ()  # text before the answers to each prompt
+    echo_first_tokens: Sequence[int] = ()  # first token of each prompt, if echoes have log-probabilities
+    shows_special: bool = False  # special tokens are part of the text
+    prompt_only: bool = False  # max_tokens is 0: drop the token that the engine generates
 
     @property
     def choices(self) -> int:
         return len(self.prompt_lengths) * self.n
 
 
-class _Choice:
-    """One choice on its way: what was made of its text so far."""
+class _ChoiceState:
+    """One unfinished choice."""
 
-    def __init__(self, form: Form, index: int) -> None:
-        self.form, self.index = form, index
-        self.echo = form.echoes[index // form.n] if form.echoes else ""
-        self.parser = form.parser()
-        self.offsets = Offsets(len(self.echo), special=form.special)
+    def __init__(self, format: ReplyFormat, index: int) -> None:
+        self.format, self.index = format, index
+        self.echo = format.echoes[index // format.n] if format.echoes else ""
+        self.parser = format.parser()
+        self.offsets = TextOffsets(len(self.echo), special=format.shows_special)
         self.calls = 0
         self.reasoning_tokens = 0
         self.last: TokenEvent | None = None
 
     def pieces(self, event: TokenEvent) -> list[dict[str, Any]]:
-        """The choices of the chunks of one event, but for the end of the last."""
-        form, dialect, index = self.form, self.form.dialect, self.index
-        pieces = [dialect.piece(index, delta) for delta in self._deltas(event)]
-        if form.names is not None and event.logprobs and not form.mute:
+        """Return the choices of one event's chunks, without the finish reason."""
+        format, flavor, index = self.format, self.format.flavor, self.index
+        pieces = [flavor.piece(index, delta) for delta in self._parse(event)]
+        if format.token_texts is not None and event.logprobs and not format.prompt_only:
             if not pieces:
-                pieces.append(dialect.piece(index, Delta()))
-            pieces[0]["logprobs"] = dialect.logprobs(event.logprobs, form.names, self.offsets)
+                pieces.append(flavor.piece(index, Delta()))
+            pieces[0]["logprobs"] = flavor.logprobs(event.logprobs, format.token_texts, self.offsets)
         if event.trace is not None:
             if not pieces:
-                pieces.append(dialect.piece(index, Delta()))
+                pieces.append(flavor.piece(index, Delta()))
             pieces[0]["round"] = _round(event, event.trace)
         return pieces
 
-    def scores(self, event: TokenEvent) -> dict[str, Any]:
-        """The log-probabilities of the echo, which come with the first event; nothing where they are not asked for."""
-        form = self.form
-        if form.names is None or not form.scored_from:
+    def echo_logprobs(self, event: TokenEvent) -> dict[str, Any]:
+        """Return the log-probabilities of the echo from the first event, or {} if the request does not want them."""
+        format = self.format
+        if format.token_texts is None or not format.echo_first_tokens:
             return {}
-        first = form.scored_from[self.index // form.n]
-        return {"logprobs": prompt_logprobs(first, event.prompt_logprobs, form.names, self.echo)}
+        first = format.echo_first_tokens[self.index // format.n]
+        return {"logprobs": prompt_logprobs(first, event.prompt_logprobs, format.token_texts, self.echo)}
 
     @property
     def _thinking(self) -> bool:
         return isinstance(self.parser, ReasoningParser) and self.parser.thinking
 
-    def _deltas(self, event: TokenEvent) -> list[Delta]:
-        if self.form.mute:
+    def _parse(self, event: TokenEvent) -> list[Delta]:
+        if self.format.prompt_only:
             return []
         if self.parser is None:
             return [Delta(content=event.text)] if event.text else []
         deltas: list[Delta] = []
-        for piece in event.pieces or (event.text,):  # token by token, so that nothing depends on how many came at once
+        for piece in event.pieces or (
+            event.text,
+        ):  # token by token: the result must not depend on the batching of tokens
             thinking = self._thinking
             deltas += self.parser.push(piece) if piece else []
             self.reasoning_tokens += thinking or self._thinking
         if event.finish_reason is not None:
             deltas += self.parser.finish()
-        most = self.form.most_calls
+        most = self.format.max_calls
         deltas = [delta for delta in deltas if delta.call is None or most is None or delta.call < most]
         self.calls = max([self.calls, *(delta.call + 1 for delta in deltas if delta.call is not None)])
         return deltas
 
-    def reason(self, reason: FinishReason) -> str:
-        if self.form.mute:
+    def finish_reason(self, reason: FinishReason) -> str:
+        if self.format.prompt_only:
             return FinishReason.LENGTH.value
         return "tool_calls" if self.calls and reason is FinishReason.STOP else reason.value
 
     @property
     def completion_tokens(self) -> int:
-        return 0 if self.form.mute or self.last is None else self.last.completion_tokens
+        return 0 if self.format.prompt_only or self.last is None else self.last.completion_tokens
 
 
 class Chunker:
-    """Turns the events of all choices of one reply, in the order they come, into chunks.
+    """Convert the events of all choices of one reply into chunks, in the order of the events.
 
-    `include_usage` says whether a usage chunk ends the reply. The speculation figures of a single choice ride on the
-    last chunk, those of several in each choice.
+    With `include_usage`, a usage chunk ends the reply. The last chunk has the speculation metrics of a single choice;
+    several choices have their own.
     """
 
-    def __init__(self, form: Form, include_usage: bool) -> None:
-        self._form = form
-        self._single = form.choices == 1
+    def __init__(self, format: ReplyFormat, include_usage: bool) -> None:
+        self._format = format
+        self._single = format.choices == 1
         self._include_usage = include_usage
-        self._choices: dict[int, _Choice] = {}
+        self._choices: dict[int, _ChoiceState] = {}
 
     def step(self, index: int, event: TokenEvent) -> list[Chunk]:
-        """The chunks of one event of choice `index`; none where its text is still held back."""
+        """Return the chunks of one event of choice `index`: none while the parser holds its text back."""
         chunks: list[Chunk] = []
         choice = self._choices.get(index)
         if choice is None:
-            choice = self._choices[index] = _Choice(self._form, index)
-            if (opening := self._form.dialect.opening(index, choice.echo)) is not None:
-                chunks.append(Chunk(opening | choice.scores(event)))
+            choice = self._choices[index] = _ChoiceState(self._format, index)
+            if (opening := self._format.flavor.opening(index, choice.echo)) is not None:
+                chunks.append(Chunk(opening | choice.echo_logprobs(event)))
         choice.last = event
         chunks += [Chunk(piece) for piece in choice.pieces(event)]
         if event.finish_reason is not None:
-            end = self._form.dialect.finish(index, choice.reason(event.finish_reason))
+            end = self._format.flavor.finish(index, choice.finish_reason(event.finish_reason))
             metrics = _metrics(event.speculation)
             if not self._single:
                 end["metrics"] = metrics
@@ -288,7 +292,7 @@ class Chunker:
         return chunks
 
     def end(self) -> list[Chunk]:
-        """What follows the last choice's last chunk."""
+        """Return the chunks after all choices have finished."""
         if not self._include_usage:
             return []
         last = self._choices[0].last
@@ -296,11 +300,11 @@ class Chunker:
         return [Chunk(None, usage=self._usage(), metrics=metrics)]
 
     def _usage(self) -> dict[str, Any]:
-        """Completion tokens of all choices; every prompt once, with what its first choice found in the prefix cache."""
-        prompt = sum(self._form.prompt_lengths)
+        """Count the completion tokens of all choices, and each prompt once. Its first choice has the cached tokens."""
+        prompt = sum(self._format.prompt_lengths)
         completion = sum(choice.completion_tokens for choice in self._choices.values())
         last = [choice.last for choice in self._choices.values() if choice.last]
-        first = [choice.last for index, choice in self._choices.items() if index % self._form.n == 0]
+        first = [choice.last for index, choice in self._choices.items() if index % self._format.n == 0]
         return {
             "prompt_tokens": prompt,
             "completion_tokens": completion,
@@ -321,7 +325,7 @@ def _round(event: TokenEvent, trace: RoundTrace) -> dict[str, Any]:
         "drafted": trace.drafted,
         "accepted": trace.accepted,
         "context": trace.context,
-        "plan": _digits(trace.plan),
+        "plan": _plan_digits(trace.plan),
         "predicted_tpt": trace.predicted_tpt,
         "source": trace.source,
     }
@@ -330,20 +334,20 @@ def _round(event: TokenEvent, trace: RoundTrace) -> dict[str, Any]:
 def _metrics(speculation: SpeculationStats | None) -> dict[str, Any]:
     if speculation is None:
         return {"speculative_decoding": None}
-    return {"speculative_decoding": asdict(speculation) | {"plan": _digits(speculation.plan)}}
+    return {"speculative_decoding": asdict(speculation) | {"plan": _plan_digits(speculation.plan)}}
 
 
-def _digits(plan: tuple[int, ...] | None) -> str | None:
+def _plan_digits(plan: tuple[int, ...] | None) -> str | None:
     return None if plan is None else "".join(map(str, plan))
 
 
-class Fold:
-    """Gathers the chunks of a reply into the object that is sent without streaming."""
+class ReplyBuilder:
+    """Assemble the chunks of a reply into the object that is sent without streaming."""
 
-    def __init__(self, form: Form) -> None:
-        self._dialect = form.dialect
-        self._wholes = [form.dialect.whole() for _ in range(form.choices)]
-        self._finish: list[str | None] = [None] * form.choices
+    def __init__(self, format: ReplyFormat) -> None:
+        self._dialect = format.flavor
+        self._builders = [format.flavor.choice_builder() for _ in range(format.choices)]
+        self._finish: list[str | None] = [None] * format.choices
         self._choice_metrics: dict[int, dict[str, Any]] = {}
         self._rounds: dict[int, list[dict[str, Any]]] = {}
         self._usage: dict[str, Any] | None = None
@@ -353,7 +357,7 @@ class Fold:
         choice = chunk.choice
         if choice is not None:
             index = choice["index"]
-            self._wholes[index].add(choice)
+            self._builders[index].add(choice)
             self._finish[index] = choice["finish_reason"] or self._finish[index]
             if "metrics" in choice:
                 self._choice_metrics[index] = choice["metrics"]
@@ -362,10 +366,10 @@ class Fold:
         self._usage = chunk.usage or self._usage
         self._metrics = chunk.metrics or self._metrics
 
-    def reply(self, id: str, created: int, model: str) -> dict[str, Any]:
+    def build(self, id: str, created: int, model: str) -> dict[str, Any]:
         choices = []
-        for index, whole in enumerate(self._wholes):
-            choice = whole.choice(index, self._finish[index])
+        for index, builder in enumerate(self._builders):
+            choice = builder.build(index, self._finish[index])
             if index in self._choice_metrics:
                 choice["metrics"] = self._choice_metrics[index]
             if index in self._rounds:

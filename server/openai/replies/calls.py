@@ -1,4 +1,4 @@
-"""Tool calls in a model's text: Hermes and Qwen, Llama 3, Mistral. State machines like those of `parsers`."""
+"""Parsers of tool calls in the formats of Hermes and Qwen, Llama 3 and Mistral, built like those of `parsers`."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from server.openai.replies.parsers import Delta, Markers, Parser, PlainParser, ReasoningParser
+from server.openai.replies.parsers import Delta, MarkerSplitter, Parser, PlainParser, ReasoningParser
 
 TOOL_FORMATS = ("hermes", "llama3_json", "mistral")
-# What tells calls from text; some models have special tokens for it.
+# Markers around calls. Some models have special tokens for them.
 TOOL_MARKS = {"hermes": ("<tool_call>", "</tool_call>"), "mistral": ("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]")}
 
 
-class _Call:
-    """One JSON object {"name": …, "arguments": {…}} as it grows; arguments are passed on as they come."""
+class _CallParser:
+    """Parse one growing JSON object {"name": …, "arguments": {…}}. Arguments are returned as they arrive."""
 
     def __init__(self, index: int, before: str = "", names: frozenset[str] | None = None) -> None:
-        """`before`: what announced it, which is content should it be no call. `names`: no other name makes it one."""
+        """`before` is the text of the marker, which is content if no call follows. `names`: the only valid names."""
         self._names = names
-        self._passed = False  # arguments, of whatever kind
+        self._has_arguments = False
         self.index = index
         self.before = before
-        self.text = ""  # all of it
+        self.text = ""  # all characters of the object
         self.named = False
-        self.closed = False  # or broken off
+        self.closed = False  # complete or broken off
         self._depth = 0
         self._string = self._escaped = False
-        self._token = ""  # the string being read
+        self._token = ""  # current string
         self._key: str | None = None
         self._expects_value = False
-        self._value: str | None = None  # arguments so far, raw
-        self._early = ""  # arguments that came before the name
+        self._value: str | None = None  # not None within the arguments
+        self._pending = ""  # arguments that precede the name
 
     def push(self, text: str) -> tuple[list[Delta], str]:
-        """Deltas, and what is behind the end of the object."""
+        """Return deltas, and the text after the end of the object."""
         deltas: list[Delta] = []
         arguments: list[str] = []
         for position, character in enumerate(text):
-            if character == "<" and not self._string:  # of a tag: no JSON has one there
+            if character == "<" and not self._string:  # the start of a tag; JSON has no "<" outside strings
                 self.closed = True
                 deltas += self._arguments(arguments)
                 return deltas, text[position:]
@@ -49,22 +49,22 @@ class _Call:
                 deltas.append(Delta(call=self.index, name=name))
             if self.closed:
                 deltas += self._arguments(arguments)
-                if self.named and not self._passed:
+                if self.named and not self._has_arguments:
                     deltas.append(Delta(call=self.index, arguments="{}"))
                 return deltas, text[position + 1 :]
         return deltas + self._arguments(arguments), ""
 
     def _arguments(self, pieces: list[str]) -> list[Delta]:
-        text = self._early + "".join(pieces)
+        text = self._pending + "".join(pieces)
         if not self.named:
-            self._early = text
+            self._pending = text
             return []
-        self._early = ""
-        self._passed = self._passed or bool(text)
+        self._pending = ""
+        self._has_arguments = self._has_arguments or bool(text)
         return [Delta(call=self.index, arguments=text)] if text else []
 
     def _step(self, character: str, arguments: list[str]) -> str | None:
-        """Reads a character; the call's name, once it is known."""
+        """Read a character. Returns the call's name when it is complete."""
         inside = self._value is not None
         if self._string:
             self._token += character
@@ -81,7 +81,7 @@ class _Call:
         if character == '"':
             self._string, self._token = True, '"'
             if self._depth == 1 and self._expects_value and self._key in ("arguments", "parameters") and not inside:
-                self._value, self._quoted = "", True  # arguments as a string of JSON
+                self._value, self._quoted = "", True  # arguments given as a JSON string
             elif inside:
                 arguments.append(character)
             return None
@@ -123,7 +123,7 @@ class _Call:
 
 
 def _string(token: str) -> str:
-    """What a JSON string says; halves of surrogate pairs, which no reply could be encoded with, are replaced."""
+    """Decode a JSON string. Lone surrogates are replaced, because a reply cannot encode them."""
     try:
         return str(json.loads(token, strict=False)).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     except ValueError:
@@ -131,19 +131,19 @@ def _string(token: str) -> str:
 
 
 class _ToolParser:
-    """What the formats have in common: content, then calls one after the other, perhaps with content between them."""
+    """Common part of the formats: content, then calls, possibly with content between them."""
 
     def __init__(self, names: frozenset[str] | None = None) -> None:
-        self._markers = Markers()
+        self._markers = MarkerSplitter()
         self._names = names
         self._calls = 0
-        self._call: _Call | None = None
+        self._call: _CallParser | None = None
 
     def _open(self, announced: str = "") -> None:
-        self._call = _Call(self._calls, announced, self._names)
+        self._call = _CallParser(self._calls, announced, self._names)
 
-    def _read(self, text: str) -> tuple[list[Delta], str]:
-        """Text into the open call; deltas, and what is behind the call once it is closed."""
+    def _read_call(self, text: str) -> tuple[list[Delta], str]:
+        """Parse text of the open call. Returns deltas, and the text after the call if it is complete."""
         call = self._call
         assert call is not None
         if not call.text:
@@ -152,7 +152,7 @@ class _ToolParser:
             text = begun
             if text and text[0] != "{":
                 self._call = None
-                return [Delta(content=call.before)] if call.before else [], text  # no call after all
+                return [Delta(content=call.before)] if call.before else [], text  # not a call
         deltas, rest = call.push(text)
         if call.closed:
             self._call = None
@@ -162,32 +162,32 @@ class _ToolParser:
                 deltas = [Delta(content=call.before + call.text)]
         return deltas, rest
 
-    def _cut_off(self) -> list[Delta]:
-        """The message ended within a call: what has no name yet is content."""
+    def _finish_call(self) -> list[Delta]:
+        """End the message within a call. A call without a name is content."""
         call, self._call = self._call, None
         text = "" if call is None or call.named else call.before + call.text
         return [Delta(content=text)] if text else []
 
 
 class HermesParser(_ToolParser):
-    """`<tool_call>{"name": …, "arguments": …}</tool_call>`, as many as there are (Hermes, Qwen)."""
+    """Any number of `<tool_call>{"name": …, "arguments": …}</tool_call>` (Hermes, Qwen)."""
 
     _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 
     def __init__(self) -> None:
         super().__init__()
-        self._spaces = ""  # before a call they belong to its tag
-        self._closing = False  # a call's closing tag is still to come
-        self._after = False  # a call, and no content since
+        self._space = ""  # trailing white space, which belongs to the tag of a following call
+        self._closing = False  # a closing tag is expected
+        self._after_call = False  # no content since the last call
 
     def push(self, text: str) -> list[Delta]:
         deltas: list[Delta] = []
         while text:
             if self._call is not None:
                 calls = self._calls
-                found, text = self._read(text)
-                deltas += self._unspaced(found)
-                self._closing = self._after = self._calls > calls
+                found, text = self._read_call(text)
+                deltas += self._with_leading_space(found)
+                self._closing = self._after_call = self._calls > calls
                 continue
             markers = [self._CLOSE, self._OPEN] if self._closing else [self._OPEN]
             before, marker, text = self._markers.push(text, markers)
@@ -198,68 +198,68 @@ class HermesParser(_ToolParser):
                 self._open(self._OPEN)
         return deltas
 
-    def _unspaced(self, deltas: list[Delta]) -> list[Delta]:
-        """What came of a call. White space before it belongs to its tag, unless it was none."""
-        spaces, self._spaces = self._spaces, ""
+    def _with_leading_space(self, deltas: list[Delta]) -> list[Delta]:
+        """Prepend the held white space to the text of an invalid call."""
+        spaces, self._space = self._space, ""
         if spaces and deltas and deltas[0].content:
             return [Delta(content=spaces + deltas[0].content), *deltas[1:]]
         if not deltas:
-            self._spaces = spaces
+            self._space = spaces
         return deltas
 
     def finish(self) -> list[Delta]:
-        rest = self._markers.rest()
+        rest = self._markers.flush()
         called = self._calls > 0 or (self._call is not None and self._call.named)
-        deltas = self._content(rest) + self._unspaced(self._cut_off())
-        if self._spaces and not called:  # the end of a text without calls
-            deltas.append(Delta(content=self._spaces))
+        deltas = self._content(rest) + self._with_leading_space(self._finish_call())
+        if self._space and not called:  # a text without calls keeps its trailing white space
+            deltas.append(Delta(content=self._space))
         return deltas
 
     def _content(self, text: str) -> list[Delta]:
-        """Content without the white space that surrounds calls, nor braces too many behind them."""
-        if self._after:
+        """Return content without the white space around calls and without surplus braces after them."""
+        if self._after_call:
             text = text.lstrip("} \n\r\t") if self._closing else text.lstrip()
         if not text:
             return []
-        self._after = False
-        text = self._spaces + text
+        self._after_call = False
+        text = self._space + text
         stripped = text.rstrip()
-        self._spaces = text[len(stripped) :]
+        self._space = text[len(stripped) :]
         return [Delta(content=stripped)] if stripped else []
 
 
 class MistralParser(_ToolParser):
-    """`[TOOL_CALLS][{"name": …, "arguments": …}, …]`, or `[TOOL_CALLS]name[ARGS]{…}` of later versions."""
+    """`[TOOL_CALLS][{"name": …, "arguments": …}, …]`, or `[TOOL_CALLS]name[ARGS]{…}` in later versions."""
 
     _OPEN, _ID, _ARGS, _SEPARATORS = "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]", "[], \n\t"
 
     def __init__(self) -> None:
         super().__init__()
-        self._within = False
+        self._in_calls = False
         self._name = ""
-        self._bare: _Arguments | None = None
+        self._arguments_parser: _ArgumentsParser | None = None
 
     def push(self, text: str) -> list[Delta]:
         deltas: list[Delta] = []
         while text:
-            if self._bare is not None:
-                found, text = self._bare.push(text)
+            if self._arguments_parser is not None:
+                found, text = self._arguments_parser.push(text)
                 deltas += found
-                if self._bare.closed:
-                    self._bare, self._calls = None, self._calls + 1
+                if self._arguments_parser.closed:
+                    self._arguments_parser, self._calls = None, self._calls + 1
             elif self._call is not None:
-                found, text = self._read(text)
+                found, text = self._read_call(text)
                 deltas += found
-            elif not self._within:
+            elif not self._in_calls:
                 before, marker, text = self._markers.push(text, [self._OPEN])
                 deltas += [Delta(content=before)] if before else []
-                self._within, self._name = marker is not None, ""
+                self._in_calls, self._name = marker is not None, ""
             else:
-                text = self._between(text, deltas)
+                text = self._next_call(text, deltas)
         return deltas
 
-    def _between(self, text: str, deltas: list[Delta]) -> str:
-        """Behind the marker or a call: the next call's beginning."""
+    def _next_call(self, text: str, deltas: list[Delta]) -> str:
+        """Read a character between calls, where the next one may start. Returns the remaining text."""
         character, rest = text[0], text[1:]
         if character == "{" and not self._name.strip(self._SEPARATORS):
             self._name = ""
@@ -269,23 +269,23 @@ class MistralParser(_ToolParser):
         if self._name.endswith(self._ARGS):
             name = self._name.removesuffix(self._ARGS).partition(self._ID)[0].strip(self._SEPARATORS)
             deltas.append(Delta(call=self._calls, name=name))
-            self._bare, self._name = _Arguments(self._calls), ""
+            self._arguments_parser, self._name = _ArgumentsParser(self._calls), ""
         elif self._name.endswith(self._OPEN):
             self._name = ""
         return rest
 
     def finish(self) -> list[Delta]:
-        rest = self._markers.rest()
+        rest = self._markers.flush()
         name, self._name = self._name, ""
         name = name.lstrip(self._SEPARATORS) if self._calls else name if name.strip(self._SEPARATORS) else ""
-        return [Delta(content=text) for text in (rest, name) if text] + self._cut_off()
+        return [Delta(content=text) for text in (rest, name) if text] + self._finish_call()
 
 
-class _Arguments:
-    """A bare JSON value in braces."""
+class _ArgumentsParser:
+    """Parse the arguments of one call, a bare JSON object."""
 
     def __init__(self, index: int) -> None:
-        self._call = _Call(index)
+        self._call = _CallParser(index)
         self._call.named = True
         self._call.push('{"arguments":')
         self.closed = False
@@ -302,19 +302,19 @@ class _Arguments:
 
 
 def _joined(deltas: Sequence[Delta]) -> Iterator[Delta]:
-    """Arguments of one call in one piece."""
+    """Join the arguments of one call into one delta."""
     text = "".join(delta.arguments for delta in deltas)
     if text:
         yield Delta(call=deltas[0].call, arguments=text)
 
 
 class Llama3Parser(_ToolParser):
-    """`{"name": …, "parameters": {…}}`, and nothing else; several with `;` between, perhaps after `<|python_tag|>`."""
+    """Messages of only `{"name": …, "parameters": {…}}`, separated by `;`, perhaps after `<|python_tag|>`."""
 
     _TAG = "<|python_tag|>"
 
     def __init__(self, names: frozenset[str] | None = None) -> None:
-        """`names` of the tools: nothing else tells a call from an answer that is JSON."""
+        """`names` of the tools distinguish a call from an answer in JSON."""
         super().__init__(names)
         self._content = False
         self._held = ""
@@ -325,7 +325,7 @@ class Llama3Parser(_ToolParser):
             if self._content:
                 return [*deltas, Delta(content=text)]
             if self._call is not None:
-                found, text = self._read(text)
+                found, text = self._read_call(text)
                 deltas += found
                 self._content = any(delta.content for delta in found)
                 continue
@@ -342,15 +342,15 @@ class Llama3Parser(_ToolParser):
 
     def finish(self) -> list[Delta]:
         held, self._held = self._held, ""
-        return ([Delta(content=held)] if held.strip() and not self._calls else []) + self._cut_off()
+        return ([Delta(content=held)] if held.strip() and not self._calls else []) + self._finish_call()
 
 
 def make_parser(
     tools: str | None, *, reasoning: bool, thinking: bool, names: frozenset[str] | None = None
 ) -> Parser | None:
-    """For one message: `tools` is one of TOOL_FORMATS where calls may come, `names` those of the tools.
+    """Make the parser of one message, or return None if its text is only content.
 
-    None where text is only text.
+    `tools` is one of TOOL_FORMATS, or None for a message without calls. `names` are the names of the tools.
     """
     formats: dict[str, Callable[[], Parser]] = {
         "hermes": HermesParser,

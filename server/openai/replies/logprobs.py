@@ -1,4 +1,4 @@
-"""Log-probabilities as OpenAI's two endpoints show them."""
+"""Log-probabilities in the formats of OpenAI's two endpoints."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Any
 from engine.api import PromptTokenizer
 from engine.types import TokenLogprobs
 
-_NEVER = -9999.0  # what JSON gets for minus infinity, as from OpenAI
+_MIN_LOGPROB = -9999.0  # stands for minus infinity, which JSON lacks, as in OpenAI's replies
 
 
-class TokenNames:
-    """The text of single tokens, looked up once each."""
+class TokenTexts:
+    """The texts of single tokens. Each is looked up once."""
 
     def __init__(self, tokenizer: PromptTokenizer) -> None:
         self._tokenizer = tokenizer
         self._bytes: dict[int, bytes] = {}
         self._special: dict[int, bool] = {}
 
-    def special(self, token: int) -> bool:
-        """Whether texts are without it, unless asked for."""
+    def is_special(self, token: int) -> bool:
+        """Whether a token is special, so that texts omit it by default."""
         if token not in self._special:
-            self._special[token] = self._tokenizer.skips(self.text(token))
+            self._special[token] = self._tokenizer.is_special(self.text(token))
         return self._special[token]
 
     def bytes(self, token: int) -> bytes:
-        found = self._bytes.get(token)
-        if found is None:
-            found = self._bytes[token] = self._tokenizer.token_bytes(token)
-        return found
+        data = self._bytes.get(token)
+        if data is None:
+            data = self._bytes[token] = self._tokenizer.token_bytes(token)
+        return data
 
     def text(self, token: int) -> str:
-        """Bytes that are no whole character show as U+FFFD; `bytes` has them."""
+        """Return the text of a token, with U+FFFD for bytes that form no character."""
         return self.bytes(token).decode("utf-8", errors="replace")
 
-    def told_apart(self, token: int) -> str:
-        """The text, or the bytes as OpenAI's completions write those of no whole character."""
+    def unambiguous_text(self, token: int) -> str:
+        """Return the text of a token, or OpenAI's notation `bytes:\\x..` for bytes that form no character."""
         data = self.bytes(token)
         try:
             return data.decode()
@@ -45,58 +45,60 @@ class TokenNames:
             return "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
 
 
-def chat_logprobs(found: Sequence[TokenLogprobs], names: TokenNames) -> dict[str, Any]:
+def chat_logprobs(logprobs: Sequence[TokenLogprobs], texts: TokenTexts) -> dict[str, Any]:
     """`choices[].logprobs` of chat completions."""
 
     def entry(token: int, logprob: float) -> dict[str, Any]:
-        return {"token": names.text(token), "logprob": max(logprob, _NEVER), "bytes": list(names.bytes(token))}
+        return {"token": texts.text(token), "logprob": max(logprob, _MIN_LOGPROB), "bytes": list(texts.bytes(token))}
 
     content = [
-        entry(one.token_id, one.logprob) | {"top_logprobs": [entry(*likely) for likely in one.top]} for one in found
+        entry(item.token_id, item.logprob) | {"top_logprobs": [entry(*top) for top in item.top]} for item in logprobs
     ]
     return {"content": content, "refusal": None}
 
 
-class Offsets:
-    """Where tokens begin in a text, in characters. One that goes on with a character begins where that does."""
+class TextOffsets:
+    """Count the offsets of tokens in a text, in characters. A token that continues a character has its offset."""
 
     def __init__(self, first: int = 0, *, special: bool = True) -> None:
-        """`special`: the text has special tokens too."""
+        """`first` is the offset of the next token. `special`: the text includes special tokens."""
         self._next = first
         self._shown = special
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def of(self, token: int, names: TokenNames) -> int:
-        """Of the next token."""
+    def advance(self, token: int, texts: TokenTexts) -> int:
+        """Return the offset of the next token."""
         begin = self._next
-        if self._shown or not names.special(token):
-            self._next += len(self._decoder.decode(names.bytes(token)))
+        if self._shown or not texts.is_special(token):
+            self._next += len(self._decoder.decode(texts.bytes(token)))
         return begin
 
 
-def completion_logprobs(found: Sequence[TokenLogprobs], names: TokenNames, offsets: Offsets) -> dict[str, Any]:
+def completion_logprobs(logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: TextOffsets) -> dict[str, Any]:
     """`choices[].logprobs` of completions."""
-    tokens = [names.told_apart(one.token_id) for one in found]
-    likely: list[dict[str, float]] = []
-    for one, token in zip(found, tokens, strict=True):
-        row = {token: max(one.logprob, _NEVER)} if one.top else {}
-        for other, logprob in one.top:
-            row.setdefault(names.told_apart(other), max(logprob, _NEVER))
-        likely.append(row)
+    tokens = [texts.unambiguous_text(item.token_id) for item in logprobs]
+    top: list[dict[str, float]] = []
+    for item, token in zip(logprobs, tokens, strict=True):
+        row = {token: max(item.logprob, _MIN_LOGPROB)} if item.top else {}
+        for other, logprob in item.top:
+            row.setdefault(texts.unambiguous_text(other), max(logprob, _MIN_LOGPROB))
+        top.append(row)
     return {
         "tokens": tokens,
-        "token_logprobs": [max(one.logprob, _NEVER) for one in found],
-        "top_logprobs": likely,
-        "text_offset": [offsets.of(one.token_id, names) for one in found],
+        "token_logprobs": [max(item.logprob, _MIN_LOGPROB) for item in logprobs],
+        "top_logprobs": top,
+        "text_offset": [offsets.advance(item.token_id, texts) for item in logprobs],
     }
 
 
-def prompt_logprobs(first: int, found: Sequence[TokenLogprobs], names: TokenNames, echo: str) -> dict[str, Any]:
-    """`choices[].logprobs` of an echoed prompt. Of its first token there are none: nothing comes before it. The text
-    may be without it, where a tokenizer has put it there."""
-    offsets = Offsets()
-    if echo.startswith(names.text(first).rstrip("\ufffd")):
-        offsets.of(first, names)
-    rest = completion_logprobs(found, names, offsets)
-    head = {"tokens": names.told_apart(first), "token_logprobs": None, "top_logprobs": None, "text_offset": 0}
+def prompt_logprobs(first: int, logprobs: Sequence[TokenLogprobs], texts: TokenTexts, echo: str) -> dict[str, Any]:
+    """`choices[].logprobs` of an echoed prompt. Its first token has no log-probability.
+
+    The echo lacks a first token that the tokenizer has added, such as BOS.
+    """
+    offsets = TextOffsets()
+    if echo.startswith(texts.text(first).rstrip("\ufffd")):
+        offsets.advance(first, texts)
+    rest = completion_logprobs(logprobs, texts, offsets)
+    head = {"tokens": texts.unambiguous_text(first), "token_logprobs": None, "top_logprobs": None, "text_offset": 0}
     return {key: [value, *rest[key]] for key, value in head.items()}

@@ -1,6 +1,6 @@
-"""What a model's text says besides plain content: pure state machines over growing text. Here: reasoning.
+"""Parsers of a growing text: pure state machines that split it into deltas. This file: reasoning.
 
-However the text is cut, the deltas add up to the same; what may become a marker is held back.
+The deltas of a text do not depend on where it is cut. Text that may be the beginning of a marker is held back.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of a message: content, reasoning, or of tool call `call` its name (at its beginning) or arguments."""
+    """A piece of a message: content, reasoning, or the name or arguments of tool call number `call`."""
 
     content: str = ""
     reasoning: str = ""
@@ -24,22 +24,22 @@ class Delta:
 
 
 class Parser(Protocol):
-    """One message."""
+    """Parse one message."""
 
     def push(self, text: str) -> list[Delta]: ...
 
     def finish(self) -> list[Delta]:
-        """What was held back, at the end of the message."""
+        """Return the deltas of the text held back at the end of the message."""
 
 
-class Markers:
-    """Splits a growing text at marker strings; the beginning of one is held back."""
+class MarkerSplitter:
+    """Split a growing text at marker strings. The beginning of a marker is held back."""
 
     def __init__(self) -> None:
         self._held = ""
 
     def push(self, text: str, markers: Sequence[str]) -> tuple[str, str | None, str]:
-        """Text before the first marker that is complete, the marker if there is one, and the text behind it."""
+        """Return the text before the first complete marker, the marker or None, and the text after it."""
         held = self._held + text
         found = [(where, marker) for marker in markers if (where := held.find(marker)) >= 0]
         if found:
@@ -50,26 +50,26 @@ class Markers:
         self._held = held[len(held) - keep :]
         return held[: len(held) - keep], None, ""
 
-    def rest(self) -> str:
+    def flush(self) -> str:
         held, self._held = self._held, ""
         return held
 
 
 def _overlap(text: str, marker: str) -> int:
-    """Length of the longest end of `text` that the marker begins with."""
+    """Return the length of the longest suffix of `text` that is a proper prefix of the marker."""
     return next((n for n in range(min(len(marker) - 1, len(text)), 0, -1) if text.endswith(marker[:n])), 0)
 
 
 class ReasoningParser:
-    """`<think>…</think>` before the answer; the first tag may be part of the prompt. Elsewhere the tags are text."""
+    """Parse `<think>…</think>` before the answer. The prompt may contain the first tag. Later tags are text."""
 
     def __init__(self, inner: Parser, *, thinking: bool) -> None:
-        """`inner` parses what is no reasoning; `thinking`: the prompt has opened it."""
+        """`inner` parses the answer. `thinking`: the prompt ends with the opening tag."""
         self._inner = inner
-        self._markers = Markers()
-        self._before: str | None = None if thinking else ""  # white space until the first tag
-        self.thinking = thinking  # whether the text is within the tags now
-        self._trim = thinking  # line breaks around the tags are theirs
+        self._markers = MarkerSplitter()
+        self._before: str | None = None if thinking else ""  # white space before the first tag
+        self.thinking = thinking  # between the tags
+        self._trim = thinking  # drop line breaks after a tag
 
     def push(self, text: str) -> list[Delta]:
         if self._before is not None:
@@ -94,7 +94,7 @@ class ReasoningParser:
 
     def finish(self) -> list[Delta]:
         before, self._before = self._before, None
-        return self._reason(self._markers.rest()) + (self._inner.push(before) if before else []) + self._inner.finish()
+        return self._reason(self._markers.flush()) + (self._inner.push(before) if before else []) + self._inner.finish()
 
     def _reason(self, text: str) -> list[Delta]:
         text = self._trimmed(text)
@@ -105,7 +105,7 @@ class ReasoningParser:
         return self._inner.push(text) if text else []
 
     def _trimmed(self, text: str) -> str:
-        """Without line breaks right behind a tag."""
+        """Drop line breaks right after a tag."""
         if self._trim:
             text = text.lstrip("\n")
             self._trim = not text
@@ -113,7 +113,7 @@ class ReasoningParser:
 
 
 class PlainParser:
-    """Text is text."""
+    """Pass all text on as content."""
 
     def push(self, text: str) -> list[Delta]:
         return [Delta(content=text)] if text else []

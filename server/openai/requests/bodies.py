@@ -1,4 +1,4 @@
-"""Request bodies: bytes to validated models, and pydantic's findings to a 400 that names the field."""
+"""Parse and validate request bodies. Errors become a 400 that names the field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Model = TypeVar("Model", bound=RequestModel)
 
 
 def read_object(raw: bytes) -> dict[str, Any]:
-    """The JSON object of a body without its null fields: null means absent. Raises APIError."""
+    """Parse a body's JSON object and drop its null fields, which count as absent. Raises APIError."""
     try:
         body = pydantic_core.from_json(raw, allow_inf_nan=False)
     except ValueError as error:
@@ -24,8 +24,8 @@ def read_object(raw: bytes) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not None}
 
 
-def validated(kind: type[Model], body: dict[str, Any]) -> Model:
-    """Raises APIError naming the field at fault."""
+def validate(kind: type[Model], body: dict[str, Any]) -> Model:
+    """Validate a body. Raises APIError naming the invalid field."""
     try:
         return kind.model_validate(body)
     except ValidationError as error:
@@ -33,7 +33,7 @@ def validated(kind: type[Model], body: dict[str, Any]) -> Model:
 
 
 def _from_validation(error: ValidationError, body: dict[str, Any]) -> APIError:
-    """The 400 for pydantic's finding that lies deepest in the body: of a union's complaints, the most specific."""
+    """Convert the error at the deepest location: of the errors of a union, the most specific one."""
     details = error.errors(include_url=False, include_input=False)
     found = [(_path(detail["loc"], body, detail["type"] == "missing"), detail) for detail in details]
     path, detail = max(found, key=lambda item: len(item[0]))
@@ -44,8 +44,10 @@ def _from_validation(error: ValidationError, body: dict[str, Any]) -> APIError:
 
 
 def _path(location: tuple[int | str, ...], body: Any, missing: bool) -> list[int | str]:
-    """The parts of an error's location that exist in the body, but for what is missing; the others are names of union
-    members."""
+    """Return the parts of an error's location that are part of the body, a missing field included.
+
+    The other parts are pydantic's names for the members of unions.
+    """
     path: list[int | str] = []
     node = body
     for depth, part in enumerate(location):

@@ -1,7 +1,8 @@
-"""Which fields of a request are honoured, refused or ignored: one table.
+"""Tables of unsupported and ignored request fields.
 
-A documented field that would change the output and is not honoured is a 400 that names it, unless it asks for what
-happens anyway. What cannot change the output is ignored, and so are unknown fields, those with one warning per name.
+A documented field that would change the output but is not supported is rejected with a 400, unless its value asks for
+the default behaviour. Fields that cannot change the output are ignored. Unknown fields are ignored with one warning per
+name.
 """
 
 from __future__ import annotations
@@ -15,33 +16,35 @@ from server.openai.requests.schemas import ChatCompletionRequest, GenerationRequ
 
 log = logging.getLogger("knapserve.server")
 
-Neutral = tuple[Any, ...] | Callable[[Mapping[str, Any]], bool]
-_NEVER: Neutral = ()
-_MAX_WARNED = 100  # names come from clients: neither the set nor the log may grow without bound
+Defaults = tuple[Any, ...] | Callable[[Mapping[str, Any]], bool]
+_NO_VALUE: Defaults = ()
+_MAX_WARNED = 100  # limits the set and the log, as names come from clients
 
 
 def _best_of_n(body: Mapping[str, Any]) -> bool:
-    return _same(body["best_of"], body.get("n") or 1)
+    return _equal(body["best_of"], body.get("n") or 1)
 
 
 def _without_penalties(body: Mapping[str, Any]) -> bool:
     penalties = {"presence_penalty": 0, "frequency_penalty": 0, "repetition_penalty": 1}
-    return body["repeat_last_n"] == -1 or all(body.get(name, neutral) == neutral for name, neutral in penalties.items())
+    return body["repeat_last_n"] == -1 or all(body.get(name, default) == default for name, default in penalties.items())
 
 
 _ZERO = (0,)
 _OFF = (False,)
-_EMPTY: Neutral = ([],)
-# Field → the values that ask for nothing special; null always does.
-_REFUSED: dict[str, Neutral] = {
-    **dict.fromkeys(("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar"), _NEVER),
-    **dict.fromkeys(("prompt_logprobs", "prompt_embeds", "allowed_token_ids", "truncate_prompt_tokens"), _NEVER),
+_EMPTY: Defaults = ([],)
+# Field → values that ask for the default behaviour; null always does.
+_REFUSED: dict[str, Defaults] = {
+    **dict.fromkeys(
+        ("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar"), _NO_VALUE
+    ),
+    **dict.fromkeys(("prompt_logprobs", "prompt_embeds", "allowed_token_ids", "truncate_prompt_tokens"), _NO_VALUE),
     **dict.fromkeys(("use_beam_search", "return_token_ids", "return_tokens_as_token_ids"), _OFF),
     **dict.fromkeys(("bad_words", "logits_processors"), _EMPTY),
     "length_penalty": (1,),
     "spaces_between_special_tokens": (True,),
-    # Those of llama.cpp:
-    **dict.fromkeys(("samplers", "json_schema"), _NEVER),
+    # Fields of llama.cpp:
+    **dict.fromkeys(("samplers", "json_schema"), _NO_VALUE),
     **dict.fromkeys(("typical_p", "tfs_z", "repeat_penalty"), (1,)),
     **dict.fromkeys(("n_predict", "top_n_sigma"), (-1,)),
     **dict.fromkeys(("mirostat", "xtc_probability", "dry_multiplier", "dynatemp_range"), _ZERO),
@@ -52,9 +55,9 @@ _REFUSED: dict[str, Neutral] = {
     "t_max_predict_ms": (0, -1),
     "grammar": ("",),
 }
-_REFUSED_CHAT: dict[str, Neutral] = {
-    **dict.fromkeys(("chat_template", "reasoning_effort", "thinking_token_budget"), _NEVER),
-    **dict.fromkeys(("audio", "web_search_options"), _NEVER),
+_REFUSED_CHAT: dict[str, Defaults] = {
+    **dict.fromkeys(("chat_template", "reasoning_effort", "thinking_token_budget"), _NO_VALUE),
+    **dict.fromkeys(("audio", "web_search_options"), _NO_VALUE),
     **dict.fromkeys(("echo", "add_special_tokens"), _OFF),
     **dict.fromkeys(("functions", "documents"), _EMPTY),
     "suffix": ("",),
@@ -64,52 +67,52 @@ _REFUSED_CHAT: dict[str, Neutral] = {
     "verbosity": ("medium",),
     "modalities": (["text"],),
 }
-_REFUSED_COMPLETIONS: dict[str, Neutral] = {
-    **dict.fromkeys(("prediction", "max_completion_tokens"), _NEVER),
+_REFUSED_COMPLETIONS: dict[str, Defaults] = {
+    **dict.fromkeys(("prediction", "max_completion_tokens"), _NO_VALUE),
     "suffix": ("",),
     "best_of": _best_of_n,
     "add_special_tokens": (True,),
 }
-_TOLD = ("user", "metadata", "store", "service_tier", "safety_identifier", "request_id", "priority")
-_IGNORED = frozenset((*_TOLD, "cache_salt", "prompt_cache_key", "prompt_cache_retention"))
+_METADATA = ("user", "metadata", "store", "service_tier", "safety_identifier", "request_id", "priority")
+_IGNORED = frozenset((*_METADATA, "cache_salt", "prompt_cache_key", "prompt_cache_retention"))
 
 _ADVICE = {
     **dict.fromkeys(("structured_outputs", "guided_json", "json_schema"), ": use 'response_format'"),
     "repeat_penalty": ": use 'repetition_penalty'",
     "n_predict": ": use 'max_tokens'",
     "n_probs": ": use 'logprobs'",
-    "repeat_last_n": ": penalties count the whole text, which is -1",
+    "repeat_last_n": ": penalties always count the whole text (-1)",
 }
 
 
-def _advice(neutral: Neutral) -> str:
-    return ": leave it out" if neutral == _NEVER else ", except where it asks for the default"
+def _advice(default: Defaults) -> str:
+    return ": omit it" if default == _NO_VALUE else ", except with its default value"
 
 
-def _same(value: Any, neutral: Any) -> bool:
-    """Equality that tells true from 1."""
-    return isinstance(value, bool) == isinstance(neutral, bool) and bool(value == neutral)
+def _equal(value: Any, default: Any) -> bool:
+    """Compare values, treating true and 1 as different."""
+    return isinstance(value, bool) == isinstance(default, bool) and bool(value == default)
 
 
 class ParameterCheck:
-    """Checks the fields of requests of one kind; remembers the names it has warned of."""
+    """Check the fields of one type of request. Remembers the names that it has warned about."""
 
-    def __init__(self, kind: type[GenerationRequest]) -> None:
-        chat = issubclass(kind, ChatCompletionRequest)
+    def __init__(self, request_type: type[GenerationRequest]) -> None:
+        chat = issubclass(request_type, ChatCompletionRequest)
         self._refused = _REFUSED | (_REFUSED_CHAT if chat else _REFUSED_COMPLETIONS)
-        self._known = frozenset(kind.model_fields) | _IGNORED
+        self._known = frozenset(request_type.model_fields) | _IGNORED
         self._warned: set[str] = set()
 
     def __call__(self, body: Mapping[str, Any]) -> None:
-        """Raise a 400 that names the first field of `body` (nulls removed) that is documented but not supported."""
+        """Raise a 400 for the first unsupported field of `body`, which has no null fields."""
         for name, value in body.items():
             if name in self._known:
                 continue
-            neutral = self._refused.get(name)
-            if neutral is None:
+            default = self._refused.get(name)
+            if default is None:
                 self._warn(name)
-            elif not (neutral(body) if callable(neutral) else any(_same(value, item) for item in neutral)):
-                raise invalid(f"'{name}' is not supported{_ADVICE.get(name) or _advice(neutral)}.", name)
+            elif not (default(body) if callable(default) else any(_equal(value, item) for item in default)):
+                raise invalid(f"'{name}' is not supported{_ADVICE.get(name) or _advice(default)}.", name)
         options = body.get("stream_options")
         if isinstance(options, dict) and options.get("continuous_usage_stats"):
             raise invalid("'continuous_usage_stats' is not supported.", "stream_options.continuous_usage_stats")

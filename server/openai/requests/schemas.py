@@ -1,7 +1,7 @@
-"""Requests as they are accepted; `server.openai.replies.schemas` has what is said to them.
+"""Pydantic models of request bodies; those of replies are in `server.openai.replies.schemas`.
 
-Types are strict, as OpenAI's are: "5" is no integer, true is no number. Null fields are dropped before validation
-(`translate`), so an optional field is absent or of its type.
+Types are strict, as in OpenAI's API: "5" is not an integer, and true is not a number. Null fields are dropped before
+validation (`bodies`), so an optional field is absent or has its type.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ StopString = Annotated[str, Field(min_length=1, max_length=MAX_STOP_CHARACTERS)]
 _TEXT = {"type": "string", "minLength": 1}
 _IDS = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}
 _LISTS = [{"type": "array", "items": items, "minItems": 1, "maxItems": MAX_PROMPTS} for items in (_TEXT, _IDS)]
-# A list of a million token ids is checked by hand (`translate`): a union would report every element.
+# `translate` checks prompts: pydantic would report an error for each of a million token ids.
 Prompt = Annotated[Any, WithJsonSchema({"anyOf": [_TEXT, _IDS, *_LISTS]})]
 
 
 def _nullable(schema: dict[str, Any]) -> None:
-    """Document that JSON null means absent for every optional field."""
+    """Document that null counts as absent in every optional field."""
     required = schema.get("required", [])
     for name, field in schema.get("properties", {}).items():
         if name not in required:
@@ -42,20 +42,20 @@ def _nullable(schema: dict[str, Any]) -> None:
 
 
 class RequestModel(BaseModel):
-    """Base of what clients send; unknown fields are dealt with in `server.openai.requests.parameters`."""
+    """Base of all request bodies. `server.openai.requests.parameters` handles unknown fields."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, json_schema_extra=_nullable)
 
 
 class StreamOptions(RequestModel):
-    include_usage: bool = Field(default=False, description="One last chunk carries the usage.")
+    include_usage: bool = Field(default=False, description="Send the usage in a last chunk.")
 
 
 class JsonSchemaFormat(RequestModel):
     name: Name
     schema_: dict[str, Any] = Field(alias="schema")
     description: str | None = None
-    strict: bool | None = Field(default=None, description="Schemas are always followed.")
+    strict: bool | None = Field(default=None, description="Ignored: answers always match the schema.")
 
 
 class ResponseFormat(RequestModel):
@@ -64,7 +64,7 @@ class ResponseFormat(RequestModel):
 
 
 class Function(RequestModel):
-    """A tool's function; further fields are handed to the chat template as they are."""
+    """A tool's function. Further fields are passed to the chat template."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -89,39 +89,41 @@ class NamedTool(RequestModel):
 
 
 class GenerationRequest(RequestModel):
-    """What chat and completions have in common."""
+    """Fields of both chat completions and completions."""
 
-    model: str = Field(default="", description="A served model's name; absent: the first.")
+    model: str = Field(default="", description="Name of a served model. Default: the first one.")
     max_tokens: int | None = Field(default=None, ge=1, le=MAX_COUNT)
-    temperature: float | None = Field(default=None, ge=0, le=2, description="Absent: the checkpoint's, else 1.")
-    top_p: float | None = Field(default=None, gt=0, le=1, description="Absent: the checkpoint's, else 1.")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="Default: the checkpoint's value, else 1.")
+    top_p: float | None = Field(default=None, gt=0, le=1, description="Default: the checkpoint's value, else 1.")
     top_k: int | None = Field(
-        default=None, ge=-1, le=MAX_COUNT, description="-1 or 0: off. Absent: the checkpoint's, else off."
+        default=None, ge=-1, le=MAX_COUNT, description="-1 or 0 disables it. Default: the checkpoint's value, else off."
     )
-    seed: int | None = Field(default=None, ge=-(2**63), le=2**63 - 1, description="Absent or -1: drawn at random.")
+    seed: int | None = Field(default=None, ge=-(2**63), le=2**63 - 1, description="Absent or -1: a random seed.")
     stop: StopString | Annotated[list[StopString], Field(max_length=MAX_STOP_STRINGS, fail_fast=True)] | None = None
-    n: int = Field(default=1, ge=1, le=128, description="Choices per prompt.")
-    min_p: float | None = Field(default=None, ge=0, le=1, description="Least share of the top token's probability.")
+    n: int = Field(default=1, ge=1, le=128, description="Number of choices per prompt.")
+    min_p: float | None = Field(
+        default=None, ge=0, le=1, description="Minimum probability of a token relative to that of the most likely one."
+    )
     presence_penalty: float = Field(default=0.0, ge=-2, le=2)
     frequency_penalty: float = Field(default=0.0, ge=-2, le=2)
     repetition_penalty: float | None = Field(
-        default=None, ge=1e-3, le=1e3, description="1: none. Absent: the checkpoint's."
+        default=None, ge=1e-3, le=1e3, description="1 disables it. Default: the checkpoint's value, else 1."
     )
     logit_bias: dict[str, Bias] = Field(
         default_factory=dict,
-        description="By token id; added to its logit.",
+        description="Token id → value added to its logit.",
         json_schema_extra={"maxProperties": MAX_BIASES, "propertyNames": {"pattern": "^[0-9]+$"}},
     )
     stop_token_ids: StopTokenIds = Field(default_factory=list)
-    min_tokens: int = Field(default=0, ge=0, le=MAX_COUNT, description="Before the answer may end.")
+    min_tokens: int = Field(default=0, ge=0, le=MAX_COUNT, description="Minimum number of tokens in the answer.")
     ignore_eos: bool = False
     skip_special_tokens: bool = True
     include_stop_str_in_output: bool = False
     response_format: ResponseFormat | None = None
-    return_rounds: bool = Field(default=False, description="Choices tell, round by round, what was drafted.")
+    return_rounds: bool = Field(default=False, description="Return the draft and verification rounds of each choice.")
     stream: bool = False
     stream_options: StreamOptions | None = None
-    draft_policy: str | None = Field(default=None, description="Drafts with this policy instead of the server's.")
+    draft_policy: str | None = Field(default=None, description="Draft policy of this request. Default: the server's.")
 
 
 class TextPart(RequestModel):
@@ -130,7 +132,7 @@ class TextPart(RequestModel):
 
 
 class Message(RequestModel):
-    """One message; further fields (name, tool_calls, tool_call_id …) are handed to the chat template as they are."""
+    """A message. Further fields (name, tool_calls, tool_call_id, …) are passed to the chat template."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -138,8 +140,8 @@ class Message(RequestModel):
     content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)] | None = None
 
 
-class Prediction(RequestModel):
-    """An answer that is expected for the most part."""
+class PredictionContent(RequestModel):
+    """A text that most of the answer is expected to match."""
 
     type: Literal["content"]
     content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)]
@@ -147,33 +149,43 @@ class Prediction(RequestModel):
 
 class ChatCompletionRequest(GenerationRequest):
     messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
-    max_completion_tokens: int | None = Field(default=None, ge=1, le=MAX_COUNT, description="Wins over max_tokens.")
+    max_completion_tokens: int | None = Field(
+        default=None, ge=1, le=MAX_COUNT, description="Takes precedence over max_tokens."
+    )
     logprobs: bool = False
-    top_logprobs: int | None = Field(default=None, ge=0, le=MAX_TOP_LOGPROBS, description="Only with logprobs.")
+    top_logprobs: int | None = Field(default=None, ge=0, le=MAX_TOP_LOGPROBS, description="Requires logprobs.")
     tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default_factory=list)
     tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
-    parallel_tool_calls: bool = Field(default=True, description="Whether one message may call several tools.")
-    chat_template_kwargs: dict[str, Any] = Field(default_factory=dict, description="Further variables of the template.")
-    add_generation_prompt: bool = Field(default=True, description="Whether the template opens the assistant's turn.")
-    continue_final_message: bool = Field(default=False, description="The last message is gone on with, not answered.")
-    prediction: Prediction | None = Field(default=None, description="Drafts are copied from it where it fits.")
+    parallel_tool_calls: bool = Field(default=True, description="Allow several tool calls in one message.")
+    chat_template_kwargs: dict[str, Any] = Field(
+        default_factory=dict, description="Additional variables of the chat template."
+    )
+    add_generation_prompt: bool = Field(default=True, description="Let the chat template open the assistant's turn.")
+    continue_final_message: bool = Field(
+        default=False, description="Continue the last message instead of answering it."
+    )
+    prediction: PredictionContent | None = Field(
+        default=None, description="Expected text, from which drafts are copied."
+    )
 
 
 class CompletionRequest(GenerationRequest):
     prompt: Prompt
     max_tokens: int | None = Field(default=None, ge=0, le=MAX_COUNT)
-    logprobs: int | None = Field(default=None, ge=0, le=MAX_COMPLETION_LOGPROBS, description="Alternatives per token.")
-    echo: bool = Field(default=False, description="The prompt precedes the answer.")
+    logprobs: int | None = Field(
+        default=None, ge=0, le=MAX_COMPLETION_LOGPROBS, description="Number of alternatives per token."
+    )
+    echo: bool = Field(default=False, description="Return the prompt before the answer.")
 
 
 class TokenizeRequest(RequestModel):
-    """A prompt, or a chat."""
+    """Either a prompt or a chat."""
 
     model: str = ""
     prompt: str | None = None
     messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)] | None = None
     tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default_factory=list)
-    add_special_tokens: bool | None = Field(default=None, description="Absent: for a bare prompt, not for a chat.")
+    add_special_tokens: bool | None = Field(default=None, description="Default: true for a prompt, false for a chat.")
     add_generation_prompt: bool = True
     continue_final_message: bool = False
     chat_template_kwargs: dict[str, Any] = Field(default_factory=dict)

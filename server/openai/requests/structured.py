@@ -1,4 +1,4 @@
-"""Structured output and forced tool calls as grammars, checked before the engine sees them. llguidance reads them."""
+"""Grammars of structured output and forced tool calls, for llguidance, validated before the engine gets them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from server.openai.requests.schemas import ResponseFormat, Tool
 
 MAX_SCHEMA_CHARACTERS = 65_536
 MAX_SCHEMA_DEPTH = 64
-_LARGEST_KEPT = 65_536  # characters of a grammar whose check is remembered
-# Some white space is for the model to choose; a bound keeps an unsure one from choosing it for ever.
-_OPTIONS = {"whitespace_pattern": r"[ \n\t]{0,20}"}
+_MAX_CACHED = 65_536  # characters of a grammar whose validation is cached
+# The model may choose white space between tokens; the bound keeps it from generating white space for ever.
+_GUIDANCE_OPTIONS = {"whitespace_pattern": r"[ \n\t]{0,20}"}
 
-Marker = Callable[[str], str]  # text that surrounds calls -> how a grammar writes it
+MarkerNotation = Callable[[str], str]  # text of a marker → its notation in a grammar
 
 
 def answer_schema(response_format: ResponseFormat | None) -> dict[str, Any] | None:
-    """The JSON schema an answer has to follow; None for text. Raises APIError."""
+    """Return the JSON schema that the answer must match, or None for text. Raises APIError."""
     if response_format is None or response_format.type == "text":
         return None
     if response_format.type == "json_object":
@@ -38,74 +38,75 @@ def grammar_of(
     thinking: bool,
     optional: bool,
     param: str,
-    thinks: str | None = None,
+    think_open: str | None = None,
 ) -> str | None:
-    """The grammar of an answer: of a schema, of tool calls, or of either; None where it is free.
+    """Return the grammar of an answer by a schema, of tool calls, or of either; None for free text.
 
-    `calls` are Lark rules for `calls` (`calls_grammar`); `optional`: an answer by the schema is as good. `thinking`:
-    the prompt has opened the reasoning, which comes first and is free; `thinks`: how a grammar writes what opens it, if
-    the model may do that itself. Raises APIError naming `param`.
+    `calls` are Lark rules that define `calls` (`tool_call_grammar`). With `optional`, the model may also answer by the
+    schema. `thinking`: the prompt has opened the reasoning, which is free text. `think_open`: the grammar's
+    notation of the opening tag, if the model may open the reasoning itself. Raises APIError naming `param`.
     """
     if schema is not None:
         check_size(schema, param)
-    if calls is None and schema is not None and not thinking and thinks is None:
-        return _validated(lambda: _library().grammar_from_json_schema(_plain(schema), overrides=_OPTIONS), param)
+    if calls is None and schema is not None and not thinking and think_open is None:
+        return _validated_grammar(
+            lambda: _matcher().grammar_from_json_schema(_without_options(schema), overrides=_GUIDANCE_OPTIONS), param
+        )
     rules = [] if calls is None else [calls]
     if schema is not None:
-        rules.append(f"answer: {_json(schema)}")
+        rules.append(f"answer: {_json_rule(schema)}")
     if not rules:
         return None
     either = "calls" if schema is None else "answer" if calls is None else "(calls | answer)" if optional else "calls"
-    before = "think " if thinking else "" if thinks is None else f"({thinks} think)? "
+    before = "think " if thinking else "" if think_open is None else f"({think_open} think)? "
     start = f"start: {before}{either}"
     if before:
         rules.append(f"think[lazy]: /(?s:.*){THINK_CLOSE.replace('/', chr(92) + '/')}/")
-    return _validated(lambda: _library().grammar_from_lark("\n".join([start, *rules])), param)
+    return _validated_grammar(lambda: _matcher().grammar_from_lark("\n".join([start, *rules])), param)
 
 
-def calls_grammar(kind: str, tools: Sequence[Tool], marker: Marker, *, parallel: bool) -> str:
-    """Lark rules for one or, if `parallel`, more calls of these tools in a format of `server.openai.replies.calls`.
+def tool_call_grammar(tool_format: str, tools: Sequence[Tool], marker: MarkerNotation, *, parallel: bool) -> str:
+    """Return Lark rules for a call of these tools, or several if `parallel`.
 
-    Raises APIError.
+    `tool_format` is one of `server.openai.replies.calls`. The caller has checked the sizes of the schemas.
     """
-    # Their sizes have been checked.
-    key = "parameters" if kind == "llama3_json" else "arguments"
+    key = "parameters" if tool_format == "llama3_json" else "arguments"
     rules = [f"call: {' | '.join(f'call_{index}' for index in range(len(tools)))}"]
     for index, tool in enumerate(tools):
-        parameters = tool.function.parameters or _ANY
+        parameters = tool.function.parameters or _ANY_OBJECT
         begin = json.dumps(f'{{"name": {json.dumps(tool.function.name)}, "{key}": ')
-        # A rule of its own: references within the parameters mean the parameters.
-        rules += [f'call_{index}: {begin} arguments_{index} "}}"', f"arguments_{index}: {_json(parameters)}"]
+        # A separate rule, because references within the parameters are relative to them.
+        rules += [f'call_{index}: {begin} arguments_{index} "}}"', f"arguments_{index}: {_json_rule(parameters)}"]
     call = "\n".join(rules)
-    if kind == "hermes":
+    if tool_format == "hermes":
         one = f'{marker("<tool_call>")} "\\n" call "\\n" {marker("</tool_call>")}'
         more = f' ("\\n" {one})*' if parallel else ""
         return f"calls: {one}{more}\n{call}"
-    if kind == "mistral":
+    if tool_format == "mistral":
         more = ' (", " call)*' if parallel else ""
         return f'calls: {marker("[TOOL_CALLS]")} "[" call{more} "]"\n{call}'
     more = ' ("; " call)*' if parallel else ""
     return f"calls: call{more}\n{call}"
 
 
-_ANY: dict[str, Any] = {"type": "object"}
+_ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
 
-def _json(schema: Mapping[str, Any]) -> str:
-    return "%json " + json.dumps(_plain(schema) | {"x-guidance": _OPTIONS})
+def _json_rule(schema: Mapping[str, Any]) -> str:
+    return "%json " + json.dumps(_without_options(schema) | {"x-guidance": _GUIDANCE_OPTIONS})
 
 
-def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what the library would take for its own options."""
+def _without_options(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop the key that llguidance reads as its own options."""
     return {key: value for key, value in schema.items() if key != "x-guidance"}
 
 
 def check_size(schema: Any, param: str) -> None:
-    """Raises APIError naming `param` for a schema that is too large or too deep."""
+    """Raise APIError naming `param` if a schema is too large or too deep."""
     if len(json.dumps(schema)) > MAX_SCHEMA_CHARACTERS:
-        raise invalid(f"A schema has at most {MAX_SCHEMA_CHARACTERS} characters.", param)
+        raise invalid(f"The schema must have at most {MAX_SCHEMA_CHARACTERS} characters.", param)
     if _depth(schema) > MAX_SCHEMA_DEPTH:
-        raise invalid(f"A schema is at most {MAX_SCHEMA_DEPTH} levels deep.", param)
+        raise invalid(f"The schema must be at most {MAX_SCHEMA_DEPTH} levels deep.", param)
 
 
 def _depth(value: Any) -> int:
@@ -120,30 +121,30 @@ def _depth(value: Any) -> int:
     return depth
 
 
-def _library() -> Any:
-    from llguidance import LLMatcher  # with the first grammar: requests without one need not wait for it
+def _matcher() -> Any:
+    from llguidance import LLMatcher  # imported with the first grammar, as it takes a while
 
     return LLMatcher
 
 
-def _validated(make: Callable[[], str], param: str) -> str:
+def _validated_grammar(make: Callable[[], str], param: str) -> str:
     try:
         grammar = make()
-        complaint = _complaint(grammar)
-    except ValueError as error:  # a number that the library cannot take
-        complaint = str(error)
-    if complaint:
-        raise invalid(f"The schema is not supported: {complaint}", param)
+        reason = _grammar_error(grammar)
+    except ValueError as error:  # a number that llguidance cannot represent
+        reason = str(error)
+    if reason:
+        raise invalid(f"The schema is not supported: {reason}", param)
     return grammar
 
 
-def _complaint(grammar: str) -> str:
-    return (_known_complaint if len(grammar) <= _LARGEST_KEPT else _new_complaint)(grammar)
+def _grammar_error(grammar: str) -> str:
+    return (_cached_grammar_error if len(grammar) <= _MAX_CACHED else _compute_grammar_error)(grammar)
 
 
-def _new_complaint(grammar: str) -> str:
-    found = str(_library().validate_grammar(grammar, None))
+def _compute_grammar_error(grammar: str) -> str:
+    found = str(_matcher().validate_grammar(grammar, None))
     return found.partition("\n<state>")[0].strip()
 
 
-_known_complaint = lru_cache(maxsize=256)(_new_complaint)
+_cached_grammar_error = lru_cache(maxsize=256)(_compute_grammar_error)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.contenders import DraftRound
-from bench.figures import predictions
+from bench.prediction_error import predictions
 from bench.results import domain_lines
+from bench.targets import DraftRound
 
 ROUND = DraftRound(
     request=1, seconds=0.1, emitted=4, drafted=4, accepted=3,

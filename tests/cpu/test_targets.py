@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bench import contenders
-from bench.contenders import PolicyContender, Prompt, answer_in_turns
+from bench import targets
 from bench.prompts import Text, encode, read_prompts
+from bench.targets import PolicyTarget, Prompt, answer_in_turns
 from engine.config import EngineConfig
 from engine.errors import ConfigError
 from engine.types import SamplingParams
@@ -28,39 +28,39 @@ def written(path: Path, *lines: Any) -> Path:
 def test_contenders_take_turns_and_answer_as_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: int
 ) -> None:
-    monkeypatch.setattr(contenders, "_TURN", 1e-9)  # a round each
+    monkeypatch.setattr(targets, "_TURN", 1e-9)  # a round each
     model = load()
     path = written(tmp_path / "prompts.jsonl", {"prompt": "Hello"}, {"prompt": "What is 12 + 31?", "domain": "sums"})
     prompts = [encode(model, text) for text in read_prompts(path)]
     assert [prompt.domain for prompt in prompts] == ["", "sums"]
     names = ("none", "layerskip", "knapspec")
-    together = [PolicyContender(name, model.core(EngineConfig(), own_cache=True), SAMPLING) for name in names]
+    together = [PolicyTarget(name, model.core(EngineConfig(), own_cache=True), SAMPLING) for name in names]
     order: list[str] = []
-    for contender in together:
-        advance = contender.core.run_round
+    for target in together:
+        run_round = target.core.run_round
         monkeypatch.setattr(
-            *(contender.core, "run_round"),
-            lambda tell, name=contender.name, advance=advance: [order.append(name), advance(tell)][1],
+            *(target.core, "run_round"),
+            lambda deliver, name=target.name, run=run_round: [order.append(name), run(deliver)][1],
         )
     answers = answer_in_turns(together, prompts, streams, first=1)
     assert order[:6] == ["layerskip", "knapspec", "none"] * 2
-    alone = [PolicyContender(name, model.core(EngineConfig()), SAMPLING).run(prompts, streams) for name in names]
+    alone = [PolicyTarget(name, model.core(EngineConfig()), SAMPLING).run(prompts, streams) for name in names]
     assert answers == alone
-    for contender in together:
-        ((tokens, seconds, *_),) = contender.tally.batches
-        assert contender.tally.seconds == seconds > 0
-        assert tokens == contender.tally.tokens
-        assert contender.tally.tokens == sum(map(len, alone[0]))
-        assert len(contender.tally.first_token) == len(prompts)
-        assert all(0 < seconds <= contender.tally.seconds for seconds in contender.tally.first_token)
+    for target in together:
+        ((tokens, seconds, *_),) = target.tally.batches
+        assert target.tally.seconds == seconds > 0
+        assert tokens == target.tally.tokens
+        assert target.tally.tokens == sum(map(len, alone[0]))
+        assert len(target.tally.first_token) == len(prompts)
+        assert all(0 < seconds <= target.tally.seconds for seconds in target.tally.first_token)
 
 
 def test_those_that_share_a_cache_answer_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contenders, "_TURN", 1e-9)
+    monkeypatch.setattr(targets, "_TURN", 1e-9)
     model = load()
     prompts = [encode(model, Text("Tell me a story about a fox."))]
-    alone = PolicyContender("none", model.core(EngineConfig()), SAMPLING).run(prompts, 1)
-    sharing = [PolicyContender(name, model.core(EngineConfig()), SAMPLING) for name in ("none", "layerskip")]
+    alone = PolicyTarget("none", model.core(EngineConfig()), SAMPLING).run(prompts, 1)
+    sharing = [PolicyTarget(name, model.core(EngineConfig()), SAMPLING) for name in ("none", "layerskip")]
     assert answer_in_turns(sharing, prompts) == [alone, alone]
 
 
@@ -85,10 +85,10 @@ def test_a_prompt_without_room_is_an_error_and_not_an_endless_run() -> None:
     model = load(max_model_len=256)
     room = model.length - (SAMPLING.max_tokens or 0)
     for context, prompt, fits in ((0, room, True), (0, room + 1, False), (room, 1, False)):
-        contender = PolicyContender("none", model.core(EngineConfig()), SAMPLING, context=(1,) * context)
+        target = PolicyTarget("none", model.core(EngineConfig()), SAMPLING, context=(1,) * context)
         asked = [Prompt("", (1,)), Prompt("", (1,) * prompt)]
         if fits:
-            assert len(contender.run(asked, 1)) == 2
+            assert len(target.run(asked, 1)) == 2
         else:
             with pytest.raises(ConfigError, match="context"):
-                contender.run(asked, 1)
+                target.run(asked, 1)

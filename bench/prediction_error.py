@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.contenders import DraftRound
+from bench.targets import DraftRound
 
 _FEWEST_TOKENS = 16  # of a request's drafting rounds, to count as one
 _MEDIAN_OF_NORMAL = 0.6745  # of the size of a normal variable, by its deviation

@@ -29,7 +29,7 @@ class Prompt(NamedTuple):
 class DraftRound:
     """One round of one request as it was promised and as it came. Seconds are its share of the round."""
 
-    request: int  # over all that the contender answered
+    request: int  # over all that the target answered
     seconds: float
     emitted: int
     drafted: int
@@ -58,7 +58,7 @@ class Batch(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """What one contender did, summed over prompts. Seconds and tokens."""
+    """What one target did, summed over prompts. Seconds and tokens."""
 
     tokens: int = 0
     seconds: float = 0.0
@@ -128,17 +128,17 @@ class Tally:
         ]
 
 
-class Contender(Protocol):
+class BenchTarget(Protocol):
     """Something that answers prompts."""
 
     name: str
     tally: Tally
 
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]] | None:
-        """Answer these prompts, `streams` at a time; the tokens of each, if this contender has the same ones."""
+        """Answer these prompts, `streams` at a time; the tokens of each, if this target has the same ones."""
 
 
-class PolicyContender:
+class PolicyTarget:
     """A draft policy on a core of its own, so that what one learns does not help another."""
 
     def __init__(
@@ -171,7 +171,7 @@ class PolicyContender:
         core, tally = self.core, self.tally
         self.check(prompts)
         spec, whole = core.costs.spec, core.costs.spec.whole
-        core.scheduler.blocks.clear()  # every contender reads the prompt itself
+        core.scheduler.blocks.clear()  # every target reads the prompt itself
         if self._context:
             core.imagine(self._context)
         said: dict[str, list[int]] = {}
@@ -222,7 +222,7 @@ class PolicyContender:
         return [tuple(said[str(index)]) for index in range(len(prompts))]
 
     def _searches(self) -> tuple[int, float]:
-        """How many this contender has ended so far, and seconds spent on them."""
+        """How many this target has ended so far, and seconds spent on them."""
         policy = self.core.policy(self._policy)
         if not isinstance(policy, KnapSpec):
             return 0, 0.0
@@ -240,16 +240,16 @@ class PolicyContender:
 
 
 def answer_in_turns(
-    contenders: Sequence[PolicyContender], prompts: Sequence[Prompt], streams: int = 1, first: int = 0
+    targets: Sequence[PolicyTarget], prompts: Sequence[Prompt], streams: int = 1, first: int = 0
 ) -> list[list[tuple[int, ...]]]:
-    """All contenders answer these prompts, each for a moment in turn, beginning with number `first`.
+    """All targets answer these prompts, each for a moment in turn, beginning with number `first`.
 
     Those that share a cache (`LoadedModel.core`) answer one after the other.
     """
-    alone = len({id(c.core.runner.attention) for c in contenders}) == len(contenders)
+    alone = len({id(c.core.runner.attention) for c in targets}) == len(targets)
     turn = _TURN if alone else float("inf")
-    answers: list[list[tuple[int, ...]]] = [[] for _ in contenders]
-    turns = deque((index, contender.rounds(prompts, streams)) for index, contender in enumerate(contenders))
+    answers: list[list[tuple[int, ...]]] = [[] for _ in targets]
+    turns = deque((index, target.rounds(prompts, streams)) for index, target in enumerate(targets))
     turns.rotate(-first)
     while turns:
         index, rounds = turns.popleft()
