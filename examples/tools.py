@@ -1,6 +1,6 @@
 """A tool that the model has to call. Its arguments follow the schema.
 
-The model's chat template has to know tools, as that of Qwen2.5 does; the default model's does not.
+The model's chat template has to support tools, as Qwen2.5's does; the default model's does not.
 """
 
 import json

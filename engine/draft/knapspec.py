@@ -28,7 +28,7 @@ from engine.errors import ConfigError
 from engine.step import Plan
 
 # Tokens of a copy in fewer bits before any were tested, by confidence, rejected and agreed: it finds 84 to 95 % of the
-# model's (docs/performance.md), and is surest where it does.
+# model's (docs/results.md), and is surest where it does.
 _OF_COPY = np.array([[1.0, 1.0]] + [[0.0, 0.0]] * (len(THRESHOLDS) - 2) + [[1.0, 13.0]])
 _LEAST_KNOWN = 12.0  # tested tokens of a plan that is worth saving
 _DECISION_SHARE = 0.004  # most of the time spent on decisions: with searches (0.5 %) less than one per cent,

@@ -108,7 +108,7 @@ class Searcher:
         layers = costs.spec.layers
         self._skips = config.knapspec_menu != "low-bit"
         self._protected = frozenset(2 * (layer % layers) + i for layer in config.knapspec_protect for i in (0, 1))
-        # Where it is not known to pay (docs/knapspec.md), a search has to be earned: the menu of the paper asks for it.
+        # Where it is not known to pay (docs/results.md), a search has to be earned: the menu of the paper asks for it.
         free = config.knapspec_menu == "skip" and config.knapspec_budget > 0
         self._saved = _SAVED * self.price(0) if free else 0.0  # seconds
         self.spent = 0.0  # seconds

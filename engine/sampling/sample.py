@@ -27,7 +27,7 @@ from engine.sampling.seeds import mix64
 from engine.types import SamplingParams
 from engine.upload import upload
 
-DRAFT_NOISE = 0.5  # of the noise that the model draws with; measured (docs/knapspec.md),
+DRAFT_NOISE = 0.5  # of the noise that the model draws with; measured (docs/notes/drafting.md),
 _MUCH_LEFT_OUT = 0.4  # of the sublayers: with fewer left out drafts are as sure as the model, the fewer the more
 
 _MASK = (1 << 64) - 1
