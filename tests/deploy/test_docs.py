@@ -136,4 +136,6 @@ def test_every_flag_of_the_guide_exists() -> None:
 def test_every_alert_is_documented_with_its_severity() -> None:
     alerts = re.findall(r"- alert: (\w+).*?severity: (\w+)", text_of("deploy/prometheus/rules/alerts.yml"), re.DOTALL)
     assert len(alerts) > 10
-    assert set(re.findall(r"^\| (KnapServe\w+) \| (\w+) \|", text_of("docs/operations.md"), re.MULTILINE)) == set(alerts)
+    assert set(re.findall(r"^\| (KnapServe\w+) \| (\w+) \|", text_of("docs/operations.md"), re.MULTILINE)) == set(
+        alerts
+    )
