@@ -31,13 +31,17 @@ def price(arguments: str) -> str:
         return f"error: {error!r}"
 
 
-messages = [{"role": "user", "content": "How much does a melon cost?"}]
+messages = [
+    {"role": "system", "content": "You work in a shop. When you know the price, answer the customer in one sentence."},
+    {"role": "user", "content": "How much does a melon cost?"},
+]
 for turn in range(5):
     answer = client.chat.completions.create(
         model=model,
         messages=messages,
         tools=[PRICE],
-        tool_choice="auto" if turn else "required",
+        tool_choice="auto" if turn else "required",  # small models seldom call a tool of their own accord
+        parallel_tool_calls=False,  # one call at a time
         temperature=0,
         max_tokens=200,
     )

@@ -25,6 +25,7 @@ answer = client.chat.completions.create(
     messages=[{"role": "user", "content": "What is the weather like in Paris?"}],
     tools=[WEATHER],
     tool_choice="required",
+    parallel_tool_calls=False,  # one call at a time
     temperature=0,
     max_tokens=200,
 )
