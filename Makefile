@@ -6,7 +6,10 @@ BIN := $(VENV)/bin
 # Modules that are compiled are kept, whatever the environment says: every process would compile all of them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: serve test check nightly format clean
+# mkdocs-material would print an advertisement for its successor.
+export NO_MKDOCS_2_WARNING := 1
+
+.PHONY: serve test check nightly docs format clean
 
 serve: $(VENV)/.serve
 	$(BIN)/knapserve serve $(ARGS)
@@ -21,14 +24,19 @@ check: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$${CXX:-c++} -std=c++17 -march=native -Wall -Wextra -Werror -fsyntax-only engine/kernels/kernels.cpp
+	$(BIN)/mkdocs build --strict --site-dir build/site
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# Every test, slow variants and all of Hypothesis's examples too; the gateways last, for LiteLLM brings an openai of
-# its own choice.
+# Every test, with the slow variants and all of Hypothesis's examples. Gateways and LangChain come last: LiteLLM chooses
+# its own version of openai.
 nightly: $(VENV)/.test
 	$(BIN)/python -m pytest -m "" --hypothesis-profile=nightly $(ARGS)
 	$(BIN)/python -m pip install --quiet --editable ".[gateways]"
-	$(BIN)/python -m pytest -m "" tests/contract/test_gateways.py
+	$(BIN)/python -m pytest -m "" tests/contract/test_gateways.py tests/contract/test_examples.py
+
+# The documentation on http://127.0.0.1:8001, rebuilt after every change.
+docs: $(VENV)/.test
+	$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001
 
 format: $(VENV)/.test
 	$(BIN)/ruff format .
@@ -60,5 +68,5 @@ $(VENV)/.serve: pyproject.toml $(DEFAULT_MODEL) | $(BIN)/python
 	touch $@
 
 $(VENV)/.test: $(VENV)/.serve
-	$(BIN)/python -m pip install --quiet --editable ".[test,browser]"
+	$(BIN)/python -m pip install --quiet --editable ".[test,browser,docs]"
 	touch $@

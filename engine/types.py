@@ -80,7 +80,7 @@ class GenerateRequest:
 
 @dataclass(frozen=True, slots=True)
 class SpeculationStats:
-    """What drafting did for one request (API.md, `metrics.speculative_decoding`)."""
+    """What drafting did for one request (docs/api.md, `metrics.speculative_decoding`)."""
 
     policy: str
     num_rounds: int  # rounds that emitted tokens

@@ -1,4 +1,4 @@
-"""An edit. Most of the answer stands in the question, so it is drafted from there and only verified."""
+"""An edit. The client sends the expected answer, so that drafts are copied from it and only verified."""
 
 from client import client, model
 

@@ -1,4 +1,4 @@
-"""An answer that follows a schema, whatever the model would rather say."""
+"""An answer that follows a JSON schema."""
 
 import json
 

@@ -1,6 +1,6 @@
 """A tool that the model has to call. Its arguments follow the schema.
 
-The model's chat template has to know tools, as that of Qwen2.5 does; the default model's does not.
+The model's chat template has to support tools, as Qwen2.5's does; the default model's does not.
 """
 
 import json
@@ -25,6 +25,7 @@ answer = client.chat.completions.create(
     messages=[{"role": "user", "content": "What is the weather like in Paris?"}],
     tools=[WEATHER],
     tool_choice="required",
+    parallel_tool_calls=False,  # one call at a time
     temperature=0,
     max_tokens=200,
 )

@@ -87,7 +87,7 @@ class Request:
         return self.limit - len(self.tokens)
 
     def speculation(self) -> SpeculationStats:
-        """The figures of API.md for this request so far."""
+        """The figures of docs/api.md for this request so far."""
         decode = (self.last_token or 0.0) - (self.first_token or 0.0)
         passes = self.draft_passes
         return SpeculationStats(

@@ -1,4 +1,4 @@
-"""One estimator (METHODS section 8): beliefs about every plan's agreement and price, and a choice drawn from them.
+"""One estimator (docs/method.md): beliefs about every plan's agreement and price, and a choice drawn from them.
 
 For each plan, tested draft tokens of all requests are counted by confidence bin and outcome; old counts fade with one
 horizon in tokens. A request's text is easy or hard to draft, whatever drafts it. So a request shifts the log-odds of

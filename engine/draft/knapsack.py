@@ -1,4 +1,4 @@
-"""The multiple-choice knapsack over 2L sublayers (KnapSpec, Algorithm 1; METHODS section 7), transitions injected.
+"""The multiple-choice knapsack over 2L sublayers (KnapSpec, Algorithm 1; docs/method.md), transitions injected.
 
 Items are sublayers, and of each exactly one entry of its menu is taken: the sublayer as the target has it, a cheaper
 variant of it, or nothing. The weight of an entry is what it saves, in integer ticks of latency; the value of a partial

@@ -9,7 +9,7 @@ Three things happen at different rates:
 
 All requests share a small pool of known plans, so a new request starts from what earlier ones taught. Requests of one
 batch share one choice, for they share every pass: a batch in which only some draft pays for both kinds (measured). The
-choices affect speed, never text (METHODS section 0).
+choices affect speed, never text (docs/method.md).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.errors import ConfigError
 from engine.step import Plan
 
 # Prior counts of the copy in fewer bits, by confidence, rejected and agreed: the copy predicts 84 to 95 % of the
-# model's tokens (docs/performance.md), and is surest where it does.
+# model's tokens (docs/results.md), and is surest where it does.
 _COPY_PRIOR = np.array([[1.0, 1.0]] + [[0.0, 0.0]] * (len(THRESHOLDS) - 2) + [[1.0, 13.0]])
 _SAVED_TOKENS = 12.0  # tested tokens from which a plan is worth saving for later starts
 _DECISION_SHARE = 0.004  # of the time for decisions; with searches (0.5 %) that is less than one per cent
@@ -54,7 +54,7 @@ class Decision(NamedTuple):
 
 
 class KnapSpec:
-    """The main policy (METHODS sections 1, 6, 7 and 8)."""
+    """The main policy (docs/method.md)."""
 
     name = "knapspec"
 

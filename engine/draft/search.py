@@ -1,4 +1,4 @@
-"""Search for plans: a knapsack over the model's own sublayers, within a budget of time (METHODS 1, stage 1)."""
+"""Search for plans: a knapsack over the model's own sublayers, within a budget of time (docs/method.md, "The knapsack")."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Searcher:
         self._skips = config.knapspec.menu != "low-bit"
         self._protected = frozenset(2 * (layer % layers) + i for layer in config.knapspec.protect for i in (0, 1))
         # The paper's menu pays for its first searches in advance; elsewhere a search is not known to pay, and has to
-        # be earned (docs/knapspec.md).
+        # be earned (docs/results.md).
         prepaid = config.knapspec.menu == "skip" and config.knapspec.budget > 0
         self._budget = _SAVED_SEARCHES * self.predicted_seconds(0) if prepaid else 0.0  # seconds
         self.spent = 0.0  # seconds

@@ -1,4 +1,4 @@
-"""Expected tokens, drafted tokens and time of a round: the objective (METHODS section 1).
+"""Expected tokens, drafted tokens and time of a round: the objective (docs/method.md).
 
 A draft token has a confidence c and, if everything before it was accepted, either agrees with the target or not.
 Counted over rows: p_a = P(agrees), p_c = P(c ≥ θ), p_ca = both. A round of at most γ tokens that stops after a token

@@ -1,6 +1,6 @@
 // A copy of a linear layer in fewer bits, for drafts: signed codes in groups of 32 inputs that share a float16 scale.
 //
-// METHODS section 7. Of a group w, each candidate step gives codes q = round(w / step), kept within the code's range, and with
+// docs/method.md. Of a group w, each candidate step gives codes q = round(w / step), kept within the code's range, and with
 // them the scale Σwq / Σq², which leaves the squared error Σw² − (Σwq)² / Σq²: the candidate with the least is taken.
 
 #pragma once

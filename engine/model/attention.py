@@ -298,7 +298,7 @@ class CandidateBatch:
     """Attention for the knapsack's candidate states: c states of the same r verified rows of one request.
 
     A row at position p sees the target's K/V before p and always its own at p, never the target's there: that would
-    leak the full model's state into the candidate (METHODS section 1). Nothing is written.
+    leak the full model's state into the candidate (docs/method.md). Nothing is written.
     """
 
     def __init__(self, backend: SdpaAttention, slab: int, positions: Sequence[int], states: int) -> None:

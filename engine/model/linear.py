@@ -51,7 +51,7 @@ class LinearFactory(Protocol):
 
     def lower(self, linear: Linear, bits: int, /) -> Linear | None:
         """A copy of a layer, for drafts: symmetric codes of 4, 5, 6 or 8 bits in groups of 32 inputs, the scale of each
-        by squared error (METHODS section 7); None where that cannot be had, or would be no smaller."""
+        by squared error (docs/method.md); None where that cannot be had, or would be no smaller."""
 
 
 class PlainLinear:

@@ -1,4 +1,4 @@
-"""A copy of a model's linear layers in fewer bits, made from its own weights at load, for drafts (METHODS section 7).
+"""A copy of a model's linear layers in fewer bits, made from its own weights at load, for drafts (docs/method.md).
 
 Codes are symmetric, in groups of 32 inputs that share a float16 scale. Of a group w, each candidate step gives codes
 q = round(w / step), kept within the code's range, and with them the scale Σwq / Σq², which leaves the squared error
@@ -21,7 +21,7 @@ GROUP = 32  # inputs that share a scale
 # Where the largest weight of a group falls, in codes beyond the last one: on Qwen2.5-Coder-0.5B, four bits, these leave
 # 1 % more error than forty of them, the single candidate 0 a fifth more.
 BEYOND = (-1.0, -0.5, 0.0, 0.5, 1.0)
-USUAL_BITS = 4  # of Qwen2.5-Coder 0.5B and 1.5B; SmolLM2-135M gains as much with 4 as with 5 or 6 (docs/performance.md)
+USUAL_BITS = 4  # of Qwen2.5-Coder 0.5B and 1.5B; SmolLM2-135M gains less with 5 or 6 (docs/notes/drafting.md)
 
 
 def add_copy(decoder: Decoder, linear: LinearFactory, bits: int, progress: Callable[[float], None]) -> bool:

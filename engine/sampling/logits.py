@@ -1,4 +1,4 @@
-"""What a request asks to be done to its logits before the temperature: penalties, bias, masks (METHODS section 0)."""
+"""What a request asks to be done to its logits before the temperature: penalties, bias, masks (docs/method.md)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 token = argmax over processed logits + noise, the noise a pure function of (seed, position, token id). That is
 Gumbel-max sampling whose randomness belongs to the position: draft and target draw with the same noise, so they agree
-about as often as their distributions do, and what a request says depends on its seed alone (METHODS section 0). Greedy
+about as often as their distributions do, and what a request says depends on its seed alone (docs/method.md). Greedy
 is zero noise.
 
 A sub-network is less sure than the whole model, so that noise decides for it what it does not decide for the model:
@@ -27,7 +27,7 @@ from engine.sampling.seeds import mix64
 from engine.tensors import to_device
 from engine.types import SamplingParams
 
-DRAFT_NOISE = 0.5  # of the noise that the model draws with; measured (docs/knapspec.md),
+DRAFT_NOISE = 0.5  # of the noise that the model draws with; measured (docs/notes/drafting.md),
 _MUCH_LEFT_OUT = 0.4  # of the sublayers: with fewer left out drafts are as sure as the model, the fewer the more
 
 _MASK = (1 << 64) - 1

@@ -111,7 +111,7 @@ def test_a_stream_says_what_the_whole_reply_says(client: openai.OpenAI, policy: 
     "sampling", [pytest.param(GREEDY, marks=pytest.mark.nightly), SAMPLED], ids=["greedy", "sampled"]
 )
 def test_drafting_changes_no_token(client: openai.OpenAI, sampling: dict[str, Any]) -> None:
-    """METHODS section 0. Equal to the last bit with our own kernels, and to the last letter in float32."""
+    """docs/method.md. Equal to the last bit with our own kernels, and to the last letter in float32."""
     for prompt in (STORY, SQL, SUMMARY):
         plain = ask(client, prompt, "none", max_tokens=60, **sampling)
         assert (figures(plain)["num_draft_tokens"], figures(plain)["draft_acceptance_rate"]) == (0, None)

@@ -70,7 +70,7 @@ class Trip(BaseModel):
     "name", [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in CHANGES]
 )
 def test_no_parameter_turns_drafting_off(client: openai.OpenAI, name: str, sampling: dict[str, Any]) -> None:
-    """METHODS section 0: the text under every policy is that of plain decoding, and something was drafted."""
+    """docs/method.md: the text under every policy is that of plain decoding, and something was drafted."""
     options = {"max_tokens": 64, **sampling, **CHANGES[name]}
     plain = ask(client, STORY, "none", **options)
     for policy in POLICIES[1:]:

@@ -2,7 +2,7 @@
 
 Exact in float64, and in bf16 with our own kernels. In float32, and in bf16 through torch, passes of different width
 round differently; a divergence is legitimate only at a near-tie: the two candidates' scores differ by less than twice
-the measured width noise (METHODS section 0).
+the measured width noise (docs/method.md).
 """
 
 from __future__ import annotations

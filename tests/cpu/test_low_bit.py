@@ -45,7 +45,7 @@ def products_of(linear: NativeLinear, inputs: int) -> torch.Tensor:
 @pytest.mark.parametrize("bits", BITS)
 @pytest.mark.parametrize("inputs", [64, 288])
 def test_codes_are_those_with_the_least_squared_error(bits: int, inputs: int) -> None:
-    """Of the candidates of METHODS section 7; the same on a CPU as in torch's operations."""
+    """Of the candidates of docs/method.md; the same on a CPU as in torch's operations."""
     weight, half = weights(70, inputs), 1 << (bits - 1)
     groups = weight.float().view(70, -1, 32)
     extreme = groups.gather(2, groups.abs().argmax(2, keepdim=True))

@@ -2,7 +2,7 @@
 
 One kernel does what torch needs two to four for: RMSNorm before the product; the gate's silu, a bias or the residual
 behind it. A row's result does not depend on how many rows there are, to the last bit, as long as the kernel takes them
-all: verification says what plain decoding says. Tiles are what ran fastest on an H200 (docs/performance.md), and never
+all: verification says what plain decoding says. Tiles are the fastest on an H200 (docs/notes/kernels.md), and never
 depend on the number of rows.
 """
 

@@ -14,7 +14,7 @@ from engine.model.backend import Backend
 
 # Weights of a model whose packed matrices get inputs of fifteen bits. With eight, as llama.cpp has them, SmolLM2-135M's
 # residual stream is 2 to 5 % off, with these it is as with bf16 (0.2 to 1 %), and 0.5B and more hardly notice
-# (docs/performance.md): few weights take little of the time that the second half costs.
+# (docs/results.md): few weights take little of the time that the second half costs.
 _SMALL = 256_000_000
 
 
