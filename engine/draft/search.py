@@ -1,4 +1,4 @@
-"""Search for plans: a knapsack over the model's own sublayers, within a budget of time (docs/method.md, "The knapsack")."""
+"""Search for plans: a knapsack over the model's own sublayers, within a budget of time (docs/method.md)."""
 
 from __future__ import annotations
 

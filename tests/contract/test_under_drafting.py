@@ -1,4 +1,4 @@
-"""Every parameter under a knapspec that never gives drafting up: the text is that of plain decoding (docs/method.md)."""
+"""Every parameter under a knapspec that always drafts: the text is that of plain decoding (docs/method.md)."""
 
 from __future__ import annotations
 
