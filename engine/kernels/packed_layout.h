@@ -19,8 +19,8 @@
 
 namespace {
 
-constexpr int GROUP = 32,
-              STEPS = GROUP / 4;  // inputs that share a scale once they are quantised; fours of inputs in such a group
+constexpr int GROUP = 32;         // inputs that share a scale once they are quantised
+constexpr int STEPS = GROUP / 4;  // of four inputs each, in a group
 
 constexpr int code_bytes(int bits) { return PANEL * GROUP * bits / 8; }  // of a group of a panel
 inline int groups_in(const PackedFormat &format, int count) {
@@ -102,8 +102,7 @@ inline void pack_panel(const PackedFormat &format, const uint8_t *const *rows, i
                 std::memcpy(to, &value, 2);
             }
         };
-        const bool coded =
-            format.type == CODES;  // their scales are floats in the row, even if they are to be stored as float16
+        const bool coded = format.type == CODES;  // rows of codes have float32 scales, whatever panels store
         if (format.scales == LEVELS) {
             once([](const ChunkScales &n) { return n.super; });
             put(int8_t(), [](const ChunkScales &n, int i) { return n.level[i]; });

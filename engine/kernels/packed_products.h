@@ -20,8 +20,7 @@
 namespace {
 
 constexpr int MIN_PARALLEL_INPUTS = 16384;  // loops over fewer run on one thread
-constexpr int MAX_PACKED_ROWS =
-    64;  // rows multiplied with an unpacked group: their sums fit into the first-level cache
+constexpr int MAX_PACKED_ROWS = 64;  // rows that share an unpacked group: their sums fit into the first-level cache
 constexpr int MAX_SHARE_BYTES = 128 << 10;  // most weights that a thread claims at a time
 
 // Quantised inputs of all rows, for parts with the same order of inputs.

@@ -241,8 +241,8 @@ void multiply_linear(ThreadPool &pool, const Linear &l, const bf16 *x, int rows,
             for (int b = 0, row = 0; b < blocks; b++) {
                 // Blocks of rows after the first read the panel from cache, which leaves time to fetch the next panel.
                 const bool ahead = blocks > 1 && b == blocks - 1;
-                int count = (rows - row) / (blocks - b),
-                    overlap = 0;  // rows of this block; rows that an earlier block computes as well
+                int count = (rows - row) / (blocks - b);  // rows of this block
+                int overlap = 0;                          // rows that the block before computes as well
                 PanelKernel run;
                 if (on_amx) {
                     count = std::min(rows - row, AMX_ROWS);

@@ -17,8 +17,8 @@ namespace {
 
 // Returns the index of the largest element, the first of equals, and its softmax probability if asked for.
 int64_t argmax(const float *row, int64_t n, float *probability) {
-    vf best[4] = {splat(MINUS_INFINITY), splat(MINUS_INFINITY), splat(MINUS_INFINITY),
-                  splat(MINUS_INFINITY)};  // independent chains, to hide latency
+    // Four independent chains, to hide latency.
+    vf best[4] = {splat(MINUS_INFINITY), splat(MINUS_INFINITY), splat(MINUS_INFINITY), splat(MINUS_INFINITY)};
     int64_t i = 0;
     for (; i + 4 * LANES <= n; i += 4 * LANES)
         for (int j = 0; j < 4; j++) {

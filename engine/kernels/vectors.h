@@ -268,8 +268,8 @@ inline void configure_amx(int rows, bool attending = false) {
         shape.bytes[5] = 2 * BLOCK;
         shape.rows[6] = shape.rows[7] = BLOCK / 2;
     }
-    asm volatile(
-        "ldtilecfg %0" ::"m"(shape));  // not _tile_loadconfig: GCC 12's declares only eight bytes of `shape` as read
+    // Not _tile_loadconfig: GCC 12 declares only eight bytes of `shape` as read.
+    asm volatile("ldtilecfg %0" ::"m"(shape));
     amx_setup = wanted;
 }
 // Releases the tiles before this thread runs other code, which may use AMX too, or sleeps.

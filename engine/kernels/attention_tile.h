@@ -1,4 +1,4 @@
-// Softmax attention of a few queries over one tile of the K/V cache. layer_pass.h loops over tiles and requests.
+// Softmax attention of a few queries over one tile of the K/V cache. context_attention.h loops over tiles and requests.
 //
 // A state of head_dim + LANES floats accumulates one query's result: the sum of weighted values, then the highest score
 // so far, then the sum of weights. kernels.cpp describes the blocks of the cache.
