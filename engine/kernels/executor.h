@@ -224,9 +224,10 @@ private:
 
     static constexpr int MENU[] = {TARGET, LOW_BIT, WINDOW, SKIP};  // Knapsack's order of variants, which decides ties
     struct Entry {
-        int64_t saved;
-        float score;
-        int32_t choice, source;
+        int64_t saved;   // ticks
+        float score;     // mean cosine
+        int32_t choice;  // index of the variant in the menu
+        int32_t source;  // entry of the row before
     };
 
     // Computes the entries of the row after `row`, ascending by `saved`, as Knapsack.advance and Knapsack._prune do.
@@ -296,6 +297,7 @@ private:
 
     ThreadPool pool;
     LayerPass layers{pool};
+    // Makes calls wait for each other, and releases the calling thread's AMX tiles after each.
     struct CallLock {
         explicit CallLock(std::mutex &busy) : one(busy) {}
         ~CallLock() { release_amx(); }
