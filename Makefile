@@ -23,6 +23,7 @@ check: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/clang-format --dry-run --Werror engine/kernels/*.h engine/kernels/*.cpp
 	$${CXX:-c++} -std=c++17 -march=native -Wall -Wextra -Werror -fsyntax-only engine/kernels/kernels.cpp
 	$(BIN)/mkdocs build --strict --site-dir build/site
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
@@ -41,6 +42,7 @@ docs: $(VENV)/.test
 format: $(VENV)/.test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/clang-format -i engine/kernels/*.h engine/kernels/*.cpp
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

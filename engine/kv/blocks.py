@@ -1,11 +1,11 @@
-"""Who owns which cache block; no tensors.
+"""Track which request owns which cache block, without tensors.
 
-Placement here is by slab: a request owns one slab, and block i of a slab holds positions i·block_size onwards, so a
-block id is (slab, i). Verified full blocks are *sealed* under the tokens that lead to them; when their request ends
-they stay as cached prefixes, unowned, until age or need evicts them. A new request that begins with a sealed prefix
-gets it by copy, or adopts the slab where nothing is lost by it.
+A request owns one slab. Block i of a slab holds the positions from i·block_size on, so (slab, i) identifies a block.
+Verified full blocks are *sealed*: a tree of prefixes records the tokens that lead to them. When a request ends, its
+sealed blocks remain as cached prefixes until they are evicted, oldest first. A new request that begins with a cached
+prefix copies it. If no block would be lost, the request adopts the slab of the prefix instead.
 
-Slabs are address space; `capacity` blocks are memory. Blocks in use (owned or cached) never exceed it.
+Slabs are address space; `capacity` blocks are memory. Blocks in use (owned or cached) never exceed `capacity`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class CacheSize:
     blocks_per_slab: int
     block_size: int
     capacity: int
-    length: int  # longest context: what was asked for, or less if nothing was asked for and memory is short
+    length: int  # longest context; less than the model's if none was configured and memory is short
 
 
 class Placement(NamedTuple):
-    """Blocks of a slab, from number `first` on, lie in these pages from now on."""
+    """Assign pages to consecutive blocks of a slab, from block `first` on."""
 
     slab: int
     first: int
@@ -35,7 +35,10 @@ class Placement(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """A slab for a request, of whose tokens `cached` are there once the first `copied` come from slab `source`."""
+    """The slab of a new request. Its first `cached` tokens have K/V once the first `copied` are copied from `source`.
+
+    `source` is -1 if there is no prefix to copy.
+    """
 
     slab: int
     cached: int
@@ -44,9 +47,9 @@ class Allocation(NamedTuple):
 
 
 class Blocks(Protocol):
-    """What the scheduler asks of the book-keeping: `BlockManager`, or `engine.kv.pages.PageManager`.
+    """The scheduler's view of cache memory: a `BlockManager`, or an `engine.kv.pages.PageManager`.
 
-    The methods say the same of both; a slab is then the name of a table of pages.
+    `BlockManager` documents the methods. For a `PageManager` a slab is the number of a table of pages.
     """
 
     block_size: int
@@ -66,7 +69,7 @@ class Blocks(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """A sealed block: the prefix ending in `tokens` after `parent`. Slabs that hold it hold all its ancestors."""
+    """A sealed block: the prefix that ends in `tokens` after `parent`. A slab that holds it holds all its ancestors."""
 
     parent: _Node | None
     tokens: tuple[int, ...]
@@ -83,7 +86,7 @@ class _Slab:
 
 
 class PrefixNode(Protocol):
-    """A node of a tree of prefixes: what follows it, by the tokens of the next block."""
+    """A node of a tree of prefixes, with its children by the tokens of the next block."""
 
     @property
     def children(self) -> Mapping[tuple[int, ...], Self]: ...
@@ -93,7 +96,7 @@ N = TypeVar("N", bound=PrefixNode)
 
 
 def walk(root: N, tokens: Sequence[int], block_size: int) -> list[N]:
-    """The blocks below `root` that `tokens` begins with, short of its last token."""
+    """Find the blocks below `root` that `tokens` begins with, leaving at least the last token out."""
     path: list[N] = []
     node = root
     for start in range(0, len(tokens) - block_size, block_size):
@@ -106,7 +109,7 @@ def walk(root: N, tokens: Sequence[int], block_size: int) -> list[N]:
 
 
 class BlockManager:
-    """Bookkeeping of `slabs` slabs of `blocks_per_slab` blocks, `capacity` of which may be in use at a time."""
+    """Manage `slabs` slabs of `blocks_per_slab` blocks, of which `capacity` may be in use at a time."""
 
     def __init__(self, slabs: int, blocks_per_slab: int, block_size: int, capacity: int) -> None:
         assert capacity >= blocks_per_slab, "one request of full length must fit"
@@ -116,22 +119,22 @@ class BlockManager:
         self._slabs = [_Slab() for _ in range(slabs)]
         self._root = _Node(None, ())
         self._in_use = 0
-        # (slab, first, last + 1) blocks whose memory is free again; kept only where slabs promise more than there is
+        # Blocks (slab, first, last + 1) whose memory may go back to the system: only if slabs exceed the capacity.
         self._overcommitted = self.capacity < slabs * blocks_per_slab
         self._freed: list[tuple[int, int, int]] = []
         self._tick = 0
 
     @property
     def usage(self) -> float:
-        """Share of the capacity that requests own, 0..1; cached prefixes count as free."""
+        """The share of the capacity that requests own, 0..1. Cached prefixes count as free."""
         return sum(slab.used for slab in self._slabs if slab.owner is not None) / self.capacity
 
     def match(self, tokens: Sequence[int]) -> int:
-        """Leading tokens that a sealed prefix covers; at least the last token is left to compute."""
+        """Count the leading tokens that a cached prefix covers. At least the last token is left to compute."""
         return len(self._walk(tokens)) * self.block_size
 
     def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None:
-        """A slab with room for `tokens` (all to be computed or copied in), or None while memory or slabs lack."""
+        """Give `owner` a slab with room for all of `tokens`; None if memory or slabs are exhausted."""
         path = self._walk(tokens)
         needed = self._blocks(len(tokens))
         if needed > self.blocks_per_slab:
@@ -159,7 +162,7 @@ class BlockManager:
         return Allocation(target, cached, source, 0 if target == source else cached)
 
     def grow(self, slab: int, tokens: int) -> bool:
-        """Make room for `tokens` in all; evicts cached prefixes by age. False, and nothing changed, if memory lacks."""
+        """Extend a slab to `tokens` in total; evict the oldest prefixes. False, and no change, if memory is short."""
         state = self._slabs[slab]
         extra = self._blocks(tokens) - state.used
         if extra <= 0:
@@ -174,7 +177,7 @@ class BlockManager:
         return True
 
     def trim(self, slab: int, tokens: int) -> None:
-        """Free the blocks of an owned slab that `tokens` do not need: those of rejected drafts."""
+        """Free the blocks of an owned slab beyond `tokens`, after drafts were rejected."""
         state = self._slabs[slab]
         keep = max(self._blocks(tokens), len(state.sealed))
         if keep < state.used:
@@ -182,7 +185,7 @@ class BlockManager:
             state.used = keep
 
     def seal(self, slab: int, tokens: Sequence[int], computed: int) -> None:
-        """Publish the full blocks among the first `computed` (verified) positions of `tokens`."""
+        """Seal the full blocks among the first `computed` (verified) positions of `tokens`, for others to reuse."""
         state = self._slabs[slab]
         for index in range(len(state.sealed), computed // self.block_size):
             parent = state.sealed[-1] if state.sealed else self._root
@@ -194,7 +197,7 @@ class BlockManager:
             state.sealed.append(node)
 
     def release(self, slab: int) -> None:
-        """The owner is gone: sealed blocks stay as cached prefix, the rest is free."""
+        """End the ownership of a slab: sealed blocks stay as a cached prefix, the rest is freed."""
         state = self._slabs[slab]
         state.owner = None
         self._free(slab, len(state.sealed), state.used)
@@ -202,13 +205,13 @@ class BlockManager:
         self._touch(slab)
 
     def clear(self) -> None:
-        """Forget all cached prefixes."""
+        """Evict all cached prefixes."""
         for index, slab in enumerate(self._slabs):
             if slab.owner is None:
                 self._drop(index, 0)
 
     def take_freed(self) -> list[tuple[int, int, int]]:
-        """Ranges of positions (slab, first, last + 1) to give back to the system, unless used again since."""
+        """Return the ranges of positions (slab, first, last + 1) freed since the last call and not in use again."""
         freed, self._freed = self._freed, []
         size = self.block_size
         return [
@@ -218,7 +221,7 @@ class BlockManager:
         ]
 
     def take_placements(self) -> list[Placement]:
-        """Nothing: a block's place is its number."""
+        """Return nothing: blocks of a slab never move."""
         return []
 
     def _free(self, slab: int, first: int, last: int) -> None:
@@ -234,15 +237,15 @@ class BlockManager:
         self._slabs[slab].touched = self._tick
 
     def _walk(self, tokens: Sequence[int]) -> list[_Node]:
-        """Sealed blocks that `tokens` begins with, short of its last token."""
+        """Find the sealed blocks that `tokens` begins with, leaving at least the last token out."""
         return walk(self._root, tokens, self.block_size)
 
     def _adoptable(self, slab: int, matched: int) -> bool:
-        """Whether a request that matches the first blocks of a slab may take it over and nothing is lost."""
+        """Whether a request that matches the first `matched` blocks of a slab can adopt it without losing any other."""
         return self._slabs[slab].owner is None and self._slabs[slab].used == matched
 
     def _targets(self, source: int, matched: int) -> list[int]:
-        """Slabs to take, best first: the source if nothing is lost by it; an empty one, else the oldest; the source."""
+        """List the slabs to try, best first: an adoptable source; or an empty or the oldest slab, then the source."""
         unowned = [i for i, s in enumerate(self._slabs) if s.owner is None]
         if source >= 0 and self._adoptable(source, matched):
             return [source]
@@ -251,14 +254,14 @@ class BlockManager:
         return (empty or oldest)[:1] + ([source] if source in unowned else [])
 
     def _evictable(self, extra: int, spare: set[int], target: int, keep: int) -> bool:
-        """Whether `extra` blocks can be had if `target` keeps its first `keep` and unowned slabs may be evicted."""
+        """Whether evicting unowned slabs frees `extra` blocks, if `target` keeps its first `keep` blocks."""
         state = self._slabs[target]
         free = self.capacity - self._in_use + (state.used - keep if state.owner is None else 0)
         free += sum(s.used for i, s in enumerate(self._slabs) if s.owner is None and i not in spare)
         return extra <= free
 
     def _make_room(self, extra: int, spare: set[int]) -> None:
-        """Evict unowned slabs' blocks, oldest slab first, from their ends, until `extra` blocks are free."""
+        """Evict blocks from the ends of unowned slabs, oldest slab first, until `extra` blocks are free."""
         while self.capacity - self._in_use < extra:
             oldest = min(
                 (i for i, s in enumerate(self._slabs) if s.owner is None and s.used and i not in spare),

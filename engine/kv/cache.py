@@ -1,7 +1,7 @@
-"""K/V tensors: one contiguous slab per request, position p of a request at slot p of its slab.
+"""Store K/V: one contiguous slab per request, with position p of a request at slot p of its slab.
 
-Slots are addressed by position, so a chain is accepted by counting (`Request.computed`): rejected slots lie beyond the
-count and are overwritten by the next round. Prefix hits are copies between slabs.
+Because slots are addressed by position, accepting drafted tokens only takes raising a count (`Request.computed`). Slots
+of rejected tokens lie beyond the count, and the next round overwrites them. Cached prefixes are copied between slabs.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from engine.architecture.spec import ModelSpec
 from engine.errors import ConfigError
 from engine.kv.blocks import Placement
 
-# Address space only: blocks are counted elsewhere, and the system must not refuse what will never be written.
+# Reserve address space only: most of it is never written, so the system must not refuse it for lack of memory.
+# `engine.kv.blocks` counts the memory that is in use.
 _MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
 
 
 def reserved_zeros(
     shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, what: str
 ) -> tuple[Tensor, mmap.mmap | None]:
-    """Zeros for a cache of `what`, and the mapping they lie in, if any. Raises ConfigError.
+    """Return zeros for a cache of `what`, and the mapping that holds them, if any.
 
-    Zeros rather than uninitialised memory: masked slots are read, and NaN survives a mask. On a CPU they are untouched
-    pages of a private mapping, which take no memory until they are written.
+    Masked slots are read, and NaN survives a mask, so the memory must be initialised. On a CPU the zeros are untouched
+    pages of a private mapping, which take no memory until they are written. Raises ConfigError if there is no address
+    space left.
     """
     if device.type != "cpu" or not hasattr(mmap, "MADV_DONTNEED"):
         return torch.zeros(shape, dtype=dtype, device=device), None
@@ -39,17 +41,16 @@ def reserved_zeros(
         pages = mmap.mmap(-1, prod(shape) * dtype.itemsize, flags=flags)
     except (OSError, OverflowError) as error:
         raise ConfigError(
-            f"the system gives no address space for a K/V cache of {what} ({error}); "
-            "lower --max-model-len or --max-num-seqs"
+            f"not enough address space for a K/V cache of {what} ({error}); lower --max-model-len or --max-num-seqs"
         ) from None
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        with suppress(OSError):  # a large page for each little that is written would be memory that nobody counts
+        with suppress(OSError):  # a huge page for every small write would use memory that nobody counts
             pages.madvise(mmap.MADV_NOHUGEPAGE)
     return torch.frombuffer(pages, dtype=dtype).view(shape), pages
 
 
 class Cache(Protocol):
-    """K/V memory, addressed by slab and position."""
+    """K/V memory, addressed by slab and position. `SlabCache` documents the methods."""
 
     length: int
 
@@ -63,7 +64,7 @@ class Cache(Protocol):
 
 
 class SlabCache:
-    """One tensor [layers, slabs, length, 2, kv_heads, head_dim]; K is 0 and V is 1 of the fourth dimension."""
+    """K/V as one tensor [layers, slabs, length, 2, kv_heads, head_dim], K at index 0 and V at 1 of the fourth axis."""
 
     contiguous = True
 
@@ -83,39 +84,38 @@ class SlabCache:
         return self._all.device
 
     def slot(self, slab: int, position: int) -> int:
-        """Flat index of a position, for `write`."""
+        """Return the flat index of a position, for `write`."""
         return slab * self.length + position
 
     def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
-        """kv [rows, 2·kv_heads, head_dim], K heads first, to flat slots [rows]."""
+        """Write kv [rows, 2·kv_heads, head_dim], K heads first, to flat slots [rows]."""
         self._by_slot[layer].index_copy_(0, slots, kv)
 
     def rows(self, slab: int, start: int, rows: int) -> tuple[Tensor, ...]:
-        """Per layer the slots of consecutive positions, [rows, 2·kv_heads, head_dim], to be written in place.
+        """Return, per layer, views [rows, 2·kv_heads, head_dim] of consecutive positions, to be written in place.
 
-        Views for all layers are made in one call, since making them one by one takes as long as a short context's
-        attention.
+        One call makes the views of all layers: one by one they would take as long as a short context's attention.
         """
         return self._all[:, slab, start : start + rows].flatten(2, 3).unbind(0)
 
     def read(self, first: int, last: int, begin: int, end: int) -> tuple[tuple[Tensor, Tensor], ...]:
-        """Per layer K and V of slabs first..last, positions begin..end-1: [slabs, kv_heads, end-begin, head_dim]."""
+        """Return K and V per layer: [slabs, kv_heads, end-begin, head_dim] for slabs first..last, begin..end-1."""
         k, v = self._all[:, first : last + 1, begin:end].permute(3, 0, 1, 4, 2, 5).unbind(0)
         return tuple(zip(k.unbind(0), v.unbind(0), strict=True))
 
     def place(self, placements: Sequence[Placement]) -> None:
-        """Slabs do not move."""
+        """Accept no placements: slabs do not move."""
         assert not placements
 
     def fill(self, slab: int, tokens: int) -> None:
-        """Put random values where the first `tokens` positions of a slab would be: a context without its prefill."""
+        """Fill the first `tokens` positions of a slab with random values, as a context without its prefill."""
         first, *others = self._all[:, slab, :tokens].unbind(0)
         first.normal_(generator=torch.Generator(self.device).manual_seed(tokens))
-        for layer in others:  # the same: drawing takes many times as long as copying
+        for layer in others:  # the same values: generating takes many times as long as copying
             layer.copy_(first)
 
     def discard(self, slab: int, first: int, last: int) -> None:
-        """Give the memory of positions first..last-1 back to the system, in whole pages; they read as zeros again."""
+        """Give the memory of positions first..last-1 back to the system, in whole pages. They read as zeros again."""
         if self._map is None:
             return
         page = mmap.PAGESIZE
@@ -129,10 +129,10 @@ class SlabCache:
                 self._map.madvise(mmap.MADV_DONTNEED, start, end - start)
 
     def copy(self, source: int, target: int, tokens: int) -> None:
-        """Copy the first `tokens` positions of one slab to another, all layers."""
+        """Copy the first `tokens` positions of one slab to another, in all layers."""
         self._all[:, target, :tokens] = self._all[:, source, :tokens]
 
 
 def bytes_per_token(spec: ModelSpec, dtype: torch.dtype) -> int:
-    """K/V bytes of one position, all layers."""
+    """Return the K/V bytes of one position, over all layers."""
     return spec.layers * 2 * spec.kv_heads * spec.head_dim * dtype.itemsize

@@ -1,8 +1,9 @@
-"""Who owns which page of a paged cache; no tensors. The same book-keeping as `blocks`, with prefix hits by reference.
+"""Track which request owns which page of a paged cache, without tensors.
 
-A request owns a *table*: its block i, positions i·block_size onwards, lies in page `table[i]`. Verified full blocks are
-sealed under the tokens that lead to them. Any number of tables hold a sealed page; when none does it stays as a cached
-prefix until it is the oldest and somebody needs room. Page 0 belongs to nobody: rows that are padding write there.
+This is `engine.kv.blocks` with prefixes shared by reference instead of copied. A request owns a *table*: its block i,
+the positions from i·block_size on, lies in page `table[i]`. Verified full blocks are sealed: a tree of prefixes records
+the tokens that lead to them. Any number of tables may hold a sealed page. A page that no table holds remains as a
+cached prefix until it is evicted, oldest first. Page 0 belongs to no request: padding rows write to it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from engine.kv.blocks import Allocation, Placement, walk
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """A sealed page: the prefix ending in `tokens` after `parent`; `users` tables hold it, and all its ancestors."""
+    """A sealed page: the prefix that ends in `tokens` after `parent`. `users` tables hold it and all its ancestors."""
 
     parent: _Node | None
     tokens: tuple[int, ...]
@@ -30,11 +31,11 @@ class _Table:
     owner: str | None = None
     pages: list[int] = field(default_factory=list)
     sealed: list[_Node] = field(default_factory=list)  # of the first len(sealed) pages
-    placed: int = 0  # leading pages that the runner knows of
+    placed: int = 0  # leading pages that `take_placements` has reported
 
 
 class PageManager:
-    """Book-keeping of `tables` tables of at most `blocks_per_table` pages, of which there are `capacity`."""
+    """Manage `capacity` pages in `tables` tables of at most `blocks_per_table` pages. See `blocks.Blocks`."""
 
     def __init__(self, tables: int, blocks_per_table: int, block_size: int, capacity: int) -> None:
         assert capacity >= blocks_per_table, "one request of full length must fit"
@@ -45,19 +46,19 @@ class PageManager:
         self._free = list(range(capacity, 0, -1))
         self._root = _Node(None, (), 0)
         self._idle = 0  # sealed pages that no table holds
-        self._leaves: OrderedDict[_Node, None] = OrderedDict()  # those without children, the oldest first
+        self._leaves: OrderedDict[_Node, None] = OrderedDict()  # idle pages without children, oldest first
 
     @property
     def usage(self) -> float:
-        """Share of the pages that requests hold, 0..1; cached prefixes count as free."""
+        """The share of the pages that requests hold, 0..1. Cached prefixes count as free."""
         return 1 - (len(self._free) + self._idle) / self.capacity
 
     def match(self, tokens: Sequence[int]) -> int:
-        """Leading tokens that a sealed prefix covers; at least the last token is left to compute."""
+        """Count the leading tokens that a cached prefix covers. At least the last token is left to compute."""
         return len(self._walk(tokens)) * self.block_size
 
     def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None:
-        """A table with room for `tokens`, cached ones included, or None while pages or tables lack."""
+        """Give `owner` a table with room for all of `tokens`; None if pages or tables are exhausted."""
         needed = self._blocks(len(tokens))
         slab = next((i for i, table in enumerate(self._tables) if table.owner is None), None)
         if slab is None or needed > self.blocks_per_table:
@@ -74,7 +75,7 @@ class PageManager:
         return Allocation(slab, len(path) * self.block_size, -1, 0)
 
     def grow(self, slab: int, tokens: int) -> bool:
-        """Make room for `tokens` in all; evicts cached prefixes by age. False, and nothing changed, if pages lack."""
+        """Extend a table to `tokens` in total; evict the oldest prefixes. False, and no change, if pages are short."""
         table = self._tables[slab]
         extra = self._blocks(tokens) - len(table.pages)
         if extra <= 0:
@@ -85,14 +86,14 @@ class PageManager:
         return True
 
     def trim(self, slab: int, tokens: int) -> None:
-        """Free the pages of a table that `tokens` do not need: those of rejected drafts."""
+        """Free the pages of a table beyond `tokens`, after drafts were rejected."""
         table = self._tables[slab]
         self._shorten(table, max(self._blocks(tokens), len(table.sealed)))
 
     def seal(self, slab: int, tokens: Sequence[int], computed: int) -> None:
-        """Publish the full blocks among the first `computed` (verified) positions of `tokens`.
+        """Seal the full blocks among the first `computed` (verified) positions of `tokens`, so that others reuse them.
 
-        Where another request has sealed the same block already, its page takes the place of this table's own.
+        If another request has sealed the same block already, its page replaces this table's own.
         """
         table = self._tables[slab]
         for index in range(len(table.sealed), computed // self.block_size):
@@ -109,7 +110,7 @@ class PageManager:
             table.sealed.append(node)
 
     def release(self, slab: int) -> None:
-        """The owner is gone: sealed pages stay as cached prefix, the rest is free."""
+        """End the ownership of a table: sealed pages stay as a cached prefix, the rest is freed."""
         table = self._tables[slab]
         self._shorten(table, len(table.sealed))
         for node in reversed(table.sealed):
@@ -121,16 +122,16 @@ class PageManager:
         self._tables[slab] = _Table()
 
     def clear(self) -> None:
-        """Forget all cached prefixes."""
+        """Evict all cached prefixes."""
         while self._leaves:
             self._evict()
 
     def take_freed(self) -> list[tuple[int, int, int]]:
-        """Nothing: pages are never given back to the system."""
+        """Return nothing: pages never go back to the system."""
         return []
 
     def take_placements(self) -> list[Placement]:
-        """Where pages of tables have become others since the last call."""
+        """Return the changes of tables since the last call, for the device's copy."""
         changed = []
         for slab, table in enumerate(self._tables):
             if table.placed < len(table.pages):
@@ -142,7 +143,7 @@ class PageManager:
         return -(-tokens // self.block_size)
 
     def _walk(self, tokens: Sequence[int]) -> list[_Node]:
-        """Sealed pages that `tokens` begins with, short of its last token."""
+        """Find the sealed pages that `tokens` begins with, leaving at least the last token out."""
         return walk(self._root, tokens, self.block_size)
 
     def _hold(self, node: _Node) -> None:
@@ -152,13 +153,13 @@ class PageManager:
         node.users += 1
 
     def _take(self, count: int) -> list[int]:
-        """So many free pages, of which there are enough once prefixes are evicted."""
+        """Take `count` free pages, evicting prefixes as needed. The caller has checked that there are enough."""
         while len(self._free) < count:
             self._evict()
         return [self._free.pop() for _ in range(count)]
 
     def _evict(self) -> None:
-        """Forget the oldest cached page that no other continues; the one before it is the next oldest."""
+        """Evict the oldest cached page without children. Its parent, if idle, becomes the next oldest."""
         node, _ = self._leaves.popitem(last=False)
         parent = node.parent
         assert parent is not None

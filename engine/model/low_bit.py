@@ -2,7 +2,7 @@
 
 Codes are symmetric, in groups of 32 inputs that share a float16 scale. Of a group w, each candidate step gives codes
 q = round(w / step), kept within the code's range, and with them the scale Σwq / Σq², which leaves the squared error
-Σw² − (Σwq)² / Σq²; the candidate with the least is taken. `native/low_bit.h` does the same for a CPU.
+Σw² − (Σwq)² / Σq²; the candidate with the least is taken. `kernels/low_bit.h` does the same for a CPU.
 """
 
 from __future__ import annotations

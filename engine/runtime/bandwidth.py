@@ -42,9 +42,9 @@ class ReadBandwidth:
         """One timed read."""
         started = self._clock.now()
         if self._native is not None:
-            team = self._native.team(self._threads)
+            executor = self._native.executor(self._threads)
             for block in self._blocks:
-                self._native.read(team, block.data_ptr(), block.nbytes)
+                self._native.read(executor, block.data_ptr(), block.nbytes)
         else:
             torch.stack([self._blocks[0].sum() for _ in range(self._reads)]).sum().item()
         self._seen.append(self._reads * self._bytes / (self._clock.now() - started))

@@ -1,4 +1,4 @@
-"""Structured output: which tokens a grammar allows next, through llguidance."""
+"""Constrain answers to a grammar: compute which tokens it allows next, by llguidance."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from engine.text.tokenizer import Tokenizer
 log = logging.getLogger("knapserve.engine")
 
 _LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000)
-_COMPILED = 64  # grammars kept
+_COMPILED = 64  # grammars that stay compiled
 
-
-Bits = npt.NDArray[np.int32]  # a bit a token
+Bits = npt.NDArray[np.int32]  # one bit per token
 
 
 def unpacked(bits: Bits, count: int) -> npt.NDArray[np.bool_]:
-    """The first bits as booleans."""
+    """Return the first `count` bits as booleans."""
     return np.unpackbits(bits.view(np.uint8), count=count, bitorder="little").view(np.bool_)
 
 
 class _Vocabulary:
-    """A model's tokens as llguidance's `TokenizerWrapper` asks for them."""
+    """Present a model's tokens as llguidance's `TokenizerWrapper` expects them."""
 
     bos_token_id = None
 
@@ -46,7 +45,7 @@ class _Vocabulary:
 
 
 def vocabulary(tokenizer: Tokenizer, size: int, end_ids: Sequence[int]) -> LLTokenizer:
-    """A model's tokens as grammars see them. A second's work for 150,000 of them, once for all requests."""
+    """Prepare a model's tokens for grammars. Takes a second for 150,000 tokens, once for all requests."""
     size = max(size, tokenizer.backend.get_vocab_size())
     return LLTokenizer(
         TokenizerWrapper(_Vocabulary(tokenizer, size, end_ids)), n_vocab=size, eos_token=list(end_ids) or None
@@ -54,18 +53,21 @@ def vocabulary(tokenizer: Tokenizer, size: int, end_ids: Sequence[int]) -> LLTok
 
 
 class Grammars:
-    """A model's grammars: what was compiled lately is copied for the next request, not compiled again."""
+    """Compile a model's grammars. Recently used ones are copied for the next request instead of compiled again."""
 
     def __init__(self, tokens: LLTokenizer) -> None:
         self._tokens = tokens
         self._compiled: OrderedDict[str, LLMatcher] = OrderedDict()
 
     def begin(self, grammar: str) -> GrammarMatcher:
-        """The beginning of an answer. `grammar`: what llguidance takes (a JSON schema or Lark). Raises ValueError."""
+        """Return a matcher at the start of an answer.
+
+        `grammar` is llguidance's input: a JSON schema or Lark. Raises ValueError if it is invalid or too complex.
+        """
         matcher = self._compiled.pop(grammar, None)
         if matcher is None:
             matcher = LLMatcher(self._tokens, grammar, log_level=0, limits=_LIMITS)
-            matcher.compute_bitmask()  # the costly part, which copies share
+            matcher.compute_bitmask()  # the expensive part; copies share the result
             if matcher.is_error():
                 raise ValueError(matcher.get_error().partition("\n<state>")[0].strip())
         self._compiled[grammar] = matcher
@@ -75,33 +77,33 @@ class Grammars:
 
 
 class GrammarMatcher:
-    """Where one request's answer is in its grammar. What was drafted is matched ahead and rolled back."""
+    """Track one request's position in its grammar. Drafted tokens are matched ahead and rolled back if rejected."""
 
     def __init__(self, origin: LLMatcher, size: int) -> None:
-        """`origin`: a matcher at its beginning, where it stays; `size`: of the vocabulary."""
+        """Start from `origin`, a matcher at its start, which stays there; `size` is the vocabulary's."""
         self._matcher = origin.deep_copy()
         self._origin = origin
-        self._lost = False
-        self._said: list[int] = []
-        self._ahead: list[int] = []  # drafted tokens that the matcher has taken
-        self._masks: dict[int, Bits] = {}  # after that many of them
+        self._failed = False
+        self._emitted: list[int] = []
+        self._ahead: list[int] = []  # drafted tokens that the matcher has consumed
+        self._masks: dict[int, Bits] = {}  # by the number of drafted tokens before
         self._size = size
         self._words = -(-self._size // 32)
         self._everything = np.full(self._words, -1, dtype=np.int32)
 
     @property
     def failed(self) -> str | None:
-        """Why the grammar cannot be followed any further: it is too complex. Only after `advance`."""
-        return "The grammar became too complex to follow." if self._lost else None
+        """The reason why the grammar cannot be followed any further, or None. Valid after `advance`."""
+        return "The grammar became too complex to follow." if self._failed else None
 
     @property
     def stopped(self) -> bool:
-        """Nothing can follow. Only after `advance`."""
+        """Whether no token may follow. Valid after `advance`."""
         return not self._ahead and bool(self._matcher.is_stopped())
 
     def advance(self, tokens: Sequence[int]) -> None:
-        """These were emitted."""
-        self._said += tokens
+        """Consume these emitted tokens; drafted ones that differ are rolled back."""
+        self._emitted += tokens
         if self._ahead[: len(tokens)] == list(tokens):
             del self._ahead[: len(tokens)]
             self._masks = {depth - len(tokens): bits for depth, bits in self._masks.items() if depth >= len(tokens)}
@@ -109,14 +111,14 @@ class GrammarMatcher:
         self._back_to(0)
         self._masks.clear()
         if self._matcher.try_consume_tokens(list(tokens)) < len(tokens) and not self._matcher.is_stopped():
-            self._lost = True
+            self._failed = True
         if self._matcher.is_error():
-            self._lost = True
-        if self._lost:
+            self._failed = True
+        if self._failed:
             log.warning("a grammar cannot be followed: %.200s", self._matcher.get_error())
 
     def mask(self, scores: Tensor, drafted: Sequence[int]) -> None:
-        """Leave, of scores [vocab], those of tokens that may follow these drafted ones."""
+        """Set scores [vocab] to -inf for all tokens that may not follow these drafted ones."""
         bits = self._allowed(drafted)
         on_cpu = scores.dtype == torch.float32 and scores.device.type == "cpu"
         if on_cpu and (kernels := kernel_library()):
@@ -126,13 +128,14 @@ class GrammarMatcher:
             scores.masked_fill_(~allowed.to(scores.device, non_blocking=True), float("-inf"))
 
     def allowed(self, drafted: Sequence[int]) -> Tensor:
-        """Tokens that may follow these drafted ones: bool [vocab]."""
+        """Return which tokens may follow these drafted ones: bool [vocab]."""
         return torch.from_numpy(unpacked(self._allowed(drafted), self._size))
 
     def allows(self, token: int, drafted: list[int]) -> bool:
-        """Whether a token may follow these drafted ones: any, behind a draft that is not allowed itself.
+        """Whether a token may follow these drafted ones. Any token may follow a draft that breaks the grammar itself.
 
-        All that `mask` leaves may, and besides other ways to cut a text that is settled into tokens.
+        This allows every token that `mask` keeps. Where the grammar prescribes the text, it also allows other ways
+        to split that text into tokens.
         """
         if self._ahead != drafted:
             common = self._common(drafted)
@@ -143,26 +146,26 @@ class GrammarMatcher:
         return self._take(token) or self._ahead != drafted
 
     def _allowed(self, drafted: Sequence[int]) -> Bits:
-        """All, behind a draft that is not allowed itself."""
+        """Return the mask after these drafted tokens; all tokens, if they break the grammar themselves."""
         common = self._common(drafted)
         if common == len(drafted) in self._masks:
             return self._masks[common]
         return self._mask() if self._follow(drafted, common) else self._everything
 
     def _common(self, drafted: Sequence[int]) -> int:
-        """How many of these are matched ahead already."""
+        """Count the leading tokens of these that are matched ahead already."""
         common = 0
         while common < min(len(drafted), len(self._ahead)) and drafted[common] == self._ahead[common]:
             common += 1
         return common
 
     def _follow(self, drafted: Sequence[int], common: int) -> bool:
-        """Match these ahead, and nothing else; False where they are not allowed. `common` of them are."""
+        """Match exactly these ahead, of which `common` are already; False if one of them is not allowed."""
         self._back_to(common)
         return all(self._take(token) for token in drafted[common:])
 
     def _take(self, token: int) -> bool:
-        """Match one more ahead; False where it is not allowed, or too complex, or everything has been said."""
+        """Match one more token ahead; False if it is not allowed or too complex, or if the answer is complete."""
         if self._matcher.is_stopped() or self._matcher.try_consume_tokens([token]) == 0:
             if self._matcher.is_error():
                 self._recover()
@@ -171,7 +174,7 @@ class GrammarMatcher:
         return True
 
     def _mask(self) -> Bits:
-        """After what is matched ahead."""
+        """Return the mask after the tokens matched ahead."""
         depth = len(self._ahead)
         if depth not in self._masks:
             bits = np.zeros(self._words, dtype=np.int32)
@@ -183,12 +186,13 @@ class GrammarMatcher:
         return self._masks[depth]
 
     def _recover(self) -> None:
-        """What was matched ahead is too complex, which counts only if it is accepted: back to what was emitted.
+        """Return to the emitted tokens after a drafted token put the matcher into an error, which it cannot leave.
 
-        A matcher in error stays so. Everything is allowed behind such a draft; `advance` will find the same.
+        Such a draft counts only if it is accepted; then `advance` meets the same error. Until then any token may
+        follow.
         """
         self._matcher = self._origin.deep_copy()
-        self._matcher.try_consume_tokens(self._said)
+        self._matcher.try_consume_tokens(self._emitted)
         self._ahead.clear()
         self._masks.clear()
 
@@ -196,5 +200,5 @@ class GrammarMatcher:
         if len(self._ahead) > depth:
             self._matcher.rollback(len(self._ahead) - depth)
             del self._ahead[depth:]
-            for behind in [d for d in self._masks if d > depth]:
-                del self._masks[behind]
+            for later in [d for d in self._masks if d > depth]:
+                del self._masks[later]

@@ -1,4 +1,4 @@
-"""What a request asks to be done to its logits before the temperature: penalties, bias, masks (docs/method.md)."""
+"""Edit a request's logits before the temperature: penalties, bias, grammar masks."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from engine.types import SamplingParams
 if TYPE_CHECKING:
     from engine.sampling.grammar import GrammarMatcher
 
-_ROOM = 256  # ids
+_CAPACITY = 256  # token ids that a processor's arrays hold at first
 # A drafted token of at least this confidence is not checked against the grammar: it nearly always conforms, and
 # computing the mask costs more than a rejected draft token (measured).
 MASK_BELOW_CONFIDENCE = 0.7
 
 
 class LogitsProcessor:
-    """The state of one request, which knows the tokens that count so far.
+    """Edit the logits of one request, whose emitted tokens it counts.
 
-    In this order: repetition penalty over prompt and answer, frequency and presence penalty over the answer, bias, the
-    mask of a grammar, no end of the answer before `min_tokens` unless nothing else may follow. Elementwise: a row does
-    not depend on its neighbours.
+    Edits apply in this order: repetition penalty over prompt and answer; frequency and presence penalties over the
+    answer; bias; the grammar's mask; no end token before `min_tokens`, unless nothing else may follow. All edits are
+    elementwise, so a row does not depend on other rows.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class LogitsProcessor:
         end_ids: Sequence[int],
         grammar: GrammarMatcher | None = None,
     ) -> None:
-        """`end_ids` end an answer, unless the request ignores them."""
+        """Take the ids that end an answer (`end_ids`), unless the request ignores them."""
         self._sampling = sampling
         self._grammar = grammar
         self._penalties = sampling.penalises
@@ -45,52 +45,54 @@ class LogitsProcessor:
         self._biases: tuple[Tensor, Tensor] | None = None  # on the device
         ends = (() if sampling.ignore_eos else tuple(end_ids)) + sampling.stop_token_ids
         self._ends = sorted(set(ends)) if sampling.min_tokens else []
-        self._where: dict[int, int] = {}  # token -> index below
-        # Not tensors: those made within inference mode, where drafts are edited, may not be changed outside it.
-        self._ids: np.ndarray = np.zeros(_ROOM, np.int64)
-        self._counts: np.ndarray = np.zeros(_ROOM, np.float32)  # in the answer
+        self._index: dict[int, int] = {}  # token id -> its index in the arrays
+        # numpy arrays: a tensor made in inference mode, where drafts are edited, must not be changed outside it.
+        self._ids: np.ndarray = np.zeros(_CAPACITY, np.int64)
+        self._counts: np.ndarray = np.zeros(_CAPACITY, np.float32)  # in the answer
         if sampling.repetition_penalty != 1.0:
-            self._see(prompt)
+            self._track(prompt)
         self._mask_after_draw = grammar is not None and not (
             self._penalties or sampling.logit_bias or self._ends or sampling.truncates
         )
 
     @property
     def mask_after_draw(self) -> bool:
-        """Whether `edit` may wait for a draw that breaks the grammar: a token that comes first of all, and is allowed,
-        comes first of those that are allowed. Not so where probabilities of others count. It depends on the request
-        alone: what the target says must not depend on what was drafted."""
+        """Whether `edit` is needed only if the token drawn from unedited logits breaks the grammar.
+
+        A token that wins among all tokens, and is allowed, also wins among the allowed ones. This does not hold with
+        top-k, top-p, min-p or other edits. The answer depends on the request alone, never on what was drafted.
+        """
         return self._mask_after_draw
 
     @property
     def failed(self) -> str | None:
-        """Why the request cannot go on, if so."""
+        """The reason why the request cannot continue, or None."""
         return None if self._grammar is None else self._grammar.failed
 
     @property
     def stopped(self) -> bool:
-        """Nothing can follow what was emitted."""
+        """Whether no token may follow those emitted."""
         return self._grammar is not None and self._grammar.stopped
 
     def advance(self, tokens: Sequence[int]) -> None:
-        """These were emitted."""
+        """Count these tokens as emitted."""
         self._generated += len(tokens)
         if self._grammar is not None:
             self._grammar.advance(tokens)
         if self._penalties:
-            self._see(tokens)
-            self._add(tokens, 1.0)
+            self._track(tokens)
+            self._count(tokens, 1.0)
 
     def edit(self, scores: Tensor, drafted: Sequence[int]) -> None:
-        """Change one row of logits, scores [vocab], in place: that of the token after these drafted ones."""
+        """Edit scores [vocab] in place: the logits of the token after these drafted ones."""
         if self._penalties:
-            known = len(self._where)
-            self._see(drafted)
-            self._add(drafted, 1.0)
+            known = len(self._index)
+            self._track(drafted)
+            self._count(drafted, 1.0)
             self._penalise(scores)
-            self._add(drafted, -1.0)
-            for token in [token for token in drafted if self._where.get(token, -1) >= known]:
-                self._where.pop(token, None)
+            self._count(drafted, -1.0)
+            for token in [token for token in drafted if self._index.get(token, -1) >= known]:
+                self._index.pop(token, None)
         if self._bias[0]:
             if self._biases is None:
                 self._biases = (
@@ -106,32 +108,32 @@ class LogitsProcessor:
             kept = scores[ends]
             scores[ends] = float("-inf")
             if self._grammar is not None and not bool((scores > float("-inf")).any()):
-                scores[ends] = kept  # an answer that can only end, ends
+                scores[ends] = kept  # the grammar allows only the end
 
     def allows(self, token: int, drafted: list[int]) -> bool:
-        """Whether a token drawn after these drafted ones needs no `edit`. Only where that is `mask_after_draw`."""
+        """Whether a token may follow these drafted ones, so that it needs no `edit`. Requires `mask_after_draw`."""
         assert self._grammar is not None
         return self._grammar.allows(token, drafted)
 
-    def _see(self, tokens: Iterable[int]) -> None:
-        new = [token for token in dict.fromkeys(tokens) if token not in self._where]
+    def _track(self, tokens: Iterable[int]) -> None:
+        new = [token for token in dict.fromkeys(tokens) if token not in self._index]
         if not new:
             return
-        known = len(self._where)
+        known = len(self._index)
         end = known + len(new)
         if end > len(self._ids):
             more = max(end, 2 * len(self._ids)) - len(self._ids)
             self._ids, self._counts = (np.pad(array, (0, more)) for array in (self._ids, self._counts))
-        self._where.update(zip(new, range(known, end), strict=True))
+        self._index.update(zip(new, range(known, end), strict=True))
         self._ids[known:end] = new
         self._counts[known:end] = 0.0
 
-    def _add(self, tokens: Iterable[int], amount: float) -> None:
+    def _count(self, tokens: Iterable[int], amount: float) -> None:
         for token in tokens:
-            self._counts[self._where[token]] += amount
+            self._counts[self._index[token]] += amount
 
     def _penalise(self, scores: Tensor) -> None:
-        known = len(self._where)
+        known = len(self._index)
         if not known:
             return
         sampling = self._sampling

@@ -1,13 +1,14 @@
-"""How a token is drawn: the same code for draft and target.
+"""Sample tokens from logits, with the same code for draft and target.
 
-token = argmax over processed logits + noise, the noise a pure function of (seed, position, token id). That is
-Gumbel-max sampling whose randomness belongs to the position: draft and target draw with the same noise, so they agree
-about as often as their distributions do, and what a request says depends on its seed alone (docs/method.md). Greedy
-is zero noise.
+    token = argmax over token ids of (processed logits + noise(seed, position, token id))
 
-A sub-network is less sure than the whole model, so that noise decides for it what it does not decide for the model:
-drafts are drawn with less of it (`draft_noise`), which makes them the model's tokens more often. It changes no text:
-what the model draws for itself decides.
+This is Gumbel-max sampling with noise that depends on nothing but seed, position and token id. Draft and target use
+the same noise, so they agree about as often as their distributions do. An answer depends on its seed alone, not on what
+was drafted. Greedy sampling is zero noise.
+
+A sub-network is less certain than the whole model, so the same noise overturns its first choice more often. Drafts are
+therefore sampled with less noise (`draft_noise`), which makes more of them match the target. The target's own tokens,
+and thus the text, do not depend on it.
 """
 
 from __future__ import annotations
@@ -22,22 +23,25 @@ import torch
 from torch import Tensor
 
 from engine.architecture.spec import SKIP, Variants
-from engine.kernels.library import KernelLibrary, Sampling, kernel_library
+from engine.kernels.library import KernelLibrary, kernel_library
+from engine.kernels.structures import Sampling
 from engine.sampling.seeds import mix64
 from engine.tensors import to_device
 from engine.types import SamplingParams
 
-DRAFT_NOISE = 0.5  # of the noise that the model draws with; measured (docs/notes/drafting.md),
-_MUCH_LEFT_OUT = 0.4  # of the sublayers: with fewer left out drafts are as sure as the model, the fewer the more
+# Drafts that skip at least _SKIPPED_AT_LEAST_NOISE of the sublayers use DRAFT_NOISE of the target's noise, drafts that
+# skip nothing all of it, linear in between. Measured: docs/notes/drafting.md.
+DRAFT_NOISE = 0.5
+_SKIPPED_AT_LEAST_NOISE = 0.4
 
 _MASK = (1 << 64) - 1
 
 
-Edit = Callable[[Tensor], None]  # changes a row of logits [vocab] in place
+Edit = Callable[[Tensor], None]  # change one row of logits [vocab] in place
 
 
 class Sample(NamedTuple):
-    """Tokens [rows] and, where asked for, the top-1 probability [rows] of the processed distribution."""
+    """Tokens [rows] and, if requested, the largest probability [rows] of each processed distribution."""
 
     tokens: list[int]
     confidence: list[float]
@@ -45,9 +49,9 @@ class Sample(NamedTuple):
 
 @lru_cache(256)
 def draft_noise(variants: Variants) -> float:
-    """How much of the noise a plan draws with: all where nothing is skipped."""
-    left_out = variants[:-1].count(SKIP) / (len(variants) - 1)
-    return 1.0 - (1.0 - DRAFT_NOISE) * min(1.0, left_out / _MUCH_LEFT_OUT)
+    """Return the factor of the noise for drafts of a plan; 1 if it skips nothing."""
+    skipped = variants[:-1].count(SKIP) / (len(variants) - 1)
+    return 1.0 - (1.0 - DRAFT_NOISE) * min(1.0, skipped / _SKIPPED_AT_LEAST_NOISE)
 
 
 def sample(
@@ -59,11 +63,10 @@ def sample(
     edits: Sequence[Edit | None] = (),
     noise: Sequence[float] = (),
 ) -> Sample:
-    """Draw one token per row: logits [rows, vocab], the request's parameters and the token's position for each row.
+    """Sample one token per row of logits [rows, vocab], given each row's parameters and the token's position.
 
-    `noise`: how much of it each row is drawn with; 1 if not given. `edits`, one a row if there are any, come first:
-    penalties, bias, masks. Exact ties go to the lowest id. Confidence of a greedy row is that of the softmax at
-    temperature 1.
+    `edits` apply first, one per row or none at all: penalties, bias, masks. `noise` holds a factor for each row,
+    default 1. Exact ties go to the lowest id. The confidence of a greedy row is the softmax at temperature 1.
     """
     return sample_async(logits, params, positions, confidence=confidence, edits=edits, noise=noise).wait()
 
@@ -77,10 +80,10 @@ def sample_async(
     edits: Sequence[Edit | None] = (),
     noise: Sequence[float] = (),
 ) -> PendingSample | ReadySample:
-    """`sample` that does not wait for the device."""
+    """Start to sample as `sample` does, without waiting for the device."""
     logits = _edited(logits, edits)
-    if logits.device.type == "cpu" and logits.dtype != torch.float64 and (native := kernel_library()):
-        return _sample_natively(native, logits.float().contiguous(), params, positions, confidence, noise)
+    if logits.device.type == "cpu" and logits.dtype != torch.float64 and (kernels := kernel_library()):
+        return _sample_natively(kernels, logits.float().contiguous(), params, positions, confidence, noise)
     scores = logits if logits.dtype == torch.float64 else logits.float()
     if all(p.temperature == 0.0 for p in params):
         return PendingSample(scores.argmax(-1), scores if confidence else None)
@@ -106,10 +109,10 @@ def _edited(logits: Tensor, edits: Sequence[Edit | None]) -> Tensor:
 
 
 class PendingSample:
-    """Tokens that are being drawn: `tokens` [rows] on the device, where the next pass may use them at once."""
+    """A sample that the device is computing. The next pass may use `tokens` [rows] on the device at once."""
 
     def __init__(self, tokens: Tensor, scores: Tensor | None) -> None:
-        """`scores` [rows, vocab] if their top probabilities are asked for."""
+        """Start copying the results to the host: tokens and, given `scores` [rows, vocab], top probabilities."""
         self.tokens = tokens
         self._results = [tokens] if scores is None else [tokens, top_probability(scores)]
         self._copied: torch.cuda.Event | None = None
@@ -121,7 +124,7 @@ class PendingSample:
             self._results = list(copy.unbind(0))
 
     def wait(self) -> Sample:
-        """What was drawn; the one wait for the device."""
+        """Wait for the device and return the sample."""
         if self._copied is not None:
             self._copied.synchronize()
         tokens, *shares = (result.tolist() for result in self._results)
@@ -129,7 +132,7 @@ class PendingSample:
 
 
 class ReadySample:
-    """The same where there is nothing to wait for."""
+    """A sample computed already, with the interface of `PendingSample`."""
 
     def __init__(self, result: Sample) -> None:
         self._result = result
@@ -143,23 +146,23 @@ class ReadySample:
 
 
 def _sample_natively(
-    native: KernelLibrary,
+    kernels: KernelLibrary,
     scores: Tensor,
     params: Sequence[SamplingParams],
     positions: Sequence[int],
     confidence: bool,
     noise: Sequence[float],
 ) -> ReadySample:
-    """All of it in one call, each row on its own: to the last bit independent of the others."""
+    """Sample in one call of the kernels. A row's result does not depend on the other rows, to the last bit."""
     rows, vocab = scores.shape
     tokens, shares = (c_int64 * rows)(), (c_float * rows)() if confidence else None
     sampling = sampling_array(params, noise)
-    native.draw(scores.data_ptr(), rows, vocab, sampling, (c_int64 * rows)(*positions), tokens, shares)
+    kernels.sample(scores.data_ptr(), rows, vocab, sampling, (c_int64 * rows)(*positions), tokens, shares)
     return ReadySample(Sample(tokens[:], shares[:] if shares else []))
 
 
 def sampling_array(params: Sequence[SamplingParams], noise: Sequence[float] = ()) -> Array[Sampling]:
-    """As the native library reads them."""
+    """Convert parameters, and a noise factor for each row, to the kernels' structures."""
     amounts = noise or (1.0,) * len(params)
     rows = [
         _packed(p.temperature, p.top_p, p.min_p, amount, p.top_k, p.seed)
@@ -174,12 +177,12 @@ def _packed(temperature: float, top_p: float, min_p: float, noise: float, top_k:
 
 
 def top_probability(scores: Tensor) -> Tensor:
-    """Largest softmax probability per row of scores [rows, vocab] -> [rows]."""
+    """Return the largest softmax probability of each row: scores [rows, vocab] -> [rows]."""
     return (scores.amax(-1) - scores.logsumexp(-1)).exp_()
 
 
 def process(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
-    """Temperature, then top-k, top-p and min-p: scores [rows, vocab] -> the same with excluded ids at -inf."""
+    """Apply temperature, then top-k, top-p and min-p: scores [rows, vocab] -> the same, excluded ids at -inf."""
     temperature = to_device([p.temperature or 1.0 for p in params], scores.device, scores.dtype)
     scores = scores / temperature[:, None]
     cut = [row for row, p in enumerate(params) if p.truncates]
@@ -190,12 +193,15 @@ def process(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
 
 
 def _truncate(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
-    """Keep the top_k highest, of these the fewest that hold top_p of the mass, of these those of at least min_p times
-    the highest probability: scores [rows, vocab], all rows at once, without waiting for the device."""
+    """Set excluded ids of scores [rows, vocab] to -inf, all rows at once and without waiting for the device.
+
+    Keep the top_k highest; of these the fewest that hold top_p of the mass; of these all of at least min_p times the
+    highest probability.
+    """
     ordered, ids = scores.sort(dim=-1, descending=True, stable=True)
     rank = torch.arange(scores.shape[1], device=scores.device)
     top_k = to_device([p.top_k if p.top_k > 0 else scores.shape[1] for p in params], scores.device)
-    # Rows that keep all of the mass: sums of rounded shares may reach 1 before the last id.
+    # 2 where top-p is off: sums of rounded probabilities may reach 1 before the last id.
     top_p = to_device([p.top_p if p.top_p < 1.0 else 2.0 for p in params], scores.device, scores.dtype)
     ordered = ordered.masked_fill(rank >= top_k[:, None], float("-inf"))
     probabilities = ordered.softmax(-1)
@@ -209,10 +215,10 @@ def _truncate(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
 
 
 def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: torch.device) -> Tensor:
-    """Gumbel noise [rows, vocab] float32, a pure function of (seed, position, token id).
+    """Compute Gumbel noise [rows, vocab] float32, a pure function of seed, position and token id.
 
-    A counter-based generator: the finaliser of splitmix64 over a key per row and the token id. 31 bits become u in
-    (0, 1); -log(-log(1-u)) keeps full precision where it matters, in the upper tail (u near 0).
+    The generator is counter-based: splitmix64's finaliser over a key per row and the token id. 31 bits become u in
+    (0, 1). -log(-log(1-u)) is precise where precision matters, in the upper tail (u near 0).
     """
     keys = to_device([_signed(_row_key(s, p)) for s, p in zip(seeds, positions, strict=True)], device)
     ids = torch.arange(vocab, device=device) * _signed(0x9E3779B97F4A7C15)
@@ -222,7 +228,7 @@ def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: t
 
 
 def _mix(x: Tensor) -> Tensor:
-    """splitmix64's finaliser on int64 (multiplication wraps; `>>` is arithmetic, hence the masks)."""
+    """Apply splitmix64's finaliser to int64 (multiplication wraps; `>>` is arithmetic, hence the masks)."""
     x = (x ^ ((x >> 30) & 0x3FFFFFFFF)) * _signed(0xBF58476D1CE4E5B9)
     x = (x ^ ((x >> 27) & 0x1FFFFFFFFF)) * _signed(0x94D049BB133111EB)
     return x ^ ((x >> 31) & 0x1FFFFFFFF)

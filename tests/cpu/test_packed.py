@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.backends.native.linear import NativeLinear, NativeLinears, row_addresses, written
+from engine.backends.native.linear import NativeLinear, NativeLinears, packed_format, row_addresses
 from engine.kernels.library import FLAGS, SOURCE, KernelLibrary, compiler, kernel_library
 from engine.quantised.formats import GGUF_FORMATS
 from engine.quantised.packed import PackedRows, coded, dequantise
@@ -159,7 +159,7 @@ def test_rows_that_are_looked_up(name: str) -> None:
     """As an embedding."""
     packed = MATRICES[name].select(torch.tensor([7, 0, 11, 3, 7]))
     out, addresses = torch.empty(packed.shape), row_addresses(packed)
-    made_by().library.read_rows(written(packed), addresses.ctypes.data, *packed.shape, out.data_ptr())
+    made_by().library.read_rows(packed_format(packed), addresses.ctypes.data, *packed.shape, out.data_ptr())
     torch.testing.assert_close(out, dequantise(packed), rtol=1e-6, atol=1e-7)  # a product and a sum may be one
 
 

@@ -89,7 +89,7 @@ def test_a_row_is_edited_by_the_definition(seed: int, monkeypatch: pytest.Monkey
     rounds are."""
     random = Random(seed)
     if seed % 2:
-        monkeypatch.setattr("engine.sampling.logits._ROOM", 2)
+        monkeypatch.setattr("engine.sampling.logits._CAPACITY", 2)
     vocab = 40
     sampling = SamplingParams(
         presence_penalty=random.choice([0.0, 0.7, -2.0]),

@@ -99,7 +99,7 @@ def test_what_is_copied_makes_the_whole_package(tmp_path: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     code = {path.relative_to(source).as_posix() for folder in ("bench", "engine", "profiles", "server")
             for path in (source / folder).rglob("*.py")}  # fmt: skip
-    data = {"engine/kernels/kernels.cpp", "engine/kernels/lane.h", "server/ui/page.html"}
+    data = {"engine/kernels/kernels.cpp", "engine/kernels/layer_pass.h", "server/ui/page.html"}
     data |= {path.relative_to(source).as_posix() for pattern in ("kernels/*.cpp", "kernels/*.h")
              for path in (source / "engine").glob(pattern)}  # fmt: skip
     assert {*code, *data} <= names

@@ -1,1 +1,1 @@
-"""Paged cache, graphs and kernels of a CUDA device. All but the capture and the Triton kernels runs on a CPU too."""
+"""The CUDA backend: paged cache, CUDA graphs, Triton kernels. A CPU runs all of it but graphs and Triton, for tests."""

@@ -1,7 +1,7 @@
-"""Attention over pages. Passes of few rows a request have static shapes, so that graphs can hold them.
+"""Compute attention over pages. Passes of few rows per request have static shapes, so that CUDA graphs can hold them.
 
-Such a pass is laid out as `sequences` × `width` rows, both powers of two; rows that are not there write to a page that
-nobody reads and attend to nothing. Everything else (prompt chunks, candidates) goes the portable way over gathered K/V.
+A static pass has `sequences` × `width` rows, both powers of two. Padding rows write to a page that nobody reads and
+attend to nothing. All other passes (prompt chunks, candidates) use torch's attention over gathered K/V.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SEQUENCES, _WIDTH = 64, 16  # the largest static pass
 
 
 class Layout(NamedTuple):
-    """Rows of a static pass: `width` for each of `sequences`."""
+    """The shape of a static pass: `width` rows for each of `sequences`."""
 
     sequences: int
     width: int
@@ -32,21 +32,24 @@ class Layout(NamedTuple):
 
 
 class Kernels(Protocol):
-    """What the device does best in one go."""
+    """The fused operations of a static pass: `TritonKernels`, or `TorchKernels`."""
 
     def store(self, qkv: Tensor, factors: Tensor, positions: Tensor, slots: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Rotates q and k, writes k and v to flat slots: qkv [rows, heads, head_dim], factors [all positions,
-        head_dim/2, 2], positions and slots [rows], k, v [pages, block_size, kv_heads, head_dim] -> q [rows, heads of q,
-        head_dim].
+        """Rotate q and k, write k and v to flat slots, and return q [rows, query heads, head_dim].
+
+        qkv [rows, heads, head_dim]; factors [all positions, head_dim/2, 2]; positions, slots [rows];
+        k, v [pages, block_size, kv_heads, head_dim].
         """
 
     def scan(self, q: Tensor, k: Tensor, v: Tensor, batch: StaticBatch, window: int, sinks: int) -> Tensor:
-        """Attention of the batch's rows over what of its pages they see (`ModelSpec.sight`): q, and what comes back, as
-        above."""
+        """Attend with q to the pages of the batch: [rows, query heads, head_dim] -> the same shape.
+
+        `window` and `sinks` limit which positions a row sees (`ModelSpec.sight`).
+        """
 
 
 class StaticBatch:
-    """The batch of every pass of one layout: `load` says what its rows are this time."""
+    """The batch of all passes of one layout, in fixed memory. `load` sets the rows of the next pass."""
 
     def __init__(self, attention: PagedAttention, layout: Layout) -> None:
         self.layout, self.attention = layout, attention
@@ -54,14 +57,14 @@ class StaticBatch:
         device = attention.cache.device
         self._numbers = torch.zeros(2 * layout.rows + 3 * s, dtype=torch.int64, device=device)
         sizes = [layout.rows, layout.rows, s, s, s]
-        # starts: position of a sequence's first row; ends: one beyond its last, 0 where there is none
+        # starts: position of a sequence's first row; ends: position after its last row, 0 for a padding sequence
         self.slots, self.positions, self.slabs, self.starts, self.ends = torch.split(self._numbers, sizes)
-        self.places: Tensor | None = None  # of the rows that are there, if not all are
+        self.places: Tensor | None = None  # [real rows] in the layout; None if there is no padding
         self.rows = rows
         self._segments: tuple[Segment, ...] = ()
 
     def load(self, segments: Sequence[Segment]) -> StaticBatch:
-        """The segments' positions in order are the rows of the next pass."""
+        """Set the rows of the next pass to the segments' positions, in order."""
         width, cache = self.layout.width, self.attention.cache
         self._segments = tuple(segments)
         padding = [Segment(0, 0, 0)] * (self.layout.sequences - len(segments))
@@ -84,18 +87,18 @@ class StaticBatch:
         return self
 
     def spread(self, x: Tensor, target: Tensor) -> None:
-        """x [rows that are there, …] to their places in target [rows, …]."""
+        """Copy x [real rows, …] to their places in target [rows, …]."""
         if self.places is None:
             target.copy_(x)
         else:
             target.index_copy_(0, self.places, x)
 
     def gather(self, x: Tensor) -> Tensor:
-        """The rows that are there out of x [rows, …]."""
+        """Select the real rows of x [rows, …]."""
         return x if self.places is None else x.index_select(0, self.places)
 
     def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
-        """As `AttentionBatch.attend`, over all rows of the layout."""
+        """Attend as `AttentionBatch.attend` does, over all rows of the layout."""
         spec, cache, kernels = self.attention.spec, self.attention.cache, self.attention.kernels
         heads = qkv.view(qkv.shape[0], -1, spec.head_dim)
         factors = self.attention.factors
@@ -103,15 +106,15 @@ class StaticBatch:
         return kernels.scan(q, cache.k[layer], cache.v[layer], self, *spec.sight(layer, variant)).flatten(1)
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
-        raise AssertionError("static passes mask rows, they leave none out")
+        raise AssertionError("static passes mask rows instead of selecting them")
 
     def portable(self) -> SdpaBatch:
-        """The same rows, without those that are not there, for a pass that leaves rows out."""
+        """Return a batch of the real rows with dynamic shapes, for passes that select rows."""
         return SdpaBatch(self.attention, self._segments)
 
 
 class PagedAttention(SdpaAttention):
-    """Backend "paged": static batches where they can be, else the portable ones, over a `PagedCache`."""
+    """Prepare static batches where they fit, otherwise torch's, over a `PagedCache`."""
 
     cache: PagedCache
 
@@ -133,12 +136,12 @@ class PagedAttention(SdpaAttention):
 
 
 def _power(n: int) -> int:
-    """The least power of two that is not less."""
+    """Return the least power of two that is at least n."""
     return 1 << (n - 1).bit_length()
 
 
 class TorchKernels:
-    """The same in torch's operations: where there is no Triton, and to test the others against."""
+    """`Kernels` in torch's operations: for devices without Triton, and as the reference in tests."""
 
     def store(self, qkv: Tensor, factors: Tensor, positions: Tensor, slots: Tensor, k: Tensor, v: Tensor) -> Tensor:
         factors = factors.index_select(0, positions)

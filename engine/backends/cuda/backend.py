@@ -1,4 +1,4 @@
-"""The CUDA backend as the rest of the engine asks for it."""
+"""Construct the CUDA backend."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from engine.kv.blocks import CacheSize
 from engine.model.backend import Backend
 from engine.model.linear import LinearFactory, PlainLinear
 
-_MULTIPLIES_BF16 = (8, 0)  # compute capability from which on a device does, and Triton with it
+_MULTIPLIES_BF16 = (8, 0)  # least compute capability with bf16 products, which Triton requires
 
 
 def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
-    """Pages, graphs and, where there is a Triton, its kernels. `device` is a CPU in tests."""
+    """Construct the backend, with Triton kernels where they are available. `device` is a CPU in tests."""
     if device.type == "cuda":
         _settle()
     name, linear, kernels = _kernels(device, dtype)
@@ -29,15 +29,18 @@ def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
 
 
 def _settle() -> None:
-    """Process-wide choices of torch's. cuDNN's attention plans anew for every length, which takes longer than any
-    pass; products that add parts in half precision depend on how many rows there are more than they have to."""
+    """Set torch's process-wide options.
+
+    cuDNN's attention is off because it plans anew for every length, which takes longer than a pass. Reductions in half
+    precision are off because they make a row's result depend more on the number of rows.
+    """
     torch.backends.cuda.enable_cudnn_sdp(False)
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
 
 def _kernels(device: torch.device, dtype: torch.dtype) -> tuple[str, LinearFactory, Kernels]:
-    """The backend's name, its products and its attention."""
+    """Choose the backend's name, its linear layers and its attention kernels."""
     portable = "paged", PlainLinear, TorchKernels()
     if device.type != "cuda" or dtype == torch.float64:
         return portable
@@ -46,7 +49,7 @@ def _kernels(device: torch.device, dtype: torch.dtype) -> tuple[str, LinearFacto
     try:
         from engine.backends.cuda.kernels import TritonKernels
         from engine.backends.cuda.linear import RowsLinear
-    except ImportError:  # torch for Windows comes without
+    except ImportError:  # torch for Windows has no Triton
         return portable
     if dtype.itemsize > 2:
         return "paged-triton", PlainLinear, TritonKernels()

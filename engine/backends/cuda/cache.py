@@ -1,4 +1,4 @@
-"""A paged K/V cache: position p of a slab lies in the page that the slab's table names for block p // block_size."""
+"""Store K/V in pages: position p of a slab lies in the page that the slab's table lists for block p // block_size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.tensors import to_device
 
 
 class PagedCache:
-    """K and V apart, [layers, pages, block_size, kv_heads, head_dim] each; page 0 belongs to nobody."""
+    """K and V, each [layers, pages, block_size, kv_heads, head_dim]. Padding rows write to page 0."""
 
     contiguous = False
 
@@ -25,19 +25,19 @@ class PagedCache:
         pages, self._map = reserved_zeros(shape, dtype, device, f"{size.capacity} blocks of {size.block_size} tokens")
         self.k, self.v = (part.unbind(0) for part in pages.unbind(0))  # per layer [pages, block_size, kv_heads, …]
         blocks = torch.arange(size.slabs * size.blocks_per_slab).view(size.slabs, -1)
-        # Until something is placed, slabs take the pages in turn: passes are measured over as much as they would read.
+        # Tables start with the pages in turn, so that passes measured before any placement read realistic memory.
         self._places = (blocks % size.capacity + 1).to(torch.int32)
         self.table = self._places.to(device, copy=True)  # [slabs, blocks] int32
 
     def place(self, placements: Sequence[Placement]) -> None:
-        """Blocks are in other pages from now on."""
+        """Record new pages of slabs."""
         for slab, first, pages in placements:
             part = slice(first, first + len(pages))
             self._places[slab, part] = torch.tensor(pages, dtype=torch.int32)
             self.table[slab, part].copy_(to_device(pages, self.device, torch.int32))
 
     def slots(self, segments: Sequence[Segment]) -> list[int]:
-        """Flat index, page · block_size + place within the page, of each of the segments' positions."""
+        """Return the flat index, page · block_size + place in the page, of each of the segments' positions."""
         size, slots = self.block_size, list[int]()
         for slab, start, rows in segments:
             first = start // size
@@ -52,18 +52,18 @@ class PagedCache:
         raise AssertionError("pages are written by slot")
 
     def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
-        """kv [rows, 2·kv_heads, head_dim], K heads first, to flat slots [rows]."""
+        """Write kv [rows, 2·kv_heads, head_dim], K heads first, to flat slots [rows]."""
         for cache, part in zip((self.k[layer], self.v[layer]), kv.chunk(2, dim=1), strict=True):
             cache.view(-1, *cache.shape[2:]).index_copy_(0, slots, part)
 
     def read(self, first: int, last: int, begin: int, end: int) -> Gathered:
-        """Per layer K and V of slabs first..last, positions begin..end-1: [slabs, kv_heads, end-begin, head_dim]."""
+        """Return K and V per layer: [slabs, kv_heads, end-begin, head_dim] for slabs first..last, begin..end-1."""
         positions = torch.arange(begin, end)
         pages = self._places[first : last + 1, positions // self.block_size].long()
         return Gathered(self, (pages * self.block_size + positions % self.block_size).to(self.device))
 
     def fill(self, slab: int, tokens: int) -> None:
-        """Put random values where the first `tokens` positions of a slab would be: a context without its prefill."""
+        """Fill the first `tokens` positions of a slab with random values, as a context without its prefill."""
         pages = self._places[slab, : -(-tokens // self.block_size)].long().to(self.device)
         values = self.k[0].new_empty(len(pages), *self.k[0].shape[1:])
         values.normal_(generator=torch.Generator(self.device).manual_seed(tokens))
@@ -74,11 +74,11 @@ class PagedCache:
         raise AssertionError("pages are shared, not copied")
 
     def discard(self, slab: int, first: int, last: int) -> None:
-        """Pages stay."""
+        """Do nothing: pages never go back to the system."""
 
 
 class Gathered(Sequence[tuple[Tensor, Tensor]]):
-    """K and V per layer out of the pages, copied when a layer asks: only one layer's copy is there at a time."""
+    """K and V per layer, copied from the pages on access, so that only one layer's copy exists at a time."""
 
     def __init__(self, cache: PagedCache, slots: Tensor) -> None:
         self._cache, self._slots = cache, slots  # [slabs, length]

@@ -1,8 +1,8 @@
-"""A decoder that replays passes: a recorded pass per layout and sub-network, launched in one go.
+"""Record passes as CUDA graphs, one per layout and sub-network, and replay them.
 
-Launching a pass kernel by kernel takes the host longer than a small pass takes the device. What crosses from pass to
-pass (the batch's numbers, the residual stream that goes in, the masks) has memory of its own; what a pass makes lies in
-a pool that all recordings share, and is good until the next pass.
+Launching a small pass kernel by kernel takes the host longer than the pass takes the device. Inputs of a pass (batch,
+residual stream, masks) have memory of their own. Results lie in a memory pool that all recordings share; they are valid
+until the next pass.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from engine.model.decoder import Decoder
 from engine.model.linear import Linear
 from engine.tensors import to_device
 
-_KEPT = 64  # recorded passes
-_COUNTED = 1024  # passes not recorded yet
-_KEEPING = 64  # rows of a layout whose whole passes always keep their residual streams
-_EAGER = 2  # times that a pass runs unrecorded first: a plan that does not last is not worth recording
+_MAX_RECORDINGS = 64
+_MAX_COUNTED = 1024  # passes whose uses are counted before they are recorded
+_ALWAYS_STATES_ROWS = 64  # full passes of up to so many rows always keep residual streams, and share one recording
+_UNRECORDED_RUNS = 2  # a plan that is dropped sooner is not worth recording
 
 
 @runtime_checkable
 class FusedLinear(Linear, Protocol):
-    """A linear layer that norms its input and gates its output by the way, for up to `most` rows."""
+    """A linear layer that can fuse the RMSNorm of its input and the gating of its output, for up to `most` rows."""
 
     most: int
 
     def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """x [rows, in], norm [in] -> of x's RMSNorm, [rows, out]."""
+        """Multiply the RMSNorm of x: x [rows, in], norm [in] -> [rows, out]."""
 
     def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """The same, silu of the first half of the outputs times the second: [rows, out / 2]."""
+        """Do the same and return silu(first half of the outputs) · second half: [rows, out / 2]."""
 
     def normalise_heads(self, qkv: Tensor, weight: Tensor, epsilon: float) -> None:
-        """RMSNorm of each of the first heads of qkv [rows, out] by weight [heads, head_dim], in place."""
+        """Apply RMSNorm to each of the first heads of qkv [rows, out] by weight [heads, head_dim], in place."""
 
 
 class _Key(NamedTuple):
     layout: Layout
-    variants: Variants  # what runs of each sublayer for any of the rows, and of the head
-    masked: bool  # whether some run for some rows only
+    variants: Variants  # of each sublayer that runs for any row, and of the head
+    masked: bool  # whether some sublayers run for some rows only
     recorded: bool  # whether all residual streams are kept
 
 
 @dataclass(slots=True)
 class _Pass:
-    """A pass over memory of its own. `launch` runs it; `out` and `states` are what it left."""
+    """A pass over fixed memory. `launch` runs it and leaves its results in `out` and `states`."""
 
     x: Tensor
     masks: Tensor | None
@@ -63,7 +63,7 @@ class _Pass:
 
 
 class GraphedDecoder(Decoder):
-    """A `Decoder` whose passes over `StaticBatch`es are recorded when they recur."""
+    """A `Decoder` that records recurring passes over `StaticBatch`es."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ class GraphedDecoder(Decoder):
     def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
         if not isinstance(batch, StaticBatch):
             return super().run(x, batch, record)
-        keeps = record is not None or batch.layout.rows <= _KEEPING  # the same recording, asked for or not
+        keeps = record is not None or batch.layout.rows <= _ALWAYS_STATES_ROWS  # one recording serves both
         return self._run(x, batch, _Key(batch.layout, self.spec.whole, False, keeps), None, record)
 
     def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor:
@@ -110,7 +110,7 @@ class GraphedDecoder(Decoder):
         if not isinstance(batch, StaticBatch) or all(plan == plans[0] for plan in plans):
             return super().run_plans(x, batch, plans)
         run = [{plan[i] for plan in plans} - {SKIP} for i in range(len(plans[0]))]
-        if any(len(variants) > 1 for variants in run[:-1]):  # a mask does not tell which of them
+        if any(len(variants) > 1 for variants in run[:-1]):  # a mask cannot choose between variants
             return super().run_plans(x, batch.portable(), plans)
         union = tuple(max(variants, default=SKIP) for variants in run)
         return self._run(x, batch, _Key(batch.layout, union, True, False), plans)
@@ -138,7 +138,7 @@ class GraphedDecoder(Decoder):
         return batch.gather(found.out)
 
     def _inputs_of(self, layout: Layout, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The residual stream [rows, hidden] that goes in, and the masks [rows, 2·layers], of a layout's passes."""
+        """Return the memory of a layout's inputs: residual stream [rows, hidden] and masks [rows, 2·layers]."""
         if layout not in self._inputs:
             masks = torch.zeros(layout.rows, self.spec.sublayers, dtype=torch.bool, device=x.device)
             self._inputs[layout] = x.new_zeros(layout.rows, x.shape[1]), masks
@@ -150,16 +150,16 @@ class GraphedDecoder(Decoder):
         def once() -> None:
             self._sublayers(made, key, batch)
 
-        if len(self._asked) > _COUNTED:
+        if len(self._asked) > _MAX_COUNTED:
             self._asked.clear()
         self._asked[key] += 1
-        if self._asked[key] <= _EAGER or not any(key.variants[:-1]):  # an empty graph is a warning
-            once()  # here, so that what it made goes with it: `made` does not refer to itself
+        if self._asked[key] <= _UNRECORDED_RUNS or not any(key.variants[:-1]):  # torch warns of empty graphs
+            once()  # not kept as `launch`: `made` would refer to itself and keep its results alive
             return made
         del self._asked[key]
         made.launch = self._record(once)
         self._passes[key] = made
-        if len(self._passes) > _KEPT:
+        if len(self._passes) > _MAX_RECORDINGS:
             self._passes.popitem(last=False)
         return made
 
@@ -176,22 +176,22 @@ class GraphedDecoder(Decoder):
 
 
 def repeat(function: Callable[[], None]) -> Callable[[], None]:
-    """What recording is where there are no graphs."""
+    """Stand in for `Recorder` on devices without graphs: run the function each time."""
     return function
 
 
 class Recorder:
-    """Records functions as CUDA graphs over one pool of memory."""
+    """Record functions as CUDA graphs that share one pool of memory."""
 
     def __init__(self, device: torch.device) -> None:
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, function: Callable[[], None]) -> Callable[[], None]:
-        """The launch of what `function` does; it must read and write the same memory each time."""
+        """Record `function`, which must read and write the same memory each time; return its replay."""
         torch.cuda.synchronize()
         with torch.cuda.stream(self._stream):
-            function()  # libraries allocate and choose kernels now, not while recording
+            function()  # so that libraries allocate memory and choose kernels before the recording
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):

@@ -1,9 +1,9 @@
-"""Triton kernels of the static passes: rotation and storing in one, and attention that reads each page once.
+"""Triton kernels of static passes: rotate and store q, k, v; attend to pages, reading each page once.
 
-`_scan` is flash decoding: a program takes a share of one sequence's blocks of keys for all query rows and heads that
-read the same K/V head, and leaves a partial softmax; `_merge` joins the shares. How many there are is fixed, and block
-b belongs to share b modulo that, so that one recording serves all lengths, and what a row gets does not depend on how
-many rows come after it.
+`_scan` is flash decoding. A program takes a share of one sequence's blocks of keys, for all query rows and heads that
+read the same K/V head, and leaves a partial softmax. `_merge` joins the shares. The number of shares is fixed; block b
+belongs to share b modulo that number. Therefore one recording serves all context lengths, and a row's result does not
+depend on the rows after it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from torch import Tensor
 from engine.backends.cuda.attention import StaticBatch
 from engine.backends.cuda.products import shared_memory
 
-_BLOCKS = (128, 64)  # keys at a time: where multiprocessors have so much memory, and elsewhere
-_BLOCK_MEMORY = 200_000  # bytes
-_TILE = (
-    32  # rows × query heads of a K/V head that one program takes: with more, other instructions would round otherwise
-)
-_PROGRAMS = 264  # about two for each multiprocessor of a large GPU
-_SHARES = 64  # of a sequence, at most
+_BLOCKS = (128, 64)  # keys at a time, with and without _BLOCK_MEMORY
+_BLOCK_MEMORY = 200_000  # bytes of a multiprocessor's shared memory
+_TILE = 32  # most rows × query heads per K/V head of a program: larger tiles use instructions that round differently
+_PROGRAMS = 264  # about two per multiprocessor of a large GPU
+_SHARES = 64  # most shares of a sequence
 
 
 @triton.jit
@@ -30,7 +28,7 @@ def _store(
     qkv, factors, positions, slots, k, v, q,
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HALF: tl.constexpr, PADDED: tl.constexpr,
 ):  # fmt: skip
-    """One program per row and head; q and k are rotated in pairs of neighbouring dimensions."""
+    """Rotate q and k in pairs of neighbouring dimensions and store q, k, v. One program per row and head."""
     row, head = tl.program_id(0), tl.program_id(1)
     pair = tl.arange(0, PADDED)
     there = pair < HALF
@@ -64,8 +62,11 @@ def _scan(
     DIM: tl.constexpr, PADDED: tl.constexpr, SHARES: tl.constexpr,
     PARTS: tl.constexpr, PAGE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """WIDTH rows of a sequence, which has PARTS times as many. sums [sequences × PARTS, kv_heads, SHARES, TILE, DIM],
-    stats [… , TILE, 2] (largest score, sum of exponentials)."""
+    """Attend with WIDTH of the PARTS · WIDTH rows of a sequence to one share of its keys.
+
+    Writes sums [sequences × PARTS, kv_heads, SHARES, TILE, DIM] and stats [… , TILE, 2]: largest score, sum of
+    exponentials.
+    """
     part, kv_head, share = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     sequence = part // PARTS
     start, end, slab = tl.load(starts + sequence), tl.load(ends + sequence), tl.load(slabs + sequence)
@@ -118,7 +119,7 @@ def _merge(
     GROUP: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, HEADS: tl.constexpr, KV_HEADS: tl.constexpr,
     DIM: tl.constexpr, PADDED: tl.constexpr, SHARES: tl.constexpr,
 ):  # fmt: skip
-    """One program per row and query head; rows that saw nothing get zeros."""
+    """Join the shares. One program per row and query head; padding rows get zeros."""
     row, head = tl.program_id(0), tl.program_id(1)
     part, kv_head = row // WIDTH, head // GROUP
     item = (row % WIDTH) * GROUP + head % GROUP
@@ -127,7 +128,7 @@ def _merge(
     largest, total = tl.load(stats + place * 2), tl.load(stats + place * 2 + 1)
     above = tl.max(largest, 0)
     fade = tl.exp(largest - tl.where(above == float("-inf"), 0.0, above))
-    read = (dim < DIM)[None, :] & (total > 0.0)[:, None]  # shares of nothing left nothing
+    read = (dim < DIM)[None, :] & (total > 0.0)[:, None]  # empty shares wrote no sums
     said = tl.load(sums + place[:, None] * DIM + dim[None, :], mask=read, other=0.0)
     whole = tl.sum(total * fade, 0)
     value = tl.sum(said * fade[:, None], 0) / tl.where(whole == 0.0, 1.0, whole)
@@ -135,7 +136,7 @@ def _merge(
 
 
 class TritonKernels:
-    """`attention.Kernels` for float32, float16 and bfloat16."""
+    """Implement `attention.Kernels` for float32, float16 and bfloat16."""
 
     def store(self, qkv: Tensor, factors: Tensor, positions: Tensor, slots: Tensor, k: Tensor, v: Tensor) -> Tensor:
         rows, heads, dim = qkv.shape
@@ -175,5 +176,5 @@ class TritonKernels:
 
 
 def _power_below(n: int) -> int:
-    """The greatest power of two that is not more than n; 1 for less."""
+    """Return the greatest power of two that is at most n, and 1 for n < 1."""
     return 1 << max(0, n.bit_length() - 1)

@@ -1,4 +1,4 @@
-"""Linear layers of a GPU: few rows by the Triton kernels of `products`, more by torch; packed weights by `packed`."""
+"""Multiply linear layers on a GPU: few rows by the Triton kernels of `products`, more rows by torch."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from engine.model.linear import Linear
 from engine.model.low_bit import GROUP, lowered
 from engine.quantised.packed import PackedRows
 
-_LOWERED = 8192  # outputs that are copied in fewer bits at a time
-_MANY = 32768  # outputs, as heads have
+_LOWERED = 8192  # outputs quantised at a time
+_MANY = 32768  # outputs: only output heads have so many
 
 
 class RowsLinear:
-    """A linear layer for float16 and bfloat16: few rows by the kernel above, more by torch's product."""
+    """A linear layer in float16 or bfloat16: up to `most` rows by the Triton kernel, more by torch."""
 
     shares = True
-    most = ROWS[1]  # rows of the kernel
+    most = ROWS[1]
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
         self._weight, self._bias, self._gated = weight, bias, gated
@@ -39,12 +39,12 @@ class RowsLinear:
         device: torch.device,
         release: Callable[[], None],
     ) -> Linear:
-        """The parts' outputs one below the other, their weights as they are."""
+        """Make a layer of the parts' outputs, one after another, whose weights stay packed."""
         return PackedRowsLinear(parts, bias, gated=gated, device=device)
 
     @classmethod
     def lower(cls, linear: Linear, bits: int, /) -> Linear | None:
-        """A copy in so many bits."""
+        """Make a copy in codes of `bits` bits; None if the weights are packed already or do not divide into groups."""
         if not isinstance(linear, RowsLinear) or linear._weight.shape[1] % GROUP:
             return None
         weight, gated = linear._weight, linear._gated
@@ -63,19 +63,21 @@ class RowsLinear:
         return product(x, self._weight, bias=self._bias, residual=residual)
 
     def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """Of the RMSNorm of x [rows ≤ most, in]. Narrow tiles would norm their input too often."""
+        """Multiply the RMSNorm of x [rows ≤ most, in]; fused only for heads, as narrow tiles would repeat the norm."""
         if len(self._weight) >= _MANY and x.dtype == torch.bfloat16:
             return product(x, self._weight, norm=norm, epsilon=epsilon, bias=self._bias)
         return product(normalise(x, norm[None], epsilon, torch.empty_like(x)), self._weight, bias=self._bias)
 
     def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """The same, silu of the first half of it times the second. What is normed by the way is multiplied before it is
-        divided, which float16 has no room for."""
+        """Do the same and return silu(first half) · second half.
+
+        The fused norm divides after the product, where float16 could overflow: float16 norms first.
+        """
         if x.dtype == torch.bfloat16:
             return product(x, self._weight, norm=norm, epsilon=epsilon, bias=self._bias, gated=True)
         normed = normalise(x, norm[None], epsilon, torch.empty_like(x))
         return product(normed, self._weight, bias=self._bias, gated=True)
 
     def normalise_heads(self, qkv: Tensor, weight: Tensor, epsilon: float) -> None:
-        """RMSNorm of each of the first heads of qkv [rows, …] by weight [heads, head_dim], in place."""
+        """Apply RMSNorm to each of the first heads of qkv [rows, …] by weight [heads, head_dim], in place."""
         normalise(qkv, weight, epsilon, qkv)

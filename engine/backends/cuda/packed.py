@@ -1,13 +1,14 @@
-"""Matrix products of weights that stay packed in device memory (`engine.quantised.packed`).
+"""Multiply weights that stay packed in device memory (`engine.quantised.packed`).
 
-A kernel unpacks a tile of codes in registers, where a code less its offset is exact in half precision, multiplies group
-by group, and scales each group's sum in float32: nothing is rounded but what comes in and goes out. Weights lie in
-chunks of up to 64 inputs that share a scale: [chunks, outputs, inputs of a chunk]; a tile is one piece of memory. Codes
-of up to 4 bits take 4 each, of 5 and 6 as many as they have, in a plane of low and one of high bits; wider ones and fp8
-take 8. A byte holds the same input of several neighbouring chunks.
+The kernel unpacks a tile of codes in registers, multiplies group by group, and scales each group's sum in float32. A
+code minus its offset is exact in half precision, so nothing but inputs and outputs is rounded.
 
-As with the products in `products`, a row's result does not depend on how many rows there are, as long as
-the kernel takes them all. More rows are multiplied by torch, with weights unpacked for the time being.
+Weights are stored in chunks of up to 64 inputs that share a scale, [chunks, outputs, inputs of a chunk], so that a tile
+is contiguous. Codes of up to 4 bits take 4 bits each. Codes of 5 and 6 bits take as many as they have, in a plane of
+low and a plane of high bits. Wider codes and fp8 take 8. A byte holds the same input of several neighbouring chunks.
+
+As in `products`, a row's result does not depend on the number of rows, as long as the kernel takes them all. More rows
+are multiplied by torch, with weights unpacked temporarily.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from engine.backends.cuda.products import normalise, shared_memory
 from engine.quantised.packed import PackedRows
 from engine.quantised.unpacked import Factors, factored
 
-_ROWS = (16, 32)  # of a tile, whatever of it is there: least and most
-_MOST = 64  # rows: unpacking twice costs less than a matrix written and read at full width
-_REACH = 256  # inputs a step, at least
-_MANY = 32768  # outputs, as heads have
-_STAGES = 4  # steps of inputs on their way
+_ROWS = (16, 32)  # least and most rows of a tile, padding included
+_MOST = 64  # rows of the kernel: unpacking for two tiles costs less than writing and reading an unpacked matrix
+_REACH = 256  # least inputs of a step
+_MANY = 32768  # outputs: only output heads have so many
+_STAGES = 4  # most steps in flight
 
 
 @triton.jit
 def _numbers(
     low, high, i: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, OFFSET: tl.constexpr, FP8: tl.constexpr
 ):
-    """float32: what the scale multiplies, of the chunk at place i of those that the bytes hold."""
-    if FP8:  # float16 has the same fields, one bit more of exponent
+    """Unpack the numbers, float32, that scales multiply: those of the i-th chunk in these bytes."""
+    if FP8:  # float16 has the same fields with one more exponent bit
         wide = low.to(tl.uint16)
         return (((wide & 128) << 8) | ((wide & 127) << 7)).to(tl.float16, bitcast=True).to(tl.float32) * 256.0
     code = low.to(tl.uint16)
@@ -47,13 +48,13 @@ def _numbers(
         code = (code >> (i % (8 // LOW) * LOW)) & ((1 << LOW) - 1)
     if HIGH > 0:
         code = code | (((high.to(tl.uint16) >> (i % (8 // HIGH) * HIGH)) & ((1 << HIGH) - 1)) << LOW)
-    # 1024 and the code, whose bits are the last of a float16: several times faster than converting integers.
+    # 1024 + code, by setting the last bits of a float16: several times faster than converting integers.
     return ((code | 0x6400).to(tl.float16, bitcast=True) - (1024.0 + OFFSET)).to(tl.float32)
 
 
 @triton.jit
 def _factor(number, shares, group, HALVES: tl.constexpr, TOGETHER: tl.constexpr):
-    """A group's scales or minima, float32 [BLOCK], of the words that hold them."""
+    """Extract a group's scales or minima, float32 [BLOCK], from the words that hold them."""
     if HALVES:
         number = (number >> (group // TOGETHER % 2 * 16)) & 0xFFFF
         value = number.to(tl.uint16).to(tl.float16, bitcast=True).to(tl.float32)
@@ -70,8 +71,11 @@ def _finish(
     PAIRED: tl.constexpr, GATED: tl.constexpr, BIASED: tl.constexpr, ADDED: tl.constexpr,
     ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Store sums [BLOCK, ROWS]. PAIRED: they are by turns of the first and the second half of the outputs. out and
-    residual [rows, width] begin at this matrix' columns."""
+    """Add bias and residual to sums [BLOCK, ROWS], gate them if GATED, and store them.
+
+    PAIRED: outputs of the first and of the second half alternate. out and residual [rows, width] begin at this matrix'
+    columns.
+    """
     column, wanted = n, n < outputs
     if PAIRED:
         column = n % 2 * (outputs // 2) + n // 2
@@ -98,8 +102,11 @@ def _product(
     PAIRED: tl.constexpr, GATED: tl.constexpr, BIASED: tl.constexpr, ADDED: tl.constexpr, WHOLE: tl.constexpr,
     ROWS: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr, STEPS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    """BLOCK outputs and ROWS rows a program. CHUNKS: of a group; TOGETHER: groups that share a number; SPAN, SHARED:
-    chunks that read the same word of numbers and of shares; WHOLE: `chunks` is a multiple of STEPS."""
+    """Compute BLOCK outputs of ROWS rows.
+
+    CHUNKS: chunks of a group. TOGETHER: groups that share a number. SPAN, SHARED: chunks that read the same word of
+    numbers, and of shares. WHOLE: `chunks` is a multiple of STEPS.
+    """
     n = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
     row, k = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, DEPTH)
     wanted, there = n < outputs, row < rows
@@ -107,7 +114,9 @@ def _product(
     cells = n[:, None] * DEPTH + k[None, :]
     lows, highs = low + cells, high + cells
     sums = tl.zeros([BLOCK, ROWS], tl.float32)
-    for base in tl.range(0, chunks, STEPS, num_stages=STAGES):  # of scales too, which no product multiplies
+    for base in tl.range(
+        0, chunks, STEPS, num_stages=STAGES
+    ):  # num_stages prefetches scales too, which tl.dot does not read
         for i in tl.static_range(STEPS):
             read, seen = wanted, there
             if not WHOLE:
@@ -133,8 +142,9 @@ def _product(
                         floors = tl.load(least_shares + group // 4 * outputs + n, mask=read, other=0)
             sums += tl.dot(w, y) * _factor(number, shares, group, HALVES, TOGETHER)[:, None]
             if MINIMUM:
-                # Times the sum of the inputs, added up in the order of a product. Its ones are made of bytes, so that
-                # both products want the inputs laid out alike: else the compiler does not copy them ahead.
+                # Minimum · sum of the inputs, as a product with ones, which adds in the same order. The ones derive
+                # from loaded bytes, so that both products need the same layout of inputs: otherwise the compiler does
+                # not prefetch them.
                 ones = (a.to(tl.int32) >= 0).to(tl.float32).to(y.dtype)
                 sums += tl.dot(ones, y) * _factor(floor, floors, group, HALVES, TOGETHER)[:, None]
         lows += STEPS // (8 // LOW) * outputs * DEPTH
@@ -150,13 +160,13 @@ def _expand(
     HALVES: tl.constexpr, CHUNKS: tl.constexpr, TOGETHER: tl.constexpr, SPAN: tl.constexpr, SHARED: tl.constexpr,
     PAIRED: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr, STEPS: tl.constexpr,
 ):  # fmt: skip
-    """out [outputs, inputs]: the weights; BLOCK outputs, STEPS chunks of inputs a program."""
+    """Unpack BLOCK outputs and STEPS chunks of the weights into out [outputs, inputs]."""
     n = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
     base, k = tl.program_id(1) * STEPS, tl.arange(0, DEPTH)
     column = n
     if PAIRED:
         column = n % 2 * (outputs // 2) + n // 2
-    # 64 bits: the plane may be that large.
+    # 64 bits, because a plane may exceed 2 GiB.
     begin = base.to(tl.int64) * outputs * DEPTH
     cells = n[:, None] * DEPTH + k[None, :]
     lows, highs = low + begin // (8 // LOW) + cells, high + cells
@@ -191,7 +201,7 @@ def _expand(
 
 @dataclass(frozen=True, slots=True)
 class _Matrix:
-    """Weights of one format, repacked. `shape` are the kernels' constants, `tensors` what they read."""
+    """Weights of one format, repacked. `shape` holds the kernels' constants, `tensors` their inputs."""
 
     outputs: int
     inputs: int
@@ -201,7 +211,7 @@ class _Matrix:
     tensors: tuple[Tensor, ...]
 
     def add(self, x: Tensor, bias: Tensor | None, residual: Tensor | None, out: Tensor, *, gated: bool) -> None:
-        """Of x [rows, inputs], into `out` and with `residual` [rows, …], which begin at this matrix' columns."""
+        """Multiply x [rows, inputs] into `out` and add `residual` [rows, …]; both begin at this matrix' columns."""
         rows, block = len(x), 64 if self.outputs >= _MANY else 32
         padded = max(_ROWS[0], min(_ROWS[1], triton.next_power_of_2(rows)))
         step = (block + 2 * padded) * self.shape["DEPTH"] * self.shape["STEPS"]  # bytes
@@ -214,7 +224,7 @@ class _Matrix:
         )  # fmt: skip
 
     def expand(self, like: Tensor) -> Tensor:
-        """The weights, in the dtype of x."""
+        """Unpack the weights [outputs, inputs] to the dtype of `like`."""
         out, block = like.new_empty(self.outputs, self.inputs), 32
         _expand[(triton.cdiv(self.outputs, block), triton.cdiv(self.chunks, self.shape["STEPS"]))](
             *self.tensors, out, self.outputs, self.inputs, self.chunks, BLOCK=block, **self.shape
@@ -226,7 +236,7 @@ class _Matrix:
 
 
 class PackedRowsLinear:
-    """A linear layer for float16 and bfloat16: few rows by the kernel above, more by torch's product."""
+    """A packed linear layer for float16 or bfloat16 inputs: up to `most` rows by the kernel, more by torch."""
 
     most = _MOST
 
@@ -248,11 +258,11 @@ class PackedRowsLinear:
         return self._product(x, residual)
 
     def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """Of the RMSNorm of x [rows ≤ most, in]."""
+        """Multiply the RMSNorm of x [rows ≤ most, in]."""
         return self._product(normalise(x, norm[None], epsilon, torch.empty_like(x)))
 
     def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """The same, silu of the first half of it times the second."""
+        """Do the same and return silu(first half) · second half."""
         x = normalise(x, norm[None], epsilon, torch.empty_like(x))
         if self._paired:
             return self._product(x, gated=True)
@@ -260,7 +270,7 @@ class PackedRowsLinear:
         return F.silu(gate).mul_(up)
 
     def normalise_heads(self, qkv: Tensor, weight: Tensor, epsilon: float) -> None:
-        """RMSNorm of each of the first heads of qkv [rows, …] by weight [heads, head_dim], in place."""
+        """Apply RMSNorm to each of the first heads of qkv [rows, …] by weight [heads, head_dim], in place."""
         normalise(qkv, weight, epsilon, qkv)
 
     def _product(self, x: Tensor, residual: Tensor | None = None, *, gated: bool = False) -> Tensor:
@@ -281,7 +291,7 @@ class PackedRowsLinear:
 
 
 def _merged(parts: Sequence[PackedRows], device: torch.device) -> Iterator[PackedRows]:
-    """Neighbours of the same format as one, on the device."""
+    """Merge neighbouring parts of the same format and move them to the device."""
 
     def alike(part: PackedRows) -> tuple[object, ...]:
         return part.format, None if part.order is None else tuple(part.order.tolist())
@@ -315,7 +325,7 @@ def _repacked(packed: PackedRows, *, paired: bool) -> _Matrix:
 
 
 def _plane(chunks: Tensor, bits: int) -> Tensor:
-    """Codes of so many bits [chunks, outputs, inputs of a chunk], those of neighbouring chunks in one byte."""
+    """Pack codes [chunks, outputs, inputs of a chunk] of `bits` bits, neighbouring chunks into one byte."""
     together = 8 // bits
     if together == 1:
         return chunks
@@ -332,7 +342,7 @@ def _factors(factors: Factors, halves: bool) -> tuple[Tensor, Tensor]:
 
 
 def _words(numbers: Tensor) -> Tensor:
-    """[outputs, n] as int32 [words, outputs], those of neighbouring groups in one: what is less is not copied ahead."""
+    """Pack numbers [outputs, n] into int32 [words, outputs]: the compiler prefetches nothing smaller than a word."""
     together = 4 // numbers.itemsize
     padded = F.pad(numbers, (0, -numbers.shape[1] % together)).contiguous()
     return padded.view(torch.int32).t().contiguous()

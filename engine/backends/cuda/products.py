@@ -1,9 +1,9 @@
-"""Triton kernels of the matrix products of few rows, which take as long as the weights take to be read.
+"""Triton kernel for products of few rows with a weight matrix, which take as long as reading the weights takes.
 
-One kernel does what torch needs two to four for: RMSNorm before the product; the gate's silu, a bias or the residual
-behind it. A row's result does not depend on how many rows there are, to the last bit, as long as the kernel takes them
-all: verification says what plain decoding says. Tiles are the fastest on an H200 (docs/notes/kernels.md), and never
-depend on the number of rows.
+The kernel fuses operations for which torch launches two to four: RMSNorm before the product; gating, bias and residual
+after it. A row's result does not depend on the number of rows, to the last bit, as long as the kernel takes them all.
+Verification therefore computes exactly what plain decoding computes. Tiles were the fastest on an H200
+(docs/notes/kernels.md) and never depend on the number of rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-ROWS = (16, 32)  # of the tile that is multiplied, whatever of it is there: least and most
+ROWS = (16, 32)  # least and most rows of a tile, padding included
 
 
 @triton.jit
@@ -25,8 +25,11 @@ def _product(
     NORMED: tl.constexpr, GATED: tl.constexpr, BIASED: tl.constexpr, ADDED: tl.constexpr, WHOLE: tl.constexpr,
     ROWS: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    """BLOCK outputs a program. weight [outputs (twice that if GATED), inputs]; out, residual [rows, outputs]; WHOLE:
-    `inputs` is a multiple of DEPTH."""
+    """Compute BLOCK outputs of all rows.
+
+    weight [outputs (twice that if GATED), inputs]; out, residual [rows, outputs]. WHOLE: `inputs` is a multiple of
+    DEPTH.
+    """
     n = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
     row, k = tl.arange(0, ROWS), tl.arange(0, DEPTH)
     wanted, there = n < outputs, row < rows
@@ -71,7 +74,7 @@ def _product(
 
 
 class Tiles(NamedTuple):
-    """How a product is cut: outputs a program, inputs at a time, warps, and steps of inputs on their way."""
+    """The tiling of a product: outputs per program, inputs per step, warps, and steps in flight."""
 
     block: int
     depth: int
@@ -80,11 +83,11 @@ class Tiles(NamedTuple):
 
 
 _WIDE, _GATED, _NARROW = Tiles(128, 128, 8, 3), Tiles(64, 128, 8, 3), Tiles(32, 256, 4, 5)
-_MANY = 32768  # outputs, as heads have
+_MANY = 32768  # outputs: only output heads have so many
 
 
 def tiles(outputs: int, gated: bool, device: torch.device) -> Tiles:
-    """How to cut a product; no more steps on their way than the device's multiprocessors have memory for."""
+    """Choose the tiling of a product, with as many steps in flight as fit into the device's shared memory."""
     cut = _GATED if gated else _WIDE if outputs >= _MANY else _NARROW
     step = ((1 + gated) * cut.block + ROWS[1]) * cut.depth * 2  # bytes
     return cut._replace(stages=max(2, min(cut.stages, shared_memory(device) // step)))
@@ -92,7 +95,7 @@ def tiles(outputs: int, gated: bool, device: torch.device) -> Tiles:
 
 @cache
 def shared_memory(device: torch.device) -> int:
-    """Bytes that a program may have of a multiprocessor's fast memory."""
+    """Return the bytes of shared memory that a program may use."""
     if device.type != "cuda":
         return 1 << 20
     properties = triton.runtime.driver.active.utils.get_device_properties
@@ -110,8 +113,11 @@ def product(
     residual: Tensor | None = None,
     cut: Tiles | None = None,
 ) -> Tensor:
-    """x [rows ≤ 32, inputs] · weightᵀ, of the RMSNorm of x if `norm` [inputs] is given, + bias; `gated`: silu of the
-    first half of the outputs times the second; + residual [rows, outputs]."""
+    """Compute x · weightᵀ + bias: x [rows ≤ 32, inputs], weight [outputs, inputs] -> [rows, outputs].
+
+    `norm` [inputs]: multiply RMSNorm(x). `gated`: return silu(first half of the outputs) · second half.
+    `residual` [rows, outputs]: add it last. `cut`: the tiling, chosen by default.
+    """
     rows, inputs = x.shape
     outputs = weight.shape[0] // (2 if gated else 1)
     cut = cut or tiles(outputs, gated, x.device)
@@ -127,7 +133,7 @@ def product(
 
 @triton.jit
 def _normalise(x, weight, out, stride, heads, epsilon, WIDTH: tl.constexpr, PADDED: tl.constexpr):
-    """One program per row and head: its RMSNorm. x, out rows `stride` apart; weight [heads, WIDTH]."""
+    """Apply RMSNorm to one head of one row. Rows of x and out are `stride` apart; weight [heads, WIDTH]."""
     row, head = tl.program_id(0), tl.program_id(1)
     i = tl.arange(0, PADDED)
     place = row * stride + head * WIDTH + i
@@ -138,7 +144,7 @@ def _normalise(x, weight, out, stride, heads, epsilon, WIDTH: tl.constexpr, PADD
 
 
 def normalise(x: Tensor, weight: Tensor, epsilon: float, out: Tensor) -> Tensor:
-    """RMSNorm of each of the first heads of x [rows, …] by weight [heads, width], into `out`, laid out like x."""
+    """Apply RMSNorm to each of the first heads of x [rows, …] by weight [heads, width]; write to `out`, like x."""
     heads, width = weight.shape
     padded = triton.next_power_of_2(width)
     _normalise[(len(x), heads)](

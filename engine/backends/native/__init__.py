@@ -1,1 +1,1 @@
-"""The CPU backend for bf16: whole passes in one call of a small C++ library, compiled for the machine it runs on."""
+"""The native CPU backend for bf16: a pass is one call of the C++ library in engine/kernels."""

@@ -1,4 +1,4 @@
-"""Cache and batches of the native kernels: a pass is told slab and position of each row, nothing else."""
+"""Lay out the K/V cache of the native kernels and describe each pass to them: slab and position of every row."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import torch
 from torch import Tensor
 
 from engine.architecture.spec import TARGET, ModelSpec
-from engine.kernels import library as native
+from engine.kernels import structures as native
 from engine.kv.blocks import Placement
 from engine.kv.cache import reserved_zeros
 from engine.model.attention import Rope, Segment
 
-BLOCK = 16  # positions that lie together
-TILE = 64  # positions that the kernels read at once
+BLOCK = 16  # positions stored together
+TILE = 64  # positions that the kernels read together
 
 
 class NativeCache:
-    """bf16 [layers, slabs, kv_heads, blocks, 2·16·head_dim]; kernels.cpp describes a block."""
+    """K/V as bf16 [layers, slabs, kv_heads, blocks, 2·16·head_dim]; kernels.cpp describes a block."""
 
     dtype = torch.bfloat16
     device = torch.device("cpu")
@@ -34,18 +34,18 @@ class NativeCache:
         self.struct = native.Cache(self._all.data_ptr(), layer, slab, head)
 
     def place(self, placements: Sequence[Placement]) -> None:
-        """Slabs do not move."""
+        """Accept no placements: slabs do not move."""
         assert not placements
 
     def fill(self, slab: int, tokens: int) -> None:
-        """Put random values where the first `tokens` positions of a slab would be: a context without its prefill."""
+        """Fill the first `tokens` positions of a slab with random values, as a context without its prefill."""
         first, *others = self._all[:, slab, :, : -(-tokens // BLOCK)].unbind(0)
         first.normal_(generator=torch.Generator().manual_seed(tokens))
-        for layer in others:  # the same: drawing takes many times as long as copying
+        for layer in others:  # the same values: generating takes many times as long as copying
             layer.copy_(first)
 
     def discard(self, slab: int, first: int, last: int) -> None:
-        """Give the memory of positions first..last-1 back to the system, in whole blocks; they read as zeros again."""
+        """Give the memory of positions first..last-1 back to the system, in whole blocks. They read as zeros again."""
         if self._map is None:
             return
         begin, end = -(-first // BLOCK), last // BLOCK
@@ -59,25 +59,27 @@ class NativeCache:
                     self._map.madvise(mmap.MADV_DONTNEED, low, high - low)
 
     def copy(self, source: int, target: int, tokens: int) -> None:
-        """Copy the first `tokens` positions of one slab to another, all layers; what follows in the last block too."""
+        """Copy the first `tokens` positions of one slab to another, in all layers, rounded up to whole blocks."""
         blocks = -(-tokens // BLOCK)
         self._all[:, target, :, :blocks] = self._all[:, source, :, :blocks]
 
 
 class NativeBatch:
-    """Slab and position of each row. `own`: rows of candidates, see `attention.CandidateBatch`."""
+    """Slab and position of each row of a pass. `read_only` rows are candidates: see `attention.CandidateBatch`."""
 
-    def __init__(self, attention: NativeAttention, slabs: Sequence[int], positions: Sequence[int], own: bool) -> None:
+    def __init__(
+        self, attention: NativeAttention, slabs: Sequence[int], positions: Sequence[int], read_only: bool
+    ) -> None:
         cache = attention.cache
         assert 0 <= min(slabs) <= max(slabs) < cache.slabs
         assert 0 <= min(positions) <= max(positions) < cache.length
-        self.rows, self.own = len(slabs), own
+        self.rows, self.read_only = len(slabs), read_only
         self.cache, self.rope = ctypes.byref(cache.struct), attention.rope
         ints = ctypes.c_int32 * self.rows
         self.slabs, self.positions = ints(*slabs), ints(*positions)
 
     def select(self, rows: tuple[int, ...]) -> NativeBatch:
-        raise AssertionError("the kernels leave rows out themselves")
+        raise AssertionError("the kernels select rows themselves")
 
     def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         raise AssertionError("the kernels run whole sublayers")
@@ -94,10 +96,10 @@ class NativeAttention:
         self.rope = self._factors.data_ptr()
 
     def prepare(self, segments: Sequence[Segment]) -> NativeBatch:
-        """The batch of a pass whose rows are the segments' positions in order; rows of a slab are neighbours."""
+        """Return the batch of a pass over the segments' positions, in order; rows of one slab must be neighbours."""
         slabs = [s.slab for s in segments for _ in range(s.rows)]
         return NativeBatch(self, slabs, [p for s in segments for p in range(s.start, s.start + s.rows)], False)
 
     def candidates(self, slab: int, positions: Sequence[int], states: int) -> NativeBatch:
-        """The batch of `states` candidate states of the rows at `positions` of a slab."""
+        """Return the batch of `states` candidate states for the rows at `positions` of a slab."""
         return NativeBatch(self, [slab] * (states * len(positions)), list(positions) * states, True)

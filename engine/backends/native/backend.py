@@ -1,4 +1,4 @@
-"""The native backend as the rest of the engine asks for it."""
+"""Construct the native backend."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from engine.kernels.library import kernel_library
 from engine.kv.blocks import CacheSize
 from engine.model.backend import Backend
 
-# Weights of a model whose packed matrices get inputs of fifteen bits. With eight, as llama.cpp has them, SmolLM2-135M's
-# residual stream is 2 to 5 % off, with these it is as with bf16 (0.2 to 1 %), and 0.5B and more hardly notice
-# (docs/results.md): few weights take little of the time that the second half costs.
+# Models with fewer weights multiply packed matrices with inputs of 15 bits instead of 8. With 8 bits, as in llama.cpp,
+# SmolLM2-135M's residual stream is off by 2 to 5 %; with 15 bits by 0.2 to 1 %, as with bf16 inputs. Models from 0.5B
+# on hardly notice the difference, and would pay more time for it (docs/results.md).
 _SMALL = 256_000_000
 
 
 def widens_bf16(spec: ModelSpec) -> bool:
-    """Whether bf16 weights are the fastest on a CPU without bf16 products: the kernels widen what they read, half the
-    bytes of float32. Measured with AVX2 alone."""
+    """Whether bf16 is the fastest dtype on a CPU without bf16 products.
+
+    The kernels convert bf16 weights to float32 as they read them, which takes half the memory traffic. Measured on
+    AVX2 only.
+    """
     return bool(torch.cpu._is_avx2_supported()) and fits(spec) and kernel_library() is not None
 
 
 def native_backend(spec: ModelSpec, threads: int) -> Backend | None:
-    """For `threads` threads.
-
-    None if the library cannot be had or the model's shape does not suit it.
-    """
+    """Construct the backend for `threads` threads; None without a kernel library, or if it cannot run this shape."""
     found = kernel_library() if fits(spec) else None
     if found is None:
         return None

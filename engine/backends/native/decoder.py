@@ -13,8 +13,8 @@ from torch import Tensor
 
 from engine.architecture.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, ModelSpec, Variants
 from engine.backends.native.attention import NativeAttention, NativeBatch, NativeCache
-from engine.backends.native.linear import PANEL, NativeLinear, row_addresses, written
-from engine.kernels import library as native
+from engine.backends.native.linear import PANEL, NativeLinear, packed_format, row_addresses
+from engine.kernels import structures as native
 from engine.model.attention import Attention, AttentionBatch, Segment
 from engine.model.decoder import Decoder, LayerWeights
 from engine.model.linear import Linear
@@ -51,7 +51,7 @@ class NativeDecoder(Decoder):
         rows = embedding.rows if isinstance(embedding, PackedRows) else embedding
         super().__init__(spec, dtype, rows, layers, norm.float(), head)
         made_by = cast(NativeLinear, head).made_by
-        self._library, self._team = made_by.library, made_by.team
+        self._library, self._team = made_by.library, made_by.executor
         self._kept: list[Tensor] = []  # what the structures point to
         self._structs = (native.Layer * spec.layers)(*(self._layer(i, w) for i, w in enumerate(layers)))
         self._all = bytes(spec.whole)
@@ -99,7 +99,7 @@ class NativeDecoder(Decoder):
     def _read_rows(self, packed: PackedRows) -> Tensor:
         """Packed weights as float32 [rows, inputs]."""
         out, addresses = torch.empty(packed.shape), row_addresses(packed)
-        self._library.read_rows(written(packed), addresses.ctypes.data, *packed.shape, out.data_ptr())
+        self._library.read_rows(packed_format(packed), addresses.ctypes.data, *packed.shape, out.data_ptr())
         return out
 
     def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
@@ -126,7 +126,7 @@ class NativeDecoder(Decoder):
             return
         b, beam, (live, rows, hidden) = cast(NativeBatch, batch_of(table.beam)), table.beam, table.states.shape
         assert b.rows == beam * rows
-        assert b.own
+        assert b.read_only
         assert table.states.dtype == table.directions.dtype == torch.float32
         first = len(table.rows)
         count = min(count, len(table.menus) - first)
@@ -136,7 +136,7 @@ class NativeDecoder(Decoder):
         saves = [menu.get(variant, -1) for menu in table.menus for variant in _VARIANTS]
         lives = (ctypes.c_int32 * (count + 1))(live)
         source, variants = (ctypes.c_int32 * len(saved))(), (ctypes.c_uint8 * len(saved))()
-        asked = native.Table(
+        asked = native.SearchTable(
             directions=directions.data_ptr(),
             saves=(ctypes.c_int64 * len(saves))(*saves),
             states=states.data_ptr(),
@@ -237,12 +237,12 @@ class NativeDecoder(Decoder):
             return True
 
         self._edits.begin(edit)
-        verify = native.Verify(
+        verify = native.VerifyBatch(
             plan=self._all if variants is None else bytes(variants),
             tokens=(ctypes.c_int32 * rows.rows)(*tokens),
             slabs=rows.slabs,
             positions=rows.positions,
-            picked=(ctypes.c_int32 * count)(*draws.rows),
+            draw_rows=(ctypes.c_int32 * count)(*draws.rows),
             sampling=sampling_array(draws.sampling),
             edited=bytes([edit is not None for edit in draws.edits]) if draws.edits else bytes(count),
             edit=self._edits.callback,
@@ -276,16 +276,16 @@ class NativeDecoder(Decoder):
         """Reference to the structure; it is made once per attention."""
         heads = [*self._heads.values()]
         if self._ends_of != (attention, heads):
-            ends = native.Ends(
+            ends = native.EmbedAndHead(
                 embedding=self._embedding.data_ptr(),
                 norm=self._norm.data_ptr(),
                 rope=attention.rope,
-                wide=self._embedding.dtype == torch.float32,
+                float32=self._embedding.dtype == torch.float32,
             )
             for variant, head in self._heads.items():
                 ends.head[variant - TARGET] = cast(NativeLinear, head).struct
             if self._lookup is not None:
-                ends.row_bytes, ends.how = self._embedding.stride(0), written(self._lookup)
+                ends.row_bytes, ends.format = self._embedding.stride(0), packed_format(self._lookup)
             self._ends_of, self._ends_made = (attention, heads), ctypes.byref(ends)
         return self._ends_made
 
@@ -327,7 +327,7 @@ def _described(
         ctypes.addressof(batch.positions),
         ctypes.cast(ctypes.c_char_p(plans), ctypes.c_void_p),
         None if records is None else records.data_ptr(),
-        *(stride, batch.rows, first, last, batch.own),
+        *(stride, batch.rows, first, last, batch.read_only),
     )
 
 
@@ -347,17 +347,17 @@ class _DraftRoom:
         self.tokens = (ctypes.c_int32 * (count * (longest + 1)))()
         self.confidences = (ctypes.c_float * (count * longest))()
         self.unedited = bytes(count)
-        self.struct = native.Drafts(
+        self.struct = native.DraftBatch(
             slabs=self.slabs,
             starts=self.starts,
-            most=self.most,
-            least=self.least,
-            worth=self.worth,
+            max_tokens=self.most,
+            min_confidence=self.least,
+            pass_worth=self.worth,
             edit=edits.callback,
             tokens=self.tokens,
             lengths=self.lengths,
             confidences=self.confidences,
-            sure=MASK_BELOW_CONFIDENCE,
+            mask_below=MASK_BELOW_CONFIDENCE,
             requests=count,
             longest=longest,
         )
@@ -376,7 +376,7 @@ class _DraftRoom:
 
 def _when(request: DraftRequest) -> int:
     """The logits of a draft are edited."""
-    return 0 if request.edit is None else native.AFTER if request.mask_after_draw else native.BEFORE
+    return 0 if request.edit is None else native.EDIT_AFTER_DRAW if request.mask_after_draw else native.EDIT_BEFORE_DRAW
 
 
 class _Edits:
@@ -386,7 +386,7 @@ class _Edits:
         self._floats = ctypes.c_float * vocab
         self._edit: Callable[[int, int, Callable[[], Tensor]], bool] | None = None
         self._error: BaseException | None = None
-        self.callback = native.EDIT(self._call)
+        self.callback = native.EDIT_CALLBACK(self._call)
 
     def begin(self, edit: Callable[[int, int, Callable[[], Tensor]], bool]) -> None:
         """`edit` gets the draw, the number of tokens drafted so far, and the logits [vocab], to change in place or

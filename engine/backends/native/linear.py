@@ -1,4 +1,4 @@
-"""Linear layers whose weights lie as the native kernels read them."""
+"""Pack linear layers into the panels that the native kernels read."""
 
 from __future__ import annotations
 
@@ -14,51 +14,55 @@ from gguf import GGMLQuantizationType
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.kernels import library as native
+from engine.kernels import structures as native
+from engine.kernels.library import KernelLibrary
 from engine.model.linear import Linear
 from engine.quantised.packed import PackedRows
 
 Addresses = NDArray[np.uint64]
 
-PANEL = 32  # outputs that lie together
-CHUNK = 256  # inputs whose scales lie together, where weights are packed
-_OWN_TYPES = {"codes": -1, "fp8": -2}  # formats that are not ggml's
-_HUGE = 2 << 20  # bytes of a huge page
-_BLOCK = 64 << 20  # bytes that small weights are cut from
-_LARGE = 8 << 20  # bytes of a weight that gets pages of its own
-_AT_ONCE = 32 << 20  # bytes that are packed before what was read is let go
-_LINE = 64  # bytes of a cache line
-_GROUP = 32  # inputs of a copy in fewer bits that share a scale
+PANEL = 32  # outputs stored together
+CHUNK = 256  # inputs whose scales are stored together in packed panels
+_OWN_TYPES = {"codes": -1, "fp8": -2}  # numbers of formats that ggml does not have
+_HUGE_PAGE = 2 << 20  # bytes
+_ARENA = 64 << 20  # bytes allocated at a time for small weights
+_LARGE = 8 << 20  # bytes from which on a weight is allocated alone
+_RELEASE_AFTER = 32 << 20  # bytes packed between two calls of `release`
+_CACHE_LINE = 64  # bytes
+_GROUP = 32  # inputs that share a scale in a low-bit copy
 
 
 class NativeLinears:
-    """Makes `NativeLinear`s for a team of threads."""
+    """Make `NativeLinear`s that run on a pool of threads."""
 
     name = "native"
     shares = False
 
-    def __init__(self, library: native.KernelLibrary, threads: int, precise: bool = False) -> None:
-        """`precise`: inputs of packed weights are rounded to fifteen bits instead of eight."""
-        self.library, self.team, self._precise = library, library.team(threads), precise
-        self._block = torch.empty(0, dtype=torch.bfloat16)
+    def __init__(self, library: KernelLibrary, threads: int, precise: bool = False) -> None:
+        """Set up a pool of `threads` threads. `precise` rounds inputs of packed weights to 15 bits instead of 8."""
+        self.library, self.executor, self._precise = library, library.executor(threads), precise
+        self._arena = torch.empty(0, dtype=torch.bfloat16)
 
-    def room(self, elements: int) -> Tensor:
-        """Uninitialised bf16 [elements]. Weights lie one behind the other: those of a small model are smaller than a
-        huge page each, and a pass would wait for the addresses of thousands of small pages."""
+    def _allocate(self, elements: int) -> Tensor:
+        """Allocate uninitialised bf16 [elements]. Small weights share huge pages.
+
+        On small pages of their own, the weights of a small model would cost a pass thousands of TLB misses.
+        """
         if elements * torch.bfloat16.itemsize >= _LARGE:
             return huge(elements, torch.bfloat16)
-        size = -(-elements * torch.bfloat16.itemsize // _LINE) * _LINE // torch.bfloat16.itemsize
-        if size > len(self._block):
-            self._block = huge(_BLOCK // torch.bfloat16.itemsize, torch.bfloat16)
-        taken, self._block = self._block[:elements], self._block[size:]
+        size = -(-elements * torch.bfloat16.itemsize // _CACHE_LINE) * _CACHE_LINE // torch.bfloat16.itemsize
+        if size > len(self._arena):
+            self._arena = huge(_ARENA // torch.bfloat16.itemsize, torch.bfloat16)
+        taken, self._arena = self._arena[:elements], self._arena[size:]
         return taken
 
     def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> NativeLinear:
-        """`gated`: only a whole MLP understands the order of the outputs then."""
+        """Pack a bf16 weight [out, in]. `gated` interleaves the outputs of gate and up projection, as the MLP reads
+        them."""
         assert weight.dtype == torch.bfloat16
         weight = weight.contiguous()
         out, inputs = weight.shape
-        panels = self.room(-(-out // PANEL) * PANEL * inputs)
+        panels = self._allocate(-(-out // PANEL) * PANEL * inputs)
         self.library.pack(weight.data_ptr(), out, inputs, panels.data_ptr(), gated)
         bias = _bias(bias, gated)
         return NativeLinear(self, native.Linear(panels.data_ptr(), _address(bias), out, inputs), [panels], bias)
@@ -73,27 +77,30 @@ class NativeLinears:
         release: Callable[[], None] = lambda: None,
         **_: Any,
     ) -> NativeLinear | None:
-        """The parts' outputs one below the other, their weights as they are; None where kernels cannot read them so."""
+        """Pack the parts' outputs one after another, in their own formats; None if the kernels cannot read these.
+
+        `release` is called now and then to drop the pages of the checkpoint read so far.
+        """
         merged = _merged(parts, gated)
         inputs = parts[0].inputs
         whole = all(len(rows) % PANEL == 0 for _, rows in merged[:-1])
         if not (merged and whole and all(_readable(part) for part, _ in merged)):
             return None
-        structs = (native.Part * len(merged))()
+        structs = (native.PackedPart * len(merged))()
         weights, orders = list[Tensor](), list[Tensor | None]()
         for struct, (part, rows) in zip(structs, merged, strict=True):
-            how = written(part)
-            panels, panel = -(-len(rows) // PANEL), self.library.panel_bytes(how, inputs)
-            place = self.room(-(-panels * panel // 2)).view(torch.uint8)
+            format = packed_format(part)
+            panels, panel = -(-len(rows) // PANEL), self.library.panel_bytes(format, inputs)
+            place = self._allocate(-(-panels * panel // 2)).view(torch.uint8)
             rows = np.concatenate([rows, np.zeros(panels * PANEL - len(rows), np.uint64)])
-            most = max(1, _AT_ONCE // panel)
+            most = max(1, _RELEASE_AFTER // panel)
             for first in range(0, panels, most):
                 here, to = rows[first * PANEL :], place.data_ptr() + first * panel
-                self.library.pack_rows(self.team, how, here.ctypes.data, inputs, min(most, panels - first), to)
+                self.library.pack_rows(self.executor, format, here.ctypes.data, inputs, min(most, panels - first), to)
                 release()
             weights.append(place[: panels * panel])
             orders.append(None if part.order is None else part.order.to(torch.int32))
-            struct.w, struct.how, struct.panels = place.data_ptr(), how, panels
+            struct.w, struct.format, struct.panels = place.data_ptr(), format, panels
             struct.order = _address(orders[-1])
         bias = _bias(bias, gated)
         out = sum(part.shape[0] for part in parts)
@@ -101,28 +108,28 @@ class NativeLinears:
         return NativeLinear(self, made, weights, structs, orders, bias)
 
     def lower(self, linear: Linear, bits: int) -> NativeLinear | None:
-        """A copy in codes of so many bits (`low_bit.h`); None of weights that have few already."""
+        """Make a copy in codes of `bits` bits (low_bit.h); None if the weights have fewer than eight bits already."""
         assert isinstance(linear, NativeLinear)
-        of, panels = linear.struct, -(-linear.struct.out // PANEL)
-        parts = [of.parts[i] for i in range(of.count)]
-        if of.inputs % _GROUP or any(part.how.bits < 8 for part in parts):
+        source, panels = linear.struct, -(-linear.struct.out // PANEL)
+        parts = [source.parts[i] for i in range(source.count)]
+        if source.inputs % _GROUP or any(part.format.bits < 8 for part in parts):
             return None
-        structs = (native.Part * max(len(parts), 1))()
+        structs = (native.PackedPart * max(len(parts), 1))()
         weights = list[Tensor]()
-        how = native.Written(_OWN_TYPES["codes"], bits, _GROUP, 1 << (bits - 1), 0, native.HALVES)
+        format = native.PackedFormat(_OWN_TYPES["codes"], bits, _GROUP, 1 << (bits - 1), 0, native.HALVES)
         for struct, part in zip(structs, parts or [None], strict=True):
             count = part.panels if part else panels
-            place = self.room(-(-count * self.library.panel_bytes(how, of.inputs) // 2)).view(torch.uint8)
-            self.library.lower(self.team, of, part and ctypes.byref(part), bits, count, place.data_ptr())
+            place = self._allocate(-(-count * self.library.panel_bytes(format, source.inputs) // 2)).view(torch.uint8)
+            self.library.quantise(self.executor, source, part and ctypes.byref(part), bits, count, place.data_ptr())
             weights.append(place)
-            struct.w, struct.how, struct.panels = place.data_ptr(), how, count
+            struct.w, struct.format, struct.panels = place.data_ptr(), format, count
             struct.order = part.order if part else None
-        made = native.Linear(None, of.bias, of.out, of.inputs, structs, len(structs), False)
+        made = native.Linear(None, source.bias, source.out, source.inputs, structs, len(structs), False)
         return NativeLinear(self, made, weights, structs, linear)
 
 
-def written(packed: PackedRows) -> native.Written:
-    """The format as the kernels know it."""
+def packed_format(packed: PackedRows) -> native.PackedFormat:
+    """Describe the format of packed rows to the kernels."""
     format = packed.format
     scales = native.LEVELS if format.block == CHUNK and format.block_bytes else native.HALVES
     if format.name == "codes":
@@ -130,7 +137,7 @@ def written(packed: PackedRows) -> native.Written:
         scales = native.HALVES if bool((tail.half().float() == tail).all()) else native.FLOATS
     elif format.name in ("fp8", "MXFP4"):
         scales = native.FLOATS
-    return native.Written(
+    return native.PackedFormat(
         type=_OWN_TYPES[format.name] if format.name in _OWN_TYPES else GGMLQuantizationType[format.name].value,
         bits=format.bits,
         group=format.group,
@@ -143,14 +150,15 @@ def written(packed: PackedRows) -> native.Written:
 
 
 def _merged(parts: Sequence[PackedRows], gated: bool) -> list[tuple[PackedRows, Addresses]]:
-    """One part, and the addresses of rows, for all neighbours in one format; none if gate and the other half differ.
+    """Merge neighbouring parts of one format: each merged part with the addresses of its rows.
 
-    Gated, sixteen outputs of the gate come before the same of the other half.
+    With `gated`, 16 rows of the gate alternate with the corresponding 16 of the up projection. Returns nothing if
+    these two differ in format.
     """
     merged: list[tuple[PackedRows, Addresses]] = []
     for part in parts:
         addresses = row_addresses(part)
-        if merged and _alike(merged[-1][0], part):
+        if merged and _mergeable(merged[-1][0], part):
             addresses = np.concatenate([merged.pop()[1], addresses])
         merged.append((part, addresses))
     if not gated:
@@ -161,9 +169,9 @@ def _merged(parts: Sequence[PackedRows], gated: bool) -> list[tuple[PackedRows, 
     return [(part, addresses.reshape(2, -1, PANEL // 2).transpose(1, 0, 2).ravel())]
 
 
-def _alike(one: PackedRows, other: PackedRows) -> bool:
-    """Whether the kernels may read both as one."""
-    if written(one).scales != written(other).scales:
+def _mergeable(one: PackedRows, other: PackedRows) -> bool:
+    """Whether the kernels can read two parts as one."""
+    if packed_format(one).scales != packed_format(other).scales:
         return False
     if one.order is None or other.order is None:
         return one.format == other.format and one.order is other.order
@@ -171,7 +179,7 @@ def _alike(one: PackedRows, other: PackedRows) -> bool:
 
 
 def _readable(packed: PackedRows) -> bool:
-    """Whether the kernels can read the rows: whole groups, scales at equal distances in chunks."""
+    """Whether the kernels can read the rows: groups must be whole and divide, or be divided by, chunks."""
     group, inputs = packed.format.group, packed.inputs
     fits = group == inputs or (CHUNK % group == 0 if group <= CHUNK else group % CHUNK == 0)
     fits = fits and not (packed.format.name == "fp8" and packed.order is not None)
@@ -179,7 +187,7 @@ def _readable(packed: PackedRows) -> bool:
 
 
 def row_addresses(packed: PackedRows) -> Addresses:
-    """Where each row begins."""
+    """Return the address of each row."""
     assert packed.rows.stride(1) == 1
     first, apart = np.uint64(packed.rows.data_ptr()), np.uint64(packed.rows.stride(0))
     return first + np.arange(len(packed.rows), dtype=np.uint64) * apart
@@ -197,21 +205,21 @@ def _address(tensor: Tensor | None) -> int | None:
 
 
 class NativeLinear:
-    """A packed copy, float32 in and out; the original may be freed."""
+    """A linear layer in packed panels, float32 in and out. It does not refer to the original weight."""
 
     def __init__(self, made_by: NativeLinears, struct: native.Linear, weights: Sequence[Tensor], *kept: object) -> None:
-        """`weights` are what a pass reads; `kept` is what the structure points to besides."""
+        """Keep `weights`, which a pass reads, and `kept`, to which `struct` also points, alive."""
         self.made_by, self.struct, self.weights, self._kept = made_by, struct, weights, kept
 
     def __call__(self, x: Tensor, norm: Tensor | None = None, epsilon: float = 0.0) -> Tensor:
-        """x [rows, in] float32 -> [rows, out] float32; `norm` [in] float32: of RMSNorm(x)."""
+        """Multiply x [rows, in] float32 -> [rows, out] float32; with `norm` [in] float32, multiply RMSNorm(x)."""
         assert x.dtype == torch.float32
         x = x.contiguous()
         rows = x.shape[0]
         out = torch.empty(rows, self.struct.out, dtype=torch.float32)
         weight = None if norm is None else norm.data_ptr()
         product, struct = self.made_by.library.product, ctypes.byref(self.struct)
-        product(self.made_by.team, struct, x.data_ptr(), rows, out.data_ptr(), weight, epsilon)
+        product(self.made_by.executor, struct, x.data_ptr(), rows, out.data_ptr(), weight, epsilon)
         return out
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
@@ -219,12 +227,12 @@ class NativeLinear:
 
 
 def huge(elements: int, dtype: torch.dtype) -> Tensor:
-    """Uninitialised memory, in huge pages where the system has them: passes read all of it."""
+    """Allocate uninitialised memory, in huge pages if the system has them: a pass reads all of it."""
     size = elements * dtype.itemsize
-    if size < _HUGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+    if size < _HUGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
         return torch.empty(elements, dtype=dtype)
-    pages = mmap.mmap(-1, size + _HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with contextlib.suppress(OSError):  # a kernel without them
+    pages = mmap.mmap(-1, size + _HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError):  # a system without huge pages
         pages.madvise(mmap.MADV_HUGEPAGE)
     address = torch.frombuffer(pages, dtype=torch.uint8).data_ptr()
-    return torch.frombuffer(pages, dtype=dtype, count=elements, offset=-address % _HUGE)
+    return torch.frombuffer(pages, dtype=dtype, count=elements, offset=-address % _HUGE_PAGE)

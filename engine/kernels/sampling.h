@@ -1,4 +1,5 @@
-// Drawing tokens from logits, as engine/sampling/sample.py defines it.
+// Sampling of tokens from logits, exactly as engine/sampling/sample.py defines it. Called by ks_sample, draft and
+// verify.
 
 #pragma once
 
@@ -14,14 +15,18 @@
 
 namespace {
 
-// Index of the largest (the first of equals), and its softmax probability if asked for.
-int64_t top(const float *row, int64_t n, float *probability) {
-    vf best[4] = {splat(NEVER), splat(NEVER), splat(NEVER), splat(NEVER)};  // chains that do not wait for each other
+// Returns the index of the largest element, the first of equals, and its softmax probability if asked for.
+int64_t argmax(const float *row, int64_t n, float *probability) {
+    // Four independent chains, to hide latency.
+    vf best[4] = {splat(MINUS_INFINITY), splat(MINUS_INFINITY), splat(MINUS_INFINITY), splat(MINUS_INFINITY)};
     int64_t i = 0;
     for (; i + 4 * LANES <= n; i += 4 * LANES)
-        for (int j = 0; j < 4; j++) { vf v = load<vf>(row + i + j * LANES); best[j] = v > best[j] ? v : best[j]; }
+        for (int j = 0; j < 4; j++) {
+            vf v = load<vf>(row + i + j * LANES);
+            best[j] = v > best[j] ? v : best[j];
+        }
     for (int j = 1; j < 4; j++) best[0] = best[j] > best[0] ? best[j] : best[0];
-    float high = highest(best[0]);
+    float high = max_lane(best[0]);
     for (; i < n; i++) high = std::max(high, row[i]);
     int64_t first = 0;
     while (first + LANES <= n && !any(load<vf>(row + first) == high)) first += LANES;
@@ -29,16 +34,15 @@ int64_t top(const float *row, int64_t n, float *probability) {
     if (probability) {
         vf sum{};
         for (i = 0; i + LANES <= n; i += LANES) sum += exponential(load<vf>(row + i) - high);
-        float rest = total(sum);
+        float rest = sum_lanes(sum);
         for (; i < n; i++) rest += exponential(row[i] - high);
-        *probability = high == NEVER ? 0.f : 1.f / rest;
+        *probability = high == MINUS_INFINITY ? 0.f : 1.f / rest;
     }
     return first < n ? first : 0;
 }
 
-// Minus the Gumbel noise of LANES tokens, log(-log(1 - u)) with u from the finaliser of splitmix64 over key and token, as in
-// engine/sampling/sample.py.
-vf less_noise(uint64_t key, const int32_t *tokens) {
+// Computes -Gumbel noise of LANES tokens: log(-log(1 - u)), u from splitmix64's finaliser over key and token.
+vf negative_gumbel(uint64_t key, const int32_t *tokens) {
     float uniform[LANES];
     for (int half = 0; half < LANES; half += LANES / 2) {
         vq x;
@@ -50,11 +54,11 @@ vf less_noise(uint64_t key, const int32_t *tokens) {
         const vf_half drawn = __builtin_convertvector(x >> 33, vf_half);
         for (int j = 0; j < LANES / 2; j++) uniform[half + j] = std::min((drawn[j] + 0.5f) * 0x1p-31f, 1 - 0x1p-24f);
     }
-    return logarithm(-log_of_rest(load<vf>(uniform)));
+    return logarithm(-log_one_minus(load<vf>(uniform)));
 }
-constexpr float MOST_NOISE = 22.3f;  // of a token: -log(2^-32) = 22.19
+constexpr float MAX_GUMBEL = 22.3f;  // upper bound of the noise: -log(2^-32) = 22.19
 
-// The key of a position's noise, from the mixed seed of its request.
+// Derives the key of a position's noise from the request's mixed seed.
 uint64_t noise_key(uint64_t seed, int64_t position) {
     uint64_t x = (seed ^ uint64_t(position) * 0xd1342543de82ef95u) + 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -62,19 +66,24 @@ uint64_t noise_key(uint64_t seed, int64_t position) {
     return x ^ x >> 31;
 }
 
-struct Candidate { float score; int32_t token; };
+struct Candidate {
+    float score;
+    int32_t token;
+};
 
-// Of scores by temperature: the top_k highest, of these the fewest that hold top_p of the mass, of these those of at least
-// min_p times the highest probability; best first, the lower token first of equals.
-void candidates(const float *row, int32_t n, const Sampling &s, std::vector<Candidate> &kept) {
+// Collects the candidates among scores [n], which are divided by the temperature: the top_k highest; of these the
+// fewest that hold top_p of the mass; of these all of at least min_p times the highest probability. Sorted by score,
+// then token.
+void truncate(const float *row, int32_t n, const Sampling &s, std::vector<Candidate> &kept) {
     float best, probability;
-    best = row[top(row, n, &probability)];
+    best = row[argmax(row, n, &probability)];
     const bool limited = s.top_k > 0 && s.top_k < n;
-    // Few are near the highest: those within a distance that grows until it holds all that can count.
+    // Most scores are far below the highest: look within a distance that grows until it holds all possible candidates.
     for (float depth : {4.f, 12.f, 24.f, 48.f, INFINITY}) {
         kept.clear();
         float mass = 0;
-        for (int32_t i = 0; i < n; i++) if (row[i] >= best - depth && row[i] != NEVER) kept.push_back({row[i], i});
+        for (int32_t i = 0; i < n; i++)
+            if (row[i] >= best - depth && row[i] != MINUS_INFINITY) kept.push_back({row[i], i});
         if (limited ? int(kept.size()) >= s.top_k : s.top_p >= 1 && std::exp(-depth) <= s.min_p) break;
         for (const Candidate &c : kept) mass += std::exp(c.score - best);
         if (!limited && s.top_p < 1 && mass * probability >= s.top_p) break;
@@ -89,9 +98,13 @@ void candidates(const float *row, int32_t n, const Sampling &s, std::vector<Cand
     std::sort(kept.begin(), kept.end(), better);
     if (s.top_p < 1) {
         float whole = 1 / probability, before = 0;
-        if (limited) { whole = 0; for (const Candidate &c : kept) whole += std::exp(c.score - best); }
+        if (limited) {
+            whole = 0;
+            for (const Candidate &c : kept) whole += std::exp(c.score - best);
+        }
         size_t count = 0;
-        for (; count < kept.size() && (count == 0 || before < s.top_p * whole); count++) before += std::exp(kept[count].score - best);
+        for (; count < kept.size() && (count == 0 || before < s.top_p * whole); count++)
+            before += std::exp(kept[count].score - best);
         kept.resize(count);
     }
     if (s.min_p > 0) {
@@ -100,46 +113,53 @@ void candidates(const float *row, int32_t n, const Sampling &s, std::vector<Cand
     }
 }
 
-// The token that a request draws at a position from its logits, which are divided by its temperature; the share of the
-// likeliest one.
-int64_t draw(float *row, int32_t n, const Sampling &s, int64_t position, float *share) {
-    if (s.temperature <= 0) return top(row, n, share);
+// Samples a token at `position` from logits [n], which it divides by the temperature. Sets *top_probability, if not
+// null, to the largest softmax probability after temperature and truncation.
+int64_t sample(float *row, int32_t n, const Sampling &s, int64_t position, float *top_probability) {
+    if (s.temperature <= 0) return argmax(row, n, top_probability);
     for (int32_t i = 0; i < n; i++) row[i] /= s.temperature;
     const uint64_t key = noise_key(s.seed, position);
     if (s.top_k <= 0 && s.top_p >= 1 && s.min_p <= 0) {
-        // Most tokens are so far below the likeliest one that no noise lifts them above it: they need none.
-        int32_t token = int32_t(top(row, n, share)), tokens[LANES] = {token};
-        float best = row[token] - s.noise * less_noise(key, tokens)[0];
+        // Noise is bounded, so only scores near the best one can win; the others need no noise computed.
+        int32_t token = int32_t(argmax(row, n, top_probability)), tokens[LANES] = {token};
+        float best = row[token] - s.noise * negative_gumbel(key, tokens)[0];
         for (int32_t first = 0; first < n; first += LANES) {
             float scores[LANES];
             const int some = std::min(LANES, n - first);
             if (some == LANES) store(scores, load<vf>(row + first));
-            else for (int j = 0; j < LANES; j++) scores[j] = j < some ? row[first + j] : NEVER;
-            if (!any(load<vf>(scores) > best - s.noise * MOST_NOISE)) continue;
+            else
+                for (int j = 0; j < LANES; j++) scores[j] = j < some ? row[first + j] : MINUS_INFINITY;
+            if (!any(load<vf>(scores) > best - s.noise * MAX_GUMBEL)) continue;
             for (int j = 0; j < LANES; j++) tokens[j] = first + j;
-            const vf noisy = load<vf>(scores) - s.noise * less_noise(key, tokens);
+            const vf noisy = load<vf>(scores) - s.noise * negative_gumbel(key, tokens);
             if (!any(noisy >= best)) continue;
             for (int j = 0; j < LANES; j++)
-                if (noisy[j] > best || (noisy[j] == best && first + j < token)) { best = noisy[j]; token = first + j; }
+                if (noisy[j] > best || (noisy[j] == best && first + j < token)) {
+                    best = noisy[j];
+                    token = first + j;
+                }
         }
         return token;
     }
     thread_local std::vector<Candidate> kept;
-    candidates(row, n, s, kept);
-    float sum = 0, best = NEVER;
+    truncate(row, n, s, kept);
+    float sum = 0, best = MINUS_INFINITY;
     int32_t token = kept.empty() ? 0 : kept[0].token;
     for (size_t first = 0; first < kept.size(); first += LANES) {
         const int some = int(std::min<size_t>(LANES, kept.size() - first));
         int32_t tokens[LANES] = {};
         for (int j = 0; j < some; j++) tokens[j] = kept[first + j].token;
-        const vf noise = s.noise * less_noise(key, tokens);
+        const vf noise = s.noise * negative_gumbel(key, tokens);
         for (int j = 0; j < some; j++) {
             const float score = kept[first + j].score - noise[j];
             sum += std::exp(kept[first + j].score - kept[0].score);
-            if (score > best || (score == best && tokens[j] < token)) { best = score; token = tokens[j]; }
+            if (score > best || (score == best && tokens[j] < token)) {
+                best = score;
+                token = tokens[j];
+            }
         }
     }
-    if (share) *share = sum > 0 ? 1 / sum : 0;
+    if (top_probability) *top_probability = sum > 0 ? 1 / sum : 0;
     return token;
 }
 

@@ -1,0 +1,312 @@
+// One call at a time over one pool of threads: passes, drafts, verification, search, packing. kernels.cpp exports every
+// public method of Executor to Python.
+
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "buffer.h"
+#include "layer_pass.h"
+#include "low_bit.h"
+#include "packed_layout.h"
+#include "sampling.h"
+#include "structures.h"
+#include "thread_pool.h"
+#include "vectors.h"
+
+namespace {
+
+class Executor {
+public:
+    explicit Executor(int threads) : pool(threads) {}
+
+    void run(const Model &m, const Cache &cache, const Pass &p) {
+        const CallLock lock(busy);
+        layers.run(m, cache, p, nullptr);
+    }
+
+    // Packs rows [32 · panels] of packed weights; null rows pad the last panel.
+    void pack(const PackedFormat &format, const uint8_t *const *rows, int64_t inputs, int panels, uint8_t *to) {
+        const CallLock lock(busy);
+        const int64_t size = panel_bytes(format, inputs);
+        pool.wake();
+        pool.parallel_for(panels, 1, [&](int first, int last) {
+            for (int p = first; p < last; p++) pack_panel(format, rows + p * PANEL, inputs, to + p * size);
+        });
+    }
+
+    // Quantises the panels of a layer, or of one packed part of it.
+    void quantise(const Linear &l, const PackedPart *part, int bits, int panels, uint8_t *to) {
+        const CallLock lock(busy);
+        const int64_t size = panel_bytes({CODES, bits, GROUP, 0, 0, HALVES, 0, 0}, l.in);
+        pool.wake();
+        pool.parallel_for(panels, 1, [&](int first, int last) {
+            for (int p = first; p < last; p++) quantise_panel(PanelReader(l, part, p), l.in, bits, to + p * size);
+        });
+    }
+
+    void product(const Linear &l, const float *x, int rows, float *out, const float *norm, float epsilon) {
+        const CallLock lock(busy);
+        layers.linear(l, x, rows, out, norm, epsilon);
+    }
+
+    int draft(const Model &m, const Cache &cache, const EmbedAndHead &embed_head, const DraftBatch &d) {
+        const CallLock lock(busy);
+        return run_draft(m, cache, embed_head, d);
+    }
+
+    void verify(const Model &m, const Cache &cache, const EmbedAndHead &embed_head, const VerifyBatch &v) {
+        const CallLock lock(busy);
+        run_verify(m, cache, embed_head, v);
+    }
+
+    // Fills rows of the knapsack, one for each sublayer of the pass, until a row is empty. Every state runs through
+    // each variant of the sublayer; the mean cosine with the full model's stream decides which entries survive.
+    void fill(const Model &m, const Cache &cache, const Pass &p, const SearchTable &t) {
+        const CallLock lock(busy);
+        const int64_t state = int64_t(t.rows) * m.hidden;
+        float *reached = t.states + t.beam * state;
+        scores.resize(VARIANTS * t.beam);
+        std::vector<uint8_t> plan(2 * m.layers);
+        for (int index = p.first; index < p.last; index++) {
+            const int row = index - p.first, live = t.live[row];
+            if (!live) {
+                std::fill(t.live + row, t.live + p.last - p.first + 1, 0);
+                return;
+            }
+            const int64_t *saves = t.saves + index * VARIANTS;
+            int menu[VARIANTS], choices = 0;
+            for (int variant : MENU)
+                if (saves[variant] >= 0) menu[choices++] = variant;
+            for (int n = 0; n < choices; n++) {
+                float *x = reached + n * live * state;
+                std::memcpy(x, t.states, live * state * sizeof(float));
+                if (menu[n] == SKIP) continue;
+                plan[index] = uint8_t(menu[n]);
+                layers.run(
+                    m, cache,
+                    {p.rope, x, p.slabs, p.positions, plan.data(), nullptr, 0, live * t.rows, index, index + 1, 1},
+                    nullptr);
+            }
+            const float *direction = t.directions + (index + 1) * state;
+            pool.parallel_for(choices * live, std::max(1, live / (2 * pool.size)), [&](int first, int last) {
+                for (int i = first; i < last; i++) {
+                    float sum = 0;
+                    for (int r = 0; r < t.rows; r++)
+                        sum += cosine(reached + i * state + r * m.hidden, direction + r * m.hidden, m.hidden);
+                    scores[i] = sum / t.rows;
+                }
+            });
+            advance_row(t, saves, menu, choices, row);
+            for (int i = 0; i < int(entries.size()); i++) {
+                const Entry &e = entries[i];
+                const int64_t to = int64_t(row + 1) * t.beam + i;
+                t.saved[to] = e.saved;
+                t.source[to] = e.source;
+                t.variant[to] = uint8_t(menu[e.choice]);
+                t.cosines[i] = e.score;
+                std::memcpy(t.states + i * state, reached + (e.choice * live + e.source) * state,
+                            state * sizeof(float));
+            }
+            t.live[row + 1] = int32_t(entries.size());
+        }
+    }
+
+    // Reads nearly all of n words, only for the time that takes. Each share is read at four places at once: a single
+    // stream does not keep all memory channels busy.
+    uint64_t read(const uint64_t *data, int64_t n) {
+        const CallLock lock(busy);
+        std::atomic<uint64_t> sum{0};
+        const int64_t share = 1 << 17;
+        pool.wake();
+        pool.parallel_for(int((n + share - 1) / share), 1, [&](int first, int last) {
+            uint64_t own = 0;
+            constexpr int PLACES = 4, LINE = 8;
+            const int64_t from = first * share, count = (std::min(last * share, n) - from) / (PLACES * LINE) * LINE;
+            vq sums[PLACES] = {};
+            for (int64_t i = 0; i < count; i += LINE)
+                for (int place = 0; place < PLACES; place++) {
+                    const uint64_t *at = data + from + place * count + i;
+                    __builtin_prefetch(at + PREFETCH_WEIGHTS / 4, 0, 2);
+                    for (int j = 0; j < LINE; j += LANES / 2) sums[place] += load<vq>(at + j);
+                }
+            for (const vq &part : sums)
+                for (int j = 0; j < LANES / 2; j++) own += part[j];
+            sum += own;
+        });
+        return sum;
+    }
+
+private:
+    // Runs draft passes in lock-step; requests leave as their stop rule says. Returns the number of passes.
+    int run_draft(const Model &m, const Cache &cache, const EmbedAndHead &embed_head, const DraftBatch &d) {
+        const size_t width = 2 * m.layers + 1;
+        std::vector<int> live(d.requests);
+        std::vector<int32_t> slabs(d.requests), positions(d.requests);
+        std::vector<uint8_t> plans(d.requests * width);
+        std::vector<double> reach(d.requests, 1.0);
+        for (int r = 0; r < d.requests; r++) {
+            live[r] = r;
+            d.lengths[r] = 0;
+        }
+        float *x = x_.get(size_t(d.requests) * m.hidden);
+        const int vocabulary = embed_head.head->out;
+        float *logits = logits_.get(size_t(d.requests) * vocabulary);
+        for (int passes = 1;; passes++) {
+            const int rows = int(live.size());
+            for (int i = 0; i < rows; i++) {
+                const int r = live[i], n = d.lengths[r];
+                slabs[i] = d.slabs[r];
+                positions[i] = d.starts[r] + n;
+                std::memcpy(&plans[i * width], d.plans + r * width, width);
+                embed(embed_head, m.hidden, d.tokens[r * (d.longest + 1) + n], x + size_t(i) * m.hidden);
+            }
+            layers.run(m, cache,
+                       {embed_head.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows,
+                        0, 2 * m.layers, 0},
+                       embed_head.head + plans[width - 1] - TARGET);
+            for (int i = 0, j; i < rows; i = j) {  // rows that share a head are multiplied together
+                const uint8_t head = plans[(i + 1) * width - 1];
+                for (j = i + 1; j < rows && plans[(j + 1) * width - 1] == head; j++) {}
+                layers.linear(embed_head.head[head - TARGET], x + size_t(i) * m.hidden, j - i,
+                              logits + size_t(i) * vocabulary, embed_head.norm, m.epsilon);
+            }
+            double reach_sum = 0;
+            float pass_worth = 0;
+            int kept = 0;
+            for (int i = 0; i < rows; i++) {
+                const int r = live[i];
+                float *row = logits + size_t(i) * vocabulary;
+                if (d.edited[r] == EDIT_BEFORE_DRAW) edit(d.edit, r, d.lengths[r], row);
+                float confidence = draw_token(d, r, row, vocabulary);
+                if (d.edited[r] == EDIT_AFTER_DRAW && confidence < d.mask_below && edit(d.edit, r, d.lengths[r], row)) {
+                    d.lengths[r]--;
+                    confidence = draw_token(d, r, row, vocabulary);
+                }
+                reach[r] *= confidence;
+                const int n = d.lengths[r];
+                if (n == d.max_tokens[r] || d.confidences[r * d.longest + n - 1] < d.min_confidence[r]) continue;
+                live[kept++] = r;
+                reach_sum += reach[r];
+                pass_worth = std::max(pass_worth, d.pass_worth[r]);
+            }
+            live.resize(kept);
+            if (!kept || reach_sum < pass_worth) return passes;
+        }
+    }
+
+    // Runs a pass over rows of tokens and draws a token after each of `draw_rows`.
+    void run_verify(const Model &m, const Cache &cache, const EmbedAndHead &embed_head, const VerifyBatch &v) {
+        const Linear &head = embed_head.head[v.plan[2 * m.layers] - TARGET];
+        float *x = x_.get(size_t(v.rows) * m.hidden);
+        for (int i = 0; i < v.rows; i++) embed(embed_head, m.hidden, v.tokens[i], x + size_t(i) * m.hidden);
+        layers.run(m, cache,
+                   {embed_head.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0}, &head);
+        if (!v.draws) return;
+        for (int i = 0; i < v.draws; i++)
+            if (v.draw_rows[i] != i)
+                std::memcpy(x + size_t(i) * m.hidden, x + size_t(v.draw_rows[i]) * m.hidden, m.hidden * sizeof(float));
+        float *logits = logits_.get(size_t(v.draws) * head.out);
+        layers.linear(head, x, v.draws, logits, embed_head.norm, m.epsilon);
+        for (int i = 0; i < v.draws; i++)
+            if (v.edited[i]) edit(v.edit, i, 0, logits + size_t(i) * head.out);
+        layers.for_each_row(v.draws, head.out, [&](int i) {
+            v.drawn[i] = int32_t(sample(logits + size_t(i) * head.out, head.out, v.sampling[i],
+                                        v.positions[v.draw_rows[i]] + 1, nullptr));
+        });
+        *v.scores = logits;
+    }
+
+    static constexpr int MENU[] = {TARGET, LOW_BIT, WINDOW, SKIP};  // Knapsack's order of variants, which decides ties
+    struct Entry {
+        int64_t saved;   // ticks
+        float score;     // mean cosine
+        int32_t choice;  // index of the variant in the menu
+        int32_t source;  // entry of the row before
+    };
+
+    // Computes the entries of the row after `row`, ascending by `saved`, as Knapsack.advance and Knapsack._prune do.
+    void advance_row(const SearchTable &t, const int64_t *saves, const int *menu, int choices, int row) {
+        const int live = t.live[row];
+        const int64_t *saved = t.saved + int64_t(row) * t.beam;
+        entries.clear();
+        for (int n = 0; n < choices; n++)
+            for (int i = 0; i < live; i++) {
+                const Entry e{saved[i] + saves[menu[n]], scores[n * live + i], n, i};
+                const bool whole = n == 0 && !saved[i];  // the full model: τ never drops it
+                if (!(e.score >= t.tau || whole) || e.saved > t.capacity) continue;
+                auto same = std::find_if(entries.begin(), entries.end(),
+                                         [&](const Entry &other) { return other.saved == e.saved; });
+                if (same == entries.end()) entries.push_back(e);
+                else if (e.score > same->score) *same = e;
+            }
+        std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.saved < b.saved; });
+        const int n = int(entries.size());
+        if (n <= t.beam) return;
+        double x = 0, y = 0, along = 0, spread = 0;
+        for (const Entry &e : entries) {
+            x += e.saved;
+            y += e.score;
+        }
+        for (const Entry &e : entries) {
+            along += (e.saved - x / n) * (e.score - y / n);
+            spread += (e.saved - x / n) * (e.saved - x / n);
+        }
+        const double trend = along / spread, width = double(entries[n - 1].saved - entries[0].saved + 1) / t.beam;
+        const int64_t least = entries[0].saved;
+        int last = -1, count = 0;
+        for (const Entry e : entries) {  // keep the entry of each range of `saved` that is furthest above the trend
+            const int cell = int((e.saved - least) / width);
+            if (cell != last) entries[count++] = e;
+            else if (e.score - trend * e.saved > entries[count - 1].score - trend * entries[count - 1].saved)
+                entries[count - 1] = e;
+            last = cell;
+        }
+        entries.resize(count);
+    }
+
+    static bool edit(EditCallback change, int i, int drafted, float *row) {
+        release_amx();
+        return change(i, drafted, row);
+    }
+
+    static void embed(const EmbedAndHead &embed_head, int64_t hidden, int64_t token, float *to) {
+        if (embed_head.row_bytes)
+            read_row(embed_head.format,
+                     static_cast<const uint8_t *>(embed_head.embedding) + token * embed_head.row_bytes, hidden, to);
+        else if (embed_head.float32)
+            std::memcpy(to, static_cast<const float *>(embed_head.embedding) + token * hidden, hidden * sizeof(float));
+        else
+            for (int64_t i = 0; i < hidden; i++)
+                to[i] = to_float(static_cast<const bf16 *>(embed_head.embedding)[token * hidden + i]);
+    }
+
+    // Draws the next token of request r. Returns its confidence.
+    static float draw_token(const DraftBatch &d, int r, float *logits, int32_t vocabulary) {
+        const int n = d.lengths[r]++;
+        float &confidence = d.confidences[r * d.longest + n];
+        d.tokens[r * (d.longest + 1) + n + 1] =
+            int32_t(sample(logits, vocabulary, d.sampling[r], d.starts[r] + n + 1, &confidence));
+        return confidence;
+    }
+
+    ThreadPool pool;
+    LayerPass layers{pool};
+    // Makes calls wait for each other, and releases the calling thread's AMX tiles after each.
+    struct CallLock {
+        explicit CallLock(std::mutex &busy) : one(busy) {}
+        ~CallLock() { release_amx(); }
+        std::lock_guard<std::mutex> one;
+    };
+    std::mutex busy;
+    std::vector<float> scores;   // [choices · live]: mean cosines
+    std::vector<Entry> entries;  // of the row being filled
+    Buffer<float> x_, logits_;
+};
+
+}  // namespace
