@@ -1,4 +1,4 @@
-"""`knapserve bench decode`: policies side by side in one run, each for a moment in turn."""
+"""`knapserve bench decode`: compare draft policies, which take short turns in one run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
 from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
-from bench.prediction_error import predictions
+from bench.prediction_error import prediction_errors
 from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
-from bench.results import aligned, beside_llama_cpp, bytes_read, domain_lines, reading_line, summarise, table
-from bench.targets import Batch, BenchTarget, PolicyTarget, Tally, answer_in_turns
+from bench.results import add_llama_cpp_ratios, aligned, bandwidth_line, domain_lines, read_bandwidth, summarise, table
+from bench.targets import BatchTotals, BenchTarget, PolicyTarget, RunStats, run_in_turns
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config import MENUS, EngineConfig
 from engine.core.policies import POLICIES
@@ -25,36 +25,38 @@ from engine.types import SamplingParams
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Flags of `bench decode` besides the engine's own."""
+    """Add the flags of `bench decode`."""
     add_prompt_arguments(parser)
     parser.add_argument(
         "--policies", default="none,fixed,layerskip,knapspec",
-        help="comma-separated; none is always run (none,fixed,layerskip,knapspec: all)",
+        help="comma-separated draft policies; none always runs (default: none,fixed,layerskip,knapspec)",
     )  # fmt: skip
     parser.add_argument(
         "--menus", default="", metavar="MENU,MENU…",
-        help="compare knapspec with these menus (--knapspec-menu: skip, low-bit, auto), and none, instead of policies",
+        help="instead of policies, compare none and knapspec with these values of --knapspec-menu",
     )  # fmt: skip
-    parser.add_argument("--concurrency", type=positive, default=1, help="prompts answered at a time")
+    parser.add_argument("--concurrency", type=positive, default=1, help="number of prompts in flight (default: 1)")
     parser.add_argument(
         "--context", default="0", metavar="N,N…",
-        help="tokens imagined before each prompt, to time long contexts (made-up K/V); one comparison after the other",
+        help="context lengths to measure: tokens with made-up keys and values before each prompt (default: 0)",
     )  # fmt: skip
-    parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
-    parser.add_argument("--ignore-eos", action="store_true", help="always generate --max-tokens tokens")
+    parser.add_argument("--temperature", type=float, default=0.0, help="sampling temperature; 0: greedy (default: 0)")
+    parser.add_argument(
+        "--ignore-eos", action="store_true", help="ignore end-of-sequence tokens: every answer has --max-tokens tokens"
+    )
     add_hugging_face_argument(parser)
     add_llama_cpp_argument(parser)
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Run, print the tables and, as the last line, JSON."""
+    """Run the benchmark; print tables, and JSON as the last line. Raises ConfigError."""
     names = list(dict.fromkeys(["none", *args.policies.split(",")]))
     unknown = sorted(set(names) - set(POLICIES))
     if unknown:
-        raise ConfigError(f"unknown policies {', '.join(unknown)}; known: {', '.join(POLICIES)}")
+        raise ConfigError(f"unknown policies: {', '.join(unknown)}; available: {', '.join(POLICIES)}")
     menus = list(dict.fromkeys(args.menus.split(","))) if args.menus else []
     if unknown := sorted(set(menus) - set(MENUS)):
-        raise ConfigError(f"unknown menus {', '.join(unknown)}; known: {', '.join(MENUS)}")
+        raise ConfigError(f"unknown menus: {', '.join(unknown)}; available: {', '.join(MENUS)}")
     contexts = _contexts(args.context)
     texts = read_prompts(args.prompts, args.limit)
     model = LoadedModel(config)
@@ -71,8 +73,8 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     return 0
 
 
-def _speedups(name: str, batch: Batch, plain: Batch) -> Iterator[tuple[str, float]]:
-    """Of whole answers, and of decoding where that is known."""
+def _speedups(name: str, batch: BatchTotals, plain: BatchTotals) -> Iterator[tuple[str, float]]:
+    """Yield the speed-up of whole answers, and that of decoding if it is known."""
     yield name, batch.tokens / batch.seconds * plain.seconds / plain.tokens
     if batch.decode_seconds and plain.decode_tokens:
         speed, before = batch.decode_tokens / batch.decode_seconds, plain.decode_tokens / plain.decode_seconds
@@ -85,12 +87,12 @@ def _contexts(text: str) -> list[int]:
     except ValueError:
         contexts = [-1]
     if min(contexts) < 0:
-        raise ConfigError(f"--context takes token counts such as 0,2048, not {text}")
+        raise ConfigError(f"--context must be token counts such as 0,2048, not {text}")
     return contexts
 
 
 class _Bench:
-    """What the comparisons of a run share: the model, the prompts, how requests are sampled."""
+    """The model, prompts and sampling parameters that all comparisons of a run share."""
 
     def __init__(
         self, args: argparse.Namespace, config: EngineConfig, model: LoadedModel, texts: Sequence[Text]
@@ -102,8 +104,10 @@ class _Bench:
         self.prompts = [encode(model, text) for text in texts]
 
     def compare(self, entries: Sequence[tuple[str, str, EngineConfig]], context: int) -> dict[str, Any]:
-        """All targets, ours (name, policy, settings) in turns, after `context` imagined tokens; prints the tables.
-        The figures, for JSON."""
+        """Run all targets after `context` made-up tokens and print the tables. Returns the results for JSON.
+
+        `entries` are (name, policy, settings) of the engine's targets.
+        """
         model, args = self.model, self.args
         before = tuple(i % model.spec.vocab for i in range(context - context % self.config.block_size))
         ours = [
@@ -112,40 +116,43 @@ class _Bench:
         ]
         ours[0].check(self.prompts)
         if context and (args.hf or args.llama_cpp is not None):
-            raise ConfigError("others cannot start from an imagined context: leave out --context")
+            raise ConfigError("--context cannot be combined with --hf or --llama-cpp")
         targets: list[BenchTarget] = [*ours]
         targets += hugging_face(args.hf, model, self.sampling)
         targets += llama_cpp(args.llama_cpp, model, self.sampling, self.prompts, args.concurrency)
-        for target in [ours[0], *targets[len(ours) :]]:  # warm up without teaching a policy anything
+        for target in [
+            ours[0],
+            *targets[len(ours) :],
+        ]:  # warm up; `none` is the only policy here, as others would learn
             target.run(self.prompts[:1], 1)
-            target.tally = Tally()
+            target.stats = RunStats()
         bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads, model.decoder.packed)
         differing = self._run(ours, targets[len(ours) :], bandwidth)
-        rows = [summarise(c, ours[0].tally, model.spec.layers) for c in targets]
-        beside_llama_cpp(rows)
-        reading = bytes_read(ours[0].tally, model, bandwidth.median)
+        rows = [summarise(c, ours[0].stats, model.spec.layers) for c in targets]
+        add_llama_cpp_ratios(rows)
+        reading = read_bandwidth(ours[0].stats, model, bandwidth.median)
         self._print(rows, len(before), reading)
         domains = self._by_domain(targets)
         if len(domains) > 1:
             print("speed-up by domain:")
             print(aligned([*domain_lines(domains)]))
-        drafted = next((c.tally for c in ours if c.name.startswith("knapspec")), None)
+        drafted = next((c.stats for c in ours if c.name.startswith("knapspec")), None)
         if drafted is not None:
             share = drafted.knapsack_seconds / drafted.seconds
-            print(f"knapspec ended {drafted.searches} searches, {share:.1%} of the time without decisions")
+            print(f"knapspec finished {drafted.searches} searches in {share:.1%} of the time, decisions excluded")
         figures = self._figures(rows, len(before), reading, differing) | {"domains": domains}
-        if drafted and (promises := predictions(drafted.history)).tpt.size:
-            print(f"knapspec promised, by request: {promises}")
-            figures["promises"] = promises.figures()
+        if drafted and (errors := prediction_errors(drafted.history)).tpt.size:
+            print(f"prediction errors of knapspec by request: {errors}")
+            figures["promises"] = errors.as_dict()
         return figures
 
     def _run(self, ours: Sequence[PolicyTarget], others: Sequence[BenchTarget], bandwidth: ReadBandwidth) -> int:
-        """Everybody answers everything; how many answers of our targets differ from those of the first."""
+        """Run all prompts on all targets. Returns the number of answers that differ from those of the first policy."""
         streams = self.args.concurrency
         differing = 0
         for number, start in enumerate(range(0, len(self.prompts), self._batch)):
             batch = self.prompts[start : start + self._batch]
-            plain, *rest = answer_in_turns(ours, batch, streams, first=number % len(ours))
+            plain, *rest = run_in_turns(ours, batch, streams, first=number % len(ours))
             for target in others:
                 target.run(batch, streams)
             differing += sum(a != b for answers in rest for a, b in zip(answers, plain, strict=True))
@@ -154,20 +161,22 @@ class _Bench:
 
     @property
     def _batch(self) -> int:
-        """Prompts that a target is given at once: enough for the streams to be full most of the time."""
+        """Prompts per turn: enough to keep the streams busy most of the time."""
         streams: int = self.args.concurrency
         return streams if streams == 1 else 4 * streams
 
     def _by_domain(self, targets: Sequence[BenchTarget]) -> dict[str, dict[str, float]]:
-        """Speed-up over the first target by domain and name, over batches whose prompts are all of one domain; of
-        ours also without the reading of prompts."""
-        spent: dict[str, list[Batch]] = {}
+        """Return the speed-up over the first target, domain → name → ratio, from batches with a single domain.
+
+        Policies of the engine also have the speed-up of decoding alone.
+        """
+        spent: dict[str, list[BatchTotals]] = {}
         for number, start in enumerate(range(0, len(self.prompts), self._batch)):
             domains = {prompt.domain for prompt in self.prompts[start : start + self._batch]}
             if len(domains) == 1:
-                sums = spent.setdefault(domains.pop(), [Batch(0, 0.0, 0, 0.0)] * len(targets))
+                sums = spent.setdefault(domains.pop(), [BatchTotals(0, 0.0, 0, 0.0)] * len(targets))
                 for i, target in enumerate(targets):
-                    sums[i] = sums[i].plus(target.tally.batches[number])
+                    sums[i] = sums[i].plus(target.stats.batches[number])
         return {
             domain: {
                 name: speedup
@@ -180,19 +189,19 @@ class _Bench:
     def _print(self, rows: Sequence[dict[str, Any]], context: int, reading: Mapping[str, float]) -> None:
         key, args = self.model.key, self.args
         weights = self.model.decoder.weight_bytes / 1e6
-        print(f"{platform.machine()} {key.machine}, {key.dtype}; {key.shape}; {weights:,.0f} MB of weights a pass")
+        print(f"{platform.machine()} {key.machine}, {key.dtype}; {key.shape}; {weights:,.0f} MB of weights per pass")
         if self.model.source.name.startswith(SYNTHETIC):
-            print("SYNTHETIC weights: a real shape, random text")
-        after = f" after {context} imagined tokens" if context else ""
+            print("SYNTHETIC weights: real shape, random text")
+        after = f" after {context} made-up tokens" if context else ""
         print(
-            f"{len(self.prompts)} prompts{after}, {args.concurrency} at a time, ≤ {args.max_tokens} tokens, "
-            "in turns in one run"
+            f"{len(self.prompts)} prompts{after}, {args.concurrency} in flight, at most {args.max_tokens} tokens each, "
+            "targets in turns"
         )
         print(table(rows))
         if reading:
-            print(reading_line(reading))
+            print(bandwidth_line(reading))
         if args.concurrency > 1 and args.hf:
-            print("transformers' generate answers one prompt at a time")
+            print("hf-generate answers one prompt at a time")
 
     def _figures(
         self, rows: list[dict[str, Any]], context: int, reading: Mapping[str, float], differing: int

@@ -1,4 +1,4 @@
-"""What a benchmark run was promised against what came, after the KnapSpec paper's Figure 2."""
+"""Errors of predicted speed and acceptance in a benchmark run, as in Figure 2 of the KnapSpec paper."""
 
 from __future__ import annotations
 
@@ -8,35 +8,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.targets import DraftRound
+from bench.targets import RoundRecord
 
-_FEWEST_TOKENS = 16  # of a request's drafting rounds, to count as one
-_MEDIAN_OF_NORMAL = 0.6745  # of the size of a normal variable, by its deviation
+_MIN_TOKENS = 16  # of a request's drafting rounds; shorter requests are left out
+_NORMAL_MEDIAN = 0.6745  # median absolute value of a standard normal variable
 
 
 @dataclass(frozen=True, slots=True)
-class Predictions:
-    """Per request what its drafting rounds promised and what came: TPT in tokens per second, acceptance as a share."""
+class PredictionErrors:
+    """Predicted and measured means per request. TPT in tokens per second, acceptance as a share."""
 
-    tpt: np.ndarray  # [requests, promised | came]
-    acceptance: np.ndarray  # [requests, promised | came]
-    # What chance has to do with the errors: the median that promises of every request's own long-run mean would show,
-    # by how much its rounds differ.
+    tpt: np.ndarray  # [requests, 2]: predicted, measured
+    acceptance: np.ndarray  # [requests, 2]: predicted, measured
+    # Error expected from sampling noise alone: the median if each request's true mean had been predicted.
     tpt_chance: float = 0.0
     acceptance_chance: float = 0.0
 
     @property
     def tpt_error(self) -> float:
-        """Median relative error of the promised TPT."""
+        """Median relative error of the predicted TPT."""
         return float(np.median(np.abs(self.tpt[:, 0] / self.tpt[:, 1] - 1)))
 
     @property
     def acceptance_error(self) -> float:
-        """Median absolute error of the promised acceptance."""
+        """Median absolute error of the predicted acceptance rate."""
         return float(np.median(np.abs(self.acceptance[:, 0] - self.acceptance[:, 1])))
 
-    def figures(self) -> dict[str, float]:
-        """For JSON."""
+    def as_dict(self) -> dict[str, float]:
+        """Return the errors for JSON."""
         return {
             "tpt": self.tpt_error,
             "tpt_chance": self.tpt_chance,
@@ -46,15 +45,15 @@ class Predictions:
 
     def __str__(self) -> str:
         return (
-            f"TPT with a median error of {self.tpt_error:.1%} (chance alone: {self.tpt_chance:.1%}), "
-            f"acceptance of {self.acceptance_error:.3f} (chance alone: {self.acceptance_chance:.3f}), "
-            f"over {len(self.tpt)}"
+            f"median error of TPT {self.tpt_error:.1%} (sampling noise: {self.tpt_chance:.1%}), "
+            f"of acceptance {self.acceptance_error:.3f} (sampling noise: {self.acceptance_chance:.3f}), "
+            f"{len(self.tpt)} requests"
         )
 
 
-def predictions(history: Sequence[DraftRound]) -> Predictions:
-    """Means over each request's drafting rounds; promises weighted by time and by drafted tokens."""
-    requests: dict[int, list[DraftRound]] = defaultdict(list)
+def prediction_errors(history: Sequence[RoundRecord]) -> PredictionErrors:
+    """Compare the means of each request's drafting rounds, weighted by time (TPT) and by drafted tokens."""
+    requests: dict[int, list[RoundRecord]] = defaultdict(list)
     for r in history:
         if r.drafted and r.predicted_tpt is not None and r.predicted_acceptance is not None:
             requests[r.request].append(r)
@@ -62,21 +61,21 @@ def predictions(history: Sequence[DraftRound]) -> Predictions:
     for rounds in requests.values():
         seconds, emitted = sum(r.seconds for r in rounds), sum(r.emitted for r in rounds)
         drafted, accepted = sum(r.drafted for r in rounds), sum(r.accepted for r in rounds)
-        if emitted < _FEWEST_TOKENS:
+        if emitted < _MIN_TOKENS:
             continue
-        promised = sum((r.predicted_tpt or 0.0) * r.seconds for r in rounds) / seconds
+        predicted = sum((r.predicted_tpt or 0.0) * r.seconds for r in rounds) / seconds
         expected = sum((r.predicted_acceptance or 0.0) * r.drafted for r in rounds) / drafted
-        tpt.append((promised, emitted / seconds))
+        tpt.append((predicted, emitted / seconds))
         acceptance.append((expected, accepted / drafted))
         if len(rounds) > 1:
             of_tpt = _ratio_error([r.emitted for r in rounds], [r.seconds for r in rounds]) / (emitted / seconds)
             chance.append((of_tpt, _ratio_error([r.accepted for r in rounds], [r.drafted for r in rounds])))
-    floors = np.median(_MEDIAN_OF_NORMAL * np.array(chance), axis=0) if chance else (0.0, 0.0)
-    return Predictions(np.array(tpt).reshape(-1, 2), np.array(acceptance).reshape(-1, 2), *map(float, floors))
+    floors = np.median(_NORMAL_MEDIAN * np.array(chance), axis=0) if chance else (0.0, 0.0)
+    return PredictionErrors(np.array(tpt).reshape(-1, 2), np.array(acceptance).reshape(-1, 2), *map(float, floors))
 
 
-def _ratio_error(of: Sequence[float], to: Sequence[float]) -> float:
-    """Standard error of Σ of ÷ Σ to, over pairs that are alike (Cochran, Sampling Techniques, ch. 6)."""
-    a, b = np.array(of, dtype=float), np.array(to, dtype=float)
+def _ratio_error(numerators: Sequence[float], denominators: Sequence[float]) -> float:
+    """Return the standard error of Σ numerator / Σ denominator (Cochran, Sampling Techniques, ch. 6)."""
+    a, b = np.array(numerators, dtype=float), np.array(denominators, dtype=float)
     residuals = a - a.sum() / b.sum() * b
     return float(np.sqrt((residuals**2).sum() * len(a) / (len(a) - 1)) / b.sum())

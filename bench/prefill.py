@@ -1,4 +1,4 @@
-"""`knapserve bench prefill`: how fast a long prompt is read, beside llama.cpp and transformers in the same run."""
+"""`knapserve bench prefill`: measure prompt processing, beside llama.cpp and transformers in the same run."""
 
 from __future__ import annotations
 
@@ -20,16 +20,21 @@ from engine.types import SamplingParams
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Flags of `bench prefill` besides the engine's own."""
+    """Add the flags of `bench prefill`."""
     add_prompts_argument(parser)
-    parser.add_argument("--tokens", type=positive, default=1500, help="of a prompt, made of such prompts (1500)")
-    parser.add_argument("--repeat", type=positive, default=5, help="prompts to read, each of other tokens (5)")
+    parser.add_argument(
+        "--tokens",
+        type=positive,
+        default=1500,
+        help="tokens per prompt, which is joined from --prompts (default: 1500)",
+    )
+    parser.add_argument("--repeat", type=positive, default=5, help="number of prompts, all different (default: 5)")
     add_hugging_face_argument(parser)
     add_llama_cpp_argument(parser)
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Run, print the table and, as the last line, JSON. Raises ConfigError."""
+    """Run the benchmark; print a table, and JSON as the last line. Raises ConfigError."""
     texts = read_prompts(args.prompts)
     model = LoadedModel(config)
     model.warm_up()
@@ -44,8 +49,10 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
             target.run([prompt], 1)
     rows = _rows(targets, args.tokens)
     key = model.key
-    print(f"{key.machine}, {key.dtype}; {key.shape}; prompts of {args.tokens} tokens, and the first token of an answer")
-    cells = [["", "tok/s", "best", "engine is"]]
+    print(
+        f"{key.machine}, {key.dtype}; {key.shape}; prompts of {args.tokens} tokens, plus the first token of the answer"
+    )
+    cells = [["", "tok/s", "best", "engine speed-up"]]
     for row in rows:
         cells.append([row["name"], *(f"{row[key]:.1f}" for key in ("tokens_per_second", "best"))])
         cells[-1].append(f"{row['engine_is']:.2f} ×" if "engine_is" in row else "")
@@ -56,22 +63,22 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
 
 
 def _prompt(model: LoadedModel, texts: Sequence[Text], length: int, number: int) -> Prompt:
-    """`length` tokens of these texts, one after the other, beginning with another one for each number."""
+    """Join texts to a prompt of `length` tokens. Each `number` starts with another text."""
     turn = number % len(texts)
     text = f"{number}. " + "\n\n".join(text.prompt for text in [*texts[turn:], *texts[:turn]])
     tokens = model.tokenizer.encode(text)
     if not tokens:
-        raise ConfigError("--prompts: the prompts are empty")
+        raise ConfigError("--prompts: all prompts are empty")
     return Prompt(text, tuple((tokens * -(-length // len(tokens)))[:length]))
 
 
 def _rows(targets: Sequence[BenchTarget], tokens: int) -> list[dict[str, Any]]:
-    """Medians over the prompts behind the first one, which warms up; the engine comes first."""
-    seconds = [[batch.seconds for batch in target.tally.batches[1:]] for target in targets]
+    """Return medians over all prompts but the first, the warm-up. The engine is the first target."""
+    seconds = [[batch.seconds for batch in target.stats.batches[1:]] for target in targets]
     rows: list[dict[str, Any]] = []
-    for target, theirs in zip(targets, seconds, strict=True):
-        rates = [tokens / spent for spent in theirs]
+    for target, own in zip(targets, seconds, strict=True):
+        rates = [tokens / spent for spent in own]
         rows.append({"name": target.name, "tokens_per_second": statistics.median(rates), "best": max(rates)})
-        if theirs is not seconds[0]:
-            rows[-1]["engine_is"] = statistics.median(b / a for a, b in zip(seconds[0], theirs, strict=True))
+        if own is not seconds[0]:
+            rows[-1]["engine_is"] = statistics.median(b / a for a, b in zip(seconds[0], own, strict=True))
     return rows

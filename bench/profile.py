@@ -1,4 +1,4 @@
-"""`knapserve profile`: measures this machine and model thoroughly, fits, shows and saves the latency profile."""
+"""`knapserve profile`: measure passes of this model on this machine; fit, print and save the latency profile."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from profiles import store
 from profiles.fit import Observation, price
 from profiles.schema import LatencyProfile, ProfileKey
 
-_BAD = 0.1  # median relative error from which on a profile is not to be trusted
-# Stands in for a profile while the model is loaded: nothing is measured before the measurement.
-_UNKNOWN = LatencyProfile(
+_MAX_ERROR = 0.1  # median relative error of a usable profile
+# Prevents a quick measurement while the model loads.
+_PLACEHOLDER = LatencyProfile(
     ProfileKey("", 0, "", "", ""), (1,), (1,), 1.0, ((1.0,),), ((1.0,),), ((1.0,),), ((0.0,),), 1.0, 0.0, 0.0
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--repetitions", type=positive, default=7, help="times that every pass is timed (7)")
+    parser.add_argument("--repetitions", type=positive, default=7, help="measurements of each pass (default: 7)")
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Raises ConfigError."""
-    model = LoadedModel(config, profile=_UNKNOWN)
+    """Measure, fit and save; print a table, and JSON as the last line. Raises ConfigError."""
+    model = LoadedModel(config, profile=_PLACEHOLDER)
     measurement = Measurement(model.decoder, model.attention, model.clock)
     measured = measurement.thorough(
         model.key,
@@ -46,13 +46,13 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     print(f"{model.key.machine}, {model.key.dtype}, {model.key.backend}; {spec.shape_key}")
     print(_table(profile, spec))
     print(
-        f"per pass {1e3 * profile.fixed:.3f} ms; fit over {len(measured.passes)} kinds of passes: median error "
-        f"{profile.residual:.1%}, worst {profile.worst:.1%}; {len(errors)} passes that it had not seen: median "
-        f"{statistics.median(errors):.1%}, worst {max(errors):.1%}"
+        f"fixed cost {1e3 * profile.fixed:.3f} ms per pass; error on {len(measured.passes)} fitted kinds of passes: "
+        f"median {profile.residual:.1%}, maximum {profile.worst:.1%}; on {len(errors)} other passes: median "
+        f"{statistics.median(errors):.1%}, maximum {max(errors):.1%}"
     )
-    bad = max(profile.residual, statistics.median(errors)) > _BAD
-    if bad:
-        print("This fits badly: the machine was busy, or costs do not add up here. Measure again when it is quiet.")
+    poor = max(profile.residual, statistics.median(errors)) > _MAX_ERROR
+    if poor:
+        print("The fit is poor: the machine was busy, or the costs do not add up. Measure again on an idle machine.")
     print(f"saved: {path}")
     result = {
         "profile": str(path),
@@ -61,14 +61,14 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         "worst_error": profile.worst,
         "median_error_unseen": statistics.median(errors),
         "worst_error_unseen": max(errors),
-        "fits": not bad,
+        "fits": not poor,
     }
     print(json.dumps(result))
     return 0
 
 
 def _errors(measured: Measured, spec: ModelSpec) -> list[float]:
-    """Relative errors of the passes that the fit had not seen."""
+    """Return the relative errors on passes that were not fitted."""
 
     def error(design: Design, seconds: float) -> float:
         return abs(price(measured.profile, _observed(design, spec, measured.profile, seconds)) / seconds - 1)
@@ -81,12 +81,12 @@ def _observed(design: Design, spec: ModelSpec, profile: LatencyProfile, seconds:
 
 
 def _table(profile: LatencyProfile, spec: ModelSpec) -> str:
-    """Markdown: what sublayers and passes cost, by context length."""
+    """Format the costs of sublayers and passes by context length as Markdown."""
 
-    def whole(n: int, rows: int) -> float:
+    def full_pass(n: int, rows: int) -> float:
         return price(profile, _observed(Design(rows, n, spec.whole), spec, profile))
 
-    def half(n: int) -> float:
+    def half_pass(n: int) -> float:
         plan = ((TARGET, TARGET, SKIP, SKIP) * spec.layers)[: spec.sublayers]
         return price(profile, _observed(Design(1, n, (*plan, TARGET)), spec, profile))
 
@@ -94,18 +94,18 @@ def _table(profile: LatencyProfile, spec: ModelSpec) -> str:
         if profile.variants == 1:
             return "-"
         plan = (LOW_BIT,) * len(spec.whole)
-        return f"{price(profile, _observed(Design(1, n, plan), spec, profile)) / whole(n, 1):.2f}×"
+        return f"{price(profile, _observed(Design(1, n, plan), spec, profile)) / full_pass(n, 1):.2f}×"
 
     lines = [
-        "| context | attention | MLP | attention/MLP | plain pass | half of it | low-bit | 4 rows | 8 rows | 16 rows |",
+        "| context | attention | MLP | attention/MLP | full pass | half pass | low-bit | 4 rows | 8 rows | 16 rows |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for n in profile.contexts:
-        attention, mlp, plain = profile.projection(1) + profile.scan(n, 1), profile.mlp(1), whole(n, 1)
-        widths = " | ".join(f"{whole(n, rows) / plain:.2f}×" for rows in (4, 8, 16))
+        attention, mlp, plain = profile.projection(1) + profile.scan(n, 1), profile.mlp(1), full_pass(n, 1)
+        widths = " | ".join(f"{full_pass(n, rows) / plain:.2f}×" for rows in (4, 8, 16))
         ratio = f"{attention / mlp:.2f}" if mlp else "-"
         lines.append(
             f"| {n} | {1e6 * attention:.0f} µs | {1e6 * mlp:.0f} µs | {ratio} | {1e3 * plain:.2f} ms | "
-            f"{half(n) / plain:.2f}× | {low_bit(n)} | {widths} |"
+            f"{half_pass(n) / plain:.2f}× | {low_bit(n)} | {widths} |"
         )
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What targets reached in a run, side by side as text."""
+"""Results of a benchmark run as rows and text tables."""
 
 from __future__ import annotations
 
@@ -6,71 +6,71 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bench.targets import BenchTarget, Tally
+from bench.targets import BenchTarget, RunStats
 from engine.kv.cache import bytes_per_token
 from engine.runtime.build import LoadedModel
 
 
 def expected_tokens(alpha: float, gamma: float) -> float:
-    """E(α, γ): tokens per round when each of γ draft tokens is accepted with probability α."""
+    """Return E(α, γ), the tokens per round if each of γ draft tokens is accepted with probability α."""
     return gamma + 1 if alpha >= 1 else float((1 - alpha ** (gamma + 1)) / (1 - alpha))
 
 
-def summarise(target: BenchTarget, plain: Tally, layers: int) -> dict[str, Any]:
-    """One row of the table; `plain` is policy none's tally in the same run."""
-    tally = target.tally
+def summarise(target: BenchTarget, plain: RunStats, layers: int) -> dict[str, Any]:
+    """Return one row of the table. `plain` has the measurements of policy none in the same run."""
+    stats = target.stats
     row: dict[str, Any] = {
         "policy": target.name,
-        "tokens_per_second": tally.tokens / tally.seconds,
-        "speedup": (tally.tokens / tally.seconds) / (plain.tokens / plain.seconds),
+        "tokens_per_second": stats.tokens / stats.seconds,
+        "speedup": (stats.tokens / stats.seconds) / (plain.tokens / plain.seconds),
         "speedup_median": statistics.median(
             (own.tokens / own.seconds) / (other.tokens / other.seconds)
-            for own, other in zip(tally.batches, plain.batches, strict=True)
+            for own, other in zip(stats.batches, plain.batches, strict=True)
         ),
     }
-    if tally.decode_tokens:
-        row["decode_tokens_per_second"] = tally.decode_tokens / tally.decode_seconds
-    if not tally.rounds:
+    if stats.decode_tokens:
+        row["decode_tokens_per_second"] = stats.decode_tokens / stats.decode_seconds
+    if not stats.rounds:
         return row
-    seconds = tally.decode_seconds
+    seconds = stats.decode_seconds
     row |= {
-        "acceptance_length": tally.decode_tokens / tally.rounds,
-        "search_share": tally.search_seconds / seconds,
-        "searches": tally.searches,
-        "knapsack_share": tally.knapsack_seconds / tally.seconds,
-        "other_us_per_token": 1e6 * tally.other_seconds / max(tally.tokens, 1),
+        "acceptance_length": stats.decode_tokens / stats.rounds,
+        "search_share": stats.search_seconds / seconds,
+        "searches": stats.searches,
+        "knapsack_share": stats.knapsack_seconds / stats.seconds,
+        "other_us_per_token": 1e6 * stats.other_seconds / max(stats.tokens, 1),
     }
-    if tally.drafted:
+    if stats.drafted:
         pass_seconds = plain.verify_seconds / plain.rounds
-        alpha = tally.accepted / tally.tested
-        gamma = tally.draft_passes / tally.rounds
-        f = tally.draft_seconds / max(tally.draft_passes, 1) / pass_seconds  # none where all was looked up
-        v = tally.verify_seconds / tally.rounds / pass_seconds
+        alpha = stats.accepted / stats.tested
+        gamma = stats.draft_passes / stats.rounds
+        f = stats.draft_seconds / max(stats.draft_passes, 1) / pass_seconds  # 0 if all drafts were looked up
+        v = stats.verify_seconds / stats.rounds / pass_seconds
         ceiling = expected_tokens(alpha, gamma) / (gamma * f + v)
-        decode = (tally.decode_tokens / seconds) / (plain.decode_tokens / plain.decode_seconds)
+        decode = (stats.decode_tokens / seconds) / (plain.decode_tokens / plain.decode_seconds)
         row |= {
             "decode_speedup": decode,
             "alpha": alpha,
-            "draft_acceptance_rate": tally.accepted / tally.drafted,
+            "draft_acceptance_rate": stats.accepted / stats.drafted,
             "drafted_per_round": gamma,
             "f": f,
             "v": v,
             "ceiling": ceiling,
             "share_of_ceiling": decode / ceiling,
-            "skipped_attention": tally.skipped_attention / tally.drafted / layers,
-            "skipped_mlp": tally.skipped_mlp / tally.drafted / layers,
+            "skipped_attention": stats.skipped_attention / stats.drafted / layers,
+            "skipped_mlp": stats.skipped_mlp / stats.drafted / layers,
         }
     return row
 
 
-def beside_llama_cpp(rows: Sequence[dict[str, Any]]) -> None:
-    """Note in each row how fast it decodes, by llama.cpp's rate; prompts are left out where both tell them apart."""
-    theirs = next((row for row in rows if row["policy"] == "llama.cpp"), None)
-    if theirs is not None:
+def add_llama_cpp_ratios(rows: Sequence[dict[str, Any]]) -> None:
+    """Add the speed relative to llama.cpp to each row: that of decoding if both know it, else of whole answers."""
+    reference = next((row for row in rows if row["policy"] == "llama.cpp"), None)
+    if reference is not None:
         for row in rows:
             key = "decode_tokens_per_second"
-            key = key if key in theirs and key in row else "tokens_per_second"
-            row["over_llama_cpp"] = row[key] / theirs[key]
+            key = key if key in reference and key in row else "tokens_per_second"
+            row["over_llama_cpp"] = row[key] / reference[key]
 
 
 _COLUMNS = (
@@ -97,7 +97,7 @@ _COLUMNS = (
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows as aligned text; what a target has no figure for stays empty."""
+    """Format rows as an aligned table. Missing values are empty."""
     columns = [column for column in _COLUMNS if any(column[1] in row for row in rows)]
     cells = [[title for title, _, _ in columns]]
     for row in rows:
@@ -106,13 +106,13 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> str:
-    """Lines of cells as text, in columns."""
+    """Format lines of cells in aligned columns."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in cells)
 
 
 def domain_lines(domains: Mapping[str, Mapping[str, float]]) -> Iterator[list[str]]:
-    """Names of speed-ups, these by domain, then their mean and the lowest. What a domain lacks stays empty."""
+    """Yield table lines of the speed-ups: names, one line per domain, mean and minimum. Missing values are empty."""
     names = list(dict.fromkeys(name for speedups in domains.values() for name in speedups))
     columns = [[speedups[name] for speedups in domains.values() if name in speedups] for name in names]
     yield ["", *names]
@@ -122,8 +122,8 @@ def domain_lines(domains: Mapping[str, Mapping[str, float]]) -> Iterator[list[st
         yield [title, *(f"{of(column):.2f}" for column in columns)]
 
 
-def bytes_read(plain: Tally, model: LoadedModel, bandwidth: float) -> dict[str, float]:
-    """Bytes per second that plain decoding had to read, and what share of `bandwidth` that is; empty if it was idle."""
+def read_bandwidth(plain: RunStats, model: LoadedModel, bandwidth: float) -> dict[str, float]:
+    """Return the bytes per second that plain decoding reads, and their share of `bandwidth`; {} without rounds."""
     if not plain.rounds:
         return {}
     cached = plain.context * bytes_per_token(model.spec, model.backend.cache_dtype)
@@ -131,10 +131,10 @@ def bytes_read(plain: Tally, model: LoadedModel, bandwidth: float) -> dict[str, 
     return {"read": read, "bandwidth": bandwidth, "share": read / bandwidth}
 
 
-def reading_line(reading: Mapping[str, float]) -> str:
-    """What `bytes_read` found, as text."""
+def bandwidth_line(reading: Mapping[str, float]) -> str:
+    """Format the result of `read_bandwidth`."""
     return (
-        f"plain decoding reads {reading['read'] / 1e9:.1f} GB/s (weights and live cache, once a round), "
-        f"{reading['share']:.0%} of the {reading['bandwidth'] / 1e9:.1f} GB/s that memory gives; small models "
+        f"plain decoding reads {reading['read'] / 1e9:.1f} GB/s (weights and cache, once per round), "
+        f"{reading['share']:.0%} of the memory bandwidth of {reading['bandwidth'] / 1e9:.1f} GB/s; small models "
         "stay in the CPU's caches"
     )

@@ -1,4 +1,4 @@
-"""What `knapserve bench` compares: draft policies of this engine; others have modules of their own."""
+"""Benchmark targets: draft policies of this engine. Other programs are in `bench.peers`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, EngineDeadError, RequestError
 from engine.types import GenerateRequest, RequestFailure, RequestRound, RoundReport, SamplingParams, check_request
 
-_TURN = 0.03  # seconds that a policy decodes before the next one's turn: machines change speed within a second
+_TURN = 0.03  # seconds per turn of a policy; short, as a machine's speed changes within a second
 
 
 class Prompt(NamedTuple):
-    """A user's message, and a whole prompt with it as this model's tokens."""
+    """A user's message, and the tokens of the prompt with it."""
 
     text: str
     tokens: tuple[int, ...]
@@ -26,10 +26,10 @@ class Prompt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class DraftRound:
-    """One round of one request as it was promised and as it came. Seconds are its share of the round."""
+class RoundRecord:
+    """Predictions and measurements of one round of one request. Seconds are the request's share of the round."""
 
-    request: int  # over all that the target answered
+    request: int  # unique within the target
     seconds: float
     emitted: int
     drafted: int
@@ -38,17 +38,17 @@ class DraftRound:
     predicted_acceptance: float | None
 
 
-class Batch(NamedTuple):
-    """What some prompts took."""
+class BatchTotals(NamedTuple):
+    """Tokens and seconds of a batch of prompts."""
 
     tokens: int
     seconds: float
     decode_tokens: int
     decode_seconds: float
 
-    def plus(self, other: Batch) -> Batch:
-        """Both."""
-        return Batch(
+    def plus(self, other: BatchTotals) -> BatchTotals:
+        """Return the sum of both."""
+        return BatchTotals(
             self.tokens + other.tokens,
             self.seconds + other.seconds,
             self.decode_tokens + other.decode_tokens,
@@ -57,13 +57,13 @@ class Batch(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
-    """What one target did, summed over prompts. Seconds and tokens."""
+class RunStats:
+    """Tokens and seconds of one target, summed over prompts."""
 
     tokens: int = 0
     seconds: float = 0.0
-    batches: list[Batch] = field(default_factory=list)  # of prompts, in their order
-    decode_seconds: float = 0.0  # rounds without prompt rows
+    batches: list[BatchTotals] = field(default_factory=list)  # in the order of the prompts
+    decode_seconds: float = 0.0  # of rounds without prompt tokens
     decode_tokens: int = 0
     draft_seconds: float = 0.0
     verify_seconds: float = 0.0
@@ -73,17 +73,17 @@ class Tally:
     rounds: int = 0
     drafted: int = 0
     accepted: int = 0
-    tested: int = 0
+    tested: int = 0  # drafted tokens up to the first rejection
     skipped_attention: int = 0
     skipped_mlp: int = 0
-    searches: int = 0  # that ended, for whole answers
-    knapsack_seconds: float = 0.0  # in searches, decisions left out, for whole answers
-    context: float = 0.0  # positions that the decode rounds read from the cache, mean over layers
-    history: list[DraftRound] = field(default_factory=list)  # rounds without prompt rows
-    first_token: list[float] = field(default_factory=list)  # seconds from a request's arrival, one each
+    searches: int = 0  # finished ones
+    knapsack_seconds: float = 0.0  # of searches without decisions
+    context: float = 0.0  # cached positions that decode rounds read, mean over layers
+    history: list[RoundRecord] = field(default_factory=list)  # rounds without prompt tokens
+    first_token: list[float] = field(default_factory=list)  # seconds from arrival to the first token, per request
 
-    def round(self, report: RoundReport, context: float) -> None:
-        """Count one round over requests with `context` positions to read in all."""
+    def add_round(self, report: RoundReport, context: float) -> None:
+        """Count one round, in which requests read `context` cached positions in total."""
         self.other_seconds += report.other_seconds
         if report.prompt_tokens or not report.rounds:
             return
@@ -96,7 +96,7 @@ class Tally:
         self.draft_passes += max(r.draft_passes for r in report.rounds)
         self.rounds += 1
         self.context += context
-        self._note(report.rounds, spent)
+        self._record(report.rounds, spent)
         for r in report.rounds:
             self.drafted += r.drafted
             self.accepted += r.accepted
@@ -104,24 +104,23 @@ class Tally:
             self.skipped_attention += r.skipped_attention * r.draft_passes
             self.skipped_mlp += r.skipped_mlp * r.draft_passes
 
-    def answered(self, tokens: int, seconds: float) -> None:
-        """Count a batch of prompts."""
+    def add_batch(self, tokens: int, seconds: float) -> None:
+        """Count a finished batch of prompts."""
         self.tokens += tokens
         self.seconds += seconds
         decode_tokens = self.decode_tokens - sum(batch.decode_tokens for batch in self.batches)
         decode_seconds = self.decode_seconds - sum(batch.decode_seconds for batch in self.batches)
-        self.batches.append(Batch(tokens, seconds, decode_tokens, decode_seconds))
+        self.batches.append(BatchTotals(tokens, seconds, decode_tokens, decode_seconds))
 
-    def _note(self, rounds: Sequence[RequestRound], seconds: float) -> None:
-        answered = len(self.batches)
+    def _record(self, rounds: Sequence[RequestRound], seconds: float) -> None:
         self.history += [
-            DraftRound(
-                request=(answered << 32) + int(r.request_id),
+            RoundRecord(
+                request=(len(self.batches) << 32) + int(r.request_id),
                 seconds=seconds / len(rounds),
                 emitted=r.emitted,
                 drafted=r.drafted,
                 accepted=r.accepted,
-                predicted_tpt=None if r.predicted_tpt is None else r.predicted_tpt * len(rounds),  # of its share
+                predicted_tpt=None if r.predicted_tpt is None else r.predicted_tpt * len(rounds),  # for the share
                 predicted_acceptance=r.predicted_acceptance,
             )
             for r in rounds
@@ -129,17 +128,17 @@ class Tally:
 
 
 class BenchTarget(Protocol):
-    """Something that answers prompts."""
+    """A program that answers prompts."""
 
     name: str
-    tally: Tally
+    stats: RunStats
 
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]] | None:
-        """Answer these prompts, `streams` at a time; the tokens of each, if this target has the same ones."""
+        """Answer prompts, `streams` at a time. Returns the tokens of each answer, or None if they are not known."""
 
 
 class PolicyTarget:
-    """A draft policy on a core of its own, so that what one learns does not help another."""
+    """A draft policy on its own engine core, so that policies do not share what they learn."""
 
     def __init__(
         self,
@@ -149,49 +148,49 @@ class PolicyTarget:
         context: tuple[int, ...] = (),
         name: str | None = None,
     ) -> None:
-        """Every prompt comes after `context`, whose keys and values are made up rather than read."""
+        """`context` precedes every prompt; its keys and values are made up, not computed."""
         self._context = context
         self._policy, self.name = policy, name or policy
         self.core = core
-        self.tally = Tally()
+        self.stats = RunStats()
         self._sampling = sampling
         self._clock = SystemClock()
-        if not gc.get_freeze_count():  # as in `engine.host.child`; once, for what is frozen stays
+        if not gc.get_freeze_count():  # once, as in `engine.host.child`
             gc.freeze()
 
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:
-        (answers,) = answer_in_turns([self], prompts, streams)
+        (answers,) = run_in_turns([self], prompts, streams)
         return answers
 
     def rounds(self, prompts: Sequence[Prompt], streams: int) -> Generator[float, None, list[tuple[int, ...]]]:
-        """Answer these prompts round by round, in as many steps: each yields its seconds, the last returns the answers.
+        """Answer prompts round by round. Yields the seconds of each round and returns the answers.
 
-        Only time within steps counts. Raises ConfigError for a prompt that has no room.
+        Only the time within rounds counts. Raises ConfigError for a prompt that does not fit into the context.
         """
-        core, tally = self.core, self.tally
+        core, stats = self.core, self.stats
         self.check(prompts)
         spec, whole = core.costs.spec, core.costs.spec.whole
-        core.scheduler.blocks.clear()  # every target reads the prompt itself
+        core.scheduler.blocks.clear()  # every target computes the prompt itself
         if self._context:
             core.imagine(self._context)
-        said: dict[str, list[int]] = {}
-        searches, searching = self._searches()
-        arrived: dict[str, float] = {}  # when, by `seconds`: requests that have not said anything
+        answers: dict[str, list[int]] = {}
+        searches_before, seconds_before = self._search_totals()
+        arrived: dict[str, float] = {}  # arrival time of requests without tokens, on the clock of `seconds`
         seconds = 0.0
-        told: list[tuple[float, RoundReport]] = []  # when, by the clock
-        contexts: deque[float] = deque()  # of rounds that are not told yet
-        todo = deque(enumerate(prompts))
+        reports: list[tuple[float, RoundReport]] = []  # with the time of the system clock
+        contexts: deque[float] = deque()  # of rounds without a report yet
+        pending = deque(enumerate(prompts))
 
-        def tell(report: RoundReport) -> None:
-            told.append((self._clock.now(), report))
+        def collect(report: RoundReport) -> None:
+            reports.append((self._clock.now(), report))
 
         def live() -> int:
             return len(core.scheduler.running) + len(core.scheduler.waiting)
 
-        while todo or live():
+        while pending or live():
             started = self._clock.now()
-            while todo and live() < streams:
-                index, prompt = todo.popleft()
+            while pending and live() < streams:
+                index, prompt = pending.popleft()
                 arrived[str(index)] = seconds
                 core.add(
                     GenerateRequest(
@@ -199,37 +198,37 @@ class PolicyTarget:
                     )
                 )
             context = sum(spec.scanned(whole, r.computed) for r in core.scheduler.running) / spec.layers
-            core.run_round(tell)
+            core.run_round(collect)
             contexts.append(context)
             if core.scheduler.idle:
-                core.flush(tell)
-            for at, report in told:
-                tally.round(report, contexts.popleft())
+                core.flush(collect)
+            for at, report in reports:
+                stats.add_round(report, contexts.popleft())
                 for event in report.events:
                     if isinstance(event, RequestFailure):
                         raise EngineDeadError(str(event.error))
                     if event.request_id in arrived:
-                        tally.first_token.append(seconds + at - started - arrived.pop(event.request_id))
-                    said.setdefault(event.request_id, []).extend(event.token_ids)
-            told.clear()
+                        stats.first_token.append(seconds + at - started - arrived.pop(event.request_id))
+                    answers.setdefault(event.request_id, []).extend(event.token_ids)
+            reports.clear()
             spent = self._clock.now() - started
             seconds += spent
             yield spent
-        ended, spent = self._searches()
-        tally.searches += ended - searches
-        tally.knapsack_seconds += spent - searching
-        tally.answered(sum(len(tokens) for tokens in said.values()), seconds)
-        return [tuple(said[str(index)]) for index in range(len(prompts))]
+        searches, search_seconds = self._search_totals()
+        stats.searches += searches - searches_before
+        stats.knapsack_seconds += search_seconds - seconds_before
+        stats.add_batch(sum(len(tokens) for tokens in answers.values()), seconds)
+        return [tuple(answers[str(index)]) for index in range(len(prompts))]
 
-    def _searches(self) -> tuple[int, float]:
-        """How many this target has ended so far, and seconds spent on them."""
+    def _search_totals(self) -> tuple[int, float]:
+        """Return the number of finished searches and their seconds."""
         policy = self.core.policy(self._policy)
         if not isinstance(policy, KnapSpec):
             return 0, 0.0
         return policy.searcher.searches, policy.searcher.spent
 
     def check(self, prompts: Sequence[Prompt]) -> None:
-        """Raises ConfigError for a prompt that has no room, or is empty."""
+        """Raise ConfigError if a prompt is empty or does not fit into the context."""
         lengths = [len(prompt.tokens) for prompt in prompts]
         try:
             for extreme in (min(lengths), max(lengths)):
@@ -239,12 +238,12 @@ class PolicyTarget:
             raise ConfigError(f"a prompt cannot be answered: {error}") from None
 
 
-def answer_in_turns(
+def run_in_turns(
     targets: Sequence[PolicyTarget], prompts: Sequence[Prompt], streams: int = 1, first: int = 0
 ) -> list[list[tuple[int, ...]]]:
-    """All targets answer these prompts, each for a moment in turn, beginning with number `first`.
+    """Let all targets answer the prompts in short turns, starting with target number `first`.
 
-    Those that share a cache (`LoadedModel.core`) answer one after the other.
+    Targets that share a cache (`LoadedModel.core`) run one after the other instead.
     """
     alone = len({id(c.core.runner.attention) for c in targets}) == len(targets)
     turn = _TURN if alone else float("inf")

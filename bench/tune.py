@@ -1,4 +1,4 @@
-"""`knapserve tune`: an offline search on sample prompts for the plans that a server begins with."""
+"""`knapserve tune`: search offline, on sample prompts, for the initial draft plans of servers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.prompts import add_prompt_arguments, encode, read_prompts
 from bench.results import summarise, table
-from bench.targets import PolicyTarget, Prompt, Tally, answer_in_turns
+from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
 from engine.config import EngineConfig
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, PriorError
@@ -21,22 +21,22 @@ from engine.runtime.build import LoadedModel, progress_bar
 from engine.runtime.prior import Prior
 from engine.types import SamplingParams
 
-_FEWEST_PROMPTS = 4
-_EVERYTHING = 1 << 30  # tested tokens
-_FOUND = "with new plans"
-_BEFORE = "with those before"  # plans that are in use already
+_MIN_PROMPTS = 4
+_NEVER_FORGET = 1 << 30  # tokens
+_NEW = "with new plans"
+_CURRENT = "with current plans"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_prompt_arguments(parser, "tuning.jsonl", "; as they are to be served: every other one checks the result")
-    parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (0)")
+    add_prompt_arguments(parser, "tuning.jsonl", "; half of them are for tuning, half for comparing the result")
+    parser.add_argument("--temperature", type=float, default=0.0, help="sampling temperature; 0: greedy (default: 0)")
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Search, save, compare with and without; a table, and JSON as the last line. Raises ConfigError."""
+    """Search for plans, save and compare them; print a table, and JSON as the last line. Raises ConfigError."""
     texts = read_prompts(args.prompts, args.limit)
-    if len(texts) < _FEWEST_PROMPTS:
-        raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning takes at least {_FEWEST_PROMPTS}")
+    if len(texts) < _MIN_PROMPTS:
+        raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning requires at least {_MIN_PROMPTS}")
     tuned, others = texts[0::2], texts[1::2]
     random.Random(0).shuffle(others)
     bare = replace(config, prior="none")
@@ -45,50 +45,50 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
     prompts = [encode(model, text) for text in tuned]
     path = model.prior_path(config)
-    before = _before(model, config)
-    random.Random(1).shuffle(prompts)  # files are in order of their subjects, what is to be served is not
-    prior = search(model, unhurried(bare), sampling, prompts)
+    current = _current_prior(model, config)
+    random.Random(1).shuffle(prompts)  # files are ordered by subject, requests are not
+    prior = search(model, thorough_search(bare), sampling, prompts)
     if prior is None:
-        kept = "those that there are stay" if before is not None else "none are saved"
-        print(f"Nothing was worth drafting with here: no plans were found, {kept}.")
+        outcome = "the current plans are kept" if current is not None else "none are saved"
+        print(f"No plan is faster than plain decoding here: {outcome}.")
         print(json.dumps({"plans": 0}))
         return 0
-    found = {_FOUND: prior} if before is None else {_FOUND: prior, _BEFORE: before}
-    if before is None:
-        _save(prior, path)  # should the comparison be interrupted
+    found = {_NEW: prior} if current is None else {_NEW: prior, _CURRENT: current}
+    if current is None:
+        _save(prior, path)  # now, in case the comparison is interrupted
     targets = [
         PolicyTarget(name, model.core(bare, own_cache=True), sampling, name=name) for name in ("none", "knapspec")
     ]
     with tempfile.TemporaryDirectory() as scratch:
         for name, plans in found.items():
-            targets.append(_beginning_with(plans, Path(scratch) / name, name, model, config, sampling))
+            targets.append(_target_with(plans, Path(scratch) / name, name, model, config, sampling))
     rows = _compare(targets, [encode(model, text) for text in others], model.spec.layers)
-    best = max(targets[2:], key=lambda c: c.tally.tokens / c.tally.seconds)
+    best = max(targets[2:], key=lambda c: c.stats.tokens / c.stats.seconds)
     _save(found[best.name], path)
-    print(f"{len(prior.plans)} plans, found on {len(tuned)} prompts; on the {len(others)} others:")
+    print(f"{len(prior.plans)} plans found on {len(tuned)} prompts; compared on the other {len(others)}:")
     print(table(rows))
     print(f"saved: {path} ({best.name})")
     print(json.dumps({"plans": len(found[best.name].plans), "saved": best.name, "path": str(path), "rows": rows}))
     return 0
 
 
-def _beginning_with(
+def _target_with(
     prior: Prior, file: Path, name: str, model: LoadedModel, config: EngineConfig, sampling: SamplingParams
 ) -> PolicyTarget:
-    """One that begins with these plans, which are saved in `file`."""
+    """Return a target that starts with these plans, which are saved in `file`."""
     _save(prior, file)
     core = model.core(replace(config, prior=str(file)), own_cache=True)
     return PolicyTarget("knapspec", core, sampling, name=name)
 
 
-def _before(model: LoadedModel, config: EngineConfig) -> Prior | None:
-    """The plans that there are. Damaged ones are to be replaced, unless they were named."""
+def _current_prior(model: LoadedModel, config: EngineConfig) -> Prior | None:
+    """Return the plans in use, or None. Damaged ones count as None, unless --prior names them."""
     try:
         return model.prior(config)
     except PriorError as error:
         if config.prior != "auto":
             raise
-        print(f"{error}: they are replaced")
+        print(f"{error}; the plans will be replaced")
         return None
 
 
@@ -99,17 +99,16 @@ def _save(prior: Prior, path: Path) -> None:
         raise ConfigError(f"cannot save the plans: {error}") from None
 
 
-def unhurried(config: EngineConfig) -> EngineConfig:
-    """Searches that have all the time they want: after every few rounds, finer, over more rows. What is known of a plan
-    in the end is what all prompts saw of it, not the last few."""
-    knapspec = replace(config.knapspec, budget=1.0, interval=16, rows=32, beam=16, memory=_EVERYTHING)
+def thorough_search(config: EngineConfig) -> EngineConfig:
+    """Return settings for frequent, finer searches without a time budget, whose observations are never forgotten."""
+    knapspec = replace(config.knapspec, budget=1.0, interval=16, rows=32, beam=16, memory=_NEVER_FORGET)
     return replace(config, knapspec=knapspec)
 
 
 def search(
     model: LoadedModel, config: EngineConfig, sampling: SamplingParams, prompts: Sequence[Prompt]
 ) -> Prior | None:
-    """What knapspec knows after these prompts."""
+    """Run knapspec on the prompts. Returns the plans that it has learnt, or None."""
     core = model.core(config)
     target = PolicyTarget("knapspec", core, sampling)
     show = progress_bar("searching for plans")
@@ -123,9 +122,9 @@ def search(
 
 
 def _compare(targets: Sequence[PolicyTarget], prompts: Sequence[Prompt], layers: int) -> list[dict[str, object]]:
-    """All answer all prompts, in turns."""
+    """Run all prompts on all targets in turns. Returns the rows of the table."""
     targets[0].run(prompts[:1], 1)
-    targets[0].tally = Tally()
+    targets[0].stats = RunStats()
     for number, prompt in enumerate(prompts):
-        answer_in_turns(targets, [prompt], first=number % len(targets))
-    return [summarise(c, targets[0].tally, layers) for c in targets]
+        run_in_turns(targets, [prompt], first=number % len(targets))
+    return [summarise(c, targets[0].stats, layers) for c in targets]

@@ -1,4 +1,4 @@
-"""Fit a profile to timed whole passes by least squares on relative errors, coefficients not negative."""
+"""Fit a latency profile to timed passes: least squares on relative errors with non-negative coefficients."""
 
 from __future__ import annotations
 
@@ -12,30 +12,32 @@ from profiles.schema import LatencyProfile, ProfileKey
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A timed pass of one request: `rows` rows at a context through some sublayers, with head and draw or not."""
+    """A timed pass of one request with `rows` rows through some sublayers, with or without the head."""
 
     rows: int
-    spans: tuple[tuple[int, int], ...]  # how many attention sublayers read how many tokens (sliding windows: fewer)
-    attention: tuple[int, ...]  # sublayers of each variant
+    spans: tuple[tuple[int, int], ...]  # (attention sublayers, cached tokens that each of them reads)
+    attention: tuple[int, ...]  # number of sublayers by variant
     mlp: tuple[int, ...]
-    head: tuple[int, ...]  # none or one
+    head: tuple[int, ...]  # 0 or 1 by variant
     seconds: float
 
 
 def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
-    """The profile that explains the passes best. Every row count among the observations becomes a knot.
+    """Fit the profile to the observations. Each of their row counts becomes a knot.
 
-    So does every context length but the shortest, which only tells reading from projecting. Row counts seen at fewer
-    contexts than others, those of prompts, have the cost of a row and token that they read in common: in passes of
-    theirs over short contexts reading is a few per cent, too little to be told for each.
+    So does each context length but the shortest, which only separates scans from projections. Row counts with fewer
+    contexts than others, those of prompts, share one scan cost per row and token: over short contexts, scans take a few
+    per cent of a pass, too little to fit a cost for each row count.
     """
     rows = tuple(sorted({o.rows for o in observations}))
     width = len(rows)
     knots = [_knots([o for o in observations if o.rows == count]) for count in rows]
     wide = [len(each) < max(map(len, knots)) for each in knots]
-    kinds = 3 * len(observations[0].attention)  # of what has weights, each with a price for every row count
+    kinds = 3 * len(observations[0].attention)  # parts with weights, each with a cost for every row count
     offsets = np.cumsum([1 + kinds * width, *(0 if w else len(k) for k, w in zip(knots, wide, strict=True))])
-    design = np.zeros((len(observations), int(offsets[-1]) + 1))  # the last: a row and token of wide passes
+    design = np.zeros(
+        (len(observations), int(offsets[-1]) + 1)
+    )  # last column: scan cost per row and token of wide passes
     seconds = np.array([o.seconds for o in observations])
     for i, o in enumerate(observations):
         r = rows.index(o.rows)
@@ -73,7 +75,7 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
 
 
 def price(profile: LatencyProfile, o: Observation) -> float:
-    """Seconds that the profile gives the pass."""
+    """Return the seconds that the profile predicts for a pass."""
     scan = sum(count * profile.scan(tokens, o.rows) for count, tokens in o.spans)
     weights = sum(
         count * price(o.rows, variant)
@@ -85,20 +87,20 @@ def price(profile: LatencyProfile, o: Observation) -> float:
 
 
 def _knots(observations: Sequence[Observation]) -> tuple[int, ...]:
-    """Context lengths between which reading is taken to be linear."""
+    """Return the context lengths between which the scan cost is linear."""
     seen = sorted({tokens for o in observations for count, tokens in o.spans if count and tokens})
     return tuple(seen[1:] or seen or [1])
 
 
 def _steps(knots: Sequence[int], tokens: float) -> np.ndarray:
-    """How much of each step from one knot to the next reading `tokens` takes; the last goes on beyond its end."""
+    """Return the share of each interval between knots that `tokens` covers; the last interval has no end."""
     edges = np.array([0, *knots], dtype=float)
     shares = (tokens - edges[:-1]) / np.diff(edges)
     return np.concatenate([np.clip(shares[:-1], 0.0, 1.0), np.maximum(shares[-1:], 0.0)])
 
 
 def _non_negative(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Least squares with negative coefficients pinned to zero one by one, the most negative first."""
+    """Solve least squares, setting the most negative coefficient to zero until none is negative."""
     active = list(range(a.shape[1]))
     scale = np.linalg.norm(a, axis=0)
     scale[scale == 0] = 1.0

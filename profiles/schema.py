@@ -1,8 +1,9 @@
-"""The latency profile: what a pass costs on one machine, as a sum over its sublayers and the requests in it.
+"""The latency profile: the cost of a pass on one machine, as a sum over its sublayers and requests.
 
 pass = fixed + head(rows) + Σ attention [projection(rows) + Σ requests scan(n, rows of the request)] + Σ MLP mlp(rows)
 
-What has weights (projection, mlp, head) has a price for each variant: the model's own, and a copy in fewer bits.
+Projection, mlp and head, which have weights, have a cost for each variant: the model's own weights, and a copy in fewer
+bits.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ _TABLES = ("projection_at", "mlp_at", "head_at")
 
 
 class ProfileError(Exception):
-    """A profile file is damaged or of another version."""
+    """A profile file is damaged or has another version."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileKey:
-    """A profile fits exactly one of these."""
+    """The machine, shape, dtype and backends that a profile is valid for."""
 
     hardware: str
-    threads: int  # that compute; on a GPU 1
+    threads: int  # compute threads; 1 on a GPU
     shape: str
     dtype: str
     backend: str  # linear and attention backends
@@ -34,22 +35,23 @@ class ProfileKey:
 
     @property
     def machine(self) -> str:
-        """For people."""
+        """The hardware and threads, for messages."""
         return self.hardware if self.threads == 1 else f"{self.hardware}, {self.threads} threads"
 
     @property
     def slug(self) -> str:
-        """A file name."""
+        """The file name without its suffix."""
         text = f"{self.hardware}-{self.threads}t-{self.shape}-{self.dtype}-{self.backend}-v{self.version}".lower()
         return "".join(c if c.isalnum() or c in "-." else "-" for c in text)
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyProfile:
-    """Seconds. Lists are values at the row counts `rows`; between them lines, beyond the last its slope goes on.
+    """Costs in seconds.
 
-    What has weights has a list for each variant, from 1 on (`architecture.spec`). `scan_at` has one for each of the
-    context lengths `contexts`, with lines between them and from nothing to the first, and the last slope beyond.
+    Inner tuples hold the cost at the row counts `rows`, interpolated linearly, and extrapolated beyond the last. Parts
+    with weights have one per variant, starting with variant 1 (`architecture.spec`). `scan_at` has one per context
+    length in `contexts`, interpolated likewise, starting from 0 at context 0.
     """
 
     key: ProfileKey
@@ -60,29 +62,29 @@ class LatencyProfile:
     mlp_at: tuple[tuple[float, ...], ...]
     head_at: tuple[tuple[float, ...], ...]
     scan_at: tuple[tuple[float, ...], ...]  # [contexts][rows]
-    drafting: float  # what a pass takes of the sum of its parts when it follows another of the same draft
+    drafting: float  # factor of a draft pass that follows another one of the same draft
     residual: float  # median relative error of the fit over its observations
     worst: float  # largest relative error
 
     @property
     def variants(self) -> int:
-        """That have prices."""
+        """Number of variants with costs."""
         return len(self.projection_at)
 
     def projection(self, rows: float, variant: int = 1) -> float:
-        """One attention sublayer without its cache scan."""
+        """Return the cost of one attention sublayer without its cache scan."""
         return self._at(self.projection_at[variant - 1], rows)
 
     def mlp(self, rows: float, variant: int = 1) -> float:
-        """One MLP sublayer."""
+        """Return the cost of one MLP sublayer."""
         return self._at(self.mlp_at[variant - 1], rows)
 
     def head(self, rows: float, variant: int = 1) -> float:
-        """Final norm, output head and draw."""
+        """Return the cost of the final norm, the output head and sampling."""
         return self._at(self.head_at[variant - 1], rows)
 
     def scan(self, n: float, rows: float) -> float:
-        """One attention sublayer reading n cached tokens for `rows` rows of one request."""
+        """Return the cost of one attention sublayer reading `n` cached tokens for `rows` rows of one request."""
         knots = self.contexts
         i = 0
         while i < len(knots) - 1 and n > knots[i]:
@@ -107,7 +109,7 @@ class LatencyProfile:
 
     @classmethod
     def from_json(cls, text: str) -> LatencyProfile:
-        """Raises ProfileError for anything that is not a whole, valid profile."""
+        """Parse a profile. Raises ProfileError unless it is complete and valid."""
         try:
             raw: dict[str, Any] = json.loads(text)
             key = ProfileKey(**raw.pop("key"))
@@ -120,25 +122,25 @@ class LatencyProfile:
         return profile
 
     def _validate(self) -> None:
-        """Raises ProfileError."""
+        """Raise ProfileError if a value is invalid."""
         key = self.key
         if not all(isinstance(x, str) for x in (key.hardware, key.shape, key.dtype, key.backend)):
-            raise ProfileError("a part of the key is not text")
+            raise ProfileError("a part of the key is not a string")
         if not all(_is_int(x) for x in (key.threads, key.version, *self.rows, *self.contexts)):
-            raise ProfileError("a count is not a whole number")
+            raise ProfileError("a count is not an integer")
         for counts in (self.rows, self.contexts):
             if not counts or counts[0] < 1 or list(counts) != sorted(set(counts)):
                 raise ProfileError("row counts or context lengths are not ascending")
         tables = [*(values for name in _TABLES for values in getattr(self, name)), *self.scan_at]
         if len(self.scan_at) != len(self.contexts) or not 1 <= self.variants == len(self.mlp_at) == len(self.head_at):
-            raise ProfileError("lists of unequal length")
+            raise ProfileError("lists differ in length")
         if any(len(values) != len(self.rows) for values in tables):
-            raise ProfileError("lists of unequal length")
+            raise ProfileError("lists differ in length")
         seconds = [self.fixed, *(value for values in tables for value in values)]
         if not all(_is_number(x) and 0 <= x < 3600 for x in seconds):
             raise ProfileError("a value is not a time in seconds")
         if not _is_number(self.drafting) or not 0 < self.drafting < 100:
-            raise ProfileError("drafting is not a factor")
+            raise ProfileError("drafting is not a factor between 0 and 100")
         if not all(_is_number(x) and x >= 0 for x in (self.residual, self.worst)):
             raise ProfileError("an error of the fit is not a number")
 

@@ -1,4 +1,4 @@
-"""Profiles on disk: the shipped ones beside this file, the measured ones in the user's directory."""
+"""Load and save profiles: shipped ones beside this file, measured ones in the user's directory."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ SHIPPED = Path(__file__).parent / "data"
 
 
 def default_directory() -> Path:
-    """Where measured profiles are kept unless `--profile-dir` says otherwise."""
+    """Return the directory of measured profiles without `--profile-dir`."""
     base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     return Path(base).expanduser() / "knapserve" / "profiles"
 
 
 def load(path: Path) -> LatencyProfile:
-    """Read one file. Raises ProfileError naming it."""
+    """Read a profile. Raises ProfileError naming the file."""
     try:
         return LatencyProfile.from_json(path.read_text("utf-8"))
     except OSError as error:
@@ -28,15 +28,15 @@ def load(path: Path) -> LatencyProfile:
 
 
 def find(key: ProfileKey, directory: Path | None) -> tuple[LatencyProfile, Path] | None:
-    """The profile that matches: of this directory alone; with None the user's own before a shipped one.
+    """Find the profile of a key: in `directory` only, or, if None, in the user's directory and then among the shipped.
 
-    Raises ProfileError for a damaged match.
+    Raises ProfileError if that profile is damaged.
     """
     for folder in (default_directory(), SHIPPED) if directory is None else (directory,):
         path = folder / f"{key.slug}.json"
         try:
             there = path.exists()
-        except OSError as error:  # somebody else's home
+        except OSError as error:  # the home of another user
             if directory is not None:
                 raise ProfileError(f"cannot read profile {path}: {error.strerror or error}") from None
             continue
@@ -48,15 +48,15 @@ def find(key: ProfileKey, directory: Path | None) -> tuple[LatencyProfile, Path]
 
 
 def save(profile: LatencyProfile, directory: Path) -> Path:
-    """Write under the profile's key, whole or not at all. Returns the path."""
+    """Write a profile under the name of its key, atomically. Returns the path."""
     path = directory / f"{profile.key.slug}.json"
     write_atomically(profile.to_json(), path)
     return path
 
 
 def write_atomically(text: str, path: Path) -> None:
-    """Write a file whole or not at all, and the directories that it needs."""
+    """Write a file atomically and create its directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{uuid4().hex}.tmp")  # others may write at the same time
+    temporary = path.with_suffix(f".{uuid4().hex}.tmp")  # other processes may write the same file
     temporary.write_text(text, "utf-8")
     temporary.replace(path)

@@ -1,4 +1,4 @@
-"""transformers' `generate` as a target of benches."""
+"""Benchmark target: `generate` of transformers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from bench.targets import Prompt, Tally
+from bench.targets import Prompt, RunStats
 from engine.architecture.spec import ModelSpec
 from engine.checkpoints.source import Source, SyntheticSource
 from engine.clock import SystemClock
@@ -18,58 +18,58 @@ from engine.types import SamplingParams
 
 
 def add_hugging_face_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--hf", action="store_true", help="also run transformers' generate, in the same run")
+    parser.add_argument("--hf", action="store_true", help="also run generate of transformers, in turns with the others")
 
 
-def hugging_face(wanted: bool, model: LoadedModel, sampling: SamplingParams) -> list[HuggingFaceTarget]:
-    """The target that `--hf` asks for. Raises ConfigError."""
-    if not wanted:
+def hugging_face(enabled: bool, model: LoadedModel, sampling: SamplingParams) -> list[HuggingFaceTarget]:
+    """Return the target for `--hf`. Raises ConfigError."""
+    if not enabled:
         return []
     theirs = _load(model.source, str(model.decoder.dtype).removeprefix("torch."), model.decoder.device, sampling)
     return [HuggingFaceTarget(theirs, sampling, model.key.threads)]
 
 
 class HuggingFaceTarget:
-    """transformers' `generate` with its default settings and cache, same dtype and threads; greedy, one at a time."""
+    """`generate` with its default settings and cache, the same dtype and threads; greedy, one prompt at a time."""
 
     name = "hf-generate"
 
     def __init__(self, model: Any, sampling: SamplingParams, threads: int) -> None:
-        self.tally = Tally()
+        self.stats = RunStats()
         self._model = model
         self._threads = threads
         self._clock = SystemClock()
         self._options: dict[str, Any] = {"max_new_tokens": sampling.max_tokens, "do_sample": False}
-        self._options["repetition_penalty"] = 1.0  # whatever the checkpoint asks for: nobody else applies it here
+        self._options["repetition_penalty"] = 1.0  # not the checkpoint's, which no other target applies
         if sampling.ignore_eos:
             self._options["eos_token_id"] = None
 
     @torch.inference_mode()
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:
         out: list[tuple[int, ...]] = []
-        ours = torch.get_num_threads()  # one for small models, whose passes have threads of their own
+        threads = torch.get_num_threads()  # 1 for small models, whose kernels use their own threads
         torch.set_num_threads(self._threads)
         started = self._clock.now()
         for prompt in prompts:
             ids = torch.tensor([prompt.tokens], device=self._model.device)
             tokens = self._model.generate(ids, attention_mask=torch.ones_like(ids), **self._options)
             out.append(tuple(tokens[0, len(prompt.tokens) :].tolist()))
-        self.tally.answered(sum(len(tokens) for tokens in out), self._clock.now() - started)
-        torch.set_num_threads(ours)
+        self.stats.add_batch(sum(len(tokens) for tokens in out), self._clock.now() - started)
+        torch.set_num_threads(threads)
         return out
 
 
 def _load(source: Source, dtype: str, device: torch.device, sampling: SamplingParams) -> Any:
-    """The model as transformers runs it. Raises ConfigError where the comparison would not be fair.
+    """Load the model in transformers. Raises ConfigError if the comparison would not be fair.
 
-    Of a synthetic model only the shape is the same: its text means nothing anyway, and costs what it costs.
+    Of a synthetic model, transformers gets the shape with other random weights, which have the same cost.
     """
     from transformers import AutoModelForCausalLM
 
     if not sampling.greedy:
-        raise ConfigError("--hf compares greedy decoding only: use --temperature 0")
+        raise ConfigError("--hf supports greedy decoding only; use --temperature 0")
     if getattr(source, "path", None) is not None:
-        raise ConfigError("--hf runs checkpoints in safetensors, not GGUF files: compare with --llama-cpp")
+        raise ConfigError("--hf requires a safetensors checkpoint; use --llama-cpp for GGUF files")
     models: Any = AutoModelForCausalLM
     if isinstance(source, SyntheticSource):
         return models.from_config(_config(source.spec), dtype=DTYPES[dtype]).eval().to(device)
@@ -77,7 +77,7 @@ def _load(source: Source, dtype: str, device: torch.device, sampling: SamplingPa
 
 
 def _config(spec: ModelSpec) -> Any:
-    """transformers' configuration of a synthetic shape."""
+    """Return the transformers configuration of a synthetic shape."""
     from transformers import LlamaConfig, Qwen2Config, Qwen3Config
 
     family: Any = Qwen3Config if spec.qk_norm else Qwen2Config if spec.qkv_bias else LlamaConfig

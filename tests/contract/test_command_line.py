@@ -143,7 +143,7 @@ def test_tune_saves_plans_that_a_bench_begins_with(knapserve: Run, tmp_path: Pat
     again = knapserve("tune", *flags)
     assert again.returncode == 0, again.stderr
     later = json.loads(again.stdout.splitlines()[-1])
-    assert not later["plans"] or "with those before" in {row["policy"] for row in later["rows"]}
+    assert not later["plans"] or "with current plans" in {row["policy"] for row in later["rows"]}
     assert Path(result["path"]).parent == tmp_path
     bench = ("bench", "decode", "--policies", "knapspec", *flags)
     process = knapserve(*bench, "--prior", result["path"])
@@ -216,7 +216,7 @@ def test_bench_serve_asks_servers_the_engine_and_generate_in_one_run(knapserve: 
     assert [row["over_first"] for row in (two["engine"], *two["servers"], *two["others"])] == [
         pytest.approx(a / b) for a, b in zip(more, less, strict=True)
     ]
-    assert process.stdout.count("2 streams are") == len(more)
+    assert process.stdout.count("2 streams reach") == len(more)
 
 
 @UNCLOSED

@@ -16,7 +16,7 @@ import torch
 from bench import prefill as bench_prefill
 from bench.peers.hugging_face import hugging_face
 from bench.peers.llama_cpp import LlamaCppTarget, llama_cpp
-from bench.results import beside_llama_cpp
+from bench.results import add_llama_cpp_ratios
 from bench.targets import Prompt
 from engine.config import EngineConfig
 from engine.errors import ConfigError
@@ -92,12 +92,12 @@ def test_it_gets_the_same_tokens_and_threads_and_no_cache(fake: list[FakeServer]
             0,
             False,
         )
-    tally = target.tally
-    assert tally.tokens == 8
-    assert (tally.decode_tokens, tally.decode_seconds) == (6, pytest.approx(0.06)), "first tokens are the prompts'"
+    stats = target.stats
+    assert stats.tokens == 8
+    assert (stats.decode_tokens, stats.decode_seconds) == (6, pytest.approx(0.06)), "first tokens are the prompts'"
     target.run(PROMPTS, 2)
-    assert [batch.tokens for batch in tally.batches] == [8, 8]
-    assert tally.decode_tokens == 6, "of streams at a time nobody can tell"
+    assert [batch.tokens for batch in stats.batches] == [8, 8]
+    assert stats.decode_tokens == 6, "of streams at a time nobody can tell"
 
 
 def test_a_prompt_that_was_cached_or_cut_is_an_error(
@@ -146,9 +146,9 @@ def test_rates_are_compared_without_prompts_where_both_are_known() -> None:
         {"policy": "hf-generate", "tokens_per_second": 5.0},
         {"policy": "llama.cpp", "tokens_per_second": 20.0, "decode_tokens_per_second": 40.0},
     ]
-    beside_llama_cpp(rows)
+    add_llama_cpp_ratios(rows)
     assert [row["over_llama_cpp"] for row in rows] == [1.5, 0.25, 1.0]
-    beside_llama_cpp(alone := [{"policy": "none", "tokens_per_second": 30.0}])
+    add_llama_cpp_ratios(alone := [{"policy": "none", "tokens_per_second": 30.0}])
     assert "over_llama_cpp" not in alone[0]
 
 
@@ -188,8 +188,8 @@ def test_the_wheel_says_as_many_tokens_as_it_is_asked_for() -> None:
     target = LlamaCppTarget(path, GREEDY, 1, 20, 2)
     for streams in (1, 1, 2):
         target.run(prompts, streams)
-    assert [batch.tokens for batch in target.tally.batches] == [8, 8, 8]
-    assert target.tally.decode_tokens == 2 * 2 * 3
-    assert target.tally.decode_seconds > 0
-    with pytest.raises(ConfigError, match="did not read"):
+    assert [batch.tokens for batch in target.stats.batches] == [8, 8, 8]
+    assert target.stats.decode_tokens == 2 * 2 * 3
+    assert target.stats.decode_seconds > 0
+    with pytest.raises(ConfigError, match="did not process"):
         target.run([Prompt("", (1,) * 2000)], 1)

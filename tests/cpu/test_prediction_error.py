@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.prediction_error import predictions
+from bench.prediction_error import prediction_errors
 from bench.results import domain_lines
-from bench.targets import DraftRound
+from bench.targets import RoundRecord
 
-ROUND = DraftRound(
+ROUND = RoundRecord(
     request=1, seconds=0.1, emitted=4, drafted=4, accepted=3,
     predicted_tpt=50.0, predicted_acceptance=0.5,
 )  # fmt: skip
@@ -22,7 +22,7 @@ def test_promises_are_compared_request_by_request() -> None:
     history = [ROUND, replace(ROUND, predicted_tpt=30.0)] * 4 + [PLAIN] * 5
     history += [replace(ROUND, request=2, accepted=4, emitted=5)] * 4
     history += [replace(ROUND, request=3)]  # too few tokens to count
-    found = predictions(history)
+    found = prediction_errors(history)
     np.testing.assert_allclose(found.tpt, [[40.0, 40.0], [50.0, 50.0]])
     np.testing.assert_allclose(found.acceptance, [[0.5, 0.75], [0.5, 1.0]])
     assert found.tpt_error == pytest.approx(0.0)
@@ -32,19 +32,19 @@ def test_promises_are_compared_request_by_request() -> None:
 def test_what_chance_leaves_to_an_error_is_told() -> None:
     """Promises of the very shares that tokens come by miss by that much, and not by more than a little else."""
     random = np.random.default_rng(0)
-    history: list[DraftRound] = []
+    history: list[RoundRecord] = []
     for request in range(300):
         for accepted in random.binomial(4, 0.7, size=20):
             round = replace(ROUND, request=request, accepted=int(accepted), emitted=int(accepted) + 1)
             history.append(replace(round, predicted_acceptance=0.7, predicted_tpt=38.0))
-    found = predictions(history)
+    found = prediction_errors(history)
     assert found.acceptance_error == pytest.approx(found.acceptance_chance, rel=0.15)
     assert found.tpt_error == pytest.approx(found.tpt_chance, rel=0.15)
     assert found.acceptance_chance == pytest.approx(0.6745 * (0.7 * 0.3 / 80) ** 0.5, rel=0.05)
 
 
 def test_nothing_drafted_is_nothing_to_compare() -> None:
-    assert predictions([PLAIN] * 9).tpt.shape == (0, 2)
+    assert prediction_errors([PLAIN] * 9).tpt.shape == (0, 2)
 
 
 def test_a_domain_without_a_figure_leaves_its_place_empty() -> None:

@@ -60,5 +60,5 @@ def test_an_unsteady_machine_is_seen_and_not_counted(
 
 def test_a_setting_may_be_another(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert simulated(capsys, monkeypatch, "--set", "knapspec_gamma=0")["acceptance_error"] is None
-    with pytest.raises(ConfigError, match="knapspec-rowz"):
+    with pytest.raises(ConfigError, match="knapspec-rowz=4"):
         simulated(capsys, monkeypatch, "--set", "knapspec_rowz=4")

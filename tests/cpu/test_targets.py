@@ -10,7 +10,7 @@ import pytest
 
 from bench import targets
 from bench.prompts import Text, encode, read_prompts
-from bench.targets import PolicyTarget, Prompt, answer_in_turns
+from bench.targets import PolicyTarget, Prompt, run_in_turns
 from engine.config import EngineConfig
 from engine.errors import ConfigError
 from engine.types import SamplingParams
@@ -25,7 +25,7 @@ def written(path: Path, *lines: Any) -> Path:
 
 
 @pytest.mark.parametrize("streams", [pytest.param(1, marks=pytest.mark.nightly), 2])
-def test_contenders_take_turns_and_answer_as_alone(
+def test_targets_take_turns_and_answer_as_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: int
 ) -> None:
     monkeypatch.setattr(targets, "_TURN", 1e-9)  # a round each
@@ -42,17 +42,17 @@ def test_contenders_take_turns_and_answer_as_alone(
             *(target.core, "run_round"),
             lambda deliver, name=target.name, run=run_round: [order.append(name), run(deliver)][1],
         )
-    answers = answer_in_turns(together, prompts, streams, first=1)
+    answers = run_in_turns(together, prompts, streams, first=1)
     assert order[:6] == ["layerskip", "knapspec", "none"] * 2
     alone = [PolicyTarget(name, model.core(EngineConfig()), SAMPLING).run(prompts, streams) for name in names]
     assert answers == alone
     for target in together:
-        ((tokens, seconds, *_),) = target.tally.batches
-        assert target.tally.seconds == seconds > 0
-        assert tokens == target.tally.tokens
-        assert target.tally.tokens == sum(map(len, alone[0]))
-        assert len(target.tally.first_token) == len(prompts)
-        assert all(0 < seconds <= target.tally.seconds for seconds in target.tally.first_token)
+        ((tokens, seconds, *_),) = target.stats.batches
+        assert target.stats.seconds == seconds > 0
+        assert tokens == target.stats.tokens
+        assert target.stats.tokens == sum(map(len, alone[0]))
+        assert len(target.stats.first_token) == len(prompts)
+        assert all(0 < seconds <= target.stats.seconds for seconds in target.stats.first_token)
 
 
 def test_those_that_share_a_cache_answer_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def test_those_that_share_a_cache_answer_one_after_the_other(monkeypatch: pytest
     prompts = [encode(model, Text("Tell me a story about a fox."))]
     alone = PolicyTarget("none", model.core(EngineConfig()), SAMPLING).run(prompts, 1)
     sharing = [PolicyTarget(name, model.core(EngineConfig()), SAMPLING) for name in ("none", "layerskip")]
-    assert answer_in_turns(sharing, prompts) == [alone, alone]
+    assert run_in_turns(sharing, prompts) == [alone, alone]
 
 
 def test_prompts_are_picked_evenly(tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ def test_a_prompt_without_room_is_an_error_and_not_an_endless_run() -> None:
     room = model.length - (SAMPLING.max_tokens or 0)
     for context, prompt, fits in ((0, room, True), (0, room + 1, False), (room, 1, False)):
         target = PolicyTarget("none", model.core(EngineConfig()), SAMPLING, context=(1,) * context)
-        asked = [Prompt("", (1,)), Prompt("", (1,) * prompt)]
+        prompts = [Prompt("", (1,)), Prompt("", (1,) * prompt)]
         if fits:
-            assert len(target.run(asked, 1)) == 2
+            assert len(target.run(prompts, 1)) == 2
         else:
             with pytest.raises(ConfigError, match="context"):
-                target.run(asked, 1)
+                target.run(prompts, 1)

@@ -48,7 +48,7 @@ def test_prompts_are_not_searched_on_in_the_order_of_their_file(
 @pytest.mark.parametrize("searching", [True, False])
 def test_what_is_known_of_a_plan_is_what_all_prompts_saw(model: LoadedModel, searching: bool) -> None:
     config = EngineConfig(prior="none")
-    policy = model.core(tune.unhurried(config) if searching else config).policy("knapspec")
+    policy = model.core(tune.thorough_search(config) if searching else config).policy("knapspec")
     assert isinstance(policy, KnapSpec)
     variants, request = exit_plan(model.spec, 2), AgreementShift()
     policy.estimator.add(variants, count((), ()))
