@@ -1,6 +1,6 @@
-"""Messages between server and engine.
+"""Data that server and engine exchange: `GenerateRequest` in, `TokenEvent` and `RoundReport` out.
 
-Everything that crosses seam 1 (`GenerateRequest` in, `TokenEvent` and `RoundReport` out) is picklable.
+All of it can be pickled.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from engine.errors import ContextLengthError, RequestError, RequestFailedError, 
 
 
 class FinishReason(StrEnum):
-    """Why a request ended, in OpenAI's words; `CANCELLED` never reaches a client."""
+    """Why a request ended, as OpenAI names it; `CANCELLED` never reaches a client."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -23,30 +23,30 @@ class FinishReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
-    """How tokens are drawn and when to end. `max_tokens=None` means: as many as the context allows."""
+    """How tokens are drawn, and when the answer ends."""
 
-    max_tokens: int | None = None
+    max_tokens: int | None = None  # None: as many as the context allows
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = -1  # -1 or 0: off
-    min_p: float = 0.0  # least share of the top token's probability
+    min_p: float = 0.0  # lowest share of the top token's probability
     seed: int = 0
     stop: tuple[str, ...] = ()
     stop_token_ids: tuple[int, ...] = ()
     ignore_eos: bool = False
-    min_tokens: int = 0  # before the answer may end
+    min_tokens: int = 0  # tokens before the answer may end
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     repetition_penalty: float = 1.0
     logit_bias: tuple[tuple[int, float], ...] = ()  # (token id, added to its logit)
-    grammar: str | None = None  # what llguidance takes; the answer is of it
-    grammar_param: str = "response_format"  # what asked for it
+    grammar: str | None = None  # of the answer, in llguidance's format
+    grammar_param: str = "response_format"  # the request field that the grammar comes from
     logprobs: int | None = None  # alternatives to report beside each token; None: no log-probabilities at all
-    prompt_logprobs: bool = False  # of the prompt's tokens too; they are not taken from the prefix cache then
+    prompt_logprobs: bool = False  # of the prompt's tokens too, which bypass the prefix cache then
     skip_special_tokens: bool = True  # in the text
-    predicted: tuple[int, ...] = ()  # tokens of an answer that the client expects: drafted by copying
-    trace: bool = False  # events tell what drafting did in their round
-    include_stop: bool = False  # in the text: the stop string or token that ended it
+    predicted: tuple[int, ...] = ()  # tokens of the answer that the client expects, to draft by copying
+    trace: bool = False  # whether events carry the figures of their round
+    include_stop: bool = False  # whether the text includes the stop string or token that ended it
 
     @property
     def greedy(self) -> bool:
@@ -54,23 +54,23 @@ class SamplingParams:
 
     @property
     def edits_logits(self) -> bool:
-        """Whether penalties, bias, a least length or a grammar change the model's distribution."""
+        """Whether penalties, bias, a minimum length or a grammar change the model's distribution."""
         return self.penalises or bool(self.logit_bias or self.min_tokens or self.grammar is not None)
 
     @property
     def penalises(self) -> bool:
-        """Whether any penalty is asked for: what was said before changes what is likely."""
+        """Whether a penalty is set, so that earlier tokens change the distribution."""
         return any((self.presence_penalty, self.frequency_penalty, self.repetition_penalty - 1.0))
 
     @property
     def truncates(self) -> bool:
-        """Whether top-k, top-p or min-p leave tokens out."""
+        """Whether top-k, top-p or min-p exclude tokens."""
         return self.temperature > 0.0 and (self.top_k > 0 or self.top_p < 1.0 or self.min_p > 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
-    """One choice to generate. `draft_policy=None` takes the server's default policy."""
+    """One choice to generate. `draft_policy=None`: the server's default policy."""
 
     id: str
     prompt: tuple[int, ...]
@@ -80,50 +80,38 @@ class GenerateRequest:
 
 @dataclass(frozen=True, slots=True)
 class SpeculationStats:
-    """What drafting did for one request (docs/api.md, `metrics.speculative_decoding`)."""
+    """Speculation figures of one request (docs/api.md, `metrics.speculative_decoding`)."""
 
     policy: str
     num_rounds: int  # rounds that emitted tokens
     num_draft_tokens: int
     num_accepted_draft_tokens: int
-    num_lookup_tokens: int  # of the drafted, those that were looked up in the text,
-    num_accepted_lookup_tokens: int  # and of the accepted
+    num_lookup_tokens: int  # drafted tokens that were copied from the text
+    num_accepted_lookup_tokens: int
     mean_acceptance_length: float  # tokens emitted per round, the target's own included
     draft_acceptance_rate: float | None  # accepted / drafted; None when nothing was drafted
     skipped_attention: float  # mean sublayers skipped per draft pass
     skipped_mlp: float
     reselections: int
     tokens_per_second: float | None  # decode rate after the first token
-    predicted_tpt: float | None  # tokens per second that the plan in use promised
-    plan: tuple[int, ...] | None = None  # what the last draft by the model ran: `engine.architecture.spec.Variants`
+    predicted_tpt: float | None  # tokens per second, of the plan in use
+    plan: tuple[int, ...] | None = None  # of the last draft by the model: `engine.architecture.spec.Variants`
 
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprobs:
-    """Of one token: its log-probability in the target's distribution before any processing, and the likeliest ids."""
+    """A token's log-probability in the target's unprocessed distribution, and those of the likeliest tokens."""
 
     token_id: int
     logprob: float
     top: tuple[tuple[int, float], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RoundTrace:
-    """What drafting did in one round of one request. All tokens but the last were drafted."""
-
-    drafted: int
-    accepted: int
-    context: int
-    plan: tuple[int, ...] | None  # what drafted, as `architecture.spec.Variants`; None if no part of the model did
-    predicted_tpt: float | None
-    source: str | None = None  # of what was drafted: "model", "lookup" or "prediction"
-
-
-@dataclass(slots=True)  # made every round: frozen ones take three times as long
+@dataclass(slots=True)  # made every round: a frozen dataclass takes three times as long
 class TokenEvent:
-    """What one engine round, or some in a row, add to one request. `text` is complete UTF-8, cut at stop strings.
+    """The tokens that one round, or several in a row, add to one request. `text` is valid UTF-8, cut at stop strings.
 
-    The counts are set on every event, `speculation` and `timing` on the last.
+    Counts are set on every event, `speculation` and `timing` on the last one.
     """
 
     request_id: str
@@ -138,14 +126,14 @@ class TokenEvent:
     logprobs: tuple[TokenLogprobs, ...] = ()  # one a token, where asked for
     accepted_predictions: int = 0  # tokens copied from the expected answer, on the last event
     rejected_predictions: int = 0
-    trace: RoundTrace | None = None  # where asked for
-    pieces: tuple[str, ...] = ()  # of the text: what became certain with each token
-    prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # where asked for, on the first event: all but the first token's
-    rounds: int = 1  # that this stands for
+    trace: RequestRound | None = None  # if the request wants it
+    pieces: tuple[str, ...] = ()  # of the text, one for each token
+    prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # on the first event, for all tokens but the first
+    rounds: int = 1  # that the event joins
 
     @classmethod
     def joined(cls, events: Sequence[TokenEvent]) -> TokenEvent:
-        """One event that says what successive ones of a request, without traces, say."""
+        """Join successive events of one request that carry no traces."""
         if len(events) == 1:
             return events[0]
         return replace(
@@ -176,9 +164,9 @@ class RequestTiming:
     decode: float  # from the first token to the last
 
 
-@dataclass(slots=True)  # made every round: frozen ones take three times as long
+@dataclass(slots=True)  # made every round
 class RequestRound:
-    """One request's part in one round that emitted tokens for it."""
+    """Figures of one request in one round. All emitted tokens but the last were drafted."""
 
     request_id: str
     policy: str
@@ -191,20 +179,20 @@ class RequestRound:
     skipped_mlp: int
     predicted_tpt: float | None  # tokens per second
     predicted_acceptance: float | None
-    reselected: str | None = None  # outcome of a re-decision made before this round: "changed", "kept", "plain"
-    plain_tpt: float | None = None  # tokens per second that plain decoding was expected to bring instead
-    source: str = "model"  # of what was drafted: a cheaper version of the model, or text: "lookup", "prediction"
-    plan: tuple[int, ...] | None = None  # of that version: `engine.architecture.spec.Variants`
+    reselected: str | None = None  # outcome of a decision made before this round: "changed", "kept", "plain"
+    plain_tpt: float | None = None  # predicted tokens per second of plain decoding
+    source: str = "model"  # of the draft: "model", "lookup" or "prediction"
+    plan: tuple[int, ...] | None = None  # of a draft by the model: `engine.architecture.spec.Variants`
 
     @property
     def copied(self) -> bool:
-        """Drafted from text, which says nothing of the policy's plans."""
+        """Whether the draft was copied from text, which says nothing about the policy's plans."""
         return self.source != "model"
 
 
-@dataclass(slots=True)  # made every round: frozen ones take three times as long
+@dataclass(slots=True)  # made every round
 class RoundReport:
-    """One batched hand-off per engine round: the events, and what the round cost in seconds."""
+    """The events of one round, and its figures."""
 
     events: tuple[TokenEvent | RequestFailure, ...]
     rounds: tuple[RequestRound, ...]
@@ -220,14 +208,14 @@ class RoundReport:
     prefix_queries: int = 0  # prompt tokens looked up by requests admitted in this round
     prefix_hits: int = 0
     preemptions: int = 0
-    draft_correction: float = 1.0  # seen over predicted time of draft passes, as prices are corrected now
-    verify_correction: float = 1.0  # of verify passes as wide as this round's
-    search_correction: float = 1.0  # of searches
+    draft_correction: float = 1.0  # current ratio of observed to profiled time, of draft passes
+    verify_correction: float = 1.0  # the same of verify passes as wide as this round's
+    search_correction: float = 1.0  # the same of searches
 
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """What does not change while the engine runs."""
+    """Facts that do not change while the engine runs."""
 
     model: str
     max_model_len: int
@@ -241,14 +229,16 @@ class EngineInfo:
     profile_file: str
     profile_hardware: str
     sampling_defaults: tuple[tuple[str, float], ...] = ()  # of the checkpoint, by SamplingParams field
-    tool_format: str = ""  # how the chat template writes tool calls (`server.openai.replies.calls`); "": not at all
-    thinks: bool = False  # reasoning between <think> tags
-    max_queued: int = 0  # requests that may wait beyond those that run
+    tool_format: str = ""  # of tool calls in the chat template (`server.openai.replies.calls`); "": no tools
+    thinks: bool = False  # whether the model writes its reasoning between <think> tags
+    max_queued: int = 0  # requests that may wait beyond the running ones
 
 
 def check_request(info: EngineInfo, request: GenerateRequest, checked: tuple[int, ...] = ()) -> None:
-    """Refuse a request that can never run. `checked`: a prompt whose tokens are known to be valid. Raises RequestError
-    and its kinds."""
+    """Refuse a request that can never run. `checked`: a prompt whose tokens are known to be valid.
+
+    Raises RequestError, ContextLengthError, UnknownPolicyError.
+    """
     if not request.prompt:
         raise RequestError("The prompt is empty.", param="prompt")
     if request.prompt is not checked and (min(request.prompt) < 0 or max(request.prompt) >= info.vocab_size):
@@ -262,7 +252,7 @@ def check_request(info: EngineInfo, request: GenerateRequest, checked: tuple[int
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """A snapshot; `heartbeat_age` is seconds since the loop last showed life."""
+    """A snapshot; `heartbeat_age`: seconds since the loop's last sign of life."""
 
     ready: bool
     draining: bool

@@ -1,4 +1,4 @@
-"""All state of a request inside the engine."""
+"""A request: the one home of its state inside the engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Request:
     sampling: SamplingParams
     policy: DraftPolicy[Any]
     arrival: float
-    limit: int  # most tokens prompt + completion may reach
+    limit: int  # most tokens of prompt and completion together
     detokenizer: Detokenizer
     view: RequestView[Any]  # what the policy sees of the request
     processor: LogitsProcessor | None = None
@@ -35,15 +35,15 @@ class Request:
     tokens: list[int] = field(default_factory=list)  # prompt and completion
     computed: int = 0  # positions with verified K/V
     slab: int = -1  # the cache slab, -1 while waiting
-    behind: tuple[Request, int] | None = None  # who reads the beginning of the prompt first, and up to where
+    behind: tuple[Request, int] | None = None  # the request that reads the common prefix, and the prefix's end
     cached_tokens: int = 0
-    prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)  # until the first event takes them along
+    prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)  # until the first event carries them
 
     # drafting
     plan: Plan | None = None
-    copied: tuple[int, ...] = ()  # drafted by copying in this round,
-    source: str = ""  # and from where: `lookup.Found`
-    drafted_with: tuple[int, ...] | None = None  # the last draft by the model
+    copied: tuple[int, ...] = ()  # tokens to draft by copying in this round
+    source: str = ""  # of the copied tokens: `engine.draft.lookup.Match.source`
+    drafted_with: tuple[int, ...] | None = None  # variants of the last draft by the model
     accepted_predictions: int = 0
     rejected_predictions: int = 0
     looked_up: int = 0
@@ -68,26 +68,26 @@ class Request:
 
     @property
     def pending(self) -> int:
-        """Tokens without verified K/V; 1 when the request is ready to decode."""
+        """Tokens without verified K/V; 1 when the request decodes."""
         return len(self.tokens) - self.computed
 
     @property
     def decoding(self) -> bool:
-        """Ready to draft: everything but the last emitted token has K/V."""
+        """Whether all tokens but the last emitted one have K/V, so that the request may draft."""
         return len(self.tokens) - self.computed == 1 and len(self.tokens) > len(self.prompt)
 
     @property
     def scoring(self) -> bool:
-        """The prompt is read for its log-probabilities."""
+        """Whether the prompt is being read for its log-probabilities."""
         return self.sampling.prompt_logprobs and self.completion_tokens == 0
 
     @property
     def room(self) -> int:
-        """Tokens that may still be emitted."""
+        """Tokens that the request may still emit."""
         return self.limit - len(self.tokens)
 
     def speculation(self) -> SpeculationStats:
-        """The figures of docs/api.md for this request so far."""
+        """Return the request's speculation figures so far (docs/api.md)."""
         decode = (self.last_token or 0.0) - (self.first_token or 0.0)
         passes = self.draft_passes
         return SpeculationStats(

@@ -1,42 +1,39 @@
-"""What a round had a request say: kept by the scheduler at once, made text and an event when there is time for it."""
+"""The output of a round: collected by the scheduler at once, turned into text and events when there is time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from engine.core.request import Request
-from engine.step import Work
 from engine.types import (
     FinishReason,
     RequestFailure,
     RequestRound,
     RequestTiming,
-    RoundTrace,
     TokenEvent,
     TokenLogprobs,
 )
 
 
 @dataclass(slots=True)
-class Emission:
-    """One request's part of a committed round. Its text is made before that of the request's next one.
+class RequestOutput:
+    """One request's part of a committed round. Its text is made before the text of the request's next round.
 
-    Holds what later rounds, a preemption or a cancellation would change.
+    It holds copies of values that later rounds, a preemption or a cancellation would change.
     """
 
     request: Request
-    work: Work
     round: RequestRound
     tokens: tuple[int, ...]
-    pieces: list[str] | None  # their text, where stop strings had to be looked for; None: to be made
-    hidden: bool  # whether the last token has no text: it ends the answer
+    pieces: list[str] | None  # their text, if stop strings made it necessary already
+    hidden: bool  # whether the last token ends the answer and has no text
     finish_reason: FinishReason | None
     completion_tokens: int
     logprobs: tuple[TokenLogprobs, ...]
     prompt_logprobs: tuple[TokenLogprobs, ...]
 
     def event(self) -> TokenEvent:
-        """What the request's client gets; to be called once."""
+        """Make the event for the request's client; call once."""
         request = self.request
         pieces = self._pieces()
         done = self.finish_reason is not None
@@ -54,12 +51,12 @@ class Emission:
             logprobs=self.logprobs,
             accepted_predictions=request.accepted_predictions if done else 0,
             rejected_predictions=request.rejected_predictions if done else 0,
-            trace=self._trace() if request.sampling.trace else None,
+            trace=self.round if request.sampling.trace else None,
             prompt_logprobs=self.prompt_logprobs,
         )
 
     def _pieces(self) -> list[str]:
-        """The text that became certain with each token."""
+        """Return the text that became certain with each token."""
         detokenizer, pieces = self.request.detokenizer, self.pieces
         if pieces is None:
             pieces = [detokenizer.push(token) for token in (self.tokens[:-1] if self.hidden else self.tokens)]
@@ -69,23 +66,17 @@ class Emission:
             pieces[-1] += detokenizer.finish()
         return pieces
 
-    def _trace(self) -> RoundTrace:
-        work, part = self.work, self.round
-        plan = work.plan.variants if work.plan and not work.copied else None
-        source = part.source if part.drafted else None
-        return RoundTrace(part.drafted, part.accepted, part.context_length, plan, part.predicted_tpt, source)
-
 
 @dataclass(slots=True)
 class Commit:
-    """What a round came to: figures at once, events when they are asked for."""
+    """The result of a round: figures at once, events on demand."""
 
-    said: list[Emission | RequestFailure]
+    outputs: list[RequestOutput | RequestFailure]
     rounds: list[RequestRound]
 
     def events(self) -> tuple[TokenEvent | RequestFailure, ...]:
-        """To be called once, before that of the next round."""
-        return tuple(each.event() if isinstance(each, Emission) else each for each in self.said)
+        """Make the events; call once, and before those of the next round."""
+        return tuple(each.event() if isinstance(each, RequestOutput) else each for each in self.outputs)
 
 
 def _timing(request: Request) -> RequestTiming:

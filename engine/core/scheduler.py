@@ -1,7 +1,7 @@
-"""Who runs, with how many rows: pure bookkeeping from state to StepPlan and back to events.
+"""Schedule requests: from their state to a `StepPlan`, and from a `StepOutput` back to their state and events.
 
-There are no prefill and decode phases. Every request has tokens and a count of computed positions; a round lets the
-count catch up, and a request that has caught up may draft.
+There are no prefill and decode phases. Every request has tokens and a number of computed positions. A round raises that
+number towards the number of tokens; a request with one token left to compute decodes, and may draft.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from engine.architecture.spec import skipped
 from engine.clock import Clock
 from engine.core.request import Request
-from engine.core.round_output import Commit, Emission
+from engine.core.round_output import Commit, RequestOutput
 from engine.errors import RequestError
 from engine.kv.blocks import Allocation, Blocks
 from engine.step import Copy, Plan, StepOutput, StepPlan, Work, WorkOutput
@@ -33,7 +33,7 @@ class Counters(NamedTuple):
 
 
 class Scheduler:
-    """State of all requests. `admit` → (policies propose) → `plan` → runner → `commit`, once a round."""
+    """Owns all requests. Once a round: `admit` → policies propose → `plan` → the runner runs → `commit`."""
 
     def __init__(
         self,
@@ -46,10 +46,10 @@ class Scheduler:
         eos_token_ids: tuple[int, ...] = (),
         ahead: bool = False,
     ) -> None:
-        """`ahead`: the runner may begin a round before the last one is committed, where there is room.
+        """`ahead`: the runner may start a round's pass before the last round is committed, so rows need room early.
 
-        `prompt_rows`: most prompt rows of a round, by the context at which they are read and whether others decode;
-        None: no other limit than that of all rows.
+        `prompt_rows(context, shared)`: most prompt rows of a round at this context, if others decode (`shared`) or not;
+        None: only the limit of all rows holds.
         """
         self.blocks = blocks
         self.running: list[Request] = []  # in order of admission
@@ -73,7 +73,7 @@ class Scheduler:
 
     @property
     def settled(self) -> bool:
-        """Whether nobody can join those that run before one of them ends."""
+        """Whether no waiting request can join before a running one ends."""
         return not self.waiting or len(self.running) >= self._max_num_seqs
 
     def add(self, request: Request) -> None:
@@ -94,10 +94,10 @@ class Scheduler:
                 return
 
     def admit(self) -> None:
-        """Give slabs to waiting requests, oldest first, as long as there is room.
+        """Give waiting requests a slab of the cache, oldest first, while there is room.
 
-        A request whose prompt begins like one that is being read now waits for it (and is passed by others): once that
-        has read the common part, it comes from the cache.
+        A request whose prompt starts like one that is being read waits, and others may overtake it: once the common part
+        has been read, the prefix cache has it.
         """
         held: list[Request] = []
         while self.waiting and len(self.running) < self._max_num_seqs:
@@ -121,10 +121,10 @@ class Scheduler:
         self.waiting.extendleft(reversed(held))
 
     def _allocate(self, request: Request) -> Allocation | None:
-        """Cache room for all tokens of a request, None while there is none."""
+        """Allocate cache room for all tokens of a request; None if there is none now."""
         if not request.scoring:
             return self.blocks.allocate(request.id, request.tokens)
-        # What the prefix cache holds has no logits: nothing is looked up.
+        # Prompt log-probabilities need logits, which cached prefixes lack: look up nothing.
         allocation = self.blocks.allocate(request.id, request.tokens[:1])
         if allocation is not None and not self.blocks.grow(allocation.slab, len(request.tokens)):
             self.blocks.release(allocation.slab)
@@ -132,7 +132,7 @@ class Scheduler:
         return allocation
 
     def _prefix_in_progress(self, request: Request) -> bool:
-        """Whether the next block that it lacks is being read for another one."""
+        """Whether another request is reading the next block that this one needs."""
         if request.behind is not None:
             reader, end = request.behind
             if reader.slab >= 0 and not reader.decoding and reader.computed < end:
@@ -153,18 +153,18 @@ class Scheduler:
         return bool(ahead)
 
     def plan(self) -> StepPlan:
-        """The next round: every request that decodes gets its rows, prompts share what is left of the row budget.
+        """Plan the next round: decoding requests get their rows, prompts share the rest of the row budget.
 
         Pending tokens get cache room before any draft does, so that drafting never preempts.
         """
         decoding = [r for r in self.running if r.decoding]
         for request in decoding:
-            if request.slab >= 0:  # else preempted for an older one
+            if request.slab >= 0:  # otherwise preempted for an older request
                 self._reserve(request)
         decoding = [r for r in decoding if r.slab >= 0]
         prompts = [r for r in self.running if not r.decoding]
         spare = self._max_rows - len(decoding)
-        drafting = spare // 2 if prompts else spare  # drafts never starve a prompt
+        drafting = spare // 2 if prompts else spare  # drafts leave room for prompts
         works: list[Work] = []
         for request in decoding:
             draft = self._draft(request, drafting)
@@ -172,11 +172,11 @@ class Scheduler:
             spare -= gamma
             drafting -= gamma
             works.append(self._work(request, 1, draft, request.policy.rows_to_record(request.view)))
-        if self._ahead:  # of what drafts have left
+        if self._ahead:  # drafts come first
             for request, work in zip(decoding, works, strict=True):
                 if work.plain and request.room > 1:
                     work.more = self.blocks.grow(request.slab, len(request.tokens) + 1)
-        share = 1.0  # left of the time that a round may take
+        share = 1.0  # of the round's time that is left
         for request in prompts:
             rows = min(request.pending, spare)
             if self._prompt_rows is not None:
@@ -197,7 +197,7 @@ class Scheduler:
         )
 
     def _draft(self, request: Request, rows: int) -> Plan | None:
-        """The request's plan with γ cut to what fits: its room, the row budget, free cache."""
+        """Return the request's plan with γ cut to its room, the row budget and the free cache; None for γ = 0."""
         if request.plan is None:
             return None
         gamma = min(request.plan.gamma, request.room - 1, rows)
@@ -217,12 +217,12 @@ class Scheduler:
         )
 
     def _reserve(self, request: Request) -> None:
-        """Cache room for a request's tokens, if need be by preempting the youngest, which may be the request itself."""
+        """Get cache room for a request's tokens, preempting the youngest requests, perhaps this one, if need be."""
         while request.slab >= 0 and not self.blocks.grow(request.slab, len(request.tokens)):
             self._preempt(max(self.running, key=lambda r: r.arrival))
 
     def _preempt(self, request: Request) -> None:
-        """Back to the head of the queue: tokens stay, K/V is computed again (what stays cached is found again)."""
+        """Put a request back at the head of the queue. Its tokens stay; lost K/V is computed again."""
         self.running.remove(request)
         self.blocks.release(request.slab)
         request.slab, request.computed = -1, 0
@@ -232,20 +232,20 @@ class Scheduler:
         self.waiting.appendleft(request)
 
     def commit(self, plan: StepPlan, out: StepOutput) -> Commit:
-        """Take over what the round computed; finished requests leave. Text is made when events are asked for."""
+        """Append a round's tokens to their requests and let finished requests leave. `Commit.events` makes the text."""
         by_id = {r.id: r for r in self.running}
-        said: list[Emission | RequestFailure] = []
+        outputs: list[RequestOutput | RequestFailure] = []
         rounds: list[RequestRound] = []
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = by_id[work.request_id]
             request.computed += len(work.tokens) + output.accepted
             request.prompt_logprobs += output.prompt_logprobs
             if output.tokens:
-                emission = self._emit(request, work, output)
-                said.append(emission)
-                rounds.append(emission.round)
+                emitted = self._emit(request, work, output)
+                outputs.append(emitted)
+                rounds.append(emitted.round)
             if request.processor is not None and (why := request.processor.failed):
-                said[-1] = RequestFailure(request.id, RequestError(why, param=request.sampling.grammar_param))
+                outputs[-1] = RequestFailure(request.id, RequestError(why, param=request.sampling.grammar_param))
                 self._retire(request, FinishReason.CANCELLED)
                 continue
             self.blocks.seal(request.slab, request.tokens, request.computed)
@@ -253,10 +253,10 @@ class Scheduler:
                 self._retire(request, request.finish_reason)
             else:
                 self.blocks.trim(request.slab, len(request.tokens))
-        return Commit(said, rounds)
+        return Commit(outputs, rounds)
 
-    def _emit(self, request: Request, work: Work, output: WorkOutput) -> Emission:
-        """Append tokens up to the end of the request."""
+    def _emit(self, request: Request, work: Work, output: WorkOutput) -> RequestOutput:
+        """Append a request's tokens up to its end."""
         request.last_token = self._clock.now()
         if request.first_token is None:
             request.first_token = request.last_token
@@ -282,15 +282,18 @@ class Scheduler:
                 break
         part = self._account(request, work, output)
         scored, request.prompt_logprobs = tuple(request.prompt_logprobs), []
-        return Emission(
-            *(request, work, part, output.tokens[: part.emitted], pieces, hidden),
+        return RequestOutput(
+            *(request, part, output.tokens[: part.emitted], pieces, hidden),
             *(request.finish_reason, request.completion_tokens, output.logprobs[: part.emitted], scored),
         )
 
     @staticmethod
     def _account(request: Request, work: Work, output: WorkOutput) -> RequestRound:
-        """Add a round to the request's figures. Drafts beyond its end count as drafted, not as accepted; the last token
-        of a round always counts as the target's own, so that tokens are rounds plus accepted drafts."""
+        """Add a round to the request's figures.
+
+        Draft tokens beyond the request's end count as drafted, not as accepted. The last token of a round counts as the
+        target's own, so that emitted tokens equal rounds plus accepted tokens.
+        """
         plan = work.plan
         attention, mlp = skipped(plan.variants) if plan is not None else (0, 0)
         emitted = len(request.tokens) - work.start - len(work.tokens)

@@ -40,7 +40,6 @@ from engine.types import (
     RequestRound,
     RequestTiming,
     RoundReport,
-    RoundTrace,
     SamplingParams,
     SpeculationStats,
     TokenEvent,
@@ -320,7 +319,7 @@ def token(number: int, **other: Any) -> TokenEvent:
 
 
 def test_a_reader_who_is_late_gets_one_event_for_all() -> None:
-    traced = token(4, trace=RoundTrace(0, 0, 4, None, None))
+    traced = token(4, trace=RequestRound("r", "none", 1, 0, 0, 0, 4, 0, 0, None, None))
     events = [
         token(1, cached_tokens=3),
         token(2),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.types import RoundTrace, TokenLogprobs
+from engine.types import RequestRound, TokenLogprobs
 from server.config import ServerConfig
 from server.openai.replies.schemas import ChatCompletion, Completion
 from tests.support.fake import INFO, FakeEngine
@@ -394,7 +394,8 @@ class TracingEngine(SpeakingEngine):
 
     async def _events(self, request: Any) -> Any:
         async for event in super()._events(request):
-            trace = RoundTrace(4, 2, 9, (1, 1, 0, 0, 1), 60.0, "model") if request.sampling.trace else None
+            part = RequestRound("a", "knapspec", 3, 4, 2, 4, 9, 0, 2, 60.0, None, plan=(1, 1, 0, 0, 1))
+            trace = part if request.sampling.trace else None
             yield replace(event, trace=trace, pieces=(event.text[:1], event.text[1:2], event.text[2:]))
 
 

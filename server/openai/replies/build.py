@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from engine.types import FinishReason, RoundTrace, SpeculationStats, TokenEvent, TokenLogprobs
+from engine.types import FinishReason, RequestRound, SpeculationStats, TokenEvent, TokenLogprobs
 from server.openai.replies.logprobs import TextOffsets, TokenTexts, chat_logprobs, completion_logprobs, prompt_logprobs
 from server.openai.replies.parsers import Delta, Parser, ReasoningParser
 
@@ -318,16 +318,16 @@ class Chunker:
         }
 
 
-def _round(event: TokenEvent, trace: RoundTrace) -> dict[str, Any]:
+def _round(event: TokenEvent, trace: RequestRound) -> dict[str, Any]:
     last = len(event.pieces) - 1
     return {
         "tokens": [(piece, position == last) for position, piece in enumerate(event.pieces)],
         "drafted": trace.drafted,
         "accepted": trace.accepted,
-        "context": trace.context,
+        "context": trace.context_length,
         "plan": _plan_digits(trace.plan),
         "predicted_tpt": trace.predicted_tpt,
-        "source": trace.source,
+        "source": trace.source if trace.drafted else None,
     }
 
 
