@@ -1,4 +1,4 @@
-"""Seam 1: what the server sees of the engine: in a process (`host.process`), in a thread (`host.thread`) or faked."""
+"""The seam between server and engine: an engine in a process (`host.process`), in a thread (`host.thread`) or a fake."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from engine.types import EngineInfo, EngineStats, GenerateRequest, RoundReport, 
 
 
 class PromptTokenizer(Protocol):
-    """The tokenizer as the server uses it. Thread-safe; long inputs are tokenised off the event loop."""
+    """The tokenizer as the server uses it. Thread-safe: long inputs are tokenised off the event loop."""
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
-        """Token ids; `add_special_tokens` puts what the model expects around a bare prompt (a chat's template does)."""
+        """Return token ids. `add_special_tokens`: add the tokens that the model expects around a bare prompt."""
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens, special ones included."""
+        """Return the text of tokens, special tokens included."""
 
     def render_chat(
         self,
@@ -26,7 +26,7 @@ class PromptTokenizer(Protocol):
         add_generation_prompt: bool = True,
         continue_final_message: bool = False,
     ) -> str:
-        """Prompt text of a chat, ready to be encoded. Raises RequestError when the model has no chat template."""
+        """Return a chat's prompt, ready to be encoded. Raises RequestError when the model has no chat template."""
 
     def added_token_id(self, text: str) -> int | None:
         """Return the id of an added token (special tokens, tags), or None if `text` does not name one."""
@@ -35,11 +35,11 @@ class PromptTokenizer(Protocol):
         """Whether `text` names a special token, which decoded text omits."""
 
     def token_bytes(self, token: int) -> bytes:
-        """What one token stands for, a special one its name."""
+        """Return the bytes of one token; of a special token, its name."""
 
     @property
     def longest_token(self) -> int:
-        """Characters of the longest token."""
+        """The number of characters of the longest token."""
 
 
 class Engine(Protocol):
@@ -52,29 +52,29 @@ class Engine(Protocol):
     def tokenizer(self) -> PromptTokenizer: ...
 
     def submit(self, request: GenerateRequest) -> AsyncIterator[TokenEvent]:
-        """Events of one request, ending after the one with a finish_reason.
+        """Queue a request and return its events, which end after the one with a finish_reason.
 
         Raises at once (not on first iteration): RequestError, QueueFullError, EngineUnavailableError. While iterating:
         EngineDeadError. Closing the iterator early cancels the request.
         """
 
     def cancel(self, request_id: str) -> None:
-        """Forget a request within one round. Unknown or finished ids are ignored."""
+        """Forget a request within one round. Unknown and finished ids are ignored."""
 
     def reset_calibration(self) -> None:
-        """Have prices be those of the latency profile again, within one round."""
+        """Price passes by the latency profile again, within one round."""
 
     def stats(self) -> EngineStats: ...
 
     @property
     def pid(self) -> int:
-        """The process that runs the model: this one, or one of its own."""
+        """The process that runs the model."""
 
     def add_listener(self, listener: Callable[[RoundReport], None]) -> None:
-        """Call `listener` on the event loop's thread, once a round."""
+        """Call `listener` with every round's report, on the event loop's thread."""
 
     async def start(self) -> None:
         """Begin to serve; events go to the running event loop."""
 
     async def drain(self, timeout: float) -> None:
-        """Refuse new requests, finish what runs within `timeout` seconds, fail the rest, stop the loop."""
+        """Refuse new requests, finish running ones within `timeout` seconds, fail the rest, stop the loop."""

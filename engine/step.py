@@ -1,6 +1,6 @@
-"""Seam 2: one round for all running requests, from scheduler to runner and back. Plain values, no model.
+"""The seam between scheduler and runner: one round for all running requests, as plain values without a model.
 
-They are made every round and not frozen, which would take three times as long; nobody changes them.
+Most are made every round and therefore not frozen, which would take three times as long. Nobody changes them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one request drafts with for a while: a cheaper version of the model, a length and a stop rule.
+    """How a request drafts for a while: a cheaper version of the model, a length and a stop rule.
 
-    `variants` has what runs of each sublayer, then of the head. A draft ends after `gamma` tokens, or with a token
-    whose top-1 probability is below `min_confidence` (that token is still verified: its row costs next to nothing).
-    Requests that draft together share each pass; the drafting of all ends once the tokens that a further pass may
-    bring, by the confidences, are fewer than the `pass_worth` tokens that its time is worth (0: no such rule).
+    `variants` names the variant of each sublayer, and then of the head. A draft ends after `gamma` tokens, or with a
+    token whose top-1 probability is below `min_confidence` (that token is still verified: its row costs little).
+    Requests that draft together share each pass. All of them stop once the expected accepted tokens of a further pass,
+    by the confidences, are fewer than `pass_worth` (0: no such rule).
     """
 
     variants: Variants
@@ -34,22 +34,22 @@ class Plan:
     pass_worth: float = 0.0
     predicted_tpt: float | None = None  # tokens per second
     predicted_acceptance: float | None = None
-    plain_tpt: float | None = None  # what decoding plainly would bring instead
-    expected: float = 1.0  # tokens of a round
+    plain_tpt: float | None = None  # predicted tokens per second of plain decoding
+    expected: float = 1.0  # tokens of a round, predicted
 
     @property
     def pays(self) -> bool:
-        """Whether it promises no less than plain decoding."""
+        """Whether the plan is predicted to be no slower than plain decoding."""
         return (self.predicted_tpt or 0.0) >= (self.plain_tpt or 0.0)
 
     def capped(self, gamma: int) -> Plan:
-        """The same with at most `gamma` tokens."""
+        """Return the plan with at most `gamma` tokens."""
         return self if gamma >= self.gamma else replace(self, gamma=max(gamma, 0))
 
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """What the full model computed at verified rows of one request: the search's yardstick."""
+    """The full model's residual streams at verified rows of one request: the reference of a search."""
 
     states: Tensor  # X^(0) … X^(2L): [2L+1, rows, hidden], residual stream
     positions: tuple[int, ...]  # of the rows
@@ -57,20 +57,20 @@ class References:
 
 @dataclass(slots=True)
 class Work:
-    """One request's share of a round: positions start, start+1, … get verified K/V."""
+    """One request's share of a round: K/V for the positions start, start+1, …, and perhaps a draft."""
 
     request_id: str
     slab: int
     start: int
     tokens: tuple[int, ...]  # without verified K/V; the last may be followed by a draft
-    samples: bool  # whether the request catches up here, so that the target draws
+    samples: bool  # whether all pending tokens are in this round, so that the target draws
     sampling: SamplingParams
-    plan: Plan | None = None  # with gamma > 0: draft before verification
+    plan: Plan | None = None  # of the draft, with gamma > 0
     record: int = 0  # verified rows to keep as references, at most
-    copied: tuple[int, ...] = ()  # the draft itself, where it is not the sub-network's
-    processor: LogitsProcessor | None = None  # of the request's logits; knows the tokens before these
-    scored: tuple[int, ...] = ()  # what follows the first rows, where its log-probabilities are asked for
-    more: bool = False  # whether the position after these has room already, and the request may go on there
+    copied: tuple[int, ...] = ()  # the draft, if it is copied from text
+    processor: LogitsProcessor | None = None  # of the request's logits; knows all tokens before these
+    scored: tuple[int, ...] = ()  # prompt tokens after the first rows, whose log-probabilities the request wants
+    more: bool = False  # whether the next position has room already, so that the next round may start early
 
     @property
     def gamma(self) -> int:
@@ -85,7 +85,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Bring the first `tokens` positions of one slab to another before anything runs."""
+    """Copy the first `tokens` positions of one slab to another, before the passes."""
 
     source: int
     target: int
@@ -94,24 +94,24 @@ class Copy:
 
 @dataclass(slots=True)
 class StepPlan:
-    """A round: placements, copies, discards, lock-step draft passes, one verify pass. `work` is ordered by slab."""
+    """A round: placements, copies, discards, draft passes, one verify pass. `work` is ordered by slab."""
 
     work: tuple[Work, ...]
     copies: tuple[Copy, ...] = ()
-    discards: tuple[tuple[int, int, int], ...] = ()  # (slab, first, last + 1): positions whose memory is free
+    discards: tuple[tuple[int, int, int], ...] = ()  # (slab, first, last + 1): positions to free
     placements: tuple[Placement, ...] = ()  # of a paged cache
 
 
 @dataclass(slots=True)
 class WorkOutput:
-    """What the target said: `tokens` = accepted drafts and one of its own; empty for a chunk that does not sample."""
+    """Accepted draft tokens and one token of the target; no tokens for a chunk that does not sample."""
 
     tokens: tuple[int, ...]
     drafted: int = 0
     confidences: tuple[float, ...] = ()
     references: References | None = None
-    logprobs: tuple[TokenLogprobs, ...] = ()  # of the tokens, where asked for
-    prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # of what was to be scored
+    logprobs: tuple[TokenLogprobs, ...] = ()  # of the tokens, if the request wants them
+    prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # of `Work.scored`
 
     @property
     def accepted(self) -> int:
@@ -120,7 +120,7 @@ class WorkOutput:
 
 @dataclass(slots=True)
 class StepOutput:
-    """Outputs in the order of the work; seconds by the runner's clock."""
+    """The outputs, in the order of the work, and the seconds of the passes."""
 
     outputs: tuple[WorkOutput, ...]
     draft_passes: int

@@ -96,8 +96,8 @@ class Scheduler:
     def admit(self) -> None:
         """Give waiting requests a slab of the cache, oldest first, while there is room.
 
-        A request whose prompt starts like one that is being read waits, and others may overtake it: once the common part
-        has been read, the prefix cache has it.
+        A request whose prompt starts like one that is being read waits, and others may overtake it: once the common
+        part has been read, the prefix cache has it.
         """
         held: list[Request] = []
         while self.waiting and len(self.running) < self._max_num_seqs:
