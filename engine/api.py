@@ -1,4 +1,4 @@
-"""The seam between server and engine: an engine in a process (`host.process`), in a thread (`host.thread`) or a fake."""
+"""The seam between server and engine: an engine in a process, in a thread (`engine.host`) or faked."""
 
 from __future__ import annotations
 
