@@ -5,9 +5,10 @@ A policy decides what a request drafts with; it never touches cache, sampler or 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from engine.architecture.spec import ModelSpec, Variants
 from engine.clock import Clock
@@ -97,26 +98,34 @@ class BatchView(Generic[State]):
         self.size = len(self.contexts)
 
 
-class DraftPolicy(Protocol[State]):
-    """Proposes plans once a round, for all of its requests together: requests that draft share each pass."""
+class DraftPolicy(ABC, Generic[State]):
+    """Proposes plans once a round, for all of its requests together: requests that draft share each pass.
 
-    name: str
-    looks_up: bool  # whether its requests may draft by copying from their own text (`engine.draft.lookup`)
+    A policy has to `propose`. It may `observe` rounds to learn from them, with a state of its own for each request, and
+    record verified rows for a search.
+    """
 
-    def new_state(self) -> State:
-        """Return the state of a new request."""
+    name: ClassVar[str]
+    looks_up = False  # whether its requests may draft by copying from their own text (`engine.draft.lookup`)
 
+    @abstractmethod
     def propose(self, batch: BatchView[State]) -> Sequence[Plan]:
         """Return a plan for each of `batch.views`."""
 
     def plans_stand(self) -> bool:
         """Whether the last plans hold for one more round of the same requests; `propose` is not called then."""
+        return False
 
-    def rows_to_record(self, view: RequestView[State]) -> int:
-        """How many of the rows verified next to keep as references, at most."""
+    @abstractmethod
+    def new_state(self) -> State:
+        """Return the state of a new request."""
 
     def observe(self, views: Sequence[RequestView[State]], round: RoundOutcome) -> None:
         """Learn from a round; requests whose prompts were read in it are among `views`."""
+
+    def rows_to_record(self, view: RequestView[State]) -> int:
+        """How many of the rows verified next to keep as references, at most."""
+        return 0
 
     def suspend(self, view: RequestView[State]) -> None:
         """Forget references to the cache of a preempted request."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, Variants, exit_plan, windows_fit
-from engine.draft.base import BatchView, PolicyContext, RequestView, RoundOutcome
+from engine.draft.base import BatchView, DraftPolicy, PolicyContext
 from engine.errors import ConfigError
 from engine.step import Plan
 
 
-class FixedPlan:
+class FixedPlan(DraftPolicy[None]):
     """Base of the policies whose plan never changes. They keep no state of requests."""
-
-    name = ""
-    looks_up = False
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -27,18 +24,6 @@ class FixedPlan:
 
     def plans_stand(self) -> bool:
         return True
-
-    def rows_to_record(self, view: RequestView[None]) -> int:
-        return 0
-
-    def observe(self, views: Sequence[RequestView[None]], round: RoundOutcome) -> None:
-        pass
-
-    def suspend(self, view: RequestView[None]) -> None:
-        pass
-
-    def recalibrate(self) -> None:
-        pass
 
 
 class NoDraft(FixedPlan):

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.architecture.spec import LOW_BIT, WINDOW
-from engine.draft.base import BatchView, Outcome, PolicyContext, RequestView, RoundOutcome
+from engine.draft.base import BatchView, DraftPolicy, Outcome, PolicyContext, RequestView, RoundOutcome
 from engine.draft.estimator import AgreementShift, Estimator, PlanCounts
 from engine.draft.references import SearchState
 from engine.draft.tpt import THRESHOLDS, count
@@ -53,7 +53,7 @@ class Decision(NamedTuple):
     batch_key: object
 
 
-class KnapSpec:
+class KnapSpec(DraftPolicy[RequestState]):
     """The main policy (docs/method.md)."""
 
     name = "knapspec"
