@@ -46,7 +46,7 @@ class Scheduler:
         self._max_rows = max_num_batched_tokens
         self._prompt_rows = prompt_rows
         self._eos = frozenset(eos_token_ids)
-        self._ahead = ahead
+        self.ahead = ahead
         self._copies: list[Copy] = []
 
     @property
@@ -154,7 +154,7 @@ class Scheduler:
             spare -= gamma
             drafting -= gamma
             works.append(self._work(request, 1, draft, request.policy.record(request.view, 1)))
-        if self._ahead:  # of what drafts have left
+        if self.ahead:  # of what drafts have left
             for request, work in zip(decoding, works, strict=True):
                 if work.plain and request.room > 1:
                     work.more = self.blocks.grow(request.slab, len(request.tokens) + 1)

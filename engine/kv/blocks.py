@@ -53,6 +53,8 @@ class Blocks(Protocol):
 
     @property
     def usage(self) -> float: ...
+    @property
+    def cached(self) -> int: ...
     def match(self, tokens: Sequence[int]) -> int: ...
     def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None: ...
     def grow(self, slab: int, tokens: int) -> bool: ...
@@ -62,6 +64,7 @@ class Blocks(Protocol):
     def clear(self) -> None: ...
     def take_freed(self) -> list[tuple[int, int, int]]: ...
     def take_placements(self) -> list[Placement]: ...
+    def check_integrity(self) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -125,6 +128,11 @@ class BlockManager:
     def usage(self) -> float:
         """Share of the capacity that requests own, 0..1; cached prefixes count as free."""
         return sum(slab.used for slab in self._slabs if slab.owner is not None) / self.capacity
+
+    @property
+    def cached(self) -> int:
+        """Blocks that only cached prefixes hold."""
+        return sum(slab.used for slab in self._slabs if slab.owner is None)
 
     def match(self, tokens: Sequence[int]) -> int:
         """Leading tokens that a sealed prefix covers; at least the last token is left to compute."""
@@ -220,6 +228,26 @@ class BlockManager:
     def take_placements(self) -> list[Placement]:
         """Nothing: a block's place is its number."""
         return []
+
+    def check_integrity(self) -> None:
+        """Assert that counts, owners and the prefix tree agree. Visits every block: for tests, and for debugging."""
+        assert self._in_use == sum(slab.used for slab in self._slabs) <= self.capacity
+        holders: dict[int, set[int]] = {}  # by the id of a node
+        for index, slab in enumerate(self._slabs):
+            assert len(slab.sealed) <= slab.used <= self.blocks_per_slab
+            assert slab.owner is not None or slab.used == len(slab.sealed)
+            parent = self._root
+            for node in slab.sealed:
+                assert node.parent is parent
+                assert parent.children[node.tokens] is node
+                holders.setdefault(id(node), set()).add(index)
+                parent = node
+        nodes = list(self._root.children.values())
+        for node in nodes:
+            nodes += node.children.values()
+            assert node.slabs
+            assert node.slabs == holders.pop(id(node))
+        assert not holders
 
     def _free(self, slab: int, first: int, last: int) -> None:
         self._in_use -= last - first

@@ -68,7 +68,7 @@ def build_engine(config: EngineConfig) -> EngineThread:
 class LoadedModel:
     """A checkpoint on its device, with cache and latency profile: what several cores may share, one round at a time.
 
-    `dtype` and `profile` override the settings: float64 and made-up times are for tests.
+    `dtype`, `profile` and `backend` override the settings: float64, made-up times and other devices are for tests.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class LoadedModel:
         *,
         dtype: torch.dtype | None = None,
         profile: LatencyProfile | None = None,
+        backend: Backend | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
         device = _device(config.device)
@@ -91,7 +92,8 @@ class LoadedModel:
             threads, tiny = _threads(config, self.spec, dtype)
             torch.set_num_threads(1 if tiny else threads)
         self.length = _context(config, self.spec)
-        self.backend = backend = choose_backend(self.spec, device, dtype, threads, config.kernels)
+        backend = backend or choose_backend(self.spec, device, dtype, threads, config.kernels)
+        self.backend = backend
         packing = self.source.packing if backend.packs else ""
         _check_memory(self.source.packed_bytes if packing else self.spec.parameters * dtype.itemsize, device)
         self.decoder = self.source.decoder(dtype, device, backend, progress_bar("loading weights"))
@@ -231,16 +233,16 @@ class LoadedModel:
             return "run a copy in fewer bits, which --draft-bits or --knapspec-menu rules out"
         return None
 
-    def core(self, config: EngineConfig, *, own_cache: bool = False) -> EngineCore:
+    def core(self, config: EngineConfig, *, own_cache: bool = False, costs: CostModel | None = None) -> EngineCore:
         """A core of its own: scheduler, bookkeeping, policies and what they learn.
 
         With a cache of its own too it may answer while other cores do. Only a CPU has room for that, where a cache is
-        address space until it is written; elsewhere all share one.
+        address space until it is written; elsewhere all share one. `costs` take the place of the profile's.
         """
         _check_policy(config.draft_policy)
         assert self.profile is not None
         sequences = min(config.max_num_seqs, self.size.slabs)
-        costs = CostModel(self.spec, self.profile)
+        costs = costs or CostModel(self.spec, self.profile)
         rows = config.max_num_batched_tokens or max(costs.rows_within(_LONG_ROUND, 1), sequences)
 
         def prompt_rows(context: int, shared: bool) -> int:

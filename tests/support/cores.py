@@ -13,14 +13,14 @@ from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
-from engine.draft.base import View
+from engine.draft.base import RoundOutcome, View
 from engine.kernels.library import library
+from engine.model.backend import Backend
 from engine.runtime.build import LoadedModel
-from engine.step import Plan, StepOutput, StepPlan
-from engine.types import GenerateRequest, SamplingParams, TokenEvent
+from engine.step import Plan, StepOutput
+from engine.types import GenerateRequest, RequestRound, SamplingParams, TokenEvent
 from profiles.schema import LatencyProfile, ProfileKey
 from tests.support import CONFIG, PREPARED
-from tests.support.integrity import check_integrity
 
 GREEDY = SamplingParams(max_tokens=64, temperature=0.0)
 SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
@@ -50,20 +50,24 @@ class ManualClock:
 
 
 class Learning:
-    """What rounds of a core its policy has learnt from, looked at when the policy is asked and when a pass begins."""
+    """Watches how many rounds a policy has learnt from when it proposes and when a round begins.
+
+    All requests of the core have to be of this policy: it then observes every round once.
+    """
 
     def __init__(self, core: EngineCore, policy: str) -> None:
         self.ran: list[StepOutput] = []
-        self.learnt: list[StepOutput] = []
-        self.asked: list[int] = []  # how many rounds had been run then,
-        self.behind: list[tuple[int, int]] = []  # and how many of them were not learnt from when another one began
-        self._propose, self._run, self._observe = core.policy(policy).propose, core.runner.run, core._observe
-        core.policy(policy).propose = self._proposing  # type: ignore[method-assign]
-        core.runner.run, core._observe = self._running, self._observing  # type: ignore[method-assign, assignment]
+        self.learnt = 0  # rounds
+        self.asked: list[int] = []  # rounds that had been run at each proposal
+        self.behind: list[tuple[int, int]] = []  # as each round begins: rounds run, and those of them not learnt from
+        watched = core.policy(policy)
+        self._propose, self._run, self._observe = watched.propose, core.runner.run, watched.observe
+        watched.propose, watched.observe = self._proposing, self._observing  # type: ignore[method-assign]
+        core.runner.run = self._running  # type: ignore[method-assign]
 
     @property
     def done(self) -> bool:
-        return self.learnt == self.ran
+        return self.learnt == len(self.ran)
 
     def _proposing(self, views: Sequence[View], others: Sequence[tuple[int, Plan]]) -> Sequence[Plan]:
         self.asked.append(len(self.ran))
@@ -71,13 +75,13 @@ class Learning:
         return self._propose(views, others)
 
     def _running(self, *args: Any, **named: Any) -> StepOutput:
-        self.behind.append((len(self.ran), len(self.ran) - len(self.learnt)))
+        self.behind.append((len(self.ran), len(self.ran) - self.learnt))
         self.ran.append(self._run(*args, **named))
         return self.ran[-1]
 
-    def _observing(self, plan: StepPlan, out: StepOutput, *rest: Any) -> None:
-        self.learnt.append(out)
-        self._observe(plan, out, *rest)
+    def _observing(self, views: Sequence[View], round: RoundOutcome) -> None:
+        self.learnt += 1
+        self._observe(views, round)
 
 
 def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02, low_bit: float | None = None) -> LatencyProfile:
@@ -94,14 +98,19 @@ def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02, low_bit: flo
     return LatencyProfile(key, rows, (1000,), 5e-5, grows(1.5e-4), grows(1.4e-4), grows(head), scan, 1.0, 0.0, 0.0)
 
 
-def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None, **settings: Any) -> LoadedModel:
+def load(
+    dtype: torch.dtype | None = None,
+    profile: LatencyProfile | None = None,
+    backend: Backend | None = None,
+    **settings: Any,
+) -> LoadedModel:
     """The prepared fixture, or `model=` another, with a made-up profile.
 
     With one thread, unless another number is asked for: tests run beside each other.
     """
     settings.setdefault("threads", 1)
     settings["model"] = str(settings.get("model", PREPARED))
-    return LoadedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile())
+    return LoadedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile(), backend=backend)
 
 
 def exact(**settings: Any) -> LoadedModel:
@@ -174,8 +183,12 @@ def answer(
     *,
     concurrency: int = 1,
     seeds: Sequence[int] | None = None,
+    rounds: list[RequestRound] | None = None,
 ) -> list[tuple[int, ...]]:
-    """Tokens of every prompt, `concurrency` at a time; prompt i runs under policies[i % len] with seed i."""
+    """Tokens of every prompt, `concurrency` at a time; prompt i runs under policies[i % len] with seed i.
+
+    `rounds` receives what each request did in each round.
+    """
     said: dict[str, list[int]] = {}
     todo = list(enumerate(prompts))
     live = 0
@@ -185,10 +198,13 @@ def answer(
             seed = seeds[index] if seeds else index
             core.add(GenerateRequest(str(index), prompt, replace(sampling, seed=seed), policies[index % len(policies)]))
             live += 1
-        for event in core.step().events:
+        report = core.step()
+        if rounds is not None:
+            rounds += report.rounds
+        for event in report.events:
             assert isinstance(event, TokenEvent)
             said.setdefault(event.request_id, []).extend(event.token_ids)
             live -= event.finish_reason is not None
-    check_integrity(core.scheduler.blocks)
+    core.scheduler.blocks.check_integrity()
     assert core.scheduler.blocks.usage == 0
     return [tuple(said[str(index)]) for index in range(len(prompts))]
