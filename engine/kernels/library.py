@@ -297,7 +297,7 @@ def library() -> Library | None:
         log.info("no C++ compiler: torch's own operations do the work, slower")
         return None
     try:
-        name = f"{_name(command)}.so"
+        name = f"{name_for(command)}.so"
         path = directory(name) / name
         if path.exists():
             with contextlib.suppress(OSError, AttributeError):
@@ -362,8 +362,8 @@ def build(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> No
         raise subprocess.CalledProcessError(result.returncode, line, result.stdout, result.stderr)
 
 
-def _name(command: Sequence[str]) -> str:
-    """Of a library that fits this source, compiler and CPU."""
+def name_for(command: Sequence[str]) -> str:
+    """Name the library that fits this source, compiler and CPU, without suffix."""
     headers = sorted(SOURCE.parent.glob("*.h"))
     facts = hashlib.sha256(b"".join(source.read_bytes() for source in (SOURCE, *headers)))
     facts.update(" ".join((*FLAGS, *command)).encode())

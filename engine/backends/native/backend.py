@@ -8,7 +8,7 @@ from engine.architecture.spec import ModelSpec
 from engine.backends.native.attention import NativeAttention, NativeCache
 from engine.backends.native.decoder import NativeDecoder, fits
 from engine.backends.native.linear import NativeLinears
-from engine.kernels.library import library
+from engine.kernels.library import Library, library
 from engine.kv.blocks import CacheSize
 from engine.model.backend import Backend
 
@@ -24,15 +24,18 @@ def widens_bf16(spec: ModelSpec) -> bool:
     return bool(torch.cpu._is_avx2_supported()) and fits(spec) and library() is not None
 
 
-def native_backend(spec: ModelSpec, threads: int) -> Backend | None:
-    """For `threads` threads.
+def native_backend(
+    spec: ModelSpec, threads: int, kernels: Library | None = None, *, precise: bool | None = None
+) -> Backend | None:
+    """Make the backend for `threads` threads; `kernels` are this machine's unless others are passed.
 
+    `precise`: whether packed matrices get inputs of fifteen bits instead of eight; None: those of small models do.
     None if the library cannot be had or the model's shape does not suit it.
     """
-    found = library() if fits(spec) else None
+    found = (kernels or library()) if fits(spec) else None
     if found is None:
         return None
-    linears = NativeLinears(found, threads, precise=spec.parameters < _SMALL)
+    linears = NativeLinears(found, threads, precise=spec.parameters < _SMALL if precise is None else precise)
     return Backend(linears.name, linears, NativeDecoder, torch.bfloat16, _attention, packs=True, looks_up_packed=True)
 
 
