@@ -240,14 +240,19 @@ class PolicyContender:
 
 
 def answer_in_turns(
-    contenders: Sequence[PolicyContender], prompts: Sequence[Prompt], streams: int = 1, first: int = 0
+    contenders: Sequence[PolicyContender],
+    prompts: Sequence[Prompt],
+    streams: int = 1,
+    first: int = 0,
+    turn: float = _TURN,
 ) -> list[list[tuple[int, ...]]]:
-    """All contenders answer these prompts, each for a moment in turn, beginning with number `first`.
+    """Let all contenders answer these prompts, each for `turn` seconds at a time, beginning with number `first`.
 
     Those that share a cache (`LoadedModel.core`) answer one after the other.
     """
     alone = len({id(c.core.runner.attention) for c in contenders}) == len(contenders)
-    turn = _TURN if alone else float("inf")
+    if not alone:
+        turn = float("inf")
     answers: list[list[tuple[int, ...]]] = [[] for _ in contenders]
     turns = deque((index, contender.rounds(prompts, streams)) for index, contender in enumerate(contenders))
     turns.rotate(-first)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.contenders import PolicyContender, Prompt, Tally, answer_in_turns
-from bench.prompts import add_prompt_arguments, encode, read_prompts
+from bench.prompts import Text, add_prompt_arguments, encode, read_prompts
 from bench.results import summarise, table
 from engine.config import EngineConfig
 from engine.draft.knapspec import KnapSpec
@@ -37,8 +37,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     texts = read_prompts(args.prompts, args.limit)
     if len(texts) < _FEWEST_PROMPTS:
         raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning takes at least {_FEWEST_PROMPTS}")
-    tuned, others = texts[0::2], texts[1::2]
-    random.Random(0).shuffle(others)
+    tuned, others = split(texts)
     bare = replace(config, prior="none")
     model = LoadedModel(bare)
     model.warm_up()
@@ -46,7 +45,6 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     prompts = [encode(model, text) for text in tuned]
     path = model.prior_path(config)
     before = _before(model, config)
-    random.Random(1).shuffle(prompts)  # files are in order of their subjects, what is to be served is not
     prior = search(model, unhurried(bare), sampling, prompts)
     if prior is None:
         kept = "those that there are stay" if before is not None else "none are saved"
@@ -70,6 +68,14 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     print(f"saved: {path} ({best.name})")
     print(json.dumps({"plans": len(found[best.name].plans), "saved": best.name, "path": str(path), "rows": rows}))
     return 0
+
+
+def split(texts: Sequence[Text]) -> tuple[list[Text], list[Text]]:
+    """Deal out prompts to search on and prompts to compare on, each in random order: files are in that of subjects."""
+    tuned, others = list(texts[0::2]), list(texts[1::2])
+    random.Random(1).shuffle(tuned)
+    random.Random(0).shuffle(others)
+    return tuned, others
 
 
 def _beginning_with(

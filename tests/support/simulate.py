@@ -32,6 +32,7 @@ from engine.errors import ConfigError, EngineDeadError
 from engine.runtime.build import LoadedModel
 from engine.step import StepOutput, StepPlan
 from engine.types import ErrorEvent, GenerateRequest, SamplingParams
+from profiles.schema import LatencyProfile
 
 _STRETCH = 64  # rounds for which an unsteady machine stays as it is, on average
 _NOISE = 0.03  # standard deviation of what a pass takes, as a share
@@ -172,12 +173,12 @@ def with_setting(config: EngineConfig, text: str) -> EngineConfig:
         raise ConfigError(f"{text}: {error}") from None
 
 
-def compare(args: argparse.Namespace) -> dict[str, Any]:
+def compare(args: argparse.Namespace, profile: LatencyProfile | None = None) -> dict[str, Any]:
     """Policy `args.policy` over `none`."""
     config = EngineConfig(model=args.model) if args.model else EngineConfig()
     for text in args.set:
         config = with_setting(config, text)
-    model = LoadedModel(config)
+    model = LoadedModel(config, profile=profile)
     texts = read_prompts(args.prompts, args.limit) * args.repeat
     if args.shuffle is not None:
         Random(args.shuffle).shuffle(texts)
@@ -197,8 +198,8 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Print the comparison as JSON."""
+def main(argv: Sequence[str] | None = None, profile: LatencyProfile | None = None) -> None:
+    """Print the comparison as JSON. `profile` takes the place of the measured one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", help="as for `knapserve serve`")
     add_prompt_arguments(parser)
@@ -213,7 +214,7 @@ def main() -> None:
     parser.add_argument(
         "--unsteady", type=float, default=1.0, metavar="FACTOR", help="what passes take for half of the time (1)"
     )
-    print(json.dumps(compare(parser.parse_args())))
+    print(json.dumps(compare(parser.parse_args(argv), profile)))
 
 
 if __name__ == "__main__":
