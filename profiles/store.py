@@ -27,12 +27,12 @@ def load(path: Path) -> LatencyProfile:
         raise ProfileError(f"profile {path}: {error}") from None
 
 
-def find(key: ProfileKey, directory: Path | None) -> tuple[LatencyProfile, Path] | None:
-    """The profile that matches: of this directory alone; with None the user's own before a shipped one.
+def find(key: ProfileKey, directory: Path | None, shipped: Path = SHIPPED) -> tuple[LatencyProfile, Path] | None:
+    """Find the profile of `key`: in `directory` alone, or with None in the user's own before `shipped`.
 
     Raises ProfileError for a damaged match.
     """
-    for folder in (default_directory(), SHIPPED) if directory is None else (directory,):
+    for folder in (default_directory(), shipped) if directory is None else (directory,):
         path = folder / f"{key.slug}.json"
         try:
             there = path.exists()

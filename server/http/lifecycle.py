@@ -11,7 +11,7 @@ from engine.errors import KnapServeError
 
 log = logging.getLogger("knapserve.server")
 
-_GRACE = 15.0  # seconds beyond the timeout that an engine gets to end its last round
+GRACE = 15.0  # seconds beyond the timeout that an engine gets to end its last round
 
 
 def version() -> str:
@@ -38,7 +38,7 @@ class Drain:
 
     async def _run(self) -> None:
         try:
-            await asyncio.wait_for(self._engine.drain(self._timeout), self._timeout + _GRACE)
+            await asyncio.wait_for(self._engine.drain(self._timeout), self._timeout + GRACE)
         except TimeoutError:
             log.error("the engine did not stop in time")
         except KnapServeError as error:

@@ -26,7 +26,7 @@ log = logging.getLogger("knapserve.server")
 
 _SWITCH_INTERVAL = 2e-4  # seconds
 _OPEN_FILES = 65_536  # at most, sockets among them
-_FLUSH = 5  # seconds that finished replies get to reach slow clients
+FLUSH = 5  # seconds that finished replies get to reach slow clients
 _FAILURE_GRACE = 10  # ticks of 0.1 s in which clients and probes see the 503 of a dead engine
 
 
@@ -115,7 +115,7 @@ def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulSer
         http=Protocol,
         # Longer than clients keep idle connections (5 s is common), so that they close first and never race with us.
         timeout_keep_alive=65,
-        timeout_graceful_shutdown=_FLUSH,
+        timeout_graceful_shutdown=FLUSH,
     )
     return GracefulServer(settings, app, ready)
 
