@@ -21,10 +21,11 @@ from typing import Any
 import pytest
 import torch
 
+from engine.clock import SystemClock
 from engine.config import EngineConfig
 from engine.core.loop import Stream
 from engine.errors import EngineDeadError, EngineDrainingError, ModelError, QueueFullError, RequestError
-from engine.host.process import Channel, EngineProcess, Launch
+from engine.host.process import Channel, EngineProcess, Launch, packed
 from engine.types import (
     ErrorEvent,
     FinishReason,
@@ -39,7 +40,8 @@ from engine.types import (
 )
 from profiles import store
 from tests.support import PREPARED, REPOSITORY
-from tests.support.cores import ManualClock, answer, chat_ids, load, made_up_profile
+from tests.support.cores import answer, chat_ids, load, made_up_profile
+from tests.support.fake import INFO
 
 PATIENCE = 60
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
@@ -80,7 +82,7 @@ async def running(config: EngineConfig) -> AsyncIterator[EngineProcess]:
             yield engine
     finally:
         await engine.drain(0)
-    assert engine._child.poll() is not None, "the child has ended"
+    assert not alive(engine.pid), "the child has ended"
 
 
 def ids(engine: EngineProcess, text: str) -> tuple[int, ...]:
@@ -96,7 +98,7 @@ async def collect(engine: EngineProcess, id: str, sampling: SamplingParams = SHO
     return await rest(engine.submit(GenerateRequest(id, ids(engine, f"What is {id}?"), sampling)))
 
 
-def test_it_says_what_the_engine_says_until_it_is_killed(
+def test_the_process_answers_like_the_engine_until_it_is_killed(
     config: EngineConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Starts are slow, so one engine answers, refuses, is told to cancel and dies in the midst of an answer.
@@ -114,7 +116,7 @@ def test_it_says_what_the_engine_says_until_it_is_killed(
             engine.add_listener(reports.append)
             assert engine.stats().ready
             for number in (signal.SIGINT, signal.SIGTERM):
-                os.kill(engine._child.pid, number)
+                os.kill(engine.pid, number)
             with pytest.raises(RequestError):
                 engine.submit(GenerateRequest("bad", ()))
             said = await asyncio.gather(*(collect(engine, id) for id in ("snow", "a river", "a boat")))
@@ -153,7 +155,7 @@ async def cancelling_frees_and_a_full_queue_refuses(engine: EngineProcess) -> No
 async def killed_it_fails_every_waiter(engine: EngineProcess) -> None:
     stream = engine.submit(GenerateRequest("snow", ids(engine, "snow"), ENDLESS))
     await anext(stream)
-    os.kill(engine._child.pid, signal.SIGKILL)
+    os.kill(engine.pid, signal.SIGKILL)
     with pytest.raises(EngineDeadError):
         await rest(stream)
     assert engine.stats().failure
@@ -163,7 +165,7 @@ async def killed_it_fails_every_waiter(engine: EngineProcess) -> None:
 
 
 @pytest.mark.nightly
-def test_who_is_answered_while_it_drains_is_told(config: EngineConfig) -> None:
+def test_a_running_request_fails_when_the_engine_drains(config: EngineConfig) -> None:
     async def test() -> None:
         async with running(config) as engine:
             stream = engine.submit(GenerateRequest("river", ids(engine, "river"), ENDLESS))
@@ -175,27 +177,27 @@ def test_who_is_answered_while_it_drains_is_told(config: EngineConfig) -> None:
     asyncio.run(test())
 
 
-def test_what_keeps_it_from_loading_reaches_the_parent(tmp_path: Path) -> None:
+def test_an_error_while_loading_reaches_the_parent(tmp_path: Path) -> None:
     with Launch(EngineConfig(model=str(tmp_path))) as launch, pytest.raises(ModelError, match=r"config\.json"):
         launch.ready()
     assert launch.child.poll() is not None
 
 
-def test_a_child_killed_while_loading_says_so(config: EngineConfig) -> None:
+def test_a_child_killed_while_loading_is_an_error(config: EngineConfig) -> None:
     with Launch(config) as launch:
         launch.child.kill()
         with pytest.raises(EngineDeadError, match="SIGKILL"):
             launch.ready()
 
 
-def test_leaving_before_it_is_loaded_ends_it(config: EngineConfig) -> None:
+def test_leaving_a_launch_early_ends_the_child(config: EngineConfig) -> None:
     with Launch(config) as launch:
         assert launch.child.poll() is None
     assert launch.child.poll() is not None
 
 
 @pytest.mark.parametrize("size", [1, 3, 1 << 12])
-def test_messages_are_put_together_from_whatever_pieces_come(size: int) -> None:
+def test_messages_are_assembled_from_pieces_of_any_size(size: int) -> None:
     messages = [tuple(range(1 << 17)), "text", True, GenerateRequest("a", (1, 2))]
     ours, theirs = socket.socketpair()
     written, piecewise = socket.socketpair()
@@ -221,41 +223,40 @@ def test_messages_are_put_together_from_whatever_pieces_come(size: int) -> None:
         relay.join()
 
 
-def test_messages_wait_their_turn_while_the_child_is_busy() -> None:
+def test_requests_wait_in_the_parent_while_the_child_is_busy() -> None:
+    """Those of one turn of the event loop travel together, and a prompt that they share is written once."""
     long = GenerateRequest("long", tuple(range(300, 400)) * 5000)
+    short = GenerateRequest("first", (1, 2))
+    assert 1 << 20 < len(packed([long, replace(long, id="as long")])) < 1.1 * len(packed(long)), "no socket has room"
+    info = replace(INFO, max_model_len=1 << 20, vocab_size=1000)
 
     async def test() -> list[Any]:
         ours, theirs = socket.socketpair()
-        child = subprocess.Popen(["true"])
-        engine = EngineProcess(SimpleNamespace(child=child, channel=Channel(ours)), ManualClock(), None, None, 8)  # type: ignore[arg-type]
+        launch: Any = SimpleNamespace(child=subprocess.Popen(["true"]), channel=Channel(ours))
+        engine = EngineProcess(launch, SystemClock(), info, None, 8)  # type: ignore[arg-type]
         with theirs:
-            for message in ("first", long, replace(long, id="as long"), "last"):
-                engine._send(message)
+            for request in (short, long, replace(long, id="as long"), replace(short, id="last")):
+                engine.submit(request)
             await asyncio.sleep(0)
-            size = len(engine._unsent)
-            engine._send("later")
+            engine.submit(replace(short, id="later"))
             await asyncio.sleep(0)
-            assert size > 1 << 20, "more than a socket has room for"
             end, got = Channel(theirs), []
             while len(got) < 3:
                 got += await asyncio.to_thread(end.receive)
-            engine._close()
-            engine._send("nobody is there")
+            await engine.drain(0)
+            engine.reset_calibration()  # nobody is there
             await asyncio.sleep(0)
-            assert not engine._unsent
-            assert size < 1.1 * len(pickle.dumps(long)), "a prompt that is shared is written once"
-        child.wait()
         return got
 
     assert asyncio.run(asyncio.wait_for(test(), PATIENCE)) == [
-        ["first"],
-        [long, replace(long, id="as long"), "last"],
-        ["later"],
+        [short],
+        [long, replace(long, id="as long"), replace(short, id="last")],
+        [replace(short, id="later")],
     ]
 
 
 @pytest.mark.parametrize("loaded", [False, pytest.param(True, marks=pytest.mark.nightly)])
-def test_it_ends_with_its_parent(config: EngineConfig, tmp_path: Path, loaded: bool) -> None:
+def test_the_child_ends_when_its_parent_dies(config: EngineConfig, tmp_path: Path, loaded: bool) -> None:
     program = f"""
 import os, pickle, sys
 from engine.host.process import Launch
@@ -282,7 +283,7 @@ def alive(process: int) -> bool:
         return False
 
 
-def test_messages_survive_the_way() -> None:
+def test_messages_survive_pickling() -> None:
     figures = SpeculationStats("knapspec", 3, 4, 2, 0, 0, 1.5, None, 1.0, 2.0, 1, None, 300.0)
     timing = RequestTiming(0.1, 0.2, 0.3)
     event = TokenEvent("a", "text\u2028", (1, 2), FinishReason.STOP, 1, 2, 0, figures, timing)
@@ -299,7 +300,7 @@ def token(number: int, **other: Any) -> TokenEvent:
     return TokenEvent("r", f" {number}", (number,), completion_tokens=number, pieces=(f" {number}",), **other)
 
 
-def test_a_reader_who_is_late_gets_one_event_for_all() -> None:
+def test_a_late_reader_gets_pending_events_joined() -> None:
     traced = token(4, trace=RoundTrace(0, 0, 4, None, None))
     events = [
         token(1, cached_tokens=3),
