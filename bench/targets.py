@@ -239,14 +239,19 @@ class PolicyTarget:
 
 
 def run_in_turns(
-    targets: Sequence[PolicyTarget], prompts: Sequence[Prompt], streams: int = 1, first: int = 0
+    targets: Sequence[PolicyTarget],
+    prompts: Sequence[Prompt],
+    streams: int = 1,
+    first: int = 0,
+    turn: float = _TURN,
 ) -> list[list[tuple[int, ...]]]:
-    """Let all targets answer the prompts in short turns, starting with target number `first`.
+    """Let all targets answer the prompts in turns of `turn` seconds, starting with target number `first`.
 
     Targets that share a cache (`LoadedModel.core`) run one after the other instead.
     """
     alone = len({id(c.core.runner.attention) for c in targets}) == len(targets)
-    turn = _TURN if alone else float("inf")
+    if not alone:
+        turn = float("inf")
     answers: list[list[tuple[int, ...]]] = [[] for _ in targets]
     turns = deque((index, target.rounds(prompts, streams)) for index, target in enumerate(targets))
     turns.rotate(-first)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bench.prompts import add_prompt_arguments, encode, read_prompts
+from bench.prompts import Text, add_prompt_arguments, encode, read_prompts
 from bench.results import summarise, table
 from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
 from engine.config import EngineConfig
@@ -37,8 +37,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     texts = read_prompts(args.prompts, args.limit)
     if len(texts) < _MIN_PROMPTS:
         raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning requires at least {_MIN_PROMPTS}")
-    tuned, others = texts[0::2], texts[1::2]
-    random.Random(0).shuffle(others)
+    tuned, others = split(texts)
     bare = replace(config, prior="none")
     model = LoadedModel(bare)
     model.warm_up()
@@ -46,7 +45,6 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     prompts = [encode(model, text) for text in tuned]
     path = model.prior_path(config)
     current = _current_prior(model, config)
-    random.Random(1).shuffle(prompts)  # files are ordered by subject, requests are not
     prior = search(model, thorough_search(bare), sampling, prompts)
     if prior is None:
         outcome = "the current plans are kept" if current is not None else "none are saved"
@@ -70,6 +68,14 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     print(f"saved: {path} ({best.name})")
     print(json.dumps({"plans": len(found[best.name].plans), "saved": best.name, "path": str(path), "rows": rows}))
     return 0
+
+
+def split(texts: Sequence[Text]) -> tuple[list[Text], list[Text]]:
+    """Deal out prompts to search on and prompts to compare on, each shuffled: files are ordered by subject."""
+    tuned, others = list(texts[0::2]), list(texts[1::2])
+    random.Random(1).shuffle(tuned)
+    random.Random(0).shuffle(others)
+    return tuned, others
 
 
 def _target_with(

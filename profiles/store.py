@@ -27,12 +27,12 @@ def load(path: Path) -> LatencyProfile:
         raise ProfileError(f"profile {path}: {error}") from None
 
 
-def find(key: ProfileKey, directory: Path | None) -> tuple[LatencyProfile, Path] | None:
-    """Find the profile of a key: in `directory` only, or, if None, in the user's directory and then among the shipped.
+def find(key: ProfileKey, directory: Path | None, shipped: Path = SHIPPED) -> tuple[LatencyProfile, Path] | None:
+    """Find the profile of a key: in `directory` only, or, if None, in the user's directory and then in `shipped`.
 
     Raises ProfileError if that profile is damaged.
     """
-    for folder in (default_directory(), SHIPPED) if directory is None else (directory,):
+    for folder in (default_directory(), shipped) if directory is None else (directory,):
         path = folder / f"{key.slug}.json"
         try:
             there = path.exists()

@@ -100,7 +100,7 @@ def kernel_library() -> KernelLibrary | None:
         log.info("no C++ compiler found: PyTorch's own operations are used, which are slower")
         return None
     try:
-        name = f"{_name(command)}.so"
+        name = f"{name_for(command)}.so"
         path = directory(name) / name
         if path.exists():
             with contextlib.suppress(OSError, AttributeError):
@@ -168,8 +168,8 @@ def build(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> No
         raise subprocess.CalledProcessError(result.returncode, line, result.stdout, result.stderr)
 
 
-def _name(command: Sequence[str]) -> str:
-    """Name a library by all that its machine code depends on: sources, flags, compiler and CPU."""
+def name_for(command: Sequence[str]) -> str:
+    """Name a library, without suffix, by all that its machine code depends on: sources, flags, compiler and CPU."""
     headers = sorted(SOURCE.parent.glob("*.h"))
     facts = hashlib.sha256(b"".join(source.read_bytes() for source in (SOURCE, *headers)))
     facts.update(" ".join((*FLAGS, *command)).encode())

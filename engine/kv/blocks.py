@@ -56,6 +56,8 @@ class Blocks(Protocol):
 
     @property
     def usage(self) -> float: ...
+    @property
+    def cached(self) -> int: ...
     def match(self, tokens: Sequence[int]) -> int: ...
     def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None: ...
     def grow(self, slab: int, tokens: int) -> bool: ...
@@ -65,6 +67,7 @@ class Blocks(Protocol):
     def clear(self) -> None: ...
     def take_freed(self) -> list[tuple[int, int, int]]: ...
     def take_placements(self) -> list[Placement]: ...
+    def check_integrity(self) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -128,6 +131,11 @@ class BlockManager:
     def usage(self) -> float:
         """The share of the capacity that requests own, 0..1. Cached prefixes count as free."""
         return sum(slab.used for slab in self._slabs if slab.owner is not None) / self.capacity
+
+    @property
+    def cached(self) -> int:
+        """Blocks that only cached prefixes hold."""
+        return sum(slab.used for slab in self._slabs if slab.owner is None)
 
     def match(self, tokens: Sequence[int]) -> int:
         """Count the leading tokens that a cached prefix covers. At least the last token is left to compute."""
@@ -223,6 +231,26 @@ class BlockManager:
     def take_placements(self) -> list[Placement]:
         """Return nothing: blocks of a slab never move."""
         return []
+
+    def check_integrity(self) -> None:
+        """Assert that counts, owners and the prefix tree agree. Visits every block: for tests, and for debugging."""
+        assert self._in_use == sum(slab.used for slab in self._slabs) <= self.capacity
+        holders: dict[int, set[int]] = {}  # by the id of a node
+        for index, slab in enumerate(self._slabs):
+            assert len(slab.sealed) <= slab.used <= self.blocks_per_slab
+            assert slab.owner is not None or slab.used == len(slab.sealed)
+            parent = self._root
+            for node in slab.sealed:
+                assert node.parent is parent
+                assert parent.children[node.tokens] is node
+                holders.setdefault(id(node), set()).add(index)
+                parent = node
+        nodes = list(self._root.children.values())
+        for node in nodes:
+            nodes += node.children.values()
+            assert node.slabs
+            assert node.slabs == holders.pop(id(node))
+        assert not holders
 
     def _free(self, slab: int, first: int, last: int) -> None:
         self._in_use -= last - first

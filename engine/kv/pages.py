@@ -8,7 +8,7 @@ cached prefix until it is evicted, oldest first. Page 0 belongs to no request: p
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -52,6 +52,11 @@ class PageManager:
     def usage(self) -> float:
         """The share of the pages that requests hold, 0..1. Cached prefixes count as free."""
         return 1 - (len(self._free) + self._idle) / self.capacity
+
+    @property
+    def cached(self) -> int:
+        """Pages that only cached prefixes hold."""
+        return self._idle
 
     def match(self, tokens: Sequence[int]) -> int:
         """Count the leading tokens that a cached prefix covers. At least the last token is left to compute."""
@@ -138,6 +143,29 @@ class PageManager:
                 changed.append(Placement(slab, table.placed, tuple(table.pages[table.placed :])))
                 table.placed = len(table.pages)
         return changed
+
+    def check_integrity(self) -> None:
+        """Assert that counts, tables and the prefix tree agree. Visits every page: for tests, and for debugging."""
+        held: Counter[int] = Counter()  # by page
+        private: list[int] = []
+        for table in self._tables:
+            assert len(table.sealed) <= len(table.pages) <= self.blocks_per_table
+            assert table.owner is not None or not table.pages
+            parent = self._root
+            for node, page in zip(table.sealed, table.pages, strict=False):
+                assert node.page == page
+                assert node.parent is parent
+                assert parent.children[node.tokens] is node
+                held[page] += 1
+                parent = node
+            private += table.pages[len(table.sealed) :]
+        nodes = list(self._root.children.values())
+        for node in nodes:
+            nodes += node.children.values()
+            assert node.users == held[node.page]
+            assert (node in self._leaves) == (node.users == 0 and not node.children)
+        assert self._idle == sum(node.users == 0 for node in nodes)
+        assert sorted([*self._free, *private, *(node.page for node in nodes)]) == list(range(1, self.capacity + 1))
 
     def _blocks(self, tokens: int) -> int:
         return -(-tokens // self.block_size)

@@ -23,18 +23,28 @@ class ReadBandwidth:
     Of the model's own weights, where they are so much: memory may lie in places of unlike speed.
     """
 
-    def __init__(self, device: torch.device, clock: Clock, threads: int, weights: Sequence[Tensor] = ()) -> None:
+    def __init__(
+        self,
+        device: torch.device,
+        clock: Clock,
+        threads: int,
+        weights: Sequence[Tensor] = (),
+        *,
+        size: int = _BYTES,
+        piece: int = _PIECE,
+    ) -> None:
+        """Read `size` bytes: of those `weights` that have at least `piece` bytes, if they are so large together."""
         self._clock, self._threads = clock, threads
         self._native = kernel_library() if device.type == "cpu" else None
-        large = [weight for weight in weights if weight.nbytes >= _PIECE]
+        large = [weight for weight in weights if weight.nbytes >= piece]
         if self._native is None:
-            self._blocks = [torch.ones(_BYTES // 8, dtype=torch.int64, device=device)]
-        elif sum(weight.nbytes for weight in large) >= _BYTES:
-            every = max(1, sum(weight.nbytes for weight in large) // _BYTES)
-            self._blocks = large[::every]
+            self.blocks = [torch.ones(size // 8, dtype=torch.int64, device=device)]
+        elif sum(weight.nbytes for weight in large) >= size:
+            every = max(1, sum(weight.nbytes for weight in large) // size)
+            self.blocks = large[::every]
         else:
-            self._blocks = [huge(_BYTES // 8, torch.int64).fill_(1)]
-        self._bytes = sum(block.nbytes for block in self._blocks)
+            self.blocks = [huge(size // 8, torch.int64).fill_(1)]
+        self._bytes = sum(block.nbytes for block in self.blocks)
         self._reads = 1 if device.type == "cpu" else _QUEUED
         self._seen: list[float] = []
 
@@ -43,10 +53,10 @@ class ReadBandwidth:
         started = self._clock.now()
         if self._native is not None:
             executor = self._native.executor(self._threads)
-            for block in self._blocks:
+            for block in self.blocks:
                 self._native.read(executor, block.data_ptr(), block.nbytes)
         else:
-            torch.stack([self._blocks[0].sum() for _ in range(self._reads)]).sum().item()
+            torch.stack([self.blocks[0].sum() for _ in range(self._reads)]).sum().item()
         self._seen.append(self._reads * self._bytes / (self._clock.now() - started))
 
     @property

@@ -58,7 +58,7 @@ DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float3
 class LoadedModel:
     """A checkpoint on its device, with cache and latency profile: what several cores may share, one round at a time.
 
-    `dtype` and `profile` override the settings: float64 and made-up times are for tests.
+    `dtype`, `profile` and `backend` override the settings: float64, made-up times and other devices are for tests.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class LoadedModel:
         *,
         dtype: torch.dtype | None = None,
         profile: LatencyProfile | None = None,
+        backend: Backend | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
         device = _device(config.device)
@@ -81,7 +82,8 @@ class LoadedModel:
             threads, tiny = _threads(config, self.spec, dtype)
             torch.set_num_threads(1 if tiny else threads)
         self.length = _context(config, self.spec)
-        self.backend = backend = choose_backend(self.spec, device, dtype, threads, config.kernels)
+        backend = backend or choose_backend(self.spec, device, dtype, threads, config.kernels)
+        self.backend = backend
         packing = self.source.packing if backend.packs else ""
         _check_memory(self.source.packed_bytes if packing else self.spec.parameters * dtype.itemsize, device)
         self.decoder = self.source.decoder(dtype, device, backend, progress_bar("loading weights"))
@@ -232,7 +234,7 @@ class LoadedModel:
         """A core of its own: scheduler, bookkeeping, policies and what they learn.
 
         With a cache of its own too it may answer while other cores do. Only a CPU has room for that, where a cache is
-        address space until it is written; elsewhere all share one.
+        address space until it is written; elsewhere all share one. `costs` take the place of the profile's.
         """
         _check_policy(config.draft_policy)
         assert self.profile is not None

@@ -11,7 +11,7 @@ from engine.errors import KnapServeError
 
 log = logging.getLogger("knapserve.server")
 
-_GRACE = 15.0  # seconds that an engine may take beyond the timeout to finish its last round
+GRACE = 15.0  # seconds that an engine may take beyond the timeout to finish its last round
 
 
 def version() -> str:
@@ -38,7 +38,7 @@ class Drain:
 
     async def _run(self) -> None:
         try:
-            await asyncio.wait_for(self._engine.drain(self._timeout), self._timeout + _GRACE)
+            await asyncio.wait_for(self._engine.drain(self._timeout), self._timeout + GRACE)
         except TimeoutError:
             log.error("the engine did not stop within the shutdown timeout")
         except KnapServeError as error:

@@ -26,7 +26,7 @@ log = logging.getLogger("knapserve.server")
 
 _SWITCH_INTERVAL = 2e-4  # seconds
 _OPEN_FILES = 65_536  # wanted limit on open files, sockets included
-_FLUSH = 5  # seconds in which finished replies may reach slow clients
+FLUSH = 5  # seconds in which finished replies may reach slow clients
 _FAILURE_GRACE = 10  # ticks of 0.1 s in which clients and probes still see the 503 of a dead engine
 
 
@@ -117,7 +117,7 @@ def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulSer
         http=Protocol,
         # Longer than clients keep idle connections (often 5 s), so that the client closes first.
         timeout_keep_alive=65,
-        timeout_graceful_shutdown=_FLUSH,
+        timeout_graceful_shutdown=FLUSH,
     )
     return GracefulServer(settings, app, ready)
 

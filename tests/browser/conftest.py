@@ -16,9 +16,9 @@ SMOKE = {  # what `make test` looks at; the rest waits for `make nightly`
     "test_text_streams_and_drafted_tokens_are_coloured",
     "test_markup_is_only_text",
     "test_stopping_cancels_the_request",
-    "test_a_refused_question_comes_back",
-    "test_everything_has_a_name",
-    "test_the_browser_holds_the_page_to_its_policy",
+    "test_a_refused_question_returns_to_the_input",
+    "test_every_control_has_an_accessible_name",
+    "test_the_browser_enforces_the_content_security_policy",
 }
 
 

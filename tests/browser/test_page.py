@@ -215,7 +215,7 @@ def test_figures_move_while_an_answer_is_written(server: Process, visitor: Visit
 
 
 @pytest.mark.parametrize("policy", ["knapspec", "fixed", "layerskip"])
-def test_every_plan_is_a_strip_of_cells(visitor: Visitor, policy: str) -> None:
+def test_every_plan_is_shown_as_a_strip_of_cells(visitor: Visitor, policy: str) -> None:
     others = json.dumps({"ignore_eos": True, "draft_policy": policy})
     stream = visitor.set(limit="500", others=others).ask(STORY)
     assert stream.plans
@@ -239,7 +239,7 @@ def test_every_plan_is_a_strip_of_cells(visitor: Visitor, policy: str) -> None:
     assert words in (strips.first.get_attribute("aria-label") or "")
 
 
-def test_a_plan_lasts_until_another_drafts(visitor: Visitor) -> None:
+def test_a_plan_is_shown_until_another_drafts(visitor: Visitor) -> None:
     """Rounds without a draft, as many as come to time plain decoding, do not end a plan's line; one more does."""
     lines = visitor.page.evaluate(
         """(plans) => {
@@ -289,7 +289,7 @@ def test_plain_decoding_writes_the_same_text_without_drafts(server: Process, vis
 
 
 @pytest.mark.parametrize("first", ["drafting", "plain"])
-def test_of_two_compared_answers_the_figures_are_the_drafting_ones(visitor: Visitor, first: str) -> None:
+def test_the_figures_of_a_comparison_are_those_of_the_drafting_answer(visitor: Visitor, first: str) -> None:
     """The headline, the tiles, the plans and the curves belong to one answer, whichever was written last."""
     visitor["#draft"].set_checked(first == "drafting")
     streams = [visitor.ask(STORY), visitor.compare()]
@@ -412,7 +412,9 @@ def test_stopping_cancels_the_request(server: Process, visitor: Visitor, how: st
         pytest.param({"others": "{nonsense"}, "not JSON", "", marks=NIGHTLY),
     ],
 )
-def test_a_refused_question_comes_back(visitor: Visitor, fields: dict[str, str], told: str, advised: str) -> None:
+def test_a_refused_question_returns_to_the_input(
+    visitor: Visitor, fields: dict[str, str], told: str, advised: str
+) -> None:
     """The message says why, figures of the last answer stay, and Enter sends again what was refused."""
     visitor.excused = ("status of 400",)
     visitor.ask("Hello!")
@@ -431,7 +433,7 @@ def test_a_refused_question_comes_back(visitor: Visitor, fields: dict[str, str],
     expect(visitor[".facts"]).to_have_count(2)
 
 
-def test_a_full_queue_is_told(server: Process, visitor: Visitor) -> None:
+def test_a_full_queue_is_reported(server: Process, visitor: Visitor) -> None:
     visitor.excused = ("status of 429",)
     body = {"prompt": "x", "stream": True, "max_tokens": 3500, "ignore_eos": True}
     with ExitStack() as streams:
@@ -443,7 +445,7 @@ def test_a_full_queue_is_told(server: Process, visitor: Visitor) -> None:
         expect(visitor["#text"]).to_have_value("Hi")
 
 
-def test_the_page_outlives_its_server(visit: Visit, profiles: Path, tmp_path: Path) -> None:
+def test_the_page_survives_a_restart_of_its_server(visit: Visit, profiles: Path, tmp_path: Path) -> None:
     """It says when the server goes, says when another is there, asks for its key, and goes on."""
     flags = ("--profile-dir", str(profiles), *FLAGS)
     with ExitStack() as processes:
@@ -518,7 +520,7 @@ _CONTRAST_OF = (
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read(server: Process, visit: Visit, scheme: str) -> None:
+def test_text_has_enough_contrast(server: Process, visit: Visit, scheme: str) -> None:
     """WCAG's contrast of 4.5 for whatever holds text, and the scheme is the one that the system asks for."""
     visitor = visit(server.url, color_scheme=scheme).ready()
     visitor.excused = ("status of 400",)
@@ -540,7 +542,7 @@ def test_text_can_be_read(server: Process, visit: Visit, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
-def test_nothing_moves_where_that_is_asked_for(server: Process, visit: Visit, motion: str) -> None:
+def test_nothing_moves_for_users_who_prefer_reduced_motion(server: Process, visit: Visit, motion: str) -> None:
     """Elsewhere a cursor blinks until there is text; then the text is what moves."""
     visitor = visit(server.url, reduced_motion=motion).ready()
     waiting = """() => { message("assistant running", "Answer").append(make("div", "text"));
@@ -567,7 +569,7 @@ def test_curves_are_drawn_at_the_screens_resolution(server: Process, visit: Visi
     assert visitor["#curves"].evaluate(sizes) == [width, height, 2 * width, 2 * height, True]
 
 
-def test_the_curves_differ_without_their_colours(visitor: Visitor) -> None:
+def test_the_curves_can_be_told_apart_without_colours(visitor: Visitor) -> None:
     visitor.page.evaluate(
         """() => { window.strokes = {}; const set = CanvasRenderingContext2D.prototype.setLineDash;
           CanvasRenderingContext2D.prototype.setLineDash = function (dash) { strokes[this.strokeStyle] = String(dash); set.call(this, dash); }; }"""  # noqa: E501
@@ -608,7 +610,7 @@ def test_targets_are_large_enough(server: Process, visit: Visit, touch: bool) ->
     assert visitor.overflow() <= 0
 
 
-def test_a_phone_shows_the_figures_and_the_chat_again(server: Process, visit: Visit) -> None:
+def test_a_phone_can_switch_between_figures_and_chat(server: Process, visit: Visit) -> None:
     visitor = visit(server.url, viewport={"width": 390, "height": 844}).ready()
     expect(visitor["#send"]).to_be_in_viewport()
     visitor["#glance"].click()
@@ -628,7 +630,7 @@ def test_the_focus_ring_of_the_settings_is_not_cut_off(visitor: Visitor) -> None
     assert min(room) >= 4
 
 
-def test_the_log_follows_unless_one_reads_above(visitor: Visitor) -> None:
+def test_the_log_scrolls_along_unless_the_user_scrolled_up(visitor: Visitor) -> None:
     bottom = "(log) => log.scrollHeight - log.scrollTop - log.clientHeight"
     visitor.set(**LONG | {"limit": "500"}).ask(STORY)
     log = visitor["#log"]
@@ -647,7 +649,7 @@ def test_the_log_follows_unless_one_reads_above(visitor: Visitor) -> None:
 
 
 @pytest.mark.parametrize("begun", ["KeyboardEvent('keydown', {key: 'Home'})", "WheelEvent('wheel', {deltaY: -9})"])
-def test_scrolling_up_is_heeded_before_it_has_moved_anything(visitor: Visitor, begun: str) -> None:
+def test_a_scroll_gesture_stops_the_log_before_it_moves(visitor: Visitor, begun: str) -> None:
     for _ in range(2):
         visitor.set(**LONG | {"limit": "500"}).ask(STORY)
     log = visitor["#log"]
@@ -711,7 +713,7 @@ def _labelled(page: Page) -> Iterator[Any]:
     yield page.get_by_role("img", name=re.compile("over the context length"))
 
 
-def test_everything_has_a_name(visitor: Visitor) -> None:
+def test_every_control_has_an_accessible_name(visitor: Visitor) -> None:
     visitor.ask(STORY)
     visitor["#settings summary"].click()
     for element in _labelled(visitor.page):
@@ -735,7 +737,7 @@ def test_an_answer_is_read_out_once_it_is_complete(visitor: Visitor) -> None:
 # -- nothing from elsewhere --------------------------------------------------------------------------------------------
 
 
-def test_the_browser_holds_the_page_to_its_policy(server: Process, visitor: Visitor) -> None:
+def test_the_browser_enforces_the_content_security_policy(server: Process, visitor: Visitor) -> None:
     """Whatever ran in the page could fetch from nobody else. Every other test checks that it does not try."""
     directive = visitor.page.evaluate(
         """(url) => new Promise((tell) => {

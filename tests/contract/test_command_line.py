@@ -81,7 +81,7 @@ def test_a_value_of_the_wrong_kind_exits_2(refusal: Callable[..., str]) -> None:
     assert "--port: expected an integer, got 'http'" in refusal("--port", "http")
 
 
-def test_a_context_beyond_the_models_exits_2(refusal: Callable[..., str]) -> None:
+def test_a_context_longer_than_the_models_exits_2(refusal: Callable[..., str]) -> None:
     line = refusal("--port", "0", "--max-model-len", "99999")
     assert "--max-model-len 99999" in line
     assert str(CONFIG["max_position_embeddings"]) in line
@@ -123,7 +123,7 @@ def test_profile_measures_saves_and_is_loaded_by_key(knapserve: Run, tmp_path: P
         (["--repetitions", "0"], "--repetitions"),
     ],
 )
-def test_profile_refuses_what_cannot_be_measured(knapserve: Run, flags: list[str], says: str) -> None:
+def test_profile_refuses_flags_that_leave_nothing_to_measure(knapserve: Run, flags: list[str], says: str) -> None:
     process = knapserve("profile", *flags)
     assert (process.returncode, process.stdout) == (2, "")
     assert says in process.stderr
@@ -175,7 +175,7 @@ def test_bench_compares_policies_after_contexts_and_by_domain(knapserve: Run) ->
     assert all(domain in process.stdout for domain in domains)
 
 
-def test_bench_compares_menus_in_one_run(knapserve: Run) -> None:
+def test_bench_compares_several_menus_in_one_run(knapserve: Run) -> None:
     flags = (*PROMPTS, "--limit", "1", "--max-tokens", "8", "--max-model-len", "256", "--draft-bits", "4")
     process = knapserve("bench", "decode", "--menus", "skip,low-bit", *flags)
     assert process.returncode == 0, process.stderr
@@ -185,7 +185,7 @@ def test_bench_compares_menus_in_one_run(knapserve: Run) -> None:
 
 @pytest.mark.nightly  # by day in test_bench_serve_asks_servers_the_engine_and_generate_in_one_run
 @UNCLOSED
-def test_bench_runs_transformers_beside_ours(knapserve: Run) -> None:
+def test_bench_runs_transformers_beside_the_engine(knapserve: Run) -> None:
     flags = (*PROMPTS, "--limit", "1", "--max-tokens", "4", "--ignore-eos", "--max-model-len", "256")
     process = knapserve("bench", "decode", "--policies", "none", "--hf", *flags)
     assert process.returncode == 0, process.stderr
@@ -220,7 +220,7 @@ def test_bench_serve_asks_servers_the_engine_and_generate_in_one_run(knapserve: 
 
 
 @UNCLOSED
-def test_bench_serve_takes_answers_of_one_token(knapserve: Run, server: Process) -> None:
+def test_bench_serve_accepts_answers_of_one_token(knapserve: Run, server: Process) -> None:
     process = knapserve("bench", "serve", "--url", server.url, *PROMPTS, "--limit", "1", "--max-tokens", "1")
     assert process.returncode == 0, process.stderr
     assert "between_chunks_ms" not in json.loads(process.stdout.splitlines()[-1])["servers"][0]
@@ -236,7 +236,7 @@ def test_bench_serve_takes_answers_of_one_token(knapserve: Run, server: Process)
         (["--url", "http://127.0.0.1:1"], "127.0.0.1:1"),
     ],
 )
-def test_bench_serve_refuses_what_it_cannot_do(knapserve: Run, flags: list[str], says: str) -> None:
+def test_bench_serve_refuses_bad_flags_and_servers(knapserve: Run, flags: list[str], says: str) -> None:
     process = knapserve("bench", "serve", *PROMPTS, *flags)
     assert (process.returncode, process.stdout) == (2, "")
     assert says in process.stderr.splitlines()[-1]
@@ -256,7 +256,7 @@ def test_bench_serve_refuses_what_it_cannot_do(knapserve: Run, flags: list[str],
         (["--menus", "skip,low-bit", "--draft-bits", "none"], "low-bit"),
     ],
 )
-def test_bench_refuses_what_it_does_not_know(knapserve: Run, flags: list[str], says: str) -> None:
+def test_bench_refuses_unknown_names(knapserve: Run, flags: list[str], says: str) -> None:
     process = knapserve("bench", "decode", *PROMPTS, *flags)
     assert (process.returncode, process.stdout) == (2, "")
     assert says in process.stderr

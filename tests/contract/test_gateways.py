@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.test_openai_client import GREEDY, STORY, ask, messages, said
-from tests.contract.test_openai_parameters import WEATHER
+from tests.support.openai_client import GREEDY, STORY, WEATHER, ask, messages, said
 from tests.support.serving import LENGTH, MODEL, PATIENCE, Process
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # the import asks the network for prices otherwise
@@ -37,7 +36,7 @@ def options(server: Process) -> Iterator[dict[str, Any]]:
         }
 
 
-def test_a_chat_whole_and_streamed(server: Process, options: dict[str, Any]) -> None:
+def test_a_chat_is_the_same_through_the_gateway(server: Process, options: dict[str, Any]) -> None:
     with server.client() as client:
         direct = ask(client, STORY, max_tokens=40, **GREEDY)
     whole = litellm.completion(messages=messages(STORY), max_tokens=40, **options)
@@ -54,7 +53,7 @@ def test_a_chat_whole_and_streamed(server: Process, options: dict[str, Any]) -> 
     assert [chunk.usage.completion_tokens for chunk in chunks if getattr(chunk, "usage", None)] == [40]
 
 
-def test_tools_whole_and_streamed(options: dict[str, Any]) -> None:
+def test_tool_calls_pass_the_gateway(options: dict[str, Any]) -> None:
     request = {
         "messages": messages("What is the weather in Bern for 3 days?"),
         "tools": [WEATHER],
@@ -71,7 +70,7 @@ def test_tools_whole_and_streamed(options: dict[str, Any]) -> None:
     assert rebuilt.choices[0].message.tool_calls[0].function.arguments == call.function.arguments
 
 
-def test_completions(options: dict[str, Any]) -> None:
+def test_completions_pass_the_gateway(options: dict[str, Any]) -> None:
     options |= {"model": f"text-completion-openai/{MODEL}"}
     options |= {"extra_body": {"ignore_eos": True}}  # whatever the weights would say
     reply = litellm.text_completion(prompt="Once upon a time", max_tokens=8, **options)
@@ -79,7 +78,7 @@ def test_completions(options: dict[str, Any]) -> None:
     assert reply.usage.completion_tokens == 8
 
 
-def test_refusals_are_its_exceptions(options: dict[str, Any]) -> None:
+def test_refusals_raise_the_gateways_exceptions(options: dict[str, Any]) -> None:
     with pytest.raises(litellm.ContextWindowExceededError):
         litellm.completion(messages=messages("a b " * LENGTH), **options)
     with pytest.raises(litellm.NotFoundError):

@@ -58,14 +58,14 @@ def keyed(server: Process, key: str = KEYS[0], retries: int = 0) -> openai.OpenA
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_each_key_opens(server: Process, key: str) -> None:
+def test_each_of_several_keys_is_accepted(server: Process, key: str) -> None:
     with keyed(server, key) as client:
         assert [model.id for model in client.models.list()] == ["front", MODEL]
         reply = client.completions.create(model="front", prompt="Once", max_tokens=2)
         assert reply.model == "front"
 
 
-def test_other_keys_are_the_clients_exception(server: Process) -> None:
+def test_a_wrong_key_raises_in_the_client(server: Process) -> None:
     for key in ("third-key", KEYS[0][:-1]):
         with pytest.raises(openai.AuthenticationError) as refused, keyed(server, key) as client:
             client.models.list()
@@ -83,7 +83,7 @@ def test_other_keys_are_the_clients_exception(server: Process) -> None:
         *(("GET", path, True) for path in ("/health", "/live", "/version", "/", "/openapi.json")),
     ],
 )
-def test_what_asks_for_a_key(server: Process, method: str, path: str, opens: bool) -> None:
+def test_only_v1_and_its_like_need_a_key(server: Process, method: str, path: str, opens: bool) -> None:
     reply = httpx.request(method, f"{server.url}{path}")
     assert reply.status_code == (200 if opens else 401)
     if not opens:
@@ -92,7 +92,7 @@ def test_what_asks_for_a_key(server: Process, method: str, path: str, opens: boo
         assert reply.headers["x-request-id"]
 
 
-def test_browsers_of_one_origin_may_call(server: Process) -> None:
+def test_only_the_configured_origin_may_call_from_a_browser(server: Process) -> None:
     asks = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type"}
     allowed = httpx.options(f"{server.url}{CHAT_PATH}", headers={"origin": ORIGIN} | asks)
     assert allowed.status_code == 200
@@ -110,7 +110,7 @@ def test_browsers_of_one_origin_may_call(server: Process) -> None:
     assert other.json()["error"]["type"] == "invalid_request_error"
 
 
-def test_beyond_the_queue_is_a_429_that_says_when(server: Process) -> None:
+def test_a_request_beyond_the_queue_is_a_429_with_retry_after(server: Process) -> None:
     with ExitStack() as stack:
         running = stack.enter_context(server.http.stream("POST", TEXT_PATH, json=ENDLESS))
         lines = running.iter_lines()
@@ -132,7 +132,7 @@ def test_beyond_the_queue_is_a_429_that_says_when(server: Process) -> None:
         assert '"text"' in next(line for line in lines if line), "who runs is not disturbed"
 
 
-def test_the_client_tries_again_and_gets_through(server: Process) -> None:
+def test_a_client_that_retries_after_a_429_succeeds(server: Process) -> None:
     with ExitStack() as stack:
         for _ in range(2):
             stack.enter_context(server.http.stream("POST", TEXT_PATH, json=ENDLESS))
@@ -152,7 +152,7 @@ def test_the_client_tries_again_and_gets_through(server: Process) -> None:
     assert said
 
 
-def test_choices_that_never_fit_are_a_400(server: Process) -> None:
+def test_choices_that_can_never_fit_are_a_400(server: Process) -> None:
     reply = server.http.post(TEXT_PATH, json=TEXT | {"n": 3})
     assert (reply.status_code, reply.json()["error"]["param"]) == (400, "n")
 
@@ -167,7 +167,7 @@ def test_comments_disturb_no_client(server: Process) -> None:
         assert "".join(chunk.choices[0].text for chunk in stream) == client.completions.create(**quick).choices[0].text
 
 
-def test_bodies_over_the_limit_are_refused_however_they_come(server: Process) -> None:
+def test_bodies_over_the_limit_are_refused_chunked_or_not(server: Process) -> None:
     with pytest.raises(openai.APIStatusError) as refused, keyed(server) as client:
         client.completions.create(model=MODEL, prompt="a" * BODY_LIMIT)
     assert refused.value.status_code == 413
@@ -182,7 +182,7 @@ def test_bodies_over_the_limit_are_refused_however_they_come(server: Process) ->
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_stream_that_waits_is_framed_like_any(server: Process) -> None:
+def test_a_stream_that_begins_with_comments_is_framed_like_any_other(server: Process) -> None:
     with server.http.stream("POST", TEXT_PATH, json=ENDLESS) as running:
         until(lambda: in_flight(server) == 1, "a busy server")
         with server.http.stream("POST", TEXT_PATH, json=TEXT | {"stream": True, "max_tokens": 12}) as waiting:
@@ -197,7 +197,7 @@ def test_a_stream_that_waits_is_framed_like_any(server: Process) -> None:
     assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == whole["choices"][0]["text"]
 
 
-def test_nothing_secret_is_logged(server: Process) -> None:
+def test_keys_and_prompts_are_not_logged(server: Process) -> None:
     reply = server.http.post(TEXT_PATH, json=TEXT | {"max_tokens": 1}, headers={"x-request-id": "find-me-1"})
     assert reply.status_code == 200
     until(lambda: "find-me-1" in server.log, "the request's line")

@@ -82,7 +82,7 @@ def read_reply(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files the way Linux shows them")
-def test_a_stream_among_idle_connections(modest: Process) -> None:
+def test_a_stream_is_answered_among_many_idle_connections(modest: Process) -> None:
     host, port = modest.url.removeprefix("http://").split(":")
     alone = text_of(modest.http.post(TEXT_PATH, json=BODY).content)
     before = files_of(modest)
@@ -120,7 +120,7 @@ def test_a_stream_among_idle_connections(modest: Process) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")
-def test_an_engine_that_dies_leaves_nobody_hanging(modest: Process) -> None:
+def test_an_engine_that_dies_ends_every_connection(modest: Process) -> None:
     """Killed in the midst of a stream and of a whole reply: both are told, and the server's process ends with 1."""
     endless = BODY | {"max_tokens": 2000, "draft_policy": "none"}
     with modest.http.stream("POST", TEXT_PATH, json=endless) as stream, ThreadPoolExecutor() as pool:

@@ -81,7 +81,9 @@ def second(
     process.close()
 
 
-def test_the_first_start_measures_and_saves(shared_server: Process, measured: tuple[Path, os.stat_result]) -> None:
+def test_the_first_start_measures_and_saves_a_profile(
+    shared_server: Process, measured: tuple[Path, os.stat_result]
+) -> None:
     path, _ = measured
     profile = store.load(path)
     assert profile.key.dtype.startswith(DTYPE)
@@ -93,7 +95,7 @@ def test_the_first_start_measures_and_saves(shared_server: Process, measured: tu
     assert str(path) in shared_server.log
 
 
-def test_the_second_start_loads_what_was_saved(
+def test_the_second_start_loads_the_saved_profile(
     second: Process, measured: tuple[Path, os.stat_result], profile_dir: Path
 ) -> None:
     path, before = measured
@@ -104,7 +106,7 @@ def test_the_second_start_loads_what_was_saved(
     assert (now.st_ino, now.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)  # not measured and saved again
 
 
-def test_while_the_model_loads_it_lives_but_is_not_ready(second: Process, loading: Future[Loading]) -> None:
+def test_a_loading_server_is_live_but_not_healthy(second: Process, loading: Future[Loading]) -> None:
     seen = loading.result(PATIENCE)
     for reply in seen.refused:
         assert (reply.status_code, reply.json()["error"]["code"]) == (503, "loading")
@@ -116,7 +118,7 @@ def test_while_the_model_loads_it_lives_but_is_not_ready(second: Process, loadin
     assert "\nknapserve_loading 0.0\n" in second.http.get("/metrics").text
 
 
-def test_sigterm_finishes_what_it_can_and_ends_the_rest(second: Process) -> None:
+def test_sigterm_finishes_short_requests_and_ends_long_ones(second: Process) -> None:
     """One stream has a few tokens to go, the other thousands: both end with [DONE], one of them after an error."""
     http = second.http
     with (
@@ -176,7 +178,7 @@ def test_sigterm_while_the_model_loads_ends_both_processes(tmp_path: Path) -> No
     until(lambda: not runs(engine), "the end of the engine's process")
 
 
-def test_an_engine_whose_server_ends_first_says_nothing() -> None:
+def test_an_engine_whose_server_ends_first_exits_silently() -> None:
     """A signal may reach the server between the start of its child and the first word to it."""
     ours, theirs = socket.socketpair()
     with ours, theirs:

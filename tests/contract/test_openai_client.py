@@ -9,49 +9,18 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from tokenizers import Tokenizer
+from openai.types.chat import ChatCompletionChunk
 
-from tests.support import CONFIG, PREPARED
+from tests.support import CONFIG
+from tests.support.openai_client import GREEDY, POLICIES, SAMPLED, STORY, ask, figures, ids_of, messages, said
 from tests.support.serving import DTYPE, LENGTH, MODEL, Process
 
-STORY = "Tell me a story about a kind dog and a market."  # ends by itself
 SQL = "Write SQL: table books has columns title, author, year, price. Show year and author of books limit 26."
 SUMMARY = (
     "Summarize: On Sunday Ivy went to the garden with Zoe. The weather was warm and the way was long. At the garden "
     "they saw a small fox and many people. In the evening they came home and told everyone about the day."
 )
-POLICIES = ("none", "fixed", "layerskip", "knapspec")
 LAYERS = CONFIG["num_hidden_layers"]
-TOKENIZER = Tokenizer.from_file(str(PREPARED / "tokenizer.json"))
-GREEDY: dict[str, Any] = {"temperature": 0}
-SAMPLED: dict[str, Any] = {"temperature": 1.6, "top_p": 0.95, "seed": 7}  # warm: the model is sure of most it says
-
-
-def ids_of(text: str) -> list[int]:
-    return list(TOKENIZER.encode(text).ids)
-
-
-def messages(text: str) -> Any:
-    return [{"role": "user", "content": text}]
-
-
-def ask(client: openai.OpenAI, text: str, policy: str | None = None, **options: Any) -> ChatCompletion:
-    extra = {"draft_policy": policy} | options.pop("extra_body", {})
-    reply = client.chat.completions.create(model=MODEL, messages=messages(text), extra_body=extra, **options)
-    assert isinstance(reply, ChatCompletion)
-    return reply
-
-
-def said(reply: ChatCompletion) -> str:
-    content = reply.choices[0].message.content
-    assert content is not None
-    return content
-
-
-def figures(reply: Any) -> dict[str, Any]:
-    """`metrics.speculative_decoding` of a reply, chunk or choice."""
-    return dict(reply.model_extra["metrics"]["speculative_decoding"])
 
 
 def joined(chunks: list[ChatCompletionChunk], index: int = 0) -> str:
@@ -59,7 +28,7 @@ def joined(chunks: list[ChatCompletionChunk], index: int = 0) -> str:
     return "".join(choice.delta.content or "" for choice in choices)
 
 
-def test_models(client: openai.OpenAI) -> None:
+def test_the_client_lists_and_retrieves_the_model(client: openai.OpenAI) -> None:
     listed = list(client.models.list())
     assert [model.id for model in listed] == [MODEL]
     assert client.models.retrieve(MODEL) == listed[0]
@@ -81,7 +50,7 @@ def test_models(client: openai.OpenAI) -> None:
         pytest.param(POLICIES[3], SAMPLED, id=f"{POLICIES[3]}, sampled"),
     ],
 )
-def test_a_stream_says_what_the_whole_reply_says(client: openai.OpenAI, policy: str, sampling: dict[str, Any]) -> None:
+def test_a_stream_has_the_text_of_the_whole_reply(client: openai.OpenAI, policy: str, sampling: dict[str, Any]) -> None:
     whole = ask(client, STORY, policy, max_tokens=60, **sampling)
     chunks = list(
         client.chat.completions.create(
@@ -141,7 +110,7 @@ def test_speculation_figures_fit_together(client: openai.OpenAI) -> None:
     assert seen["tokens_per_second"] > 0
 
 
-def test_usage(client: openai.OpenAI) -> None:
+def test_usage_counts_prompt_and_completion_tokens(client: openai.OpenAI) -> None:
     prompt = "Which words does the prefix cache hold when it holds none of these words? Tell me all of them!"
     expected = len(ids_of(f"<|user|>{prompt}<|end|><|assistant|>"))
     cached = []
@@ -165,7 +134,7 @@ def test_a_seed_fixes_the_text(client: openai.OpenAI) -> None:
     assert len({text(None) for _ in range(4)}) > 1
 
 
-def test_several_choices(client: openai.OpenAI) -> None:
+def test_several_choices_differ_and_stream_alike(client: openai.OpenAI) -> None:
     options = {"max_tokens": 24, "temperature": 2, "seed": 5, "extra_body": {"ignore_eos": True}}
     reply = ask(client, STORY, n=3, **options)
     assert [choice.index for choice in reply.choices] == [0, 1, 2]
@@ -181,7 +150,7 @@ def test_several_choices(client: openai.OpenAI) -> None:
 
 
 @pytest.mark.parametrize("policy", [pytest.param("none", marks=pytest.mark.nightly), "layerskip"])
-def test_stop_strings(client: openai.OpenAI, policy: str) -> None:
+def test_a_stop_string_cuts_the_text(client: openai.OpenAI, policy: str) -> None:
     full = said(ask(client, STORY, policy, **GREEDY))
     middle = full[30:34]  # wherever the tokens begin and end
     for stop in (middle, [full[60:75], middle], ["never said", full[5:7]]):
@@ -197,7 +166,7 @@ def test_stop_strings(client: openai.OpenAI, policy: str) -> None:
     assert said(ask(client, STORY, policy, stop=["never said"], **GREEDY)) == full
 
 
-def test_the_end_of_text_and_the_limit(client: openai.OpenAI) -> None:
+def test_finish_reason_tells_the_end_of_text_from_the_limit(client: openai.OpenAI) -> None:
     ended = ask(client, SQL, **GREEDY)
     assert ended.usage is not None
     length = ended.usage.completion_tokens
@@ -250,9 +219,7 @@ def test_completions_take_text_and_ids_alone_and_in_lists(client: openai.OpenAI)
     assert usage.completion_tokens == 2 * 16  # the default
 
 
-def test_the_async_client_gets_concurrently_what_the_sync_one_gets_alone(
-    server: Process, client: openai.OpenAI
-) -> None:
+def test_concurrent_requests_get_the_replies_of_lone_ones(server: Process, client: openai.OpenAI) -> None:
     prompts = [(prompt, policy) for prompt in (STORY, SQL, SUMMARY) for policy in ("none", "knapspec")]
     alone = [said(ask(client, prompt, policy, max_tokens=48, **SAMPLED)) for prompt, policy in prompts]
 
@@ -311,9 +278,7 @@ REFUSALS: dict[str, tuple[Callable[[openai.OpenAI], Any], type[openai.APIStatusE
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_refusals_are_the_clients_exceptions_and_cost_no_round(
-    server: Process, client: openai.OpenAI, name: str
-) -> None:
+def test_refusals_raise_in_the_client_and_cost_no_round(server: Process, client: openai.OpenAI, name: str) -> None:
     act, kind, param, code = REFUSALS[name]
     before = server.metrics()
     with pytest.raises(kind) as refused:

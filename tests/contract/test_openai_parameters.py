@@ -12,7 +12,19 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from tests.contract.test_openai_client import GREEDY, POLICIES, SAMPLED, STORY, ask, figures, ids_of, messages, said
+from tests.support.openai_client import (
+    GREEDY,
+    POLICIES,
+    SAMPLED,
+    STORY,
+    TIME,
+    WEATHER,
+    ask,
+    figures,
+    ids_of,
+    messages,
+    said,
+)
 from tests.support.serving import MODEL, Process
 
 CHANGES: dict[str, dict[str, Any]] = {
@@ -29,23 +41,6 @@ CHANGES: dict[str, dict[str, Any]] = {
     "schema": {"response_format": {"type": "json_object"}},
 }
 CHECKED = ("presence", "schema")
-WEATHER: Any = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "The weather of a city.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "city": {"type": "string", "maxLength": 20},
-                "days": {"type": "integer", "minimum": 1, "maximum": 9},
-            },
-            "required": ["city", "days"],
-            "additionalProperties": False,
-        },
-    },
-}
-TIME: Any = {"type": "function", "function": {"name": "get_time", "parameters": {"type": "object", "properties": {}}}}
 
 
 class Person(BaseModel):
@@ -69,7 +64,9 @@ class Trip(BaseModel):
 @pytest.mark.parametrize(  # the others are looked at under a policy that never gives drafting up
     "name", [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in CHANGES]
 )
-def test_no_parameter_turns_drafting_off(client: openai.OpenAI, name: str, sampling: dict[str, Any]) -> None:
+def test_every_parameter_gives_the_same_text_with_and_without_drafting(
+    client: openai.OpenAI, name: str, sampling: dict[str, Any]
+) -> None:
     """docs/method.md: the text under every policy is that of plain decoding, and something was drafted."""
     options = {"max_tokens": 64, **sampling, **CHANGES[name]}
     plain = ask(client, STORY, "none", **options)
@@ -82,7 +79,7 @@ def test_no_parameter_turns_drafting_off(client: openai.OpenAI, name: str, sampl
 
 
 @pytest.mark.parametrize("policy", ["none", "layerskip"])
-def test_logprobs_of_chats(client: openai.OpenAI, policy: str) -> None:
+def test_logprobs_of_a_chat_are_consistent(client: openai.OpenAI, policy: str) -> None:
     reply = ask(client, STORY, policy, max_tokens=20, logprobs=True, top_logprobs=3, **GREEDY)
     logprobs = reply.choices[0].logprobs
     assert logprobs is not None
@@ -112,7 +109,7 @@ def test_logprobs_of_chats(client: openai.OpenAI, policy: str) -> None:
     assert [entry.token for entry in streamed] == [entry.token for entry in logprobs.content]
 
 
-def test_logprobs_and_echo_of_completions(client: openai.OpenAI) -> None:
+def test_logprobs_and_echo_of_a_completion_are_consistent(client: openai.OpenAI) -> None:
     options: Any = {
         "model": MODEL,
         "prompt": "Once upon",
@@ -135,7 +132,7 @@ def test_logprobs_and_echo_of_completions(client: openai.OpenAI) -> None:
 
 
 @pytest.mark.parametrize("policy", ["none", "layerskip"])
-def test_an_echo_is_scored(client: openai.OpenAI, policy: str) -> None:
+def test_an_echo_has_log_probabilities(client: openai.OpenAI, policy: str) -> None:
     """What evaluation harnesses send: the log-probabilities of a text are those of writing it, token by token."""
     options: Any = {"model": MODEL, "logprobs": 2, "extra_body": {"ignore_eos": True, "draft_policy": policy}, **GREEDY}
     ids = ids_of("Once upon a time there was a")
@@ -164,7 +161,7 @@ def test_an_echo_is_scored(client: openai.OpenAI, policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_parse_gets_what_it_asks_for(client: openai.OpenAI, policy: str) -> None:
+def test_parse_returns_the_requested_class(client: openai.OpenAI, policy: str) -> None:
     parsed = 0
     for seed, temperature in enumerate((0, 0.8, 1.5)):
         try:
@@ -284,7 +281,7 @@ def test_a_tool_result_is_answered(client: openai.OpenAI) -> None:
     assert "9" in replies[1]
 
 
-def test_a_message_is_gone_on_with(client: openai.OpenAI) -> None:
+def test_the_final_message_can_be_continued(client: openai.OpenAI) -> None:
     whole = said(ask(client, STORY, max_tokens=40, **GREEDY))
     begun: Any = [*messages(STORY), {"role": "assistant", "content": whole[:20]}]
     reply = client.chat.completions.create(
@@ -304,7 +301,7 @@ def test_a_message_is_gone_on_with(client: openai.OpenAI) -> None:
     assert 0 < begun_tokens < 20, "the beginning alone, and no turn after it"
 
 
-def test_tokenize_counts_what_a_chat_costs(server: Process, client: openai.OpenAI) -> None:
+def test_tokenize_counts_the_prompt_tokens_of_a_chat(server: Process, client: openai.OpenAI) -> None:
     reply = ask(client, STORY, max_tokens=1, **GREEDY)
     counted = httpx.post(f"{server.url}/tokenize", json={"messages": messages(STORY)}).json()
     assert reply.usage is not None

@@ -183,26 +183,30 @@ def test_every_endpoint_is_tried(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("path", GET)
-def test_what_is_read(small: Target, session: requests.Session, documented: BaseSchema, path: str) -> None:
+def test_random_get_requests_get_documented_replies(
+    small: Target, session: requests.Session, documented: BaseSchema, path: str
+) -> None:
     seen = fuzz(documented, ("GET", path), GenerationMode.POSITIVE, small.url, session, 30)
     assert seen == ({404} if path == "/v1/models/{model_id}" else {200})
 
 
 @pytest.mark.parametrize("path", BARE)
-def test_what_is_asked_for_without_a_body(
+def test_random_requests_without_a_body_get_documented_replies(
     small: Target, session: requests.Session, documented: BaseSchema, path: str
 ) -> None:
     assert fuzz(documented, ("POST", path), GenerationMode.POSITIVE, small.url, session, 10) == {200}
 
 
 @pytest.mark.parametrize("path", POST)
-def test_requests_as_they_should_be(small: Target, session: requests.Session, feasible: BaseSchema, path: str) -> None:
+def test_random_valid_requests_get_documented_replies(
+    small: Target, session: requests.Session, feasible: BaseSchema, path: str
+) -> None:
     assert 200 in fuzz(feasible, ("POST", path), GenerationMode.POSITIVE, small.url, session, 60)
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
 @pytest.mark.parametrize("path", POST)
-def test_requests_that_ask_for_too_much(
+def test_random_requests_of_any_values_get_documented_replies(
     small: Target, session: requests.Session, documented: BaseSchema, path: str, mode: GenerationMode
 ) -> None:
     """All that the document allows, where most is refused for what it cannot say; and what it does not allow."""
@@ -210,7 +214,7 @@ def test_requests_that_ask_for_too_much(
 
 
 @pytest.mark.parametrize("path", POST)
-def test_bodies_of_any_bytes(small: Target, documented: BaseSchema, path: str) -> None:
+def test_bodies_of_any_bytes_get_documented_replies(small: Target, documented: BaseSchema, path: str) -> None:
     valid = json.dumps(POST[path]).encode()
     place = st.integers(0, len(valid))
 

@@ -67,7 +67,7 @@ def speaker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.parametrize("policy", ["none", "layerskip", "knapspec"])
-def test_reasoning_and_calls_are_told_apart(speaker: tuple[str, Process], policy: str) -> None:
+def test_reasoning_and_calls_are_separated(speaker: tuple[str, Process], policy: str) -> None:
     name, server = speaker
     options = ASK | {"tools": TOOLS, "extra_body": {"draft_policy": policy}}
     with server.client() as client:
@@ -122,7 +122,7 @@ def streamed(chunks: list[ChatCompletionChunk]) -> dict[str, Any]:
     return seen
 
 
-def test_without_tools_the_calls_are_text(speaker: tuple[str, Process]) -> None:
+def test_calls_without_tools_are_plain_text(speaker: tuple[str, Process]) -> None:
     name, server = speaker
     with server.client() as client:
         message = client.chat.completions.create(**ASK).choices[0].message
@@ -131,7 +131,7 @@ def test_without_tools_the_calls_are_text(speaker: tuple[str, Process]) -> None:
     assert (message.content or "").strip() == FORMATS[name][0].strip()
 
 
-def test_one_call_where_only_one_is_wanted(speaker: tuple[str, Process]) -> None:
+def test_without_parallel_tool_calls_only_the_first_is_returned(speaker: tuple[str, Process]) -> None:
     _, server = speaker
     with server.client() as client:
         reply = client.chat.completions.create(**ASK, tools=TOOLS, parallel_tool_calls=False)
@@ -140,7 +140,7 @@ def test_one_call_where_only_one_is_wanted(speaker: tuple[str, Process]) -> None
     ]
 
 
-def test_reasoning_that_is_cut_is_reasoning(speaker: tuple[str, Process]) -> None:
+def test_reasoning_that_is_cut_short_stays_reasoning(speaker: tuple[str, Process]) -> None:
     _, server = speaker
     with server.client() as client:
         reply = client.chat.completions.create(**ASK, max_tokens=10)
@@ -156,7 +156,7 @@ def test_reasoning_that_is_cut_is_reasoning(speaker: tuple[str, Process]) -> Non
     assert reply.usage.completion_tokens_details.reasoning_tokens in (9, 10)
 
 
-def test_a_stop_string_is_looked_for_in_the_answer_too(speaker: tuple[str, Process]) -> None:
+def test_a_stop_string_after_the_reasoning_ends_the_answer(speaker: tuple[str, Process]) -> None:
     _, server = speaker
     with server.client() as client:
         reply: openai.types.chat.ChatCompletion = client.chat.completions.create(**ASK, stop="get_time")

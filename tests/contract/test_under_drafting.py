@@ -9,8 +9,7 @@ from typing import Any
 import openai
 import pytest
 
-from tests.contract.test_openai_client import SAMPLED, STORY, figures, ids_of, messages
-from tests.contract.test_openai_parameters import TIME, WEATHER
+from tests.support.openai_client import SAMPLED, STORY, TIME, WEATHER, figures, ids_of, messages
 from tests.support.serving import MODEL, Process
 
 pytestmark = pytest.mark.nightly
@@ -81,7 +80,9 @@ def answers(client: openai.OpenAI, policy: str, prompt: str, parameters: dict[st
     "sampling", [{"temperature": 0}, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
 )
 @pytest.mark.parametrize("name", CASES)
-def test_the_text_is_that_of_plain_decoding(eager: openai.OpenAI, name: str, sampling: dict[str, Any]) -> None:
+def test_every_parameter_gives_the_text_of_plain_decoding(
+    eager: openai.OpenAI, name: str, sampling: dict[str, Any]
+) -> None:
     prompt, parameters = CASES[name]
     plain, undrafted = answers(eager, "none", prompt, parameters | sampling)
     for _ in range(3):  # one in 400 drafting rounds is followed by eight plain ones: all that a short answer has
@@ -102,7 +103,7 @@ def test_the_text_is_that_of_plain_decoding(eager: openai.OpenAI, name: str, sam
         assert (plain[0][:2] == free[0][:2]) == (name in SAME), "the parameter shows in what is said"
 
 
-def test_an_echo_under_drafting(eager: openai.OpenAI) -> None:
+def test_an_echo_under_drafting_equals_plain_decoding(eager: openai.OpenAI) -> None:
     options: Any = {"model": MODEL, "prompt": "Once upon a time", "max_tokens": 40, "echo": True, "temperature": 0}
     plain, drafted = (
         eager.completions.create(**options, logprobs=1, extra_body={"draft_policy": policy, "ignore_eos": True})

@@ -24,7 +24,9 @@ ENDLESS: dict[str, Any] = TEXT | {"max_tokens": 1500, "ignore_eos": True, "draft
 
 @pytest.mark.parametrize(("path", "body"), [(CHAT_PATH, CHAT), (TEXT_PATH, TEXT)])
 @pytest.mark.parametrize("include_usage", [False, True])
-def test_the_bytes_of_a_stream(server: Process, path: str, body: dict[str, Any], include_usage: bool) -> None:
+def test_the_bytes_of_a_stream_are_server_sent_events(
+    server: Process, path: str, body: dict[str, Any], include_usage: bool
+) -> None:
     options: dict[str, Any] = {"stream": True, "max_tokens": 20}
     if include_usage:
         options["stream_options"] = {"include_usage": True}
@@ -68,7 +70,7 @@ def test_a_refusal_of_a_stream_is_a_plain_400(server: Process) -> None:
 
 
 @pytest.mark.parametrize("bad", [b"what is this\r\n\r\n", b"GET / HTTP/1.1\r\nno colon\r\n\r\n"])
-def test_what_is_no_http_gets_an_error_like_others(server: Process, bad: bytes) -> None:
+def test_bytes_that_are_no_http_get_an_error_body(server: Process, bad: bytes) -> None:
     with socket.create_connection((server.http.base_url.host, server.http.base_url.port or 80), PATIENCE) as client:
         client.sendall(bad)
         answer = b"".join(iter(lambda: client.recv(65536), b""))
@@ -95,7 +97,7 @@ def reply_of(connection: socket.socket) -> tuple[int, Any]:
 
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("split", [False, True])
-def test_an_offered_upgrade_is_not_taken(server: Process, chunked: bool, split: bool) -> None:
+def test_an_offered_upgrade_is_declined(server: Process, chunked: bool, split: bool) -> None:
     """As `curl --http2` and the JDK's client offer it; the connection serves further requests, too."""
     body = json.dumps(TEXT | {"max_tokens": 3, "ignore_eos": True}).encode()
     sent = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body) if chunked else body
@@ -177,7 +179,7 @@ def test_a_client_that_is_killed_ends_its_request(server: Process, stream: bool)
     cut(before, server)
 
 
-def test_a_client_that_leaves_takes_all_its_choices_along(server: Process) -> None:
+def test_a_client_that_leaves_ends_all_its_choices(server: Process) -> None:
     def aborted() -> float:
         return server.metrics().total("vllm:request_success_total", finished_reason="abort")
 
@@ -192,7 +194,7 @@ def test_a_client_that_leaves_takes_all_its_choices_along(server: Process) -> No
     assert after.total(name) - before.total(name) < 4 * 1500
 
 
-def test_health_and_its_like(server: Process) -> None:
+def test_health_live_and_version_answer(server: Process) -> None:
     for path in ("/health", "/live", "/version", "/openapi.json"):
         assert server.http.get(path).status_code == 200
     with server.http.stream("POST", TEXT_PATH, json=ENDLESS | {"stream": True, "prompt": [9] * 500}):
@@ -218,7 +220,7 @@ def test_health_is_answered_while_long_prompts_are_read(server: Process) -> None
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/v1/nothing", 404), ("GET", CHAT_PATH, 405)])
-def test_unknown_paths_have_the_same_errors(server: Process, method: str, path: str, status: int) -> None:
+def test_unknown_paths_get_an_error_body(server: Process, method: str, path: str, status: int) -> None:
     reply = server.http.request(method, path)
     assert reply.status_code == status
     assert reply.json()["error"].keys() == {"message", "type", "param", "code"}
@@ -255,7 +257,7 @@ def test_metrics_have_vllms_names_and_labels(server: Process, profile_dir: Path)
 
 
 @pytest.mark.nightly  # compares times
-def test_latency_between_tokens_is_what_clients_saw(server: Process) -> None:
+def test_latency_between_tokens_agrees_with_the_clients_clock(server: Process) -> None:
     """One observation for each time that tokens come, after the first: with every chunk of text, however many rounds
     it holds, and perhaps where there is no text to be sent, or not yet."""
     before = server.metrics()
@@ -274,7 +276,7 @@ def test_latency_between_tokens_is_what_clients_saw(server: Process) -> None:
     assert seconds == pytest.approx(times[-1] - times[0], rel=0.3, abs=0.05)
 
 
-def test_counters_are_what_clients_saw(server: Process) -> None:
+def test_counters_equal_the_usage_of_replies(server: Process) -> None:
     """Several requests, some with drafts, some at their limit, one refused: every counter moves by their figures."""
     before = server.metrics()
     usages, speculations, ends = [], [], []
@@ -326,7 +328,7 @@ def test_counters_are_what_clients_saw(server: Process) -> None:
     assert moved("vllm:spec_decode_num_draft_tokens_total") > 0
 
 
-def test_requests_beyond_what_is_allowed_in_a_reply_are_refused(server: Process) -> None:
+def test_a_body_over_the_limit_is_refused(server: Process) -> None:
     reply = httpx.post(f"{server.url}{TEXT_PATH}", content=b" " * (16 * 2**20 + 1))
     assert reply.status_code == 413
     assert reply.json()["error"].keys() == {"message", "type", "param", "code"}

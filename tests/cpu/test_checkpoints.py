@@ -45,7 +45,7 @@ def spec_of(**changes: Any) -> ModelSpec:
 
 
 @pytest.mark.parametrize("kind", ["type", "rope_type"])
-def test_the_hubs_older_spelling_means_the_same(kind: str) -> None:
+def test_older_names_in_a_config_mean_the_same(kind: str) -> None:
     new = spec_of(rope_parameters={"rope_type": "llama3", "rope_theta": 5e5} | LLAMA3, dtype="bfloat16")
     old = spec_of(rope_theta=5e5, rope_scaling={kind: "llama3"} | LLAMA3, torch_dtype="bfloat16")
     assert new == old
@@ -67,7 +67,7 @@ def test_the_hubs_older_spelling_means_the_same(kind: str) -> None:
     ],
 )
 @pytest.mark.parametrize("spelled_out", [True, False])
-def test_keys_left_out_mean_transformers_defaults(
+def test_absent_keys_of_a_config_mean_transformers_defaults(
     family: type[PreTrainedConfig], changes: dict[str, Any], spelled_out: bool
 ) -> None:
     """What transformers reads from a config equals what we read, also from one with nothing but what differs."""
@@ -119,13 +119,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("change", "says"), REFUSED, ids=[says for _, says in REFUSED])
-def test_what_is_not_supported_is_refused_by_name(change: dict[str, Any], says: str) -> None:
+def test_an_unsupported_config_is_refused_by_name(change: dict[str, Any], says: str) -> None:
     spec_of()
     with pytest.raises(ModelError, match=says):
         spec_of(**change)
 
 
-def test_yarn_reaches_as_far_as_model_cards_say() -> None:
+def test_yarn_extends_the_context_as_model_cards_say() -> None:
     """They add the scaling and leave max_position_embeddings alone; and what they add wins, as in transformers."""
     card = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
     saved = {"rope_type": "default", "rope_theta": 1e6}
@@ -220,7 +220,7 @@ def test_missing_unexpected_and_misshapen_tensors_are_named(whole: Path, tmp_pat
         refuse(tmp_path, says)
 
 
-def test_shards_equal_one_file(whole: Path, tmp_path: Path) -> None:
+def test_a_sharded_checkpoint_equals_one_file(whole: Path, tmp_path: Path) -> None:
     tensors = load_file(whole / "model.safetensors")
     copy_of(whole, tmp_path)
     (tmp_path / "model.safetensors").unlink()
@@ -245,7 +245,7 @@ def test_shards_equal_one_file(whole: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("file", "says"), [("model.gguf", "give --model its path"), ("pytorch_model.bin", ".bin")])
-def test_other_formats_are_named(whole: Path, tmp_path: Path, file: str, says: str) -> None:
+def test_a_checkpoint_of_another_format_is_refused_by_name(whole: Path, tmp_path: Path, file: str, says: str) -> None:
     (copy_of(whole, tmp_path) / "model.safetensors").rename(tmp_path / file)
     refuse(tmp_path, says)
     (tmp_path / "x.bin").touch()
@@ -284,7 +284,7 @@ def test_any_header_is_read_or_refused(
 # ---- names, defaults, memory
 
 
-def test_names_that_are_neither_paths_nor_on_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_name_that_is_neither_a_path_nor_a_hub_id_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
@@ -300,7 +300,7 @@ def test_names_that_are_neither_paths_nor_on_the_hub(monkeypatch: pytest.MonkeyP
     assert hub.display_name(str(tmp_path)) == tmp_path.name
 
 
-def test_a_hub_id_is_taken_from_the_cache(monkeypatch: pytest.MonkeyPatch, whole: Path, tmp_path: Path) -> None:
+def test_a_hub_id_resolves_to_the_cached_snapshot(monkeypatch: pytest.MonkeyPatch, whole: Path, tmp_path: Path) -> None:
     snapshot = tmp_path / "models--owner--name" / "snapshots" / ("0" * 40)
     snapshot.mkdir(parents=True)
     (tmp_path / "models--owner--name" / "refs").mkdir()
@@ -313,7 +313,7 @@ def test_a_hub_id_is_taken_from_the_cache(monkeypatch: pytest.MonkeyPatch, whole
     assert model.core(EngineConfig(model="owner/name")).info.model == "owner/name"
 
 
-def test_generation_defaults(tmp_path: Path) -> None:
+def test_sampling_defaults_come_from_generation_config(tmp_path: Path) -> None:
     def given_(**values: Any) -> dict[str, float]:
         (tmp_path / "generation_config.json").write_text(json.dumps(values))
         return dict(sampling_defaults(tmp_path))
@@ -332,7 +332,7 @@ def test_generation_defaults(tmp_path: Path) -> None:
             given_(**bad)
 
 
-def test_defaults_can_be_left_out(whole: Path, tmp_path: Path) -> None:
+def test_sampling_defaults_can_be_ignored(whole: Path, tmp_path: Path) -> None:
     copy_of(whole, tmp_path)
     (tmp_path / "generation_config.json").write_text('{"temperature": 0.5, "eos_token_id": [7, 9]}')
     wanted = load(torch.float32, model=tmp_path)
@@ -343,7 +343,7 @@ def test_defaults_can_be_left_out(whole: Path, tmp_path: Path) -> None:
     assert left_out.core(EngineConfig()).info.sampling_defaults == ()
 
 
-def test_texts_end_where_generation_config_or_the_tokenizer_says(whole: Path, tmp_path: Path) -> None:
+def test_end_tokens_come_from_generation_config_and_the_tokenizer(whole: Path, tmp_path: Path) -> None:
     """A fine-tune's turns often end with a token that only its tokenizer's config names."""
     copy_of(whole, tmp_path)
     (tmp_path / "generation_config.json").write_text('{"eos_token_id": [7, 9]}')
@@ -352,7 +352,7 @@ def test_texts_end_where_generation_config_or_the_tokenizer_says(whole: Path, tm
     assert load(model=tmp_path).core(EngineConfig()).info.eos_token_ids == (*sorted((user, 7, 9)),)
 
 
-def test_what_training_left_in_a_tokenizer_cuts_no_prompt(whole: Path, tmp_path: Path) -> None:
+def test_truncation_and_padding_of_a_tokenizer_file_are_ignored(whole: Path, tmp_path: Path) -> None:
     path = copy_of(whole, tmp_path) / "tokenizer.json"
     backend = Tokenizer.from_file(str(path))
     want = backend.encode("a long enough prompt").ids
@@ -362,7 +362,7 @@ def test_what_training_left_in_a_tokenizer_cuts_no_prompt(whole: Path, tmp_path:
     assert load(model=tmp_path).tokenizer.encode("a long enough prompt") == want
 
 
-def test_a_model_is_described_before_it_is_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_config_is_checked_before_the_weights_are_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One that is not supported costs no download; and whatever a download dies of is a typed error."""
     asked: list[list[str]] = []
 
@@ -384,19 +384,19 @@ def test_a_model_is_described_before_it_is_fetched(monkeypatch: pytest.MonkeyPat
     assert "model*.safetensors" in asked[1]
 
 
-def test_a_cache_is_address_space_until_it_is_written(whole: Path) -> None:
+def test_a_cache_takes_no_memory_until_it_is_written(whole: Path) -> None:
     cache = SlabCache(load_spec(whole), 32, 1 << 25, torch.float32, torch.device("cpu"))  # a terabyte
     cache.fill(31, 4)
     assert cache.read(31, 31, 0, 4)[0][0].abs().sum() > 0
 
 
-def test_too_little_memory_is_said_before_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_is_refused_before_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.runtime.build.free_memory", lambda device: 1 << 20)
     with pytest.raises(ConfigError, match="GiB are free on cpu"):
         load()
 
 
-def test_contexts_that_memory_has_no_room_for_are_limited_unless_asked_for(
+def test_the_context_is_limited_to_memory_unless_a_length_is_set(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tiny_model(tmp_path, max_position_embeddings=100_000)

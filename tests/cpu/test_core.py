@@ -74,7 +74,7 @@ def cramped(model: LoadedModel) -> LoadedModel:
     return exact(max_model_len=256, kv_cache_memory=320 * bytes_per_token(model.spec, model.backend.cache_dtype))
 
 
-def test_preempted_equals_undisturbed(
+def test_a_preempted_request_gives_the_same_tokens(
     cramped: LoadedModel, ids: list[tuple[int, ...]], plain: list[tuple[int, ...]]
 ) -> None:
     core = cramped.core(EngineConfig())
@@ -82,7 +82,7 @@ def test_preempted_equals_undisturbed(
     assert core.scheduler.preemptions > 0
 
 
-def test_a_prefix_hit_equals_a_miss(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+def test_a_prefix_hit_gives_the_tokens_of_a_miss(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """Turns of a chat: each prompt continues the one before; cached tokens are those of full blocks."""
     core = model.core(EngineConfig())
     prompt = ids[5]
@@ -114,7 +114,7 @@ def test_choices_of_one_prompt_share_its_cache(model: LoadedModel, ids: list[tup
 
 
 @pytest.mark.parametrize("rows", [17, pytest.param(40, marks=pytest.mark.nightly)])
-def test_prompts_read_in_small_chunks_beside_others(
+def test_prompts_read_in_small_chunks_change_no_token(
     model: LoadedModel, ids: list[tuple[int, ...]], plain: list[tuple[int, ...]], rows: int
 ) -> None:
     core = model.core(EngineConfig(max_num_batched_tokens=rows, max_num_seqs=8))
@@ -132,7 +132,7 @@ def test_a_stop_string_ends_text_and_computation(model: LoadedModel, ids: list[t
     assert events[-1].completion_tokens < whole[-1].completion_tokens
 
 
-def test_length_and_eos(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+def test_an_answer_ends_at_its_length_or_at_the_end_token(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core = model.core(EngineConfig())
     for policy in ("none", "layerskip", "knapspec"):
         for limit in (1, 2, 7):
@@ -169,7 +169,7 @@ def test_figures_of_a_request_add_up(model: LoadedModel, ids: list[tuple[int, ..
     assert last.speculation.skipped_attention == last.speculation.skipped_mlp == skipped
 
 
-def test_memory_of_freed_blocks_goes_back(tiny: Path, ids: list[tuple[int, ...]]) -> None:
+def test_freed_blocks_return_their_memory_to_the_system(tiny: Path, ids: list[tuple[int, ...]]) -> None:
     """Slabs promise more than `--kv-cache-memory`: what is not in use must not stay resident."""
     memory = 320 * bytes_per_token(load_spec(tiny), torch.float64)
     model = load(torch.float64, model=tiny, max_model_len=256, kv_cache_memory=memory)

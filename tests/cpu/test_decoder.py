@@ -82,7 +82,7 @@ def test_logits_equal_transformers(pair: tuple[Any, LoadedModel]) -> None:
 
 
 @torch.inference_mode()
-def test_chunked_and_cached_equal_whole(pair: tuple[Any, LoadedModel]) -> None:
+def test_a_prompt_in_chunks_gives_the_logits_of_one_pass(pair: tuple[Any, LoadedModel]) -> None:
     _, model = pair
     whole = logits(model, [70])
     for slab, chunks in ((1, [1] * 70), (2, [33, 1, 2, 16, 17, 1]), (3, [16, 54])):
@@ -90,7 +90,9 @@ def test_chunked_and_cached_equal_whole(pair: tuple[Any, LoadedModel]) -> None:
 
 
 @torch.inference_mode()
-def test_rows_may_be_given_in_turns(pair: tuple[Any, LoadedModel], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attention_over_some_rows_at_a_time_gives_the_same_logits(
+    pair: tuple[Any, LoadedModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As on CUDA, where long prompts would make too many scores at once."""
     _, model = pair
     whole = logits(model, [20, 50])
@@ -182,7 +184,7 @@ def test_rows_with_different_plans_equal_each_alone(pair: tuple[Any, LoadedModel
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", ["llama biases", "mistral window", "qwen2", "qwen3"])
 @torch.inference_mode()
-def test_narrow_dtypes_compute_the_same(tmp_path: Path, name: str, dtype: torch.dtype) -> None:
+def test_narrow_dtypes_stay_close_to_float32(tmp_path: Path, name: str, dtype: torch.dtype) -> None:
     family, changes = SHAPES[name]
     tiny_model(tmp_path, family, scale=0.7, **changes)
     model = load(dtype, model=tmp_path, kernels="torch")

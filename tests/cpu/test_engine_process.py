@@ -88,7 +88,7 @@ async def running(config: EngineConfig) -> AsyncIterator[EngineProcess]:
             yield engine
     finally:
         await engine.drain(0)
-    assert engine._child.poll() is not None, "the child has ended"
+    assert not alive(engine.pid), "the child has ended"
 
 
 def ids(engine: EngineProcess, text: str) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ async def collect(engine: EngineProcess, id: str, sampling: SamplingParams = SHO
     return await rest(engine.submit(GenerateRequest(id, ids(engine, f"What is {id}?"), sampling)))
 
 
-def test_it_says_what_the_engine_says_until_it_is_killed(
+def test_the_process_answers_like_the_engine_until_it_is_killed(
     config: EngineConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Starts are slow, so one engine answers, refuses, is told to cancel and dies in the midst of an answer.
@@ -171,7 +171,7 @@ async def killed_it_fails_every_waiter(engine: EngineProcess) -> None:
 
 
 @pytest.mark.nightly
-def test_who_is_answered_while_it_drains_is_told(config: EngineConfig) -> None:
+def test_a_running_request_fails_when_the_engine_drains(config: EngineConfig) -> None:
     async def test() -> None:
         async with running(config) as engine:
             stream = engine.submit(GenerateRequest("river", ids(engine, "river"), ENDLESS))
@@ -183,27 +183,27 @@ def test_who_is_answered_while_it_drains_is_told(config: EngineConfig) -> None:
     asyncio.run(test())
 
 
-def test_what_keeps_it_from_loading_reaches_the_parent(tmp_path: Path) -> None:
+def test_an_error_while_loading_reaches_the_parent(tmp_path: Path) -> None:
     with EngineLaunch(EngineConfig(model=str(tmp_path))) as launch, pytest.raises(ModelError, match=r"config\.json"):
         launch.ready()
     assert launch.child.poll() is not None
 
 
-def test_a_child_killed_while_loading_says_so(config: EngineConfig) -> None:
+def test_a_child_killed_while_loading_is_an_error(config: EngineConfig) -> None:
     with EngineLaunch(config) as launch:
         launch.child.kill()
         with pytest.raises(EngineDeadError, match="SIGKILL"):
             launch.ready()
 
 
-def test_leaving_before_it_is_loaded_ends_it(config: EngineConfig) -> None:
+def test_leaving_a_launch_early_ends_the_child(config: EngineConfig) -> None:
     with EngineLaunch(config) as launch:
         assert launch.child.poll() is None
     assert launch.child.poll() is not None
 
 
 @pytest.mark.parametrize("size", [1, 3, 1 << 12])
-def test_messages_are_put_together_from_whatever_pieces_come(size: int) -> None:
+def test_messages_are_assembled_from_pieces_of_any_size(size: int) -> None:
     messages = [tuple(range(1 << 17)), CancelRequest("b"), Heartbeat(), GenerateRequest("a", (1, 2))]
     ours, theirs = socket.socketpair()
     written, piecewise = socket.socketpair()
@@ -257,7 +257,7 @@ def test_requests_wait_in_order_while_the_child_reads_nothing() -> None:
 
 
 @pytest.mark.parametrize("loaded", [False, pytest.param(True, marks=pytest.mark.nightly)])
-def test_it_ends_with_its_parent(config: EngineConfig, tmp_path: Path, loaded: bool) -> None:
+def test_the_child_ends_when_its_parent_dies(config: EngineConfig, tmp_path: Path, loaded: bool) -> None:
     program = f"""
 import os, pickle, sys
 from engine.host.process import EngineLaunch
@@ -284,7 +284,7 @@ def alive(process: int) -> bool:
         return False
 
 
-def test_messages_survive_the_way() -> None:
+def test_messages_survive_pickling() -> None:
     figures = SpeculationStats("knapspec", 3, 4, 2, 0, 0, 1.5, None, 1.0, 2.0, 1, None, 300.0)
     timing = RequestTiming(0.1, 0.2, 0.3)
     event = TokenEvent("a", "text\u2028", (1, 2), FinishReason.STOP, 1, 2, 0, figures, timing)
@@ -318,7 +318,7 @@ def token(number: int, **other: Any) -> TokenEvent:
     return TokenEvent("r", f" {number}", (number,), completion_tokens=number, pieces=(f" {number}",), **other)
 
 
-def test_a_reader_who_is_late_gets_one_event_for_all() -> None:
+def test_a_late_reader_gets_pending_events_joined() -> None:
     traced = token(4, trace=RequestRound("r", "none", 1, 0, 0, 0, 4, 0, 0, None, None))
     events = [
         token(1, cached_tokens=3),

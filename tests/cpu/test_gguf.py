@@ -12,12 +12,14 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
+from engine.backends.native.backend import native_backend
 from engine.checkpoints import hub
 from engine.checkpoints.gguf_source import GgufSource
 from engine.checkpoints.source import open_source
 from engine.errors import ModelError
 from engine.kernels.library import compiler
 from engine.model.attention import Segment
+from engine.model.backend import Backend
 from engine.text.tokenizer import Tokenizer
 from tests.support import PREPARED
 from tests.support.cores import load, tiny_model
@@ -46,8 +48,8 @@ def made(directory: Path, kind: str, extra: dict[str, Any] | None = None, **chan
 
 
 @torch.inference_mode()
-def logits(path: Path, dtype: torch.dtype, kernels: str) -> Tensor:
-    model = load(dtype, model=path, kernels=kernels)
+def logits(path: Path, dtype: torch.dtype, kernels: str, backend: Backend | None = None) -> Tensor:
+    model = load(dtype, model=path, kernels=kernels, backend=backend)
     x = model.decoder.run(model.decoder.embed(TOKENS), model.attention.prepare([Segment(0, 0, len(TOKENS))]))
     return model.decoder.head(x)
 
@@ -62,7 +64,7 @@ def error(found: Tensor, wanted: Tensor) -> float:
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_models(kind: str, tmp_path: Path) -> None:
+def test_logits_of_a_gguf_file_equal_transformers(kind: str, tmp_path: Path) -> None:
     path, model = made(tmp_path, kind)
     wanted = expected(model)
     plain = logits(path, torch.float32, "torch")
@@ -73,12 +75,12 @@ def test_models(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
-def test_eight_bits_of_inputs_cost_more_than_fifteen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_of_eight_bits_are_less_exact_than_inputs_of_fifteen(tmp_path: Path) -> None:
     path, model = made(tmp_path, "llama")
     wanted = expected(model)
     fifteen = error(logits(path, torch.bfloat16, "native"), wanted)
-    monkeypatch.setattr("engine.backends.native.backend._SMALL", 0)
-    assert 1.2 * fifteen < error(logits(path, torch.bfloat16, "native"), wanted) < 0.1
+    backend = native_backend(open_source(str(path), defaults=False).spec, 1, precise=False)
+    assert 1.2 * fifteen < error(logits(path, torch.bfloat16, "native", backend), wanted) < 0.1
 
 
 def test_matrices_stay_packed(tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ def test_matrices_stay_packed(tmp_path: Path) -> None:
 # ---- RoPE
 
 
-def test_llama3_frequencies(tmp_path: Path) -> None:
+def test_rope_factors_in_the_file_give_llama3s_frequencies(tmp_path: Path) -> None:
     rope = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0}
     rope |= {"high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
     path, model = made(tmp_path, "llama", rope_parameters=rope, max_position_embeddings=65536)
@@ -108,7 +110,7 @@ def test_llama3_frequencies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["linear", "yarn"])
-def test_scaling(kind: str, tmp_path: Path) -> None:
+def test_rope_scaling_is_read_from_the_metadata(kind: str, tmp_path: Path) -> None:
     fields, tensors = small()
     scaling = {"type": kind, "factor": 4.0, "original_context_length": 16}
     fields |= {f"llama.rope.scaling.{key}": value for key, value in scaling.items()}
@@ -135,7 +137,7 @@ def tokenizer_of(path: Path, fields: dict[str, Any]) -> Tokenizer:
     return GgufSource(write(path / "x.gguf", own | fields, tensors), "x").tokenizer
 
 
-def test_byte_level_tokens(tmp_path: Path) -> None:
+def test_a_byte_level_tokenizer_equals_the_original(tmp_path: Path) -> None:
     found, wanted = tokenizer_of(tmp_path, byte_level()), Tokenizer.from_directory(PREPARED)
     for text in TEXTS:
         tokens = found.encode(text)
@@ -155,7 +157,7 @@ def test_byte_level_tokens(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pre", "pieces"), [("smollm", "1 2 3 4"), ("gpt-2", "12 34"), ("qwen2", "1 2 3 4"), ("llama-bpe", "123 4")]
 )
-def test_digits(pre: str, pieces: str, tmp_path: Path) -> None:
+def test_digits_are_split_as_the_pre_tokenizer_says(pre: str, pieces: str, tmp_path: Path) -> None:
     fields = byte_level(pre)
     fields["tokenizer.ggml.tokens"][-5:-2] = ["12", "34", "123"]
     fields["tokenizer.ggml.merges"] = ["1 2", "3 4", "12 3"]
@@ -163,7 +165,7 @@ def test_digits(pre: str, pieces: str, tmp_path: Path) -> None:
     assert [fields["tokenizer.ggml.tokens"][token] for token in tokens] == pieces.split()
 
 
-def test_special_tokens(tmp_path: Path) -> None:
+def test_special_tokens_are_read_from_the_metadata(tmp_path: Path) -> None:
     fields = byte_level("llama-bpe") | {"tokenizer.ggml.bos_token_id": 2, "tokenizer.ggml.eot_token_id": 3}
     own, tensors = small()
     tensors["token_embd.weight"] = np.zeros((3072, 8), np.float32), "F32"
@@ -212,7 +214,7 @@ def small_file(path: Path, **fields: Any) -> Path:
     return write(path, own | fields, tensors)
 
 
-def test_a_file_or_a_directory_with_one(tmp_path: Path) -> None:
+def test_a_file_and_the_directory_that_holds_it_name_the_same_model(tmp_path: Path) -> None:
     path = small_file(tmp_path / "some" / "a-Q4_0.gguf")
     (path.parent / "mmproj-a.gguf").touch()
     assert hub.resolve(str(path)) == hub.resolve(str(path.parent)) == path
@@ -222,7 +224,7 @@ def test_a_file_or_a_directory_with_one(tmp_path: Path) -> None:
         hub.resolve(str(path.parent))
 
 
-def test_one_of_a_hub_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_id_may_name_one_of_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository, commit = tmp_path / "models--someone--tiny", "0123456789abcdef0123456789abcdef01234567"
     for name in ("tiny-Q4_0.gguf", "tiny-Q8_0.gguf", "tiny-IQ4_NL-00001-of-00002.gguf"):
         small_file(repository / "snapshots" / commit / name)
@@ -238,7 +240,7 @@ def test_one_of_a_hub_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         hub.resolve("someone/tiny")
 
 
-def test_split_files(tmp_path: Path) -> None:
+def test_the_parts_of_a_split_file_are_read_together(tmp_path: Path) -> None:
     fields, tensors = small()
     names = [tmp_path / f"x-0000{i}-of-00002.gguf" for i in (1, 2)]
     split = {"split.count": 2, "split.tensors.count": len(tensors)}

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.checkpoints.gguf_source import GgufSource
+from engine.checkpoints.gguf_file import Gguf
+from engine.checkpoints.gguf_source import GgufSource, GgufWeights
 from engine.errors import ModelError
+from engine.model.weights import expected_tensors
 from tests.support.gguf_files import Tensors, random_blocks, small, write
 
 KEY = "tokenizer.ggml."
@@ -36,7 +38,7 @@ def header(version: int = 3, tensors: int = 0, fields: int = 0) -> bytes:
     return b"GGUF" + struct.pack("<IQQ", version, tensors, fields)
 
 
-def test_what_is_no_whole_file(whole: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_whole_is_refused(whole: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.gguf"
     refused(path, b"", "cannot read")
     refused(path, b"GGML" + whole[4:], "does not begin with GGUF")
@@ -49,7 +51,7 @@ def test_what_is_no_whole_file(whole: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [1 << 32, 1 << 60, (1 << 63) - 1, (1 << 64) - 1])
-def test_counts_that_no_file_holds(count: int, tmp_path: Path) -> None:
+def test_counts_larger_than_the_file_are_refused(count: int, tmp_path: Path) -> None:
     path, key = tmp_path / "a.gguf", struct.pack("<Q", 1) + b"k"
     says = "middle of its header"
     refused(path, header(tensors=count), says)
@@ -102,16 +104,16 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_fields(name: str, tmp_path: Path) -> None:
+def test_metadata_that_does_not_fit_is_refused_by_name(name: str, tmp_path: Path) -> None:
     changes, says = FIELDS[name]
     changed(tmp_path, says, changes)
 
 
-def test_another_architecture(tmp_path: Path) -> None:
+def test_an_unsupported_architecture_is_refused(tmp_path: Path) -> None:
     changed(tmp_path, "architecture gemma3 is not supported; supported: llama, qwen2, qwen3", {}, "gemma3")
 
 
-def test_tensors(tmp_path: Path) -> None:
+def test_tensors_that_do_not_fit_are_refused_by_name(tmp_path: Path) -> None:
     def numbers(*shape: int) -> tuple[np.ndarray[Any, Any], str]:
         return np.ones(shape, np.float32), "F32"
 
@@ -131,8 +133,8 @@ def test_tensors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.nightly)])
-def test_damage(seed: int, whole: bytes, tmp_path: Path) -> None:
-    """A header that is cut short or changed in a byte is read or refused, and nothing else happens."""
+def test_a_damaged_header_is_read_or_refused(seed: int, whole: bytes, tmp_path: Path) -> None:
+    """A header is cut short, or changed in one byte: only ModelError may be raised."""
     chance, path = random.Random(seed), tmp_path / "a.gguf"
     end = whole.rindex(b"output_norm.weight")
     caught = 0
@@ -147,8 +149,9 @@ def test_damage(seed: int, whole: bytes, tmp_path: Path) -> None:
         path.write_bytes(content)
         try:
             source = GgufSource(path, "x")
-            for name in source._weights._tensors:
-                source._weights.mapped(name)
+            weights = GgufWeights(Gguf(path), source.spec)
+            for name in expected_tensors(source.spec):
+                weights.mapped(name)
         except ModelError:
             caught += 1
     assert caught > 100

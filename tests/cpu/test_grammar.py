@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import islice
 from random import Random
@@ -21,6 +22,7 @@ from engine.errors import RequestError
 from engine.runtime.build import LoadedModel
 from engine.sampling.grammar import GrammarMatcher, Grammars, vocabulary
 from engine.sampling.logits import LogitsProcessor
+from engine.text.tokenizer import Tokenizer
 from engine.types import GenerateRequest, RequestFailure, SamplingParams, TokenEvent
 from server.openai.replies.calls import TOOL_FORMATS, make_parser
 from server.openai.requests.schemas import Function, Tool
@@ -97,7 +99,7 @@ def fits(text: str) -> bool:
         for policy in ("none", "layerskip", "knapspec")
     ],
 )
-def test_answers_are_of_their_schema(
+def test_answers_match_their_schema(
     core: EngineCore, ids: list[tuple[int, ...]], temperature: float, policy: str
 ) -> None:
     for seed, prompt in enumerate(ids):
@@ -138,7 +140,7 @@ def test_drafting_changes_no_token(
         pytest.param(WORDS, 0.7, id="regex, sampled", marks=NIGHTLY),
     ],
 )
-def test_masks_wait_until_a_draw_needs_them(
+def test_masks_are_computed_only_for_draws_that_need_them(
     core: EngineCore, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch, grammar: str, temperature: float
 ) -> None:
     masked: list[int] = []
@@ -160,7 +162,7 @@ def test_masks_wait_until_a_draw_needs_them(
     assert len(masked) == sum(map(len, said))
 
 
-def test_others_are_not_disturbed(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
+def test_a_grammar_does_not_change_other_requests(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
     alone = answer(core, ids[:2], replace(GREEDY, max_tokens=24, ignore_eos=True), ["layerskip"])
     core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=JSON), "layerskip"))
     beside: dict[str, list[int]] = {}
@@ -180,12 +182,14 @@ def test_a_grammar_ends_an_answer_even_if_its_end_is_ignored(core: EngineCore, i
     assert last.finish_reason == "stop"
 
 
-def test_an_answer_cut_short_says_so(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
+def test_an_answer_cut_short_has_finish_reason_length(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
     assert run(core, ids[0], SamplingParams(4, 0.0, grammar=JSON), "none")[1].finish_reason == "length"
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_masks_are_those_of_a_matcher_that_never_rolls_back(tokens: LLTokenizer, grammars: Grammars, seed: int) -> None:
+def test_masks_equal_those_of_a_matcher_that_never_rolls_back(
+    tokens: LLTokenizer, grammars: Grammars, seed: int
+) -> None:
     """Whatever is drafted, kept and thrown away, drafts that the grammar forbids included."""
     random = Random(seed)
     matcher, said = grammars.begin(JSON), []
@@ -256,7 +260,7 @@ def test_a_grammar_too_complex_to_follow_fails_its_request_alone(
     assert tuple(said) == alone[0]
 
 
-def test_a_tokenizer_with_more_tokens_than_the_model_has(core: EngineCore) -> None:
+def test_a_tokenizer_may_have_more_tokens_than_the_model(core: EngineCore) -> None:
     size = core.tokenizer.backend.get_vocab_size() - 2
     matcher = Grammars(vocabulary(core.tokenizer, size, core.info.eos_token_ids)).begin(WORDS)
     assert matcher.allowed(()).shape[0] >= size
@@ -273,9 +277,7 @@ TOOLS = [
 ]
 
 
-def test_a_model_that_opens_its_reasoning_itself_may_do_so_before_an_answer(
-    core: EngineCore, grammars: Grammars
-) -> None:
+def test_a_model_may_open_its_reasoning_before_a_structured_answer(core: EngineCore, grammars: Grammars) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     grammar = grammar_of(schema, None, thinking=False, optional=False, param="response_format", think_open='"<think>"')
     assert grammar is not None
@@ -293,7 +295,7 @@ def test_a_model_that_opens_its_reasoning_itself_may_do_so_before_an_answer(
     assert not follows('free text{"a": 1}')
 
 
-def test_the_end_comes_before_min_tokens_only_where_nothing_else_may() -> None:
+def test_an_answer_ends_before_min_tokens_only_if_the_grammar_allows_nothing_else() -> None:
     class Ending:
         """Allows tokens 3 and 5 at first, then 5 alone."""
 
@@ -312,29 +314,31 @@ def test_the_end_comes_before_min_tokens_only_where_nothing_else_may() -> None:
 
 
 def test_a_tokenizer_that_grammars_cannot_read_is_the_requests_error(
-    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+    model: LoadedModel, ids: list[tuple[int, ...]]
 ) -> None:
     tried: list[int] = []
 
-    def unreadable(*_: object) -> None:
-        tried.append(1)
-        raise RuntimeError("no byte fallback")
+    class Unreadable(Tokenizer):
+        def token_bytes(self, token: int) -> bytes:
+            tried.append(token)
+            raise RuntimeError("no byte fallback")
 
-    monkeypatch.setattr("engine.sampling.grammar.vocabulary", unreadable)
-    core = model.core(EngineConfig())
+    unreadable = copy(model)
+    unreadable.tokenizer = Unreadable(model.tokenizer.backend)
+    core = unreadable.core(EngineConfig())
     sampling = replace(GREEDY, grammar=JSON, grammar_param="response_format", max_tokens=5)
     for name in "ab":
         with pytest.raises(RequestError, match="byte fallback") as refused:
             core.add(GenerateRequest(name, ids[0], sampling))
         assert refused.value.param == "response_format"
-    assert tried == [1]
+    assert len(tried) == 1, "the second request is refused without another attempt"
     assert core.scheduler.idle
 
 
 @pytest.mark.parametrize("thinking", [False, True])
 @pytest.mark.parametrize("parallel", [False, True])
 @pytest.mark.parametrize("kind", TOOL_FORMATS)
-def test_calls_that_a_grammar_allows_are_read_as_calls(
+def test_every_call_that_a_grammar_allows_is_parsed_as_a_call(
     core: EngineCore, grammars: Grammars, kind: str, parallel: bool, thinking: bool
 ) -> None:
     """Whatever the model would say, what the grammar lets through is what the parser of the format takes for calls."""
@@ -394,7 +398,7 @@ def test_calls_that_a_grammar_allows_are_read_as_calls(
     ],
     ids=["schema", "words", "penalties"],
 )
-def test_searches_replay_what_was_asked_to_be_done_to_logits(
+def test_searches_apply_the_requests_edits_to_logits(
     model: LoadedModel,
     ids: list[tuple[int, ...]],
     asked: dict[str, Any],

@@ -63,7 +63,7 @@ def toy(sublayers: int, seed: int, rows: int = 3, hidden: int = 8) -> tuple[Tens
     tau=st.sampled_from([-1.0, 0.5, 0.9]),
     share=st.sampled_from([0.3, 0.5, 1.0]),
 )
-def test_batched_equals_the_naive_loop(
+def test_the_batched_table_equals_the_naive_loop(
     seed: int, offered: list[tuple[int, int | None, bool]], tau: float, share: float
 ) -> None:
     """Whatever the menus: of the weight of a sublayer, what its copy saves, if it has one, and whether it may be left
@@ -86,7 +86,7 @@ def test_batched_equals_the_naive_loop(
 
 @examples(40)
 @given(values=st.lists(st.tuples(st.integers(1, 6), st.floats(0.05, 1.0)), min_size=2, max_size=8))
-def test_optimal_on_additive_sublayers(values: list[tuple[int, float]]) -> None:
+def test_the_table_is_optimal_for_additive_sublayers(values: list[tuple[int, float]]) -> None:
     """Where likeness depends on what was skipped by a sum, one state per weight loses nothing: brute force agrees.
 
     Sublayer i adds gain_i along one axis beside a large constant, so the cosine falls strictly with the gain skipped.
@@ -164,7 +164,7 @@ def test_a_beam_loses_little_where_much_is_skipped() -> None:
     assert whole - ours < 0.5 * (whole - naive_beam)
 
 
-def test_a_table_may_end_empty() -> None:
+def test_a_table_may_end_without_candidates() -> None:
     """Where the one state that a beam keeps comes to be too far from the model."""
     references, run = toy(12, 5)
     table = Knapsack(references, skipping([2, 3] * 6), capacity=30, tau=0.8, beam=2)
@@ -173,7 +173,7 @@ def test_a_table_may_end_empty() -> None:
     assert table.candidates() == []
 
 
-def test_a_search_may_be_spread_over_time() -> None:
+def test_a_search_in_steps_equals_one_in_one_go() -> None:
     references, run = toy(6, 9)
     table = Knapsack(references, skipping([2, 3] * 3), capacity=15)
     steps = 0
@@ -185,14 +185,14 @@ def test_a_search_may_be_spread_over_time() -> None:
     assert [c.variants for c in table.candidates()] == [c.variants for c in at_once]
 
 
-def test_ticks_round_and_stay_within_a_few_per_cent() -> None:
+def test_prices_in_ticks_are_within_a_few_per_cent() -> None:
     prices = {TARGET: [1.4e-4, 1.0e-4] * 3, SKIP: [0.0] * 6}
     assert menus(prices, 1e-4) == skipping([1, 1] * 3)  # the paper's resolution loses the ratio
     fine = sum(menu[SKIP] for menu in menus(prices, 1e-4 / 8))
     assert fine * 1e-4 / 8 == pytest.approx(sum(prices[TARGET]), rel=0.03)
 
 
-def test_a_menu_has_what_saves_time() -> None:
+def test_a_menu_offers_only_variants_that_save_time() -> None:
     prices = {TARGET: [2.0, 4.0], LOW_BIT: [0.5, 4.5], WINDOW: [0.25, math.inf], SKIP: [0.0, 0.0]}
     assert menus(prices, 0.25) == [{TARGET: 0, LOW_BIT: 6, WINDOW: 7, SKIP: 8}, {TARGET: 0, SKIP: 16}]
 
@@ -222,7 +222,7 @@ def test_lemma_4_1() -> None:
 
 @pytest.mark.parametrize("scores", [1 << 24, 1])
 @torch.inference_mode()
-def test_candidates_see_what_the_first_drafted_token_sees(
+def test_a_candidate_row_equals_a_draft_pass_of_its_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scores: int
 ) -> None:
     """A candidate row's state equals that of a draft pass of the same sub-network at the same position, however many
@@ -250,7 +250,7 @@ def test_candidates_see_what_the_first_drafted_token_sees(
 
 
 @torch.inference_mode()
-def test_regret_against_brute_force_on_a_tiny_model(tmp_path: Path) -> None:
+def test_candidates_come_close_to_brute_force_on_a_tiny_model(tmp_path: Path) -> None:
     """The table keeps one state per weight, which is not always the best one; on a real model it comes close."""
     tiny_model(tmp_path)
     model = load(torch.float64, model=tmp_path)

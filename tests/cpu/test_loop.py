@@ -28,7 +28,6 @@ from engine.host.thread import EngineThread
 from engine.runtime.build import LoadedModel
 from engine.types import FinishReason, GenerateRequest, RoundReport, SamplingParams, TokenEvent
 from tests.support.cores import VOCABULARY, ManualClock, answer, chat_ids, load
-from tests.support.integrity import check_integrity
 
 PATIENCE = 30  # seconds until what should have happened counts as hanging
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
@@ -151,7 +150,7 @@ def test_tokens_arrive_and_end_with_one_finish_reason(model: LoadedModel, core: 
     run(test())
 
 
-def test_two_streams_share_rounds_and_say_what_they_say_alone(model: LoadedModel, core: EngineCore) -> None:
+def test_two_streams_share_rounds_and_give_the_tokens_of_each_alone(model: LoadedModel, core: EngineCore) -> None:
     async def test() -> None:
         async with observed(core) as session:
             streams = [session.submit("snow", policy="layerskip"), session.submit("a river", policy="none")]
@@ -181,7 +180,7 @@ Leave = Callable[[EngineThread, TokenStream], Awaitable[None]]
 
 
 @LEAVING
-def test_leaving_frees_the_cache_within_one_round(core: EngineCore, leave: Leave) -> None:
+def test_a_cancelled_request_frees_its_cache_within_one_round(core: EngineCore, leave: Leave) -> None:
     async def test() -> None:
         async with observed(core) as session:
             stream = session.submit("snow", ENDLESS)
@@ -195,7 +194,7 @@ def test_leaving_frees_the_cache_within_one_round(core: EngineCore, leave: Leave
             await session.report(lambda report: report.running == 0)
             assert len(session.ran) <= 4
             assert core.scheduler.idle
-            check_integrity(core.scheduler.blocks)
+            core.scheduler.blocks.check_integrity()
             stats = session.engine.stats()
             assert (stats.running, stats.waiting, stats.kv_usage) == (0, 0, 0.0)
             assert core.scheduler.blocks.usage == 0
@@ -204,7 +203,7 @@ def test_leaving_frees_the_cache_within_one_round(core: EngineCore, leave: Leave
 
 
 @LEAVING
-def test_leaving_concerns_nobody_else(model: LoadedModel, core: EngineCore, leave: Leave) -> None:
+def test_a_cancelled_request_does_not_change_others(model: LoadedModel, core: EngineCore, leave: Leave) -> None:
     async def test() -> None:
         async with observed(core) as session:
             gone = session.submit("snow", ENDLESS)
@@ -219,13 +218,13 @@ def test_leaving_concerns_nobody_else(model: LoadedModel, core: EngineCore, leav
         assert session.ran[2] == ["snow", "a river"]
         assert session.ran[begun:]
         assert all(ids == ["a river"] for ids in session.ran[begun:])
-        check_integrity(core.scheduler.blocks)
+        core.scheduler.blocks.check_integrity()
         assert core.scheduler.blocks.usage == 0
 
     run(test())
 
 
-def test_a_closed_stream_is_over(core: EngineCore) -> None:
+def test_a_closed_stream_yields_nothing_more(core: EngineCore) -> None:
     async def test() -> None:
         async with observed(core) as session:
             stream = session.submit("snow", ENDLESS)
@@ -257,7 +256,7 @@ def test_a_request_cancelled_while_it_waits_never_runs(model: LoadedModel) -> No
     run(test())
 
 
-def test_cancelling_before_the_first_round_leaves_nothing(core: EngineCore) -> None:
+def test_a_request_cancelled_before_its_first_round_leaves_nothing(core: EngineCore) -> None:
     async def test() -> None:
         async with observed(core) as session:
             stream = session.submit("snow")
@@ -286,7 +285,7 @@ def test_cancelling_unknown_and_finished_requests_changes_nothing(model: LoadedM
     run(test())
 
 
-def test_an_exception_in_a_round_fails_everybody(core: EngineCore) -> None:
+def test_an_exception_in_a_round_fails_every_request(core: EngineCore) -> None:
     async def test() -> None:
         async with observed(core, max_live=3) as session:
             streams = [session.submit("snow", ENDLESS), session.submit("a river", ENDLESS)]
@@ -308,19 +307,14 @@ def test_an_exception_in_a_round_fails_everybody(core: EngineCore) -> None:
     run(test())
 
 
-def test_a_request_that_the_engine_refuses_fails_as_the_clients(
-    core: EngineCore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuses(message: GenerateRequest) -> None:
-        raise RequestError("cannot be followed", param="response_format")
-
-    monkeypatch.setattr(core, "add", refuses)
+def test_a_request_that_the_engine_refuses_is_the_clients_error(core: EngineCore) -> None:
+    sampling = replace(SHORT, grammar="no grammar", grammar_param="response_format")
 
     async def test() -> None:
         async with observed(core) as session:
             session.release()
-            with pytest.raises(RequestError, match="cannot be followed") as refused:
-                await collect(session.submit("a"))
+            with pytest.raises(RequestError) as refused:
+                await collect(session.submit("a", sampling))
             assert refused.value.param == "response_format"
 
     run(test())
@@ -364,7 +358,7 @@ def test_a_dead_engine_drains_at_once(core: EngineCore) -> None:
     run(test())
 
 
-def test_draining_finishes_what_runs_and_refuses_what_comes(model: LoadedModel) -> None:
+def test_draining_finishes_running_requests_and_refuses_new_ones(model: LoadedModel) -> None:
     core = model.core(EngineConfig(max_num_seqs=1))
 
     async def test() -> None:
@@ -391,7 +385,7 @@ def test_draining_finishes_what_runs_and_refuses_what_comes(model: LoadedModel) 
     run(test())
 
 
-def test_draining_fails_the_rest_when_time_is_up(core: EngineCore) -> None:
+def test_draining_fails_requests_that_outlast_its_timeout(core: EngineCore) -> None:
     clock = ManualClock()
 
     async def test() -> None:
@@ -418,7 +412,7 @@ def test_draining_fails_the_rest_when_time_is_up(core: EngineCore) -> None:
     run(test())
 
 
-def test_draining_without_patience_fails_running_and_waiting_requests(model: LoadedModel) -> None:
+def test_draining_with_a_timeout_of_zero_fails_running_and_waiting_requests(model: LoadedModel) -> None:
     core = model.core(EngineConfig(max_num_seqs=1))
 
     async def test() -> None:
@@ -472,7 +466,7 @@ def test_an_engine_that_was_never_started_is_not_ready_and_drains(core: EngineCo
     run(test())
 
 
-def test_an_idle_engine_shows_life(core: EngineCore) -> None:
+def test_the_heartbeat_of_an_idle_engine_stays_young(core: EngineCore) -> None:
     clock = ManualClock()
 
     async def test() -> None:
@@ -483,7 +477,7 @@ def test_an_idle_engine_shows_life(core: EngineCore) -> None:
     run(test())
 
 
-def test_an_engine_that_hangs_shows_none(core: EngineCore) -> None:
+def test_the_heartbeat_of_a_hanging_engine_ages(core: EngineCore) -> None:
     clock = ManualClock()
 
     async def test() -> None:
@@ -500,7 +494,7 @@ def test_an_engine_that_hangs_shows_none(core: EngineCore) -> None:
     run(test())
 
 
-def test_a_full_queue_refuses_until_somebody_leaves(model: LoadedModel) -> None:
+def test_a_full_queue_refuses_until_a_request_leaves(model: LoadedModel) -> None:
     core = model.core(EngineConfig(max_num_seqs=1))
 
     async def test() -> None:
@@ -532,7 +526,7 @@ BAD_REQUESTS: list[tuple[GenerateRequest, type[RequestError], str]] = [
 
 
 @pytest.mark.parametrize(("request_", "error", "param"), BAD_REQUESTS)
-def test_what_cannot_run_costs_no_round(
+def test_a_request_that_cannot_run_is_refused_without_a_round(
     model: LoadedModel, core: EngineCore, request_: GenerateRequest, error: type[RequestError], param: str
 ) -> None:
     async def test() -> None:
@@ -551,7 +545,7 @@ def test_what_cannot_run_costs_no_round(
     run(test())
 
 
-def test_the_longest_request_that_fits_is_taken(core: EngineCore) -> None:
+def test_the_longest_request_that_fits_is_accepted(core: EngineCore) -> None:
     async def test() -> None:
         async with observed(core) as session:
             session.release()
@@ -563,7 +557,7 @@ def test_the_longest_request_that_fits_is_taken(core: EngineCore) -> None:
     run(test())
 
 
-def test_reports_add_up_to_what_the_streams_got(core: EngineCore) -> None:
+def test_reports_add_up_to_the_tokens_of_the_streams(core: EngineCore) -> None:
     async def test() -> None:
         policies = {"snow": "layerskip", "a river": "knapspec", "a boat": "none"}
         async with observed(core) as session:

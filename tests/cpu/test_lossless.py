@@ -102,7 +102,7 @@ def test_every_policy_equals_plain_decoding_with_our_own_kernels(
 @pytest.mark.parametrize(
     "precision", [torch.float32, pytest.param(torch.bfloat16, marks=pytest.mark.nightly)], ids=["single", "half"]
 )
-def test_divergence_only_at_near_ties(
+def test_drafted_texts_diverge_only_at_near_ties(
     checkpoint: Path,
     prompts: Sequence[str],
     precision: torch.dtype,

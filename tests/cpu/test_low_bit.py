@@ -22,7 +22,7 @@ from engine.model import low_bit
 from engine.quantised.packed import coded, dequantise
 from engine.runtime import prior as priors
 from engine.runtime.prior import Prior
-from engine.types import SamplingParams
+from engine.types import RequestRound, SamplingParams
 from tests.support.cores import answer, chat_ids, load, made_up_profile
 
 pytestmark = pytest.mark.skipif(kernel_library() is None, reason="needs the native kernels")
@@ -44,7 +44,7 @@ def products_of(linear: NativeLinear, inputs: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("bits", BITS)
 @pytest.mark.parametrize("inputs", [64, 288])
-def test_codes_are_those_with_the_least_squared_error(bits: int, inputs: int) -> None:
+def test_codes_have_nearly_the_least_squared_error_of_all_candidates(bits: int, inputs: int) -> None:
     """Of the candidates of docs/method.md; the same on a CPU as in torch's operations."""
     weight, half = weights(70, inputs), 1 << (bits - 1)
     groups = weight.float().view(70, -1, 32)
@@ -66,7 +66,7 @@ def test_codes_are_those_with_the_least_squared_error(bits: int, inputs: int) ->
 
 
 @pytest.mark.parametrize("order", [None, "turned"])
-def test_weights_of_eight_bits_are_copied_from_their_codes(order: str | None) -> None:
+def test_the_copy_of_packed_weights_has_nearly_the_least_squared_error(order: str | None) -> None:
     """Whatever their scales, offsets and order of inputs."""
     generator = torch.Generator().manual_seed(1)
     codes = torch.randint(0, 256, (64, 320), generator=generator, dtype=torch.uint8)
@@ -103,12 +103,12 @@ def test_weights_of_few_bits_have_no_copy() -> None:
         ({"draft_bits": "4", "kernels": "torch"}, "few bits already"),
     ],
 )
-def test_a_copy_that_cannot_be_had_is_refused_by_name(settings: dict[str, Any], message: str) -> None:
+def test_a_copy_that_cannot_be_made_is_refused_by_setting(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load(**settings)
 
 
-def test_without_memory_there_is_no_copy() -> None:
+def test_a_model_too_large_for_the_draft_memory_gets_no_copy() -> None:
     model = load(torch.bfloat16, draft_memory=1000)
     assert model.draft_bits == 0
     assert model.decoder.variants == (TARGET,)
@@ -118,19 +118,19 @@ def test_without_memory_there_is_no_copy() -> None:
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @pytest.mark.parametrize("policy", ["fixed", "knapspec"])
 def test_drafts_of_the_copy_change_no_text(policy: str, temperature: float, prompts: Sequence[str]) -> None:
-    """Requests in flight together, drafts of four tokens; the copy drafts them all."""
+    """Requests in flight together, drafts of four tokens, all by the copy."""
     model = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
     config = EngineConfig(fixed_plan="2", draft_confidence=0.0, prior="none")
     sampling = SamplingParams(max_tokens=40, temperature=temperature, seed=3, ignore_eos=True)
     core = model.core(config)
     texts = [chat_ids(core, prompt) for prompt in prompts[:3]]
-    assert answer(core, texts, sampling, [policy], concurrency=3) == answer(core, texts, sampling, ["none"])
-    drafting = core.policy(policy)
-    plans = [*drafting.estimator.counts] if isinstance(drafting, KnapSpec) else [drafting._plan.variants]  # type: ignore[attr-defined]
-    assert (LOW_BIT,) * len(model.spec.whole) in plans
+    rounds: list[RequestRound] = []
+    drafted = answer(core, texts, sampling, [policy], concurrency=3, rounds=rounds)
+    assert drafted == answer(core, texts, sampling, ["none"])
+    assert (LOW_BIT,) * len(model.spec.whole) in {round.plan for round in rounds if round.drafted}
 
 
-def test_the_menu_says_what_may_draft() -> None:
+def test_the_menu_decides_which_plans_may_draft() -> None:
     with_copy = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
     without = load(torch.bfloat16, draft_bits="none")
     for model, menu, plans in (
@@ -146,7 +146,7 @@ def test_the_menu_says_what_may_draft() -> None:
         without.core(EngineConfig(knapspec=KnapSpecConfig(menu="low-bit")))
 
 
-def test_plans_of_another_menu_are_refused_by_name(tmp_path: Path) -> None:
+def test_prior_plans_outside_the_menu_are_refused_by_file(tmp_path: Path) -> None:
     model = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
     copy = (LOW_BIT,) * len(model.spec.whole)
     file = tmp_path / "plans.json"
@@ -161,8 +161,10 @@ def test_plans_of_another_menu_are_refused_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("menu", ["auto", "low-bit"])
-def test_a_search_chooses_among_all_of_the_menu(menu: str, prompts: Sequence[str]) -> None:
-    """Of every sublayer: itself, its copy, or nothing, unless that is off the menu; texts stay what they are."""
+def test_a_search_uses_every_variant_of_the_menu(
+    menu: str, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan runs each sublayer, runs its copy, or skips it if the menu has that; texts stay the same."""
     model = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
     often: dict[str, Any] = {"budget": 1.0, "interval": 8, "beam": 32}
     core = model.core(EngineConfig(knapspec=KnapSpecConfig(menu=menu, **often), prior="none"))
@@ -176,7 +178,7 @@ def test_a_search_chooses_among_all_of_the_menu(menu: str, prompts: Sequence[str
         replayed.extend(counts or ())
         return counts
 
-    policy.searcher.search = watched  # type: ignore[method-assign]
+    monkeypatch.setattr(policy.searcher, "search", watched)
     sampling = SamplingParams(max_tokens=60, temperature=0.0, ignore_eos=True)
     texts = [chat_ids(core, prompt) for prompt in prompts[:2]]
     assert answer(core, texts, sampling, ["knapspec"]) == answer(core, texts, sampling, ["none"])

@@ -76,7 +76,9 @@ KINDS = [
         for tied in (False, True)
     ],
 )
-def test_memory_is_that_of_the_weights(tmp_path: Path, stored: str, dtype: str, kernels: str, tied: bool) -> None:
+def test_loading_takes_little_more_memory_than_the_weights(
+    tmp_path: Path, stored: str, dtype: str, kernels: str, tied: bool
+) -> None:
     """A head that has to be cast takes its own size for a moment, where the backend keeps a form of its own."""
     config = CONFIG | {"tie_word_embeddings": tied}
     spec = parse_spec(config)
@@ -111,7 +113,7 @@ def write(directory: Path, files: dict[str, str]) -> None:
         ({"cpu/cpu.cfs_quota_us": "400000\n", "cpu/cpu.cfs_period_us": "100000\n"}, [4]),
     ],
 )
-def test_a_containers_share_of_the_processor_is_known(tmp_path: Path, files: dict[str, str], cores: list[int]) -> None:
+def test_the_cpu_limit_of_a_container_is_read(tmp_path: Path, files: dict[str, str], cores: list[int]) -> None:
     write(tmp_path, files)
     assert list(container_cores(tmp_path)) == cores
 
@@ -136,6 +138,6 @@ def test_a_containers_share_of_the_processor_is_known(tmp_path: Path, files: dic
         ),
     ],
 )
-def test_what_a_container_holds_of_files_is_free(tmp_path: Path, files: dict[str, str], free: list[int]) -> None:
+def test_the_file_cache_of_a_container_counts_as_free(tmp_path: Path, files: dict[str, str], free: list[int]) -> None:
     write(tmp_path, files)
     assert list(container_memory(tmp_path)) == free

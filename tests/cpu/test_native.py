@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shlex
-from collections.abc import Callable
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
-from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW
-from engine.clock import SystemClock
+from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW, load_spec
+from engine.backends.native.backend import native_backend
 from engine.config import EngineConfig
 from engine.draft.knapsack import Knapsack
 from engine.errors import ConfigError
-from engine.kernels.library import KernelLibrary, _name, build, compiler, kernel_library
+from engine.kernels.library import KernelLibrary, build, compiler, kernel_library, name_for
 from engine.kernels.library import directory as directory_of_libraries
 from engine.model.attention import Segment
 from engine.model.passes import Draws, draft_in_lock_step
@@ -33,7 +33,7 @@ from engine.sampling.sample import sample
 from engine.step import Plan, Work
 from engine.types import SamplingParams
 from tests.support import PREPARED
-from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, made_up_profile, tiny_model
+from tests.support.cores import GREEDY, SAMPLED, TickingClock, answer, chat_ids, load, made_up_profile, tiny_model
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
 
@@ -106,15 +106,13 @@ def chunks(slab: int, *sizes: int) -> list[Segment]:
     indirect=True,
 )
 @torch.inference_mode()
-def test_no_further_from_float32_than_torchs_own_bf16(directory: Path) -> None:
+def test_the_kernels_are_as_exact_as_torchs_own_bf16(directory: Path, tmp_path: Path) -> None:
     """Logits and every residual stream, against the same bf16 weights in float32."""
-    exact = load(torch.float32, model=directory)
-    for layer in exact.decoder._layers[1]:
-        for linear in (layer.qkv, layer.output, layer.gate_up, layer.down):
-            linear._weight.copy_(linear._weight.bfloat16())  # type: ignore[attr-defined]
-    exact.decoder._heads[1]._weight.copy_(exact.decoder._heads[1]._weight.bfloat16())  # type: ignore[attr-defined]
-    exact.decoder._embedding.copy_(exact.decoder._embedding.bfloat16())
-    models = [exact, *(load(torch.bfloat16, model=directory, kernels=kernels) for kernels in ("native", "torch"))]
+    shutil.copytree(directory, tmp_path, dirs_exist_ok=True)
+    weights = {name: tensor.bfloat16().float() for name, tensor in load_file(directory / "model.safetensors").items()}
+    save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
+    models = [load(torch.float32, model=tmp_path)]
+    models += [load(torch.bfloat16, model=tmp_path, kernels=kernels) for kernels in ("native", "torch")]
 
     def error(got: Tensor, want: Tensor) -> float:
         return float((got - want).pow(2).mean().sqrt() / want.std())
@@ -129,9 +127,15 @@ def test_no_further_from_float32_than_torchs_own_bf16(directory: Path) -> None:
             assert error(got, stream) < 0.1
 
 
-def rows_of_a_long_context(directory: Path) -> None:
+def with_kernels(directory: Path, threads: int, kernels: KernelLibrary | None) -> LoadedModel:
+    """A model over this machine's kernels, or over others."""
+    backend = native_backend(load_spec(directory), threads, kernels)
+    return load(torch.bfloat16, model=directory, kernels="native", threads=threads, backend=backend)
+
+
+def rows_of_a_long_context(directory: Path, kernels: KernelLibrary | None = None) -> None:
     """The last 40 rows, one by one, in chunks, beside other requests, by one thread, two or five: the same bits."""
-    models = [load(torch.bfloat16, model=directory, kernels="native", threads=threads) for threads in (1, 2, 5)]
+    models = [with_kernels(directory, threads, kernels) for threads in (1, 2, 5)]
     first = LENGTH - 40
     seen = []
     for model in models:
@@ -152,7 +156,7 @@ def rows_of_a_long_context(directory: Path) -> None:
 
 
 @torch.inference_mode()
-def test_a_row_is_the_same_to_the_last_bit_in_any_pass(directory: Path) -> None:
+def test_a_row_is_bit_identical_in_any_pass(directory: Path) -> None:
     rows_of_a_long_context(directory)
 
 
@@ -184,19 +188,18 @@ def test_two_threads_compute_the_same_rows_as_one(directory: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("shape", ["qwen3 windows", "llama one kv head", "llama wide heads"])
 @torch.inference_mode()
-def test_without_bf16_instructions_too(
-    shape: str, tmp_path: Path, portable: KernelLibrary, monkeypatch: pytest.MonkeyPatch
+def test_a_row_is_bit_identical_in_any_pass_on_older_instruction_sets(
+    shape: str, tmp_path: Path, portable: KernelLibrary
 ) -> None:
     family, changes = SHAPES[shape]
     tiny_model(tmp_path, family, seed=3, **(WIDE | changes))
     usual = run(load(torch.bfloat16, model=tmp_path, kernels="native"), [Segment(0, 0, 100)])
-    monkeypatch.setattr("engine.backends.native.backend.kernel_library", lambda: portable)
-    rows_of_a_long_context(tmp_path)
-    again = run(load(torch.bfloat16, model=tmp_path, kernels="native"), [Segment(0, 0, 100)])
+    rows_of_a_long_context(tmp_path, portable)
+    again = run(with_kernels(tmp_path, 1, portable), [Segment(0, 0, 100)])
     assert (again - usual).pow(2).mean().sqrt() < 0.02 * usual.std()
 
 
-def test_bfloat16_is_chosen_without_its_instructions_where_the_kernels_widen_it(
+def test_bfloat16_is_chosen_on_a_cpu_without_it_where_the_kernels_can_widen_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     family, changes = SHAPES["llama"]
@@ -218,7 +221,7 @@ def test_bfloat16_is_chosen_without_its_instructions_where_the_kernels_widen_it(
 
 
 @torch.inference_mode()
-def test_rows_with_plans_of_their_own(directory: Path) -> None:
+def test_rows_with_different_plans_equal_each_row_alone(directory: Path) -> None:
     model = load(torch.bfloat16, model=directory, kernels="native")
     generator = torch.Generator().manual_seed(2)
     sublayers = model.spec.sublayers
@@ -241,7 +244,7 @@ def test_rows_with_plans_of_their_own(directory: Path) -> None:
 
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @torch.inference_mode()
-def test_drafts_in_one_call_are_those_of_single_passes(
+def test_drafts_in_one_call_equal_single_passes(
     directory: Path, temperature: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Requests with plans, lengths and stop rules of their own, token by token."""
@@ -284,7 +287,7 @@ def test_drafts_in_one_call_are_those_of_single_passes(
 
 
 @torch.inference_mode()
-def test_a_team_without_cores_of_its_own(tmp_path: Path) -> None:
+def test_more_threads_than_cores_give_the_same_logits(tmp_path: Path) -> None:
     """More threads than cores, several teams at once: the same logits, and nobody waits for ever."""
     tiny_model(tmp_path, LlamaConfig, **WIDE)
     wanted = run(load(torch.bfloat16, model=tmp_path, kernels="native", threads=1), chunks(0, 700))
@@ -300,7 +303,7 @@ def test_a_team_without_cores_of_its_own(tmp_path: Path) -> None:
 
 
 @torch.inference_mode()
-def test_candidates_see_the_cache_before_them_and_themselves(directory: Path) -> None:
+def test_a_candidate_attends_to_the_cache_before_it_and_to_itself(directory: Path) -> None:
     """A candidate state that is the row's own input comes out as the row did, and nothing is written."""
     model = load(torch.bfloat16, model=directory, kernels="native")
     for segment in chunks(0, 1500, 600):
@@ -321,7 +324,7 @@ def test_candidates_see_the_cache_before_them_and_themselves(directory: Path) ->
 @pytest.mark.parametrize(
     ("tau", "copies", "kept"), [(-1.0, True, ()), (-1.0, False, ()), (0.9, True, (0, 1, 4)), (2.0, True, ())]
 )
-def test_rows_of_the_knapsack_are_filled_in_one_call(
+def test_a_knapsack_filled_in_one_call_equals_its_definition(
     directory: Path, tau: float, copies: bool, kept: tuple[int, ...]
 ) -> None:
     """As the definition fills them from the sublayers, one by one or together; with a τ that no entry reaches, none."""
@@ -360,7 +363,7 @@ def test_rows_of_the_knapsack_are_filled_in_one_call(
     assert all(SKIP not in row.variant for i, row in enumerate(by_rows.rows) if i in kept)
 
 
-def test_answers_are_equal_under_every_policy(tmp_path: Path) -> None:
+def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None:
     """Greedy and sampled, alone and mixed in a batch: in bf16 too, to the token."""
     tiny_model(tmp_path, LlamaConfig, **(WIDE | {"max_position_embeddings": 256}))
     model = load(torch.bfloat16, model=tmp_path, kernels="native")
@@ -381,7 +384,7 @@ def _config(directory: Path) -> Any:
     return EngineConfig(model=str(directory), kernels="native", max_num_batched_tokens=24)
 
 
-def test_the_cache_gives_memory_back_and_copies(directory: Path) -> None:
+def test_the_cache_copies_and_discards_positions(directory: Path) -> None:
     model = load(torch.bfloat16, model=directory, kernels="native")
     with torch.inference_mode():
         run(model, [Segment(0, 0, 200)])
@@ -397,7 +400,7 @@ def test_the_cache_gives_memory_back_and_copies(directory: Path) -> None:
         assert torch.isfinite(run(model, [Segment(2, 64, 1)])).all()
 
 
-def test_what_the_kernels_cannot_run_is_refused(tmp_path: Path) -> None:
+def test_a_model_that_the_kernels_cannot_run_is_refused(tmp_path: Path) -> None:
     tiny_model(tmp_path, LlamaConfig, head_dim=16)
     with pytest.raises(ConfigError, match="multiples of 32"):
         load(torch.bfloat16, model=tmp_path, kernels="native")
@@ -408,7 +411,7 @@ def test_what_the_kernels_cannot_run_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("vocabulary", [1, 15, 1000, 1024 * 37 + 5])
-def test_the_largest_logit_and_its_share(vocabulary: int) -> None:
+def test_a_greedy_draw_takes_the_first_largest_logit_and_its_probability(vocabulary: int) -> None:
     generator = torch.Generator().manual_seed(vocabulary)
     logits = 4 * torch.randn(5, vocabulary, generator=generator)
     logits[1] = 3.0  # all equal: the first
@@ -438,7 +441,7 @@ RULES = [
 
 @pytest.mark.parametrize("spread", [0.0, 0.5, 4.0, 40.0])
 @pytest.mark.parametrize("vocabulary", [7, 1001])
-def test_draws_are_torchs(vocabulary: int, spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_draws_equal_torchs(vocabulary: int, spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Seeds, positions, truncation, masked tokens, shares; and a row's draw does not depend on the others."""
     generator = torch.Generator().manual_seed(vocabulary)
     rows = 20 * len(RULES)
@@ -461,7 +464,7 @@ def test_draws_are_torchs(vocabulary: int, spread: float, monkeypatch: pytest.Mo
 
 def test_a_damaged_library_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a compiler that takes no time: what it writes was compiled before."""
-    name = f"{_name(compiler() or [])}.so"
+    name = f"{name_for(compiler() or [])}.so"
     made = directory_of_libraries(name) / name
     if not made.exists():
         pytest.skip("the kernels are kept nowhere")
@@ -472,7 +475,7 @@ def test_a_damaged_library_is_compiled_again(tmp_path: Path, monkeypatch: pytest
     quick.chmod(0o755)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CXX", str(quick))
-    path = directory_of_libraries() / f"{_name([str(quick)])}.so"
+    path = directory_of_libraries() / f"{name_for([str(quick)])}.so"
     path.write_bytes(b"not a library")
     assert isinstance(kernel_library.__wrapped__(), KernelLibrary)
     assert path.read_bytes() == made.read_bytes()
@@ -493,7 +496,9 @@ def test_without_a_compiler_torch_does_the_work(tmp_path: Path, monkeypatch: pyt
     assert kernel_library.__wrapped__() is None
 
 
-def test_others_may_not_put_a_library_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_directory_that_others_can_write_to_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     ours = tmp_path / "knapserve" / "native"
     assert directory_of_libraries() == ours
@@ -501,7 +506,7 @@ def test_others_may_not_put_a_library_there(tmp_path: Path, monkeypatch: pytest.
     assert directory_of_libraries() != ours
 
 
-def test_a_library_is_found_where_nothing_may_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_is_loaded_from_a_read_only_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     ours = directory_of_libraries()
     (ours / "made.so").touch()
@@ -521,26 +526,13 @@ def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> N
     assert model.decoder.verify(model.attention, [Segment(0, 0, 1)], [5], draws) is not None
 
 
-def test_bandwidth_is_that_of_the_weights_where_they_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.runtime.bandwidth._BYTES", 1 << 20)
-    monkeypatch.setattr("engine.runtime.bandwidth._PIECE", 1 << 19)
+def test_bandwidth_is_that_of_the_weights_where_they_are_large() -> None:
     pieces = [torch.ones(1 << 18, dtype=torch.bfloat16) for _ in range(6)]
-    read: list[tuple[int, int]] = []
-    for weights, expected in (
-        (pieces, [(piece.data_ptr(), piece.nbytes) for piece in pieces[::3]]),
-        (pieces[:1], None),  # a block of its own
-    ):
-        bandwidth = ReadBandwidth(torch.device("cpu"), SystemClock(), 2, weights)
-        assert bandwidth._native is not None
-        whole = bandwidth._native.read
-        read.clear()
-
-        def watched(team: int, at: int, size: int, whole: Callable[..., None] = whole) -> None:
-            read.append((at, size))
-            whole(team, at, size)
-
-        monkeypatch.setattr(bandwidth._native, "read", watched)
+    for weights, read in ((pieces, pieces[::3]), (pieces[:1], None)):
+        bandwidth = ReadBandwidth(torch.device("cpu"), TickingClock(1.0), 2, weights, size=1 << 20, piece=1 << 19)
+        if read is None:  # a block of its own
+            assert bandwidth.blocks[0].data_ptr() != pieces[0].data_ptr()
+        else:
+            assert [block.data_ptr() for block in bandwidth.blocks] == [piece.data_ptr() for piece in read]
         bandwidth.observe()
-        monkeypatch.setattr(bandwidth._native, "read", whole)
-        assert bandwidth.median > 0
-        assert read == expected or (expected is None and [size for _, size in read] == [1 << 20])
+        assert bandwidth.median == 1 << 20, "bytes in a second of this clock"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -44,13 +43,15 @@ def ids(model: LoadedModel, prompts: Sequence[str]) -> list[tuple[int, ...]]:
     return [chat_ids(core, text) for text in prompts[::50]]
 
 
-@pytest.fixture
-def part_by_part(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def switch() -> None:
-        monkeypatch.setattr(NativeDecoder, "verify", Decoder.verify)
-        monkeypatch.setattr(NativeDecoder, "draft", Decoder.draft)
+class PartByPart(NativeDecoder):
+    """The same kernels, without the calls that make many passes at once."""
 
-    return switch
+    verify, draft = Decoder.verify, Decoder.draft
+
+
+@pytest.fixture(scope="module")
+def part_by_part(model: LoadedModel) -> LoadedModel:
+    return load(torch.bfloat16, kernels="native", backend=replace(model.backend, decoder=PartByPart))
 
 
 def checked(kind: str, policy: str) -> bool:
@@ -66,17 +67,16 @@ def checked(kind: str, policy: str) -> bool:
         for policy in ("none", "layerskip", "knapspec")
     ],
 )
-def test_the_same_tokens(
-    model: LoadedModel, ids: list[tuple[int, ...]], part_by_part: Any, kind: str, policy: str
+def test_one_call_and_its_parts_give_the_same_tokens(
+    model: LoadedModel, part_by_part: LoadedModel, ids: list[tuple[int, ...]], kind: str, policy: str
 ) -> None:
     sampling = {"greedy": GREEDY, "sampled": SAMPLED, **EDITED}[kind]
     config = EngineConfig(draft_confidence=0.3, knapspec=KnapSpecConfig(interval=8))
     at_once = answer(model.core(config), ids, sampling, [policy], concurrency=2)
-    part_by_part()
-    assert answer(model.core(config), ids, sampling, [policy], concurrency=2) == at_once
+    assert answer(part_by_part.core(config), ids, sampling, [policy], concurrency=2) == at_once
 
 
-def test_the_same_residual_streams(model: LoadedModel) -> None:
+def test_a_verify_pass_in_one_call_gives_the_same_residual_streams(model: LoadedModel) -> None:
     attention, decoder = model.core(EngineConfig()).runner.attention, model.decoder
     tokens, segments = [5, 6, 7, 8], [Segment(0, 0, 3), Segment(1, 0, 1)]
     found = decoder.verify(attention, segments, tokens, Draws([2, 3], [GREEDY] * 2), record=True)
@@ -92,7 +92,7 @@ def test_the_same_residual_streams(model: LoadedModel) -> None:
 def test_an_error_in_an_edit_is_an_error_of_the_round(
     model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch, policy: str
 ) -> None:
-    """And not something that a callback has swallowed."""
+    """The callback from the native code does not swallow it."""
     core = model.core(EngineConfig())
     core.add(GenerateRequest("a", ids[0], SamplingParams(logit_bias=((5, 1.0),), max_tokens=8), policy))
     core.step()

@@ -24,7 +24,6 @@ from engine.runtime.overlap import PlainPass
 from engine.step import Work
 from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, TokenEvent
 from tests.support.cores import Learning, chat_ids, load
-from tests.support.integrity import check_integrity
 
 CONFIG = EngineConfig(layerskip_exit=2, layerskip_gamma=4)
 OBJECT = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}'
@@ -90,7 +89,7 @@ class Script:
         return found
 
 
-def test_clients_get_the_same_events(model: LoadedModel, core: EngineCore, prompts: Sequence[str]) -> None:
+def test_reporting_rounds_late_changes_no_event(model: LoadedModel, core: EngineCore, prompts: Sequence[str]) -> None:
     asked = requests(core, prompts)
     at_once, late = Script(asked[:5], asked[5:]), Script(asked[:5], asked[5:])
     run_rounds(model.core(CONFIG), at_once)
@@ -105,7 +104,7 @@ def test_clients_get_the_same_events(model: LoadedModel, core: EngineCore, promp
     assert late.reports[-1].running == late.reports[-1].waiting == 0
 
 
-def test_a_round_is_told_while_the_next_one_runs(
+def test_a_round_is_reported_while_the_next_one_runs(
     core: EngineCore, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
@@ -150,16 +149,14 @@ def test_a_round_is_told_while_the_next_one_runs(
 
 
 @pytest.mark.parametrize("pages", [False, True], ids=["slabs", "pages"])
-def test_passes_begun_before_their_round_are_those_of_the_round(
+def test_passes_begun_ahead_of_their_round_change_no_token(
     tiny: Path, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch, pages: bool
 ) -> None:
     """Requests that come, end by a token, a stop string or their length, draft, are cancelled or preempted."""
-    if pages:
-        monkeypatch.setattr(
-            "engine.runtime.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
-        )
     blocks = 14 * 16 * bytes_per_token(load_spec(tiny), torch.float64)
-    model = load(torch.float64, model=tiny, max_num_seqs=4, max_model_len=128, kernels="torch", kv_cache_memory=blocks)
+    backend = cuda_backend(torch.device("cpu"), torch.float64) if pages else None
+    settings: dict[str, Any] = {"max_num_seqs": 4, "max_model_len": 128, "kernels": "torch", "kv_cache_memory": blocks}
+    model = load(torch.float64, model=tiny, backend=backend, **settings)
     passes: list[tuple[int, bool]] = []  # requests, and whether they go on from what has not been read
     begin = PlainPass.__init__
     reused, fewer = [0], [0]
@@ -207,7 +204,7 @@ def test_passes_begun_before_their_round_are_those_of_the_round(
         core = model.core(CONFIG, overlaps=ahead)
         script = Script(*messages)
         run_rounds(core, script)
-        check_integrity(core.scheduler.blocks)
+        core.scheduler.blocks.check_integrity()
         assert core.scheduler.blocks.usage == 0
         assert core.scheduler.preemptions
         found: dict[str, tuple[list[int], str]] = {}
@@ -231,7 +228,9 @@ def test_passes_begun_before_their_round_are_those_of_the_round(
     assert fewer[0] > 0, "not all have room for a token more, or may say one"
 
 
-def test_a_pass_is_not_taken_for_that_of_a_namesake(core: EngineCore, prompts: Sequence[str]) -> None:
+def test_a_pass_begun_for_a_cancelled_request_is_not_used_by_its_namesake(
+    core: EngineCore, prompts: Sequence[str]
+) -> None:
     """Whose prompt of one token is a row of the same kind."""
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=40, ignore_eos=True), "none")
     other = replace(one, prompt=(77,), sampling=replace(one.sampling, max_tokens=6))
@@ -257,7 +256,7 @@ def test_policies_learn_from_every_round_once(core: EngineCore, prompts: Sequenc
     assert stood.count(1) > 5
 
 
-def test_a_round_that_fails_takes_nothing_along(core: EngineCore, prompts: Sequence[str]) -> None:
+def test_a_failing_round_loses_no_token_of_earlier_rounds(core: EngineCore, prompts: Sequence[str]) -> None:
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
     run, rounds = core.runner.run, [0]
 
@@ -274,7 +273,7 @@ def test_a_round_that_fails_takes_nothing_along(core: EngineCore, prompts: Seque
     assert sum(len(e.token_ids) for e in script.said()["0"] if isinstance(e, TokenEvent)) == 3
 
 
-def test_what_is_known_waits_for_no_newcomer(core: EngineCore, prompts: Sequence[str]) -> None:
+def test_a_finished_round_is_reported_before_a_new_request_is_added(core: EngineCore, prompts: Sequence[str]) -> None:
     """Whose grammar, say, may take a while to read."""
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=8, ignore_eos=True), "none")
     bad = replace(one, id="bad", sampling=replace(one.sampling, grammar="no grammar"))

@@ -88,7 +88,7 @@ def error(found: Tensor, expected: Tensor) -> float:
 
 
 @pytest.mark.parametrize("name", MATRICES)
-def test_products(name: str) -> None:
+def test_products_equal_those_of_dequantised_weights(name: str) -> None:
     packed = MATRICES[name]
     x, weight = inputs(packed.inputs), dequantise(packed).double()
     found = linear(packed)(x)
@@ -102,7 +102,7 @@ def test_products(name: str) -> None:
 
 @pytest.mark.parametrize("precise", [False, True])
 @pytest.mark.parametrize("name", OFTEN)
-def test_a_row_is_the_same_alone_and_among_others(name: str, precise: bool) -> None:
+def test_a_row_is_bit_identical_alone_and_among_others(name: str, precise: bool) -> None:
     made, x = linear(MATRICES[name], precise=precise), inputs(MATRICES[name].inputs)
     together = made(x)
     for row in (0, 3, 31, 32, 63, 64, 69):
@@ -123,7 +123,7 @@ def test_a_row_is_the_same_alone_and_among_others(name: str, precise: bool) -> N
     ],
     ids="+".join,
 )
-def test_parts_one_below_the_other(names: tuple[str, ...], precise: bool) -> None:
+def test_a_layer_of_several_parts_equals_the_parts_one_by_one(names: tuple[str, ...], precise: bool) -> None:
     sizes = (64, 32, 20)
     parts = [repeated(MATRICES[name], size) for name, size in zip(names, sizes, strict=True)]
     x, bias = inputs(512), torch.randn(sum(sizes), generator=torch.Generator().manual_seed(1))
@@ -137,7 +137,7 @@ def repeated(packed: PackedRows, rows: int) -> PackedRows:
 
 
 @pytest.mark.parametrize("name", ["Q4_K", "Q2_K", "fp8", "8 bits, groups of 512", "shuffled inputs"])
-def test_gate_and_other_half_alternate(name: str) -> None:
+def test_a_gated_layer_interleaves_its_two_halves(name: str) -> None:
     packed = repeated(MATRICES[name], 96)
     gate, up = packed.select(slice(0, 48)), packed.select(slice(48, 96))
     bias, x = torch.randn(96, generator=torch.Generator().manual_seed(1)), inputs(512)
@@ -146,7 +146,7 @@ def test_gate_and_other_half_alternate(name: str) -> None:
     assert torch.equal(found.unflatten(1, (-1, 2, 16)).transpose(1, 2).flatten(1), apart)
 
 
-def test_norm_comes_before_inputs_are_rounded() -> None:
+def test_inputs_are_normed_before_they_are_rounded() -> None:
     packed, x = MATRICES["Q4_0"], inputs(512) * 100
     norm = torch.rand(512, generator=torch.Generator().manual_seed(1)) + 0.5
     normed = torch.nn.functional.rms_norm(x, (512,), norm, 1e-5).bfloat16().float()
@@ -155,7 +155,7 @@ def test_norm_comes_before_inputs_are_rounded() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, packed in MATRICES.items() if packed.format.block_bytes])
-def test_rows_that_are_looked_up(name: str) -> None:
+def test_rows_looked_up_equal_dequantised_rows(name: str) -> None:
     """As an embedding."""
     packed = MATRICES[name].select(torch.tensor([7, 0, 11, 3, 7]))
     out, addresses = torch.empty(packed.shape), row_addresses(packed)
@@ -180,17 +180,17 @@ UNREADABLE: dict[str, Sequence[PackedRows]] = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_cannot_be_read_is_left_to_others(name: str) -> None:
+def test_a_format_that_the_kernels_cannot_read_makes_no_packed_layer(name: str) -> None:
     assert made_by().packed(UNREADABLE[name], None) is None
 
 
-def test_halves_in_different_formats_are_left_to_others() -> None:
+def test_gated_halves_in_different_formats_make_no_packed_layer() -> None:
     parts = [repeated(MATRICES[name], 64) for name in ("Q4_0", "Q8_0")]
     assert made_by().packed(parts, None) is not None
     assert made_by().packed(parts, None, gated=True) is None
 
 
-def test_rows_of_another_layer_that_are_all_minima() -> None:
+def test_rows_whose_codes_are_all_minima_are_read_exactly() -> None:
     """Codes without a scale: what is left is the minimum times the sum of the inputs."""
     zero = torch.zeros(32, 2)
     packed = coded(torch.full((32, 64), 9, dtype=torch.uint8), zero, zero - 0.5, bits=4)
@@ -213,7 +213,7 @@ def compiled(path: Path, target: str) -> None:
 @x86
 @pytest.mark.nightly
 @pytest.mark.parametrize("target", ["x86-64-v4", "sapphirerapids", "alderlake"])
-def test_it_compiles_for_other_processors(target: str, tmp_path: Path) -> None:
+def test_the_kernels_compile_for_other_processors(target: str, tmp_path: Path) -> None:
     compiled(tmp_path / "kernels.so", target)
     assert os.path.getsize(tmp_path / "kernels.so") > 50_000
 
@@ -221,7 +221,7 @@ def test_it_compiles_for_other_processors(target: str, tmp_path: Path) -> None:
 @x86
 @pytest.mark.nightly
 @pytest.mark.parametrize("target", ["x86-64", "x86-64-v3"])
-def test_code_for_older_processors_agrees(target: str, tmp_path: Path) -> None:
+def test_code_for_older_processors_gives_the_same_products(target: str, tmp_path: Path) -> None:
     compiled(tmp_path / "kernels.so", target)
     older = KernelLibrary(tmp_path / "kernels.so")
     for name in SOME:

@@ -23,45 +23,36 @@ from engine.backends.cuda.graphs import GraphedDecoder
 from engine.config import EngineConfig, KnapSpecConfig
 from engine.kv.blocks import CacheSize, Placement
 from engine.kv.pages import PageManager
-from engine.model.attention import Segment
+from engine.model.attention import AttentionBatch, Segment
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
-from tests.support.integrity import check_integrity
 
 INTERPRETED = importlib.util.find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
 CPU = torch.device("cpu")
 CONFIG = EngineConfig(max_num_seqs=8, knapspec=KnapSpecConfig(interval=12, redecide=4, budget=0.5))
 
 
-@pytest.fixture
-def paged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models are loaded onto pages."""
-    monkeypatch.setattr(
-        "engine.runtime.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
-    )
+PAGES = cuda_backend(CPU, torch.float64)
 
 
 @pytest.mark.parametrize(
     "sampling", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
 )
-def test_every_policy_says_what_plain_decoding_on_slabs_says(
-    tiny: Path, prompts: Sequence[str], sampling: SamplingParams, monkeypatch: pytest.MonkeyPatch
+def test_every_policy_on_pages_gives_the_tokens_of_plain_decoding_on_slabs(
+    tiny: Path, prompts: Sequence[str], sampling: SamplingParams
 ) -> None:
     slabs = load(torch.float64, model=tiny, max_num_seqs=8, max_model_len=256).core(CONFIG)
     sampling = replace(sampling, max_tokens=32)
     ids = [chat_ids(slabs, text)[:200] for text in prompts[::15]]
     plain = answer(slabs, ids, sampling, ["none"])
-    monkeypatch.setattr(
-        "engine.runtime.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
-    )
-    model = load(torch.float64, model=tiny, max_num_seqs=8, max_model_len=256)
+    model = load(torch.float64, model=tiny, backend=PAGES, max_num_seqs=8, max_model_len=256)
     assert isinstance(model.decoder, GraphedDecoder)
     for policies, concurrency in ((["none"], 1), (["knapspec"], 1), (["none", "fixed", "layerskip", "knapspec"], 8)):
         core = model.core(CONFIG)
         assert isinstance(core.scheduler.blocks, PageManager)
         assert answer(core, ids, sampling, policies, concurrency=concurrency) == plain
-        check_integrity(core.scheduler.blocks)
+        core.scheduler.blocks.check_integrity()
         assert core.scheduler.blocks.usage == 0
     assert model.decoder._passes, "passes that recur are recorded"
 
@@ -70,7 +61,7 @@ def test_every_policy_says_what_plain_decoding_on_slabs_says(
     ("family", "changes"), [(Qwen3Config, {}), (MistralConfig, {"sliding_window": 12})], ids=["qk norm", "window"]
 )
 @torch.inference_mode()
-def test_logits_are_those_of_the_slabs(family: type, changes: dict[str, object], tmp_path: Path, paged: None) -> None:
+def test_logits_on_pages_equal_those_on_slabs(family: type, changes: dict[str, object], tmp_path: Path) -> None:
     """A prompt in one chunk, single rows, a few rows, two requests at a time with unlike plans, pages out of order."""
     tiny_model(tmp_path, family, **changes)
     spec = load_spec(tmp_path)
@@ -97,25 +88,17 @@ def test_logits_are_those_of_the_slabs(family: type, changes: dict[str, object],
             batch = model.attention.prepare(segments)
             out.append(model.decoder.run_plans(model.decoder.embed(tokens[start : start + 2]), batch, plans))
         decoder = model.decoder
-        decoder.add_low_bit(decoder._layers[TARGET], decoder._heads[TARGET])
+        decoder.lowered(lambda linear: linear, lambda share: None)
         segments = [Segment(0, 57, 1), Segment(1, 46, 1)]
         mixed = [tuple(variant * both for variant in plan) for plan, both in zip(plans, (TARGET, LOW_BIT), strict=True)]
         out.append(decoder.run_plans(decoder.embed(tokens[:2]), model.attention.prepare(segments), mixed))
         return out
 
-    found = load(torch.float64, model=tmp_path, max_num_seqs=2)
+    found = load(torch.float64, model=tmp_path, backend=PAGES, max_num_seqs=2)
     assert isinstance(found.decoder, GraphedDecoder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.runtime.build.choose_backend", _on_slabs)
-        expected = load(torch.float64, model=tmp_path, max_num_seqs=2)
+    expected = load(torch.float64, model=tmp_path, max_num_seqs=2)
     for a, b in zip(logits(found, prepare=True), logits(expected, prepare=False), strict=True):
         torch.testing.assert_close(a, b, atol=1e-9, rtol=0)
-
-
-def _on_slabs(spec: ModelSpec, device: torch.device, dtype: torch.dtype, threads: int, kernels: str) -> object:
-    from engine.runtime.backends import choose_backend
-
-    return choose_backend(spec, device, dtype, threads, "torch")
 
 
 def _kernels() -> Kernels:
@@ -129,7 +112,7 @@ def _kernels() -> Kernels:
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 64), (6, 2, 32), (7, 1, 48)])
 @pytest.mark.parametrize("layout", [Layout(1, 1), Layout(4, 1), Layout(2, 8)])
 @torch.inference_mode()
-def test_the_kernels_do_what_torch_does(
+def test_the_triton_kernels_equal_torchs_operations(
     heads: int, kv_heads: int, dim: int, layout: Layout, window: int, sinks: int, tmp_path: Path
 ) -> None:
     sizes = {"num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": dim}
@@ -158,11 +141,9 @@ def test_the_kernels_do_what_torch_does(
 @pytest.mark.parametrize(
     "sampling", [pytest.param(GREEDY, marks=pytest.mark.nightly), SAMPLED], ids=["greedy", "sampled"]
 )
-def test_drafts_read_late_are_the_same(
-    tiny: Path, prompts: Sequence[str], sampling: SamplingParams, paged: None
-) -> None:
-    """Where a device runs the next pass while the host reads the last: same tokens, same drafts, same passes."""
-    model = load(torch.float64, model=tiny, max_num_seqs=8, max_model_len=256)
+def test_drafts_that_are_read_late_are_the_same(tiny: Path, prompts: Sequence[str], sampling: SamplingParams) -> None:
+    """Tokens, drafts and passes do not depend on whether the host reads a pass while the device runs the next one."""
+    model = load(torch.float64, model=tiny, backend=PAGES, max_num_seqs=8, max_model_len=256)
     config = replace(CONFIG, layerskip_exit=2, layerskip_gamma=5, draft_confidence=0.3)
     ids = [chat_ids(model.core(config), text)[:200] for text in prompts[::15]]
 
@@ -183,14 +164,17 @@ def test_drafts_read_late_are_the_same(
     assert len(set(drafted)) > 2, "drafts of unlike length"
 
 
-def test_every_shape_of_decoding_is_made_ready(tiny: Path, paged: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = load(torch.float64, model=tiny, max_num_seqs=4, max_model_len=256)
-    prepare, shapes = model.attention.prepare, set()
+def test_warming_up_runs_every_shape_of_decoding(tiny: Path) -> None:
+    shapes: set[tuple[int, int]] = set()
 
-    def seen(segments: Sequence[Segment]) -> object:
-        shapes.add((len(segments), segments[0].rows))
-        return prepare(segments)
+    class Recorded(PagedAttention):
+        def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
+            shapes.add((len(segments), segments[0].rows))
+            return super().prepare(segments)
 
-    monkeypatch.setattr(model.attention, "prepare", seen)
-    model.warm_up()
+    def attention(spec: ModelSpec, size: CacheSize) -> PagedAttention:
+        return Recorded(spec, PagedCache(spec, size, torch.float64, CPU), TorchKernels())
+
+    backend = replace(PAGES, attention=attention)
+    load(torch.float64, model=tiny, backend=backend, max_num_seqs=4, max_model_len=256).warm_up()
     assert shapes >= {(sequences, width) for sequences in (1, 2, 4) for width in (1, 2, 4, 8, 16)}

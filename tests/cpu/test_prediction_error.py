@@ -18,7 +18,7 @@ ROUND = RoundRecord(
 PLAIN = replace(ROUND, drafted=0, accepted=0, emitted=1, predicted_tpt=20.0, predicted_acceptance=None)
 
 
-def test_promises_are_compared_request_by_request() -> None:
+def test_predictions_are_compared_request_by_request() -> None:
     history = [ROUND, replace(ROUND, predicted_tpt=30.0)] * 4 + [PLAIN] * 5
     history += [replace(ROUND, request=2, accepted=4, emitted=5)] * 4
     history += [replace(ROUND, request=3)]  # too few tokens to count
@@ -29,7 +29,7 @@ def test_promises_are_compared_request_by_request() -> None:
     assert found.acceptance_error == pytest.approx(0.375)
 
 
-def test_what_chance_leaves_to_an_error_is_told() -> None:
+def test_the_error_expected_from_sampling_noise_is_reported() -> None:
     """Promises of the very shares that tokens come by miss by that much, and not by more than a little else."""
     random = np.random.default_rng(0)
     history: list[RoundRecord] = []
@@ -43,11 +43,11 @@ def test_what_chance_leaves_to_an_error_is_told() -> None:
     assert found.acceptance_chance == pytest.approx(0.6745 * (0.7 * 0.3 / 80) ** 0.5, rel=0.05)
 
 
-def test_nothing_drafted_is_nothing_to_compare() -> None:
+def test_rounds_without_drafts_have_no_predictions_to_compare() -> None:
     assert prediction_errors([PLAIN] * 9).tpt.shape == (0, 2)
 
 
-def test_a_domain_without_a_figure_leaves_its_place_empty() -> None:
+def test_a_domain_without_a_figure_has_an_empty_cell() -> None:
     """Answers of one token have been decoded in no time: their domain has no speed-up of decoding."""
     domains = {"code": {"knapspec": 1.5, "knapspec, decode": 2.0}, "yes or no": {"knapspec": 1.1}}
     assert [*domain_lines(domains)] == [

@@ -39,7 +39,7 @@ def stored(kind: Kind, shape: tuple[int, int] = (96, 256)) -> tuple[dict[str, Te
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_checkpoint_is_read_as_its_format_means_it(kind: str, tmp_path: Path) -> None:
+def test_each_format_is_read_by_its_definition(kind: str, tmp_path: Path) -> None:
     meant = write_quantised(tmp_path, kind, layers=1)
     tensors = load_file(tmp_path / "model.safetensors")
     quantisation = parse_quantisation(json.loads((tmp_path / "config.json").read_text()))
@@ -71,7 +71,7 @@ def test_chosen_rows_keep_the_order_of_inputs() -> None:
 
 
 @pytest.mark.parametrize("kind", ["fp8", "compressed-fp8-block", "w4a16", "gptq"])
-def test_blocks_that_leave_a_rest_become_smaller_groups(kind: str) -> None:
+def test_blocks_that_do_not_divide_the_inputs_become_smaller_groups(kind: str) -> None:
     tensors, meant = stored(KINDS[kind], (192, 160))
     packed = reading(parsed(**KINDS[kind].config), tensors, (192, 160))
     assert packed.format.group == 32
@@ -94,7 +94,7 @@ def test_awq_interleaves_columns_and_gptq_stores_zeros_less_one() -> None:
     assert torch.equal(dequantise(packed), torch.arange(-8.0, 0).repeat(4).expand(8, 32))
 
 
-def test_a_zero_of_0_less_one_borrows_from_the_next_as_gptqmodel_subtracts() -> None:
+def test_a_gptq_zero_point_of_zero_borrows_from_the_next_one() -> None:
     kind = Kind("gptq", KINDS["gptq-asymmetric"].config, symmetric=False)
     tensors, _ = stored(kind)
     zeros = torch.randint(0, 16, (4, 96), generator=torch.Generator().manual_seed(2))
@@ -113,7 +113,7 @@ def test_symmetric_gptq_with_zeros_of_its_own_is_read_with_them() -> None:
 
 
 @pytest.mark.parametrize("unset", [0, -1])
-def test_groups_that_nobody_set_are_neighbours(unset: int) -> None:
+def test_absent_group_indices_mean_consecutive_groups(unset: int) -> None:
     tensors, meant = stored(KINDS["gptq"])
     tensors[STEM + "g_idx"].fill_(unset)
     packed = reading(parsed(**KINDS["gptq"].config), tensors, (96, 256))
@@ -121,14 +121,14 @@ def test_groups_that_nobody_set_are_neighbours(unset: int) -> None:
     assert torch.equal(dequantise(packed), meant)
 
 
-def test_fp8_scales_of_a_tensor_go_by_either_name() -> None:
+def test_fp8_scales_are_read_under_either_name() -> None:
     tensors, meant = stored(KINDS["fp8-tensor"])
     tensors[STEM + "weight_scale_inv"] = tensors.pop(STEM + "weight_scale").view(())
     assert torch.equal(dequantise(reading(parsed(**KINDS["fp8-tensor"].config), tensors, (96, 256))), meant)
 
 
 @pytest.mark.parametrize("kind", COMPRESSED)
-def test_compressed_tensors_own_code_agrees(kind: str) -> None:
+def test_weights_equal_those_of_the_compressed_tensors_library(kind: str) -> None:
     pytest.importorskip("compressed_tensors")
     from compressed_tensors.compressors import BaseCompressor
     from compressed_tensors.quantization import QuantizationScheme
@@ -152,7 +152,7 @@ def test_compressed_tensors_own_code_agrees(kind: str) -> None:
     assert torch.equal(dequantise(reading(parsed(**config), tensors, (96, 256))), meant)
 
 
-def test_compressed_tensors_own_code_agrees_on_awq_and_fp8_blocks() -> None:
+def test_awq_and_fp8_blocks_equal_those_of_the_compressed_tensors_library() -> None:
     pytest.importorskip("compressed_tensors")
     from compressed_tensors.compressors import BaseCompressor
     from compressed_tensors.entrypoints.convert.converters.autoawq import AutoAWQConverter
@@ -200,7 +200,7 @@ def test_compressed_tensors_target_and_ignore_by_class_name_and_expression() -> 
 
 
 @pytest.mark.parametrize("method", ["awq", "fp8"])
-def test_modules_not_to_convert_are_named_in_part(method: str) -> None:
+def test_modules_not_to_convert_match_parts_of_names(method: str) -> None:
     names = ["lm_head", "self_attn", "model.layers.1", "mlp.gate"]
     quantisation = parsed(**KINDS[method].config, modules_to_not_convert=names)
     plain = ["model.layers.0.self_attn.q_proj", "model.layers.1.mlp.up_proj", "model.layers.0.mlp.gate", "lm_head"]
@@ -210,7 +210,7 @@ def test_modules_not_to_convert_are_named_in_part(method: str) -> None:
         assert quantisation.expected(module + ".weight", (256, 256)) is not None
 
 
-def test_gptq_names_what_it_leaves_out_and_what_it_quantises() -> None:
+def test_gptq_configs_exclude_and_include_modules_by_name() -> None:
     base = KINDS["gptq"].config
     left_out = parsed(**base, dynamic={r"-:.*\.down_proj": {}})
     assert left_out.expected(NAME, (256, 256)) is None
@@ -222,7 +222,7 @@ def test_gptq_names_what_it_leaves_out_and_what_it_quantises() -> None:
     assert parsed(**base).expected("lm_head.weight", (256, 256)) is None
 
 
-def test_old_configs_nest_theirs_in_compression_config() -> None:
+def test_old_configs_are_read_from_compression_config() -> None:
     settings = dict(KINDS["w8a8"].config)
     del settings["quant_method"]
     expected = parsed(**settings)
@@ -272,7 +272,7 @@ def changed(kind: str, **weights: Any) -> dict[str, Any]:
         ({"quant_method": "compressed-tensors"}, "config_groups"),
     ],
 )
-def test_what_is_not_read_is_refused_by_name(settings: dict[str, Any], named: str) -> None:
+def test_an_unsupported_quantisation_is_refused_by_name(settings: dict[str, Any], named: str) -> None:
     with pytest.raises(ModelError, match=named):
         parse_quantisation({"quantization_config": settings})
     with pytest.raises(ModelError, match="no object"):

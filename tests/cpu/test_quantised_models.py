@@ -52,7 +52,9 @@ def error(found: Tensor, wanted: Tensor) -> float:
 
 
 @pytest.mark.parametrize("kind", OFTEN)
-def test_models(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_quantised_models_equal_their_dequantised_twins(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     quantised, plain = twins(tmp_path, kind)
     wanted = logits(plain, torch.float32)
     assert error(logits(quantised, torch.float32), wanted) < 1e-5

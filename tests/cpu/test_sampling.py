@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.sampling.sample import _truncate, gumbel, process, sample
+from engine.sampling.sample import gumbel, process, sample
 from engine.types import SamplingParams
 
 LOGITS = torch.tensor([1.5, 0.3, -0.2, 0.9, -1.0, 0.31])
@@ -65,7 +65,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("params", CASES)
-def test_distribution_by_enumeration(params: SamplingParams) -> None:
+def test_draws_follow_the_enumerated_distribution(params: SamplingParams) -> None:
     assert chi_square(ours(LOGITS, params, DRAWS), expected(LOGITS, params)) < CRITICAL
 
 
@@ -90,17 +90,17 @@ def ignores_truncation(logits: torch.Tensor, params: SamplingParams, draws: int)
 
 
 @pytest.mark.parametrize("wrong", [half_temperature, gaussian_noise, same_noise_for_all_ids_but_one])
-def test_wrong_samplers_are_caught(wrong: Sampler) -> None:
+def test_the_statistical_test_catches_wrong_samplers(wrong: Sampler) -> None:
     params = CASES[0]
     assert chi_square(wrong(LOGITS, params, DRAWS), expected(LOGITS, params)) > CRITICAL
 
 
 @pytest.mark.parametrize("params", CASES[2:])
-def test_a_sampler_that_ignores_truncation_is_caught(params: SamplingParams) -> None:
+def test_the_statistical_test_catches_missing_truncation(params: SamplingParams) -> None:
     assert chi_square(ignores_truncation(LOGITS, params, DRAWS), expected(LOGITS, params)) == math.inf
 
 
-def test_speculation_keeps_the_distribution_by_enumeration() -> None:
+def test_speculation_keeps_the_enumerated_distribution() -> None:
     """Two tokens drafted by another distribution and verified: the pair's law is the target's, exactly as without."""
     target = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))  # logits of the second token given the first
     first = torch.tensor([0.2, 1.0, -0.5, 0.4])
@@ -137,7 +137,7 @@ def test_noise_is_a_pure_function_of_seed_position_and_id() -> None:
     assert float(big.max()) > 9, "the upper tail is there"
 
 
-def test_a_row_is_drawn_the_same_in_any_company() -> None:
+def test_the_draw_of_a_row_does_not_depend_on_other_rows() -> None:
     generator = torch.Generator().manual_seed(3)
     logits = torch.randn(6, 50, generator=generator)
     settings = [(0.0, -1, 1.0), (1.0, -1, 1.0), (0.5, 5, 1.0), (0.0, -1, 1.0), (2.0, -1, 0.5), (1.0, 1, 1.0)]
@@ -151,7 +151,7 @@ def test_a_row_is_drawn_the_same_in_any_company() -> None:
 
 
 @pytest.mark.parametrize("params", CASES)
-def test_less_noise_makes_the_likeliest_token_likelier(params: SamplingParams) -> None:
+def test_less_noise_draws_the_likeliest_token_more_often(params: SamplingParams) -> None:
     """None: always that; half: as at half of the temperature, among what the request's own temperature leaves."""
     rows = 4000
 
@@ -168,7 +168,7 @@ def test_less_noise_makes_the_likeliest_token_likelier(params: SamplingParams) -
     assert drawn(0.5).count(likeliest) > drawn(1.0).count(likeliest)
 
 
-def test_a_draft_with_less_noise_guesses_better() -> None:
+def test_a_draft_with_less_noise_agrees_more_often() -> None:
     """What a flatter distribution draws with half of the noise is more often what a peaked one draws with all of it."""
     random = torch.Generator().manual_seed(0)
     peaked = 3 * torch.randn(4000, 40, generator=random)
@@ -192,7 +192,7 @@ def test_ties_go_to_the_lowest_id() -> None:
     assert torch.isfinite(kept).nonzero().flatten().tolist() == [1, 2]
 
 
-def test_rows_cut_together_are_cut_as_they_are_alone() -> None:
+def test_rows_truncated_together_equal_rows_truncated_alone() -> None:
     generator = torch.Generator().manual_seed(0)
     cuts = [
         *((0, 0.9, 0.0), (5, 1.0, 0.0), (5, 0.5, 0.0), (1, 1.0, 0.0), (0, 1e-9, 0.0), (-1, 0.999, 0.0)),
@@ -201,6 +201,6 @@ def test_rows_cut_together_are_cut_as_they_are_alone() -> None:
     params = [SamplingParams(temperature=1.0, top_k=k, top_p=p, min_p=m) for k, p, m in cuts]
     scores = torch.randn(len(cuts), 40, dtype=torch.float64, generator=generator).mul_(3)
     scores[:, 7] = scores[:, 3]  # a tie: the lower id comes first
-    together = _truncate(scores, params)
+    together = process(scores, params)
     for row, one in enumerate(params):
-        torch.testing.assert_close(together[row], _truncate(scores[row : row + 1], [one])[0], rtol=0, atol=0)
+        torch.testing.assert_close(together[row], process(scores[row : row + 1], [one])[0], rtol=0, atol=0)

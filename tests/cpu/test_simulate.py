@@ -3,62 +3,52 @@
 from __future__ import annotations
 
 import json
-import sys
-from functools import partial
 from typing import Any
 
 import pytest
 
 from engine.errors import ConfigError
-from engine.runtime.build import LoadedModel
 from tests.support import PREPARED, PROMPT_FILE, simulate
 from tests.support.cores import made_up_profile
 
 
-def simulated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *flags: str) -> dict[str, Any]:
+def simulated(capsys: pytest.CaptureFixture[str], *flags: str) -> dict[str, Any]:
     given = ("--model", str(PREPARED), "--prompts", str(PROMPT_FILE), "--limit", "5", "--max-tokens", "24")
-    made_up = partial(LoadedModel, profile=made_up_profile())  # else what is measured here and now decides
-    monkeypatch.setattr(simulate, "LoadedModel", made_up)
-    monkeypatch.setattr(sys, "argv", ["simulate", *given, *flags])
-    simulate.main()
+    simulate.main([*given, *flags], made_up_profile())  # a measured one would differ from machine to machine
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
 
 @pytest.mark.parametrize("streams", [pytest.param("1", marks=pytest.mark.nightly), "2"])
-def test_a_simulation_can_be_repeated(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, streams: str
-) -> None:
+def test_a_simulation_repeats_exactly(capsys: pytest.CaptureFixture[str], streams: str) -> None:
     """To the last bit: nothing of it depends on what this machine does meanwhile."""
     flags = ("--shuffle", "1", "--concurrency", streams)
-    first = simulated(capsys, monkeypatch, *flags)
-    assert first == simulated(capsys, monkeypatch, *flags)
+    first = simulated(capsys, *flags)
+    assert first == simulated(capsys, *flags)
     assert len(first["domains"]) > 3
     assert first["acceptance_error"] is not None
 
 
 @pytest.mark.nightly
-def test_what_drafts_nothing_gains_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    found = simulated(capsys, monkeypatch, "--policy", "none")
+def test_a_policy_that_never_drafts_has_a_speedup_of_one(capsys: pytest.CaptureFixture[str]) -> None:
+    found = simulated(capsys, "--policy", "none")
     assert found["speedup"] == found["mean"] == found["lowest"] == 1.0
     assert found["acceptance_error"] is None
 
 
 @pytest.mark.nightly
-def test_an_unsteady_machine_is_seen_and_not_counted(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_moments_change_decisions_but_not_measured_speed(capsys: pytest.CaptureFixture[str]) -> None:
     few = ("--limit", "3")
-    plain = simulated(capsys, monkeypatch, "--policy", "none", "--unsteady", "3", *few)
+    plain = simulated(capsys, "--policy", "none", "--unsteady", "3", *few)
     assert plain["speedup"] == plain["mean"] == 1.0
     fixed = ("--policy", "layerskip", *few)
-    steady, unsteady = (simulated(capsys, monkeypatch, *fixed, "--unsteady", factor) for factor in ("1", "3"))
+    steady, unsteady = (simulated(capsys, *fixed, "--unsteady", factor) for factor in ("1", "3"))
     assert unsteady["domains"] == pytest.approx(steady["domains"], rel=1e-9), "what is decided without looking"
-    looking = [simulated(capsys, monkeypatch, "--unsteady", factor, *few)["speedup"] for factor in ("1", "3")]
+    looking = [simulated(capsys, "--unsteady", factor, *few)["speedup"] for factor in ("1", "3")]
     assert looking[0] != pytest.approx(looking[1], rel=1e-6)
 
 
-def test_a_setting_may_be_another(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert simulated(capsys, monkeypatch, "--set", "knapspec_gamma=0")["acceptance_error"] is None
+def test_a_setting_can_be_varied_by_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulated(capsys, "--set", "knapspec_gamma=0")["acceptance_error"] is None
     with pytest.raises(ConfigError, match="knapspec-rowz=4"):
-        simulated(capsys, monkeypatch, "--set", "knapspec_rowz=4")
+        simulated(capsys, "--set", "knapspec_rowz=4")

@@ -16,6 +16,7 @@ from engine.checkpoints.source import SyntheticSource
 from engine.config import EngineConfig, KnapSpecConfig
 from engine.draft.costs import CostModel
 from engine.errors import ConfigError, ModelError
+from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
 from tests.support.cores import GREEDY, answer, load
 
@@ -37,7 +38,7 @@ def model(small: None) -> LoadedModel:
 
 
 @pytest.mark.nightly
-def test_text_does_not_loop_and_is_the_seeds(model: LoadedModel) -> None:
+def test_text_does_not_loop_and_depends_only_on_the_seed(model: LoadedModel) -> None:
     prompts = [tuple(model.tokenizer.encode(text)) for text in ("Hello", "Ünïcode 你好", "a b")]
     texts = answer(model.core(EngineConfig()), prompts, SHORT, ["none"], concurrency=2)
     for text in texts:
@@ -49,7 +50,7 @@ def test_text_does_not_loop_and_is_the_seeds(model: LoadedModel) -> None:
     assert answer(other.core(EngineConfig()), prompts[:1], SHORT, ["none"]) != texts[:1]
 
 
-def test_every_policy_says_the_same(model: LoadedModel) -> None:
+def test_every_policy_gives_the_same_tokens(model: LoadedModel) -> None:
     prompt = tuple(model.tokenizer.encode("What is measured here?"))
     core = model.core(EngineConfig(knapspec=KnapSpecConfig(min_skip=0.3, max_skip=0.6)))
     texts = [answer(core, [prompt], SHORT, [policy])[0] for policy in core.info.policies]
@@ -57,7 +58,7 @@ def test_every_policy_says_the_same(model: LoadedModel) -> None:
 
 
 @torch.inference_mode()
-def test_half_of_it_drafts_as_well_as_asked(model: LoadedModel) -> None:
+def test_half_of_the_model_drafts_as_well_as_its_name_says(model: LoadedModel) -> None:
     """On positions that the calibration has not seen; and which half it is matters."""
     assert isinstance(model.source, SyntheticSource)
     made = model.source.made
@@ -72,10 +73,12 @@ def test_half_of_it_drafts_as_well_as_asked(model: LoadedModel) -> None:
     assert 0.4 <= skipped / sum(prices) <= 0.5
     kept = [scale for scale, v in zip(scales, least[:-1], strict=True) if v]
     assert max(kept) == max(scales)
-    decoder = model.decoder
+    decoder, attention, begin = model.decoder, model.attention, 32
+    whole = decoder.run(x, attention.prepare([Segment(0, 0, len(x))]))[begin:]
+    rows = attention.candidates(0, range(begin, len(x)), 1)
     good, bad = (
         float((decoder.head(whole).argmax(-1) == decoder.head(part).argmax(-1)).float().mean())
-        for whole, part in (synthetic._whole_and_part(decoder, model.attention, x, plan) for plan in (least, most))
+        for part in (decoder.run_plan(x[begin:], rows, plan) for plan in (least, most))
     )
     assert 0.75 <= good <= 0.93
     assert bad < good
@@ -101,12 +104,12 @@ def test_an_imagined_context_is_a_prefix_hit(model: LoadedModel) -> None:
         ("smollm2-135m,colour=red", "not 'colour=red'"),
     ],
 )
-def test_what_there_is_not_is_refused(name: str, says: str) -> None:
+def test_an_unknown_name_or_option_is_refused(name: str, says: str) -> None:
     with pytest.raises(ModelError, match=says):
         synthetic.parse(SYNTHETIC + name)
 
 
-def test_too_short_a_context_to_calibrate_is_said() -> None:
+def test_a_context_too_short_to_calibrate_is_refused() -> None:
     with pytest.raises(ConfigError, match="raise --max-model-len"):
         load(torch.float32, model="synthetic:smollm2-135m,layers=1", max_model_len=48)
 

@@ -1,14 +1,14 @@
-"""What a benchmark compares takes turns, and answers as it does alone."""
+"""Contenders of a benchmark take turns, and each answers as it does alone."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench import targets
 from bench.prompts import Text, encode, read_prompts
 from bench.targets import PolicyTarget, Prompt, run_in_turns
 from engine.config import EngineConfig
@@ -17,6 +17,7 @@ from engine.types import SamplingParams
 from tests.support.cores import load
 
 SAMPLING = SamplingParams(max_tokens=12, temperature=0.0)
+A_ROUND = 1e-9  # seconds: every turn ends after its first round
 
 
 def written(path: Path, *lines: Any) -> Path:
@@ -25,22 +26,27 @@ def written(path: Path, *lines: Any) -> Path:
 
 
 @pytest.mark.parametrize("streams", [pytest.param(1, marks=pytest.mark.nightly), 2])
-def test_targets_take_turns_and_answer_as_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: int) -> None:
-    monkeypatch.setattr(targets, "_TURN", 1e-9)  # a round each
+def test_targets_take_turns_and_answer_as_alone(tmp_path: Path, streams: int) -> None:
     model = load()
     path = written(tmp_path / "prompts.jsonl", {"prompt": "Hello"}, {"prompt": "What is 12 + 31?", "domain": "sums"})
     prompts = [encode(model, text) for text in read_prompts(path)]
     assert [prompt.domain for prompt in prompts] == ["", "sums"]
     names = ("none", "layerskip", "knapspec")
-    together = [PolicyTarget(name, model.core(EngineConfig(), own_cache=True), SAMPLING) for name in names]
     order: list[str] = []
-    for target in together:
-        run_round = target.core.run_round
-        monkeypatch.setattr(
-            *(target.core, "run_round"),
-            lambda deliver, name=target.name, run=run_round: [order.append(name), run(deliver)][1],
-        )
-    answers = run_in_turns(together, prompts, streams, first=1)
+
+    class Recorded(PolicyTarget):
+        def rounds(self, *args: Any) -> Generator[float, None, list[tuple[int, ...]]]:
+            rounds = super().rounds(*args)
+            while True:
+                order.append(self.name)
+                try:
+                    spent = next(rounds)
+                except StopIteration as done:
+                    return done.value
+                yield spent
+
+    together = [Recorded(name, model.core(EngineConfig(), own_cache=True), SAMPLING) for name in names]
+    answers = run_in_turns(together, prompts, streams, first=1, turn=A_ROUND)
     assert order[:6] == ["layerskip", "knapspec", "none"] * 2
     alone = [PolicyTarget(name, model.core(EngineConfig()), SAMPLING).run(prompts, streams) for name in names]
     assert answers == alone
@@ -53,13 +59,12 @@ def test_targets_take_turns_and_answer_as_alone(tmp_path: Path, monkeypatch: pyt
         assert all(0 < seconds <= target.stats.seconds for seconds in target.stats.first_token)
 
 
-def test_those_that_share_a_cache_answer_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(targets, "_TURN", 1e-9)
+def test_targets_that_share_a_cache_answer_one_after_the_other() -> None:
     model = load()
     prompts = [encode(model, Text("Tell me a story about a fox."))]
     alone = PolicyTarget("none", model.core(EngineConfig()), SAMPLING).run(prompts, 1)
     sharing = [PolicyTarget(name, model.core(EngineConfig()), SAMPLING) for name in ("none", "layerskip")]
-    assert run_in_turns(sharing, prompts) == [alone, alone]
+    assert run_in_turns(sharing, prompts, turn=A_ROUND) == [alone, alone]
 
 
 def test_prompts_are_picked_evenly(tmp_path: Path) -> None:
@@ -72,14 +77,14 @@ def test_prompts_are_picked_evenly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["[]", "3", "{}", '{"text": "a"}', "{"])
-def test_a_line_that_is_no_prompt_is_named(tmp_path: Path, line: str) -> None:
+def test_a_line_that_is_no_prompt_is_refused_by_file(tmp_path: Path, line: str) -> None:
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"prompt": "a"}\n' + line, "utf-8")
     with pytest.raises(ConfigError, match=r"prompts\.jsonl"):
         read_prompts(path)
 
 
-def test_a_prompt_without_room_is_an_error_and_not_an_endless_run() -> None:
+def test_a_prompt_without_room_is_refused() -> None:
     model = load(max_model_len=256)
     room = model.length - (SAMPLING.max_tokens or 0)
     for context, prompt, fits in ((0, room, True), (0, room + 1, False), (room, 1, False)):

@@ -96,20 +96,22 @@ def same(directory: Path, messages: list[dict[str, Any]], tools: list[dict[str, 
 @pytest.mark.parametrize("chat", CHATS)
 @pytest.mark.parametrize("template", [HEADERS, TOOLS_AND_THINKING], ids=["headers", "tools and thinking"])
 @pytest.mark.parametrize("tools", [[], [TOOL, TOOL]], ids=["bare", "with tools"])
-def test_prompts_equal_transformers(tmp_path: Path, chat: str, template: str, tools: list[dict[str, Any]]) -> None:
+def test_rendered_prompts_equal_transformers(
+    tmp_path: Path, chat: str, template: str, tools: list[dict[str, Any]]
+) -> None:
     checkpoint(tmp_path, template, eos_token={"__type": "AddedToken", "content": "<|end|>"})
     text = same(tmp_path, CHATS[chat], tools)
     assert same(tmp_path, CHATS[chat], tools, enable_thinking=False).startswith(text)
 
 
 @pytest.mark.parametrize("chat", CHATS)
-def test_the_embedded_models_own_template(tmp_path: Path, chat: str) -> None:
+def test_the_prepared_models_template_renders_as_in_transformers(tmp_path: Path, chat: str) -> None:
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
         shutil.copy(PREPARED / name, tmp_path)
     same(tmp_path, CHATS[chat], [])
 
 
-def test_named_templates_and_files_beside_the_config(tmp_path: Path) -> None:
+def test_a_template_file_overrides_named_templates_of_the_config(tmp_path: Path) -> None:
     named = [{"name": "default", "template": HEADERS}, {"name": "tool_use", "template": TOOLS_AND_THINKING}]
     checkpoint(tmp_path, named)
     assert "# Tools" not in same(tmp_path, CHATS["one"], [])
@@ -118,7 +120,7 @@ def test_named_templates_and_files_beside_the_config(tmp_path: Path) -> None:
     assert Tokenizer.from_directory(tmp_path).render_chat(CHATS["one"]).startswith("file: ")
 
 
-def test_what_a_template_refuses_is_the_requests_error(tmp_path: Path) -> None:
+def test_an_error_of_a_template_is_the_requests_error(tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_directory(checkpoint(tmp_path, STRICT))
     assert same(tmp_path, CHATS["several"], [])
     with pytest.raises(RequestError, match="roles must alternate"):
@@ -129,7 +131,7 @@ def test_what_a_template_refuses_is_the_requests_error(tmp_path: Path) -> None:
             tokenizer.render_chat(CHATS["one"])
 
 
-def test_a_model_without_a_template_says_so(tmp_path: Path) -> None:
+def test_a_chat_with_a_model_without_a_template_is_refused(tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_directory(checkpoint(tmp_path, None))
     assert not tokenizer.has_chat_template
     with pytest.raises(RequestError, match="no chat template; use /v1/completions"):
@@ -137,7 +139,7 @@ def test_a_model_without_a_template_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["[]", "{", "\xff"])
-def test_damaged_files_are_named(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_tokenizer_file_is_named(tmp_path: Path, damage: str) -> None:
     checkpoint(tmp_path, HEADERS)
     for file in ("tokenizer_config.json", "tokenizer.json"):
         (tmp_path / file).write_bytes(damage.encode("latin-1"))
@@ -145,7 +147,7 @@ def test_damaged_files_are_named(tmp_path: Path, damage: str) -> None:
             Tokenizer.from_directory(tmp_path)
 
 
-def test_special_tokens_are_told_from_tags() -> None:
+def test_special_tokens_are_distinguished_from_tags() -> None:
     tokenizer = Tokenizer.from_directory(PREPARED)
     assert tokenizer.is_special("<|end|>")
     assert not tokenizer.is_special("<tool_call>"), "a token of its own, but text"

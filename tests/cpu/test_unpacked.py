@@ -46,7 +46,7 @@ def weights(parts: Unpacked) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", GGUF_FORMATS)
-def test_gguf_formats(name: str) -> None:
+def test_gguf_formats_are_dequantised_as_the_gguf_library_does(name: str) -> None:
     format = GGUF_FORMATS[name]
     packed = random_rows(format, 37, 768, seed=len(name))
     parts = unpack(packed)
@@ -61,13 +61,13 @@ def test_gguf_formats(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GGUF_FORMATS)
-def test_selected_rows(name: str) -> None:
+def test_selected_rows_equal_rows_of_the_whole(name: str) -> None:
     packed = random_rows(GGUF_FORMATS[name], 12, 512, seed=1)
     rows = torch.tensor([7, 0, 11, 3])
     assert torch.equal(weights(unpack(packed.select(rows))), dequantise(packed)[rows])
 
 
-def test_smallest_scales_of_mxfp4() -> None:
+def test_the_smallest_scales_of_mxfp4_are_exact() -> None:
     blocks = torch.randint(0, 256, (128, 17), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     blocks[:, 0] = torch.arange(128, dtype=torch.uint8)
     packed = PackedRows(GGUF_FORMATS["MXFP4"], blocks, 32)
@@ -77,7 +77,7 @@ def test_smallest_scales_of_mxfp4() -> None:
 @pytest.mark.parametrize(
     ("bits", "group", "offset", "minimum"), [(4, 128, 8, False), (8, 64, 128, False), (4, 32, 0, True)]
 )
-def test_codes(bits: int, group: int, offset: int, minimum: bool) -> None:
+def test_codes_with_scales_are_unpacked_exactly(bits: int, group: int, offset: int, minimum: bool) -> None:
     g = torch.Generator().manual_seed(bits)
     codes = torch.randint(0, 1 << bits, (9, 256), dtype=torch.uint8, generator=g)
     scale, low = (torch.randn(9, 256 // group, generator=g) for _ in range(2))

@@ -11,6 +11,7 @@ from torch import Tensor
 from transformers import LlamaConfig, MistralConfig
 
 from engine.architecture.spec import LOW_BIT, RECENT, SINKS, TARGET, WINDOW, load_spec
+from engine.backends.cuda.backend import cuda_backend
 from engine.config import EngineConfig
 from engine.draft.costs import CostModel
 from engine.errors import ConfigError
@@ -31,23 +32,17 @@ LENGTH = 2200  # three parts of what native kernels scan at a time, the last one
 BACKENDS = ["portable", "paged", pytest.param("native", marks=pytest.mark.skipif(compiler() is None, reason="no C++"))]
 
 
-def build(directory: Path, backend: str, monkeypatch: pytest.MonkeyPatch) -> LoadedModel:
+def build(directory: Path, backend: str) -> LoadedModel:
     """A model whose copy in fewer bits is itself."""
-    if backend == "paged":
-        from engine.backends.cuda.backend import cuda_backend
-
-        monkeypatch.setattr(
-            "engine.runtime.build.choose_backend", lambda spec, device, dtype, *_, **__: cuda_backend(device, dtype)
-        )
     dtype, kernels = (torch.bfloat16, "native") if backend == "native" else (torch.float32, "torch")
-    model = load(dtype, model=directory, kernels=kernels, draft_bits="none", max_num_seqs=3)
+    pages = cuda_backend(torch.device("cpu"), dtype) if backend == "paged" else None
+    model = load(dtype, model=directory, backend=pages, kernels=kernels, draft_bits="none", max_num_seqs=3)
     if backend == "paged":
         pages = LENGTH // 16 + 1
         model.attention.cache.place(
             [Placement(s, 0, tuple(range(1 + s * pages, 1 + (s + 1) * pages))) for s in range(3)]
         )
-    decoder = model.decoder
-    decoder.add_low_bit(decoder._layers[TARGET], decoder._heads[TARGET])
+    model.decoder.lowered(lambda linear: linear, lambda share: None)
     return model
 
 
@@ -66,11 +61,9 @@ def attended(model: LoadedModel, slab: int, tokens: Tensor, rows: int, variant: 
 @pytest.mark.parametrize("kv_heads", [1, 4], ids=["shared out in parts", "part by part"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @torch.inference_mode()
-def test_it_sees_the_first_and_the_last_tokens_and_no_others(
-    backend: str, kv_heads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_attends_to_the_first_and_the_last_tokens_only(backend: str, kv_heads: int, tmp_path: Path) -> None:
     tiny_model(tmp_path, LlamaConfig, **SHAPE, num_attention_heads=4, num_key_value_heads=kv_heads)
-    model = build(tmp_path, backend, monkeypatch)
+    model = build(tmp_path, backend)
     tokens = torch.randint(0, 1000, (LENGTH,), generator=torch.Generator().manual_seed(3))
     begin = LENGTH - RECENT  # the first of the last tokens that the last row sees
     for rows in (1, 2):
@@ -99,9 +92,9 @@ def test_it_sees_the_first_and_the_last_tokens_and_no_others(
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @torch.inference_mode()
-def test_candidates_of_a_search_see_the_same(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_candidates_of_a_search_have_the_same_window(backend: str, tmp_path: Path) -> None:
     tiny_model(tmp_path, LlamaConfig, **SHAPE)
-    model = build(tmp_path, backend, monkeypatch)
+    model = build(tmp_path, backend)
     tokens = torch.randint(0, 1000, (LENGTH,), generator=torch.Generator().manual_seed(3))
     drafted = attended(model, 0, tokens, 1, WINDOW)
     batch = model.attention.candidates(0, (LENGTH - 1,), 2)
@@ -111,20 +104,20 @@ def test_candidates_of_a_search_see_the_same(backend: str, tmp_path: Path, monke
 
 @pytest.mark.skipif(compiler() is None, reason="no C++")
 @torch.inference_mode()
-def test_native_kernels_agree_with_float32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_of_the_native_kernels_agree_with_float32(tmp_path: Path) -> None:
     tiny_model(tmp_path, LlamaConfig, **SHAPE)
     tokens = torch.randint(0, 1000, (LENGTH,), generator=torch.Generator().manual_seed(3))
-    native, exact = (attended(build(tmp_path, b, monkeypatch), 0, tokens, 2, WINDOW) for b in ("native", "portable"))
+    native, exact = (attended(build(tmp_path, b), 0, tokens, 2, WINDOW) for b in ("native", "portable"))
     assert float((native - exact).norm() / exact.norm()) < 0.02
 
 
-def test_a_window_of_the_models_own_that_is_narrower_stays(tmp_path: Path) -> None:
+def test_a_narrower_window_of_the_model_is_kept(tmp_path: Path) -> None:
     tiny_model(tmp_path, MistralConfig, **SHAPE, sliding_window=100)
     spec = load_spec(tmp_path)
     assert spec.sight(0, WINDOW) == spec.sight(0, TARGET) == (100, 0)
 
 
-def test_it_costs_what_it_reads(tmp_path: Path) -> None:
+def test_the_price_of_a_window_stops_growing_with_the_context(tmp_path: Path) -> None:
     tiny_model(tmp_path, LlamaConfig, **SHAPE)
     costs = CostModel(load_spec(tmp_path), made_up_profile(low_bit=0.3))
     short, long, longer = (
@@ -135,7 +128,7 @@ def test_it_costs_what_it_reads(tmp_path: Path) -> None:
     assert longer[0] > long[0]
 
 
-def test_only_attention_has_one(tmp_path: Path) -> None:
+def test_a_plan_with_a_window_in_an_mlp_or_head_is_refused(tmp_path: Path) -> None:
     tiny_model(tmp_path, LlamaConfig, **SHAPE)
     model = load(torch.bfloat16, model=tmp_path, draft_bits="4", profile=made_up_profile(low_bit=0.3))
     with pytest.raises(ConfigError, match="no attention"):

@@ -6,7 +6,7 @@ from tests.support.files import PROMETHEUS, documents, program, rules, run
 from tests.support.promql import selectors
 
 
-def test_the_configuration_is_valid() -> None:
+def test_prometheus_accepts_the_configuration() -> None:
     checked = run(program("promtool"), "check", "config", str(PROMETHEUS / "prometheus.yml"))
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "2 rule files found" in checked.stdout
@@ -35,13 +35,13 @@ def test_every_alert_says_what_to_do() -> None:
         assert len(rule["annotations"]["description"]) > 80
 
 
-def test_the_operator_gets_the_same_rules() -> None:
+def test_the_operators_manifest_has_the_same_rules() -> None:
     (resource,) = documents("deploy/kubernetes/prometheusrule.yaml")
     files = [documents(f"deploy/prometheus/rules/{name}.yml")[0] for name in ("recording", "alerts")]
     assert resource["spec"]["groups"] == [group for content in files for group in content["groups"]]
 
 
-def test_selectors_are_found() -> None:
+def test_every_selector_of_an_expression_is_parsed() -> None:
     """As test_prometheus_live.py asks for them."""
     expression = """sum by (job, reason) (rate(a:b_total{reason!~"x|y (z)"}[5m])) > 0.25e1 and on (job) absent(up)"""
     assert selectors(expression) == [

@@ -21,8 +21,8 @@ import yaml
 
 from engine.config import EngineConfig
 from server.config import ServerConfig
-from server.http.lifecycle import _GRACE
-from server.http.serve import _FLUSH
+from server.http.lifecycle import GRACE
+from server.http.serve import FLUSH
 from server.settings import settings_of
 from tests.support import REPOSITORY as ROOT
 from tests.support.files import documents, program, run
@@ -31,7 +31,7 @@ BIN = Path(sys.executable).parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
 COPIED = [word for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.MULTILINE) for word in line.split()[:-1]]
 SETTINGS = {f"KNAPSERVE_{found.name.upper()}" for kind in (ServerConfig, EngineConfig) for found in settings_of(kind)}
-STOPPING = ServerConfig().shutdown_timeout + _GRACE + _FLUSH  # seconds from SIGTERM to the end, at most
+STOPPING = ServerConfig().shutdown_timeout + GRACE + FLUSH  # seconds from SIGTERM to the end, at most
 COMPOSE_FILES = ("docker-compose.yml", "docker-compose.gpu.yml")
 
 
@@ -68,12 +68,12 @@ def server_container() -> dict[str, Any]:
 # -- the image --------------------------------------------------------------------------------------------------------
 
 
-def test_hadolint_has_nothing_to_say() -> None:
+def test_hadolint_accepts_the_dockerfile() -> None:
     linted = run(str(BIN / "hadolint"), "--failure-threshold", "style", "Dockerfile")
     assert linted.returncode == 0, linted.stdout
 
 
-def test_the_image_holds_the_torch_of_the_makefile() -> None:
+def test_image_and_makefile_pin_the_same_torch() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     (version,) = re.findall(r"^ARG TORCH=(.+)$", DOCKERFILE, re.MULTILINE)
     pin = f"torch=={version}"
@@ -81,7 +81,7 @@ def test_the_image_holds_the_torch_of_the_makefile() -> None:
     assert pin in (ROOT / "Makefile").read_text("utf-8")
 
 
-def test_what_is_copied_makes_the_whole_package(tmp_path: Path) -> None:
+def test_the_copied_files_make_the_whole_package(tmp_path: Path) -> None:
     ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     assert {line[1:] for line in ignored if line.startswith("!")} == set(COPIED)
     source = tmp_path / "source"
@@ -113,7 +113,7 @@ def test_the_user_is_not_root() -> None:
 
 
 @pytest.mark.parametrize("status", [200, 503])
-def test_the_health_check_asks_health(status: int) -> None:
+def test_the_health_check_requests_health(status: int) -> None:
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status if self.path == "/health" else 404)
@@ -183,7 +183,7 @@ def test_foreign_images_are_pinned() -> None:
             assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", service["image"]), name
 
 
-def test_what_compose_mounts_is_there() -> None:
+def test_every_file_that_compose_mounts_exists() -> None:
     (compose,) = documents("docker-compose.yml")
     for service in services().values():
         for mount in service["volumes"]:
@@ -244,13 +244,13 @@ def test_services_and_monitors_find_the_pods() -> None:
     assert str(container_port["containerPort"]) == instruction("EXPOSE")
 
 
-def test_probes_ask_endpoints_that_exist() -> None:
+def test_probes_request_health_and_live() -> None:
     container = server_container()
     paths = {name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "readiness", "liveness")}
     assert paths == {"startup": "/health", "readiness": "/health", "liveness": "/live"}
 
 
-def test_what_is_written_lies_on_volumes() -> None:
+def test_every_directory_that_is_written_is_a_volume() -> None:
     written = set(re.findall(r"/var/\w+/knapserve", DOCKERFILE))
     assert written == {"/var/lib/knapserve", "/var/cache/knapserve"}
     assert {*written, "/models", "/tmp"} == {mount["mountPath"] for mount in server_container()["volumeMounts"]}
@@ -261,14 +261,14 @@ def test_what_is_written_lies_on_volumes() -> None:
 # -- both -------------------------------------------------------------------------------------------------------------
 
 
-def test_there_is_time_to_drain() -> None:
+def test_grace_periods_leave_time_to_drain() -> None:
     pod = manifest("Deployment")["spec"]["template"]["spec"]
     sleep = server_container()["lifecycle"]["preStop"]["sleep"]["seconds"]
     assert pod["terminationGracePeriodSeconds"] >= STOPPING + sleep
     assert int(services()["server"]["stop_grace_period"].removesuffix("s")) >= STOPPING
 
 
-def test_settings_exist() -> None:
+def test_every_setting_named_in_deployment_files_exists() -> None:
     texts = [DOCKERFILE, *((ROOT / name).read_text("utf-8") for name in (*COMPOSE_FILES, "docs/operations.md"))]
     texts.append((ROOT / "deploy/kubernetes/knapserve.yaml").read_text("utf-8").partition("spec:")[2])
     named = {name for text in texts for name in re.findall(r"KNAPSERVE_[A-Z_]+", text)}
@@ -276,11 +276,14 @@ def test_settings_exist() -> None:
     assert "KNAPSERVE_HOST" in named
 
 
-def test_the_servers_arguments_are_understood() -> None:
-    from server.cli import _parser
+def test_the_manifests_arguments_are_known_to_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """`main` returns what is wrong with settings, and raises what is wrong with arguments."""
+    from server.cli import main
 
     assert instruction("ENTRYPOINT") == '["knapserve"]'
     assert instruction("CMD") == '["serve"]'
     arguments = server_container()["args"]
-    assert _parser(arguments[:2]).parse_args(arguments).command == "serve"
+    assert arguments[0] == "serve"
+    assert main([*arguments, "--config", "missing.toml"]) == 2
+    assert "missing.toml" in capsys.readouterr().err
     assert manifest("Deployment")["spec"]["template"]["spec"]["enableServiceLinks"] is False

@@ -60,12 +60,12 @@ def test_panels_do_not_overlap(dashboard: str) -> None:
     assert len({panel["id"] for panel in placed}) == len(placed)
 
 
-def test_service_needs_vllms_metrics_only() -> None:
+def test_the_service_dashboard_uses_vllms_metrics_only() -> None:
     assert "knapserve_" not in " ".join(expressions("service"))
 
 
 @each_dashboard
-def test_numbers_are_of_now(dashboard: str) -> None:
+def test_single_numbers_show_the_latest_value(dashboard: str) -> None:
     """A stat over a range would go on showing its last value when traffic has ended."""
     stats = [panel for panel in panels(dashboard) if panel["type"] == "stat"]
     assert stats
@@ -77,7 +77,7 @@ def test_numbers_are_of_now(dashboard: str) -> None:
 
 
 @each_dashboard
-def test_queries_ask_for_what_there_is_and_what_is_chosen(dashboard: str, families: list[Metric]) -> None:
+def test_queries_use_exported_metrics_and_the_chosen_labels(dashboard: str, families: list[Metric]) -> None:
     """A metric that was renamed would leave a panel empty; one without a choice's label would ignore the choice."""
     labels: defaultdict[str, set[str]] = defaultdict(set)
     for family in families:
@@ -103,7 +103,7 @@ def test_queries_use_grafanas_interval_and_its_choice_of_a_source(dashboard: str
     assert all(source == {"type": "prometheus", "uid": "${datasource}"} for source in sources)
 
 
-def test_one_can_choose_policies() -> None:
+def test_policies_can_be_chosen() -> None:
     variables = {one["name"]: one for one in DASHBOARDS["speculation"]["templating"]["list"]}
     variable = variables["policy"]
     assert variable["includeAll"]

@@ -172,7 +172,7 @@ def test_no_query_divides_nothing_by_nothing(prometheus: Prometheus) -> None:
 
 
 @pytest.mark.nightly
-def test_rules_ask_for_what_is_scraped(server: Process, prometheus: Prometheus) -> None:
+def test_every_metric_of_a_rule_is_scraped(server: Process, prometheus: Prometheus) -> None:
     """An alert on a metric or a label that was renamed would stay silent for ever."""
     missing: set[str] = set()
     for rule in [*rules("alerts"), *rules("recording")]:
@@ -210,7 +210,7 @@ def test_every_query_returns_data(server: Process, prometheus: Prometheus) -> No
 
 
 @pytest.mark.nightly
-def test_a_policy_that_loses_is_noticed(server: Process, prometheus: Prometheus) -> None:
+def test_a_policy_slower_than_plain_decoding_fires_its_alert(server: Process, prometheus: Prometheus) -> None:
     losing = {"KnapServeAcceptanceCollapse", "KnapServeSlowerThanPlain"}
     with load(server, "fixed"):
         prometheus.until(lambda: losing <= prometheus.firing(), "the alerts on losing")
@@ -219,7 +219,7 @@ def test_a_policy_that_loses_is_noticed(server: Process, prometheus: Prometheus)
 
 
 @pytest.mark.nightly
-def test_an_engine_that_stops_is_noticed_and_so_is_a_server_that_dies(server: Process, prometheus: Prometheus) -> None:
+def test_a_stalled_engine_and_a_dead_server_fire_their_alerts(server: Process, prometheus: Prometheus) -> None:
     (engine,) = children(server.popen.pid)
     with load(server, "none"):
         until(lambda: server.metrics().total("vllm:num_requests_running") > 0, "a request that runs")

@@ -25,7 +25,7 @@ pytestmark = [
 
 
 @torch.inference_mode()
-def test_logits_equal_the_cpus() -> None:
+def test_logits_equal_those_of_the_cpu() -> None:
     tokens = torch.randint(0, 1024, (80,), generator=torch.Generator().manual_seed(0)).tolist()
 
     def logits(model: LoadedModel) -> torch.Tensor:
@@ -54,7 +54,7 @@ def test_every_policy_equals_plain_decoding_in_float64(prompts: Sequence[str], s
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
-def test_in_bf16_drafting_says_what_plain_decoding_says(prompts: Sequence[str], sampling: SamplingParams) -> None:
+def test_drafting_in_bf16_gives_the_tokens_of_plain_decoding(prompts: Sequence[str], sampling: SamplingParams) -> None:
     """To the last token: with Triton's kernels a row's logits do not depend on the rows beside it."""
     model = load(torch.bfloat16, device="cuda")
     core = model.core(EngineConfig(device="cuda"))
@@ -66,7 +66,7 @@ def test_in_bf16_drafting_says_what_plain_decoding_says(prompts: Sequence[str], 
 
 @pytest.mark.parametrize("name", ["llama-3.1-8b", "qwen3-8b", "qwen2.5-0.5b"])
 @torch.inference_mode()
-def test_rows_are_the_same_in_any_pass(name: str) -> None:
+def test_a_row_is_bit_identical_in_any_pass(name: str) -> None:
     """Residual streams and logits of sixteen positions, one by one, five at a time and all at once, bit for bit."""
     model = LoadedModel(EngineConfig(model=f"synthetic:{name},layers=2", device="cuda", max_model_len=4096))
     tokens = torch.randint(0, 1000, (3016,), generator=torch.Generator().manual_seed(0)).tolist()
@@ -90,7 +90,7 @@ def test_rows_are_the_same_in_any_pass(name: str) -> None:
         assert torch.equal(logits(*widths), single), widths
 
 
-def test_bf16_runs_and_measures_a_profile(prompts: Sequence[str], tmp_path: Path) -> None:
+def test_a_model_in_bf16_measures_a_profile_and_answers(prompts: Sequence[str], tmp_path: Path) -> None:
     config = EngineConfig(model=str(PREPARED), device="cuda", dtype="bfloat16", profile_dir=tmp_path)
     model = LoadedModel(config)
     assert model.profile_source.startswith(str(tmp_path))
@@ -99,7 +99,7 @@ def test_bf16_runs_and_measures_a_profile(prompts: Sequence[str], tmp_path: Path
     assert all(answer(core, ids, GREEDY, ["knapspec"], concurrency=4))
 
 
-def test_rounds_told_while_the_next_one_runs_say_the_same(
+def test_reporting_a_round_during_the_next_changes_no_token(
     prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[bool] = []

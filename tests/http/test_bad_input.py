@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,8 +16,8 @@ from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 KEYS = {"message", "type", "param", "code"}
 
 
-def refused(path: str, status: int = 400, **options: Any) -> dict[str, Any]:
-    engine = FakeEngine()
+def refused(path: str, status: int = 400, engine: FakeEngine | None = None, **options: Any) -> dict[str, Any]:
+    engine = engine or FakeEngine()
     reply = ask(engine, "POST", path, **options)
     assert reply.status_code == status, reply.text
     assert engine.submitted == []
@@ -33,14 +34,14 @@ def refused(path: str, status: int = 400, **options: Any) -> dict[str, Any]:
     [b"", b"{", b"[1]", b'"x"', b"null", b'{"model": NaN}', b'{"a": "\xff"}', b'{"a": "\\ud800"}', b"[" * 5000],
 )
 @pytest.mark.parametrize("path", [CHAT_PATH, TEXT_PATH])
-def test_malformed_bodies(path: str, raw: bytes) -> None:
+def test_a_malformed_body_is_refused(path: str, raw: bytes) -> None:
     error = refused(path, content=raw, headers={"content-type": "application/json"})
     assert error["param"] is None
     assert "Content-Type" not in error["message"]
 
 
 @pytest.mark.parametrize("media_type", ["", "text/plain", "application/x-www-form-urlencoded"])
-def test_other_content_types(media_type: str) -> None:
+def test_a_body_that_is_not_declared_as_json_is_refused(media_type: str) -> None:
     """Such as pages of other origins may send without being asked whether they may."""
     body = json.dumps(CHAT).encode()
     error = refused(CHAT_PATH, content=body, headers={"content-type": media_type} if media_type else {})
@@ -49,31 +50,36 @@ def test_other_content_types(media_type: str) -> None:
     assert ask(FakeEngine(), "POST", CHAT_PATH, content=body, headers=kept).status_code == 200
 
 
-def test_log_probabilities_of_more_tokens_than_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.openai.requests.translate._MAX_LOGPROBS", 8 * 10 * 21)
-    many = {"n": 8, "logprobs": True, "top_logprobs": 20}
-    assert refused(CHAT_PATH, json=CHAT | many | {"max_tokens": 11})["param"] == "logprobs"
-    assert refused(CHAT_PATH, json=CHAT | many)["param"] == "logprobs"
-    assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | many | {"max_tokens": 10}).status_code == 200
+def long_engine() -> FakeEngine:
+    """An engine whose context has room for more log-probabilities than a reply may have."""
+    engine = FakeEngine(capacity=128)
+    engine.info = replace(engine.info, max_model_len=8192)
+    return engine
 
 
-def test_log_probabilities_of_echoes_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.openai.requests.translate._MAX_LOGPROBS", 4 * (2 + 10) * 6)
-    echo = TEXT | {"n": 4, "logprobs": 5, "echo": True, "max_tokens": 2}
-    assert refused(TEXT_PATH, json=echo | {"prompt": "x" * 11})["param"] == "logprobs"
-    assert ask(FakeEngine(), "POST", TEXT_PATH, json=echo | {"prompt": "x" * 10}).status_code == 200
-    silent = {key: value for key, value in echo.items() if key != "echo"}
-    assert ask(FakeEngine(), "POST", TEXT_PATH, json=silent | {"prompt": "x" * 20}).status_code == 200
+def test_a_reply_may_have_at_most_2_to_the_22_log_probabilities() -> None:
+    many = CHAT | {"n": 128, "logprobs": True, "top_logprobs": 20}  # 2,688 for each token
+    assert refused(CHAT_PATH, engine=long_engine(), json=many | {"max_tokens": 1561})["param"] == "logprobs"
+    assert refused(CHAT_PATH, engine=long_engine(), json=many)["param"] == "logprobs"
+    assert ask(long_engine(), "POST", CHAT_PATH, json=many | {"max_tokens": 1560}).status_code == 200
 
 
-def test_what_a_template_adds_counts_before_it_is_tokenised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_probabilities_of_an_echoed_prompt_count() -> None:
+    silent = TEXT | {"n": 128, "logprobs": 5, "max_tokens": 2}  # 768 for each token
+    echo = silent | {"echo": True}
+    assert refused(TEXT_PATH, engine=long_engine(), json=echo | {"prompt": "x" * 5460})["param"] == "logprobs"
+    assert ask(long_engine(), "POST", TEXT_PATH, json=echo | {"prompt": "x" * 5459}).status_code == 200
+    assert ask(long_engine(), "POST", TEXT_PATH, json=silent | {"prompt": "x" * 5460}).status_code == 200
+
+
+def test_a_rendered_template_that_cannot_fit_is_refused_untokenised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ByteTokenizer, "render_chat", lambda *_, **__: "x" * 10**6)
     monkeypatch.setattr(ByteTokenizer, "encode", lambda *_, **__: pytest.fail("tokenised"))
     for path in ("/tokenize", CHAT_PATH):
         assert refused(path, json={"messages": CHAT["messages"]})["code"] == "context_length_exceeded"
 
 
-def test_messages_without_end_are_refused() -> None:
+def test_too_many_messages_are_refused() -> None:
     empty = {"role": "user", "content": ""}
     assert refused(CHAT_PATH, json=CHAT | {"messages": [empty] * 20000})["param"] == "messages"
 
@@ -250,12 +256,12 @@ TEXT_ONLY: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("change", "param"), [*COMMON, *CHAT_ONLY])
-def test_chat_names_the_field(change: dict[str, Any], param: str) -> None:
+def test_a_bad_chat_request_is_refused_by_field(change: dict[str, Any], param: str) -> None:
     assert refused(CHAT_PATH, json=CHAT | change)["param"] == param
 
 
 @pytest.mark.parametrize(("change", "param"), [*COMMON, *TEXT_ONLY])
-def test_completions_name_the_field(change: dict[str, Any], param: str) -> None:
+def test_a_bad_completion_request_is_refused_by_field(change: dict[str, Any], param: str) -> None:
     assert refused(TEXT_PATH, json=TEXT | change)["param"] == param
 
 
@@ -269,7 +275,7 @@ EDGES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("change", EDGES)
-def test_the_ends_of_ranges_are_allowed(change: dict[str, Any]) -> None:
+def test_values_at_the_ends_of_their_ranges_are_accepted(change: dict[str, Any]) -> None:
     for path, body in ((CHAT_PATH, CHAT | {"logprobs": True, "top_logprobs": 20}), (TEXT_PATH, TEXT | {"logprobs": 5})):
         reply = ask(FakeEngine(capacity=128), "POST", path, json=body | change)
         assert reply.status_code == 200, reply.text
@@ -318,14 +324,14 @@ UNSUPPORTED_TEXT: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "value"), [*UNSUPPORTED, *UNSUPPORTED_CHAT])
-def test_chat_refuses_what_it_would_ignore(name: str, value: object) -> None:
+def test_chat_refuses_unsupported_parameters_by_name(name: str, value: object) -> None:
     error = refused(CHAT_PATH, json=CHAT | {name: value})
     assert error["param"] == name
     assert name in error["message"]
 
 
 @pytest.mark.parametrize(("name", "value"), [*UNSUPPORTED, *UNSUPPORTED_TEXT])
-def test_completions_refuse_what_they_would_ignore(name: str, value: object) -> None:
+def test_completions_refuse_unsupported_parameters_by_name(name: str, value: object) -> None:
     error = refused(TEXT_PATH, json=TEXT | {name: value})
     assert error["param"] == name
     assert name in error["message"]
@@ -363,13 +369,13 @@ NEUTRAL_CHAT = {
 }
 
 
-def test_neutral_values_pass() -> None:
+def test_unsupported_parameters_with_neutral_values_are_accepted() -> None:
     assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | NEUTRAL | NEUTRAL_CHAT).status_code == 200
     body = TEXT | NEUTRAL | {"suffix": "", "best_of": 2, "n": 2, "logprobs": None}
     assert ask(FakeEngine(), "POST", TEXT_PATH, json=body).status_code == 200
 
 
-def test_penalties_of_the_last_tokens_alone_are_refused() -> None:
+def test_penalties_over_a_window_of_tokens_are_refused() -> None:
     error = refused(CHAT_PATH, json=CHAT | {"repeat_last_n": 64, "presence_penalty": 0.5})
     assert error["param"] == "repeat_last_n"
     for body in ({"repeat_last_n": -1, "presence_penalty": 0.5}, {"repeat_last_n": 64, "repetition_penalty": 1}):
@@ -388,18 +394,18 @@ def test_unknown_fields_are_ignored_with_one_warning_each(caplog: pytest.LogCapt
     ("schema", "keyword"),
     [({"type": "array", "uniqueItems": True}, "uniqueItems"), ({"type": "strange"}, "strange")],
 )
-def test_what_a_schema_may_not_ask_for_is_named(schema: dict[str, Any], keyword: str) -> None:
+def test_an_unsupported_keyword_of_a_schema_is_named(schema: dict[str, Any], keyword: str) -> None:
     reply = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | {"response_format": schema_format(schema)})
     assert keyword in reply.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(("path", "body"), [(CHAT_PATH, CHAT), (TEXT_PATH, TEXT)])
-def test_unknown_model(path: str, body: dict[str, Any]) -> None:
+def test_an_unknown_model_is_a_404(path: str, body: dict[str, Any]) -> None:
     error = refused(path, 404, json=body | {"model": "gpt-" + "x" * 5000})
     assert (error["code"], error["param"]) == ("model_not_found", "model")
 
 
-def test_an_absent_model_is_the_served_one() -> None:
+def test_a_request_without_a_model_gets_the_served_one() -> None:
     reply = ask(FakeEngine(), "POST", CHAT_PATH, json={"messages": CHAT["messages"]})
     assert reply.json()["model"] == "fake/model"
 
@@ -422,7 +428,7 @@ def test_n_is_bounded_by_the_setting() -> None:
         (CHAT_PATH, CHAT | {"messages": [{"role": "user", "content": "x" * 1000}]}, "messages"),
     ],
 )
-def test_what_does_not_fit_the_context(path: str, body: dict[str, Any], param: str) -> None:
+def test_a_request_longer_than_the_context_is_refused(path: str, body: dict[str, Any], param: str) -> None:
     error = refused(path, json=body)
     assert (error["code"], error["param"]) == ("context_length_exceeded", param)
     assert error["message"].startswith("This model's maximum context length is 64 tokens")
@@ -440,7 +446,7 @@ class Untouched:
     longest_token = 4
 
 
-def test_hopeless_prompts_are_never_tokenised() -> None:
+def test_a_prompt_that_is_surely_too_long_is_refused_untokenised() -> None:
     engine = FakeEngine()
     engine.tokenizer = Untouched()  # type: ignore[assignment]
     for path, body in (
@@ -450,6 +456,6 @@ def test_hopeless_prompts_are_never_tokenised() -> None:
         assert ask(engine, "POST", path, json=body).json()["error"]["code"] == "context_length_exceeded"
 
 
-def test_little_of_the_request_is_echoed() -> None:
+def test_errors_echo_little_of_the_request() -> None:
     refused(CHAT_PATH, json=CHAT | {"draft_policy": "é" * 3000})
     refused(CHAT_PATH, json=CHAT | {"messages": [{"role": "user", "content": [{"type": "x" * 9000}]}]})

@@ -73,14 +73,14 @@ def test_wrong_paths_and_methods(method: str, path: str, status: int) -> None:
 
 
 @pytest.mark.parametrize("sane", ["abc-1", "a" * 128, "7f:0/x=y+z@h"])
-def test_sane_request_ids_come_back(sane: str) -> None:
+def test_valid_request_ids_are_returned(sane: str) -> None:
     for path in ("/live", "/nothing", "/v1/models"):
         reply = ask(FakeEngine(), "GET", path, headers={"x-request-id": sane}, config=KEYED)
         assert reply.headers["x-request-id"] == sane
 
 
 @pytest.mark.parametrize("odd", ["", "a" * 129, "a b", 'a"b', "<x>"])
-def test_other_requests_get_an_id(odd: str) -> None:
+def test_an_invalid_request_id_is_replaced(odd: str) -> None:
     first, second = (ask(FakeEngine(), "GET", "/live", headers={"x-request-id": odd}) for _ in range(2))
     ids = {first.headers["x-request-id"], second.headers["x-request-id"]}
     assert len(ids) == 2
@@ -92,13 +92,13 @@ def test_streams_carry_the_request_id() -> None:
     assert reply.headers.get_list("x-request-id") == ["mine"]
 
 
-def test_a_declared_length_over_the_limit_is_refused_unread() -> None:
+def test_a_body_declared_larger_than_the_limit_is_refused_unread() -> None:
     reply = ask(FakeEngine(), "POST", CHAT_PATH, content=b"x" * 101, config=ServerConfig(max_body_size=100))
     assert reply.status_code == 413
     assert reply.json()["error"].keys() == {"message", "type", "param", "code"}
 
 
-def test_a_body_without_length_is_cut_off_while_it_is_read() -> None:
+def test_a_body_of_unknown_length_is_refused_once_it_exceeds_the_limit() -> None:
     sent = []
 
     async def long() -> AsyncIterator[bytes]:
@@ -111,7 +111,7 @@ def test_a_body_without_length_is_cut_off_while_it_is_read() -> None:
     assert len(sent) == 3
 
 
-def test_a_body_of_just_the_limit_passes() -> None:
+def test_a_body_of_exactly_the_limit_is_accepted() -> None:
     body = b'{"prompt":"Hi"}'
     config = ServerConfig(max_body_size=len(body))
     headers = {"content-type": "application/json"}
@@ -129,7 +129,7 @@ def test_a_body_of_just_the_limit_passes() -> None:
         ({"heartbeat_age": 29.0}, None),
     ],
 )
-def test_health_follows_the_engine(state: dict[str, Any], code: str | None) -> None:
+def test_health_reports_the_state_of_the_engine(state: dict[str, Any], code: str | None) -> None:
     engine = FakeEngine()
     vars(engine).update(state)
     reply = ask(engine, "GET", "/health")
@@ -146,7 +146,7 @@ def test_head_is_get_without_a_body(path: str) -> None:
     assert ask(FakeEngine(), "HEAD", "/v1/chat/completions").status_code == 405
 
 
-def test_models_by_their_served_names() -> None:
+def test_models_are_listed_under_their_served_names() -> None:
     config = ServerConfig(served_model_name=("a/b", "c"))
     listed = ask(FakeEngine(), "GET", "/v1/models", config=config).json()
     assert listed["object"] == "list"
@@ -160,7 +160,7 @@ def test_models_by_their_served_names() -> None:
     assert ask(FakeEngine(), "POST", TEXT_PATH, json=TEXT, config=config).status_code == 404
 
 
-def test_browsers_may_call_only_by_setting() -> None:
+def test_cross_origin_requests_are_allowed_only_by_setting() -> None:
     headers = {"origin": "https://a.example", "access-control-request-method": "POST"}
     closed = ask(FakeEngine(), "OPTIONS", CHAT_PATH, headers=headers)
     assert closed.status_code == 405
@@ -178,7 +178,7 @@ def test_browsers_may_call_only_by_setting() -> None:
     assert "Origin" in refused.headers["vary"]
 
 
-def test_a_browser_may_read_of_a_failure_that_nobody_expected() -> None:
+def test_an_internal_error_carries_cors_headers() -> None:
     engine = FakeEngine()
     engine.refuse = ZeroDivisionError("secret")
     config = ServerConfig(cors_origins=("https://a.example",))
@@ -191,12 +191,12 @@ def test_a_browser_may_read_of_a_failure_that_nobody_expected() -> None:
     ("path", "meant"),
     [("/chat/completions", CHAT_PATH), (CHAT_PATH + "/", CHAT_PATH), ("/v1/v1/models", "/v1/models"), ("/xyz", None)],
 )
-def test_an_unknown_path_is_told_what_may_have_been_meant(path: str, meant: str | None) -> None:
+def test_the_error_of_an_unknown_path_suggests_a_known_one(path: str, meant: str | None) -> None:
     message = ask(FakeEngine(), "POST", path).json()["error"]["message"]
     assert message == f"Unknown path: POST {path}." + (f" Did you mean {meant}?" if meant else "")
 
 
-def test_calibration_is_reset_while_the_engine_serves() -> None:
+def test_calibration_can_be_reset_only_while_the_engine_serves() -> None:
     engine = FakeEngine()
     assert ask(engine, "POST", "/reset_calibration").json() == {"status": "ok"}
     assert engine.resets == 1
@@ -218,7 +218,7 @@ def test_calibration_is_reset_while_the_engine_serves() -> None:
         ("https://b.example", ("https://a.example",), 403),
     ],
 )
-def test_pages_of_other_origins_do_not_reset_calibration(origin: str, origins: tuple[str, ...], status: int) -> None:
+def test_pages_of_other_origins_cannot_reset_calibration(origin: str, origins: tuple[str, ...], status: int) -> None:
     engine = FakeEngine()
     config = ServerConfig(cors_origins=origins)
     reply = ask(engine, "POST", "/reset_calibration", headers={"origin": origin}, config=config)
@@ -226,7 +226,7 @@ def test_pages_of_other_origins_do_not_reset_calibration(origin: str, origins: t
     assert status == 200 or "origin" in reply.json()["error"]["message"]
 
 
-def test_openapi_documents_what_is_answered() -> None:
+def test_openapi_documents_every_path_and_status() -> None:
     document = ask(FakeEngine(), "GET", "/openapi.json").json()
     paths = document["paths"]
     assert set(paths) == {CHAT_PATH, TEXT_PATH, "/v1/models", "/v1/models/{model_id}", "/health", "/live", "/version",
@@ -250,7 +250,7 @@ def test_openapi_documents_what_is_answered() -> None:
     assert "401" in keyed["/tokenize"]["post"]["responses"]
 
 
-def test_every_reference_in_the_document_resolves() -> None:
+def test_every_reference_in_the_openapi_document_resolves() -> None:
     document = ask(FakeEngine(), "GET", "/openapi.json").json()
 
     def references(node: Any) -> list[str]:

@@ -39,7 +39,7 @@ REFUSALS: list[tuple[Exception, int, str, str | None, str | None]] = [
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(("error", "status", "type", "param", "code"), REFUSALS)
-def test_refusals_have_their_status(
+def test_each_error_of_the_engine_has_its_status_and_type(
     error: Exception, status: int, type: str, param: str | None, code: str | None, streamed: bool
 ) -> None:
     engine = FakeEngine()
@@ -52,7 +52,7 @@ def test_refusals_have_their_status(
     assert reply.headers.get("retry-after") == {429: "3", 503: "5"}.get(status)
 
 
-def test_every_engine_error_has_a_mapping(caplog: pytest.LogCaptureFixture) -> None:
+def test_only_internal_errors_of_the_engine_are_a_500(caplog: pytest.LogCaptureFixture) -> None:
     """An error class added to the engine that nobody mapped would be a logged 500."""
     pending, unmapped = [KnapServeError], set()
     with caplog.at_level(logging.CRITICAL):
@@ -72,7 +72,7 @@ def test_every_engine_error_has_a_mapping(caplog: pytest.LogCaptureFixture) -> N
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("error", [EngineDeadError("secret"), ZeroDivisionError("secret")])
 @pytest.mark.parametrize(("path", "body"), [(CHAT_PATH, CHAT), (TEXT_PATH, TEXT)])
-def test_death_after_the_first_token_is_an_error_chunk(
+def test_a_failure_after_the_first_token_is_an_error_chunk(
     path: str, body: dict[str, Any], error: Exception, n: int
 ) -> None:
     engine = FakeEngine()
@@ -89,7 +89,7 @@ def test_death_after_the_first_token_is_an_error_chunk(
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_death_before_the_first_token_is_a_status(streamed: bool) -> None:
+def test_a_failure_before_the_first_token_is_a_503(streamed: bool) -> None:
     engine = FakeEngine()
     engine.fail_at = (0, EngineDeadError("secret"))
     reply = ask(engine, "POST", CHAT_PATH, json=CHAT | {"stream": streamed, "n": 3})
@@ -98,19 +98,19 @@ def test_death_before_the_first_token_is_a_status(streamed: bool) -> None:
     assert len(engine.cancelled) == 3
 
 
-def test_a_whole_reply_that_fails_midway_is_an_error() -> None:
+def test_a_whole_reply_that_fails_midway_is_a_503() -> None:
     engine = FakeEngine()
     engine.fail_at = (1, EngineDeadError("secret"))
     assert ask(engine, "POST", CHAT_PATH, json=CHAT).status_code == 503
 
 
-def test_events_that_end_without_a_reason_are_an_error() -> None:
+def test_events_that_end_without_a_finish_reason_are_a_503() -> None:
     engine = FakeEngine(())
     assert ask(engine, "POST", CHAT_PATH, json=CHAT).status_code == 503
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_queue_that_fills_midway_cancels_what_was_submitted(streamed: bool) -> None:
+def test_a_queue_that_fills_midway_cancels_the_choices_submitted_so_far(streamed: bool) -> None:
     engine = FakeEngine(capacity=2)
     reply = ask(engine, "POST", CHAT_PATH, json=CHAT | {"n": 3, "stream": streamed})
     assert reply.status_code == 429
@@ -119,7 +119,7 @@ def test_a_queue_that_fills_midway_cancels_what_was_submitted(streamed: bool) ->
     assert len(engine.cancelled) == 2
 
 
-def test_choices_that_do_not_fit_the_queue_are_refused_before_any_is_begun() -> None:
+def test_choices_that_do_not_fit_the_queue_are_refused_before_any_is_submitted() -> None:
     engine = FakeEngine()
     engine.info = replace(engine.info, max_num_seqs=2, max_queued=1)
     never = ask(engine, "POST", CHAT_PATH, json=CHAT | {"n": 4})
@@ -134,7 +134,7 @@ def test_choices_that_do_not_fit_the_queue_are_refused_before_any_is_begun() -> 
     assert ask(engine, "POST", CHAT_PATH, json=CHAT | {"n": 2}).status_code == 200
 
 
-def test_unexpected_errors_are_logged_but_not_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_unexpected_errors_are_logged_but_not_sent_to_the_client(caplog: pytest.LogCaptureFixture) -> None:
     engine = FakeEngine()
     engine.refuse = ZeroDivisionError("secret")
     reply = ask(engine, "POST", CHAT_PATH, json=CHAT, headers={"x-request-id": "mine"})

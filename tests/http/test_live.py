@@ -35,7 +35,7 @@ def test_a_client_that_leaves_a_stream_cancels_all_choices(live: Start, n: int) 
 
 
 @pytest.mark.parametrize("body", [CHAT, CHAT | {"stream": True}, CHAT | {"n": 2}])
-def test_a_client_that_leaves_before_the_first_token(live: Start, body: dict[str, Any]) -> None:
+def test_a_client_that_leaves_before_the_first_token_cancels_its_request(live: Start, body: dict[str, Any]) -> None:
     engine = FakeEngine(gated=True)
     server = live(engine)
     with closing(socket.create_connection(("127.0.0.1", server.port))) as connection:
@@ -51,7 +51,7 @@ def test_a_client_that_leaves_before_the_first_token(live: Start, body: dict[str
 
 
 @pytest.mark.parametrize("reads", [0, 1 << 16])
-def test_a_client_that_takes_nothing_is_left_and_one_that_is_slow_is_not(
+def test_a_stalled_client_is_disconnected_and_a_slow_one_is_not(
     live: Start, monkeypatch: pytest.MonkeyPatch, reads: int
 ) -> None:
     monkeypatch.setattr(protocol, "STALL_TIMEOUT", 0.3)
@@ -72,7 +72,7 @@ def test_a_client_that_takes_nothing_is_left_and_one_that_is_slow_is_not(
         assert engine.left.is_set() == (reads == 0)
 
 
-def test_a_stream_comes_token_by_token(live: Start) -> None:
+def test_a_stream_is_sent_token_by_token(live: Start) -> None:
     engine = FakeEngine(("a", "b"), gated=True)
     server = live(engine)
     engine.release()  # a stream begins with its first token
@@ -97,7 +97,7 @@ def test_idle_streams_get_comments(live: Start) -> None:
     assert [chunk["choices"][0]["text"] for chunk in sse(data)[:-1]] == ["Hel", "lo", ""]
 
 
-def test_failure_after_a_comment_is_an_error_chunk(live: Start) -> None:
+def test_a_failure_after_a_comment_is_an_error_chunk(live: Start) -> None:
     engine = FakeEngine(gated=True)
     server = live(engine, keepalive_seconds=0.01)
     with server.client.stream("POST", TEXT_PATH, json=TEXT | {"stream": True}) as reply:
@@ -121,7 +121,7 @@ def test_a_chunked_body_over_the_limit_is_refused_while_reading(live: Start) -> 
     assert engine.submitted == []
 
 
-def test_a_large_body_over_the_limit_still_gets_its_answer(live: Start) -> None:
+def test_a_client_that_sends_too_large_a_body_still_reads_the_refusal(live: Start) -> None:
     server = live(FakeEngine(), max_body_size=1000)
     assert server.client.post(CHAT_PATH, content=b"x" * 5_000_000).status_code == 413
     assert server.client.get("/live").status_code == 200
@@ -150,7 +150,7 @@ def test_draining_keeps_the_socket_open_and_refuses(live: Start) -> None:
     assert engine.cancelled == []
 
 
-def test_what_outlasts_the_drain_ends_with_an_error(live: Start) -> None:
+def test_a_request_that_outlasts_the_drain_ends_with_an_error(live: Start) -> None:
     engine = FakeEngine(("a", "b"), gated=True)
     server = live(engine, shutdown_timeout=0.0)
     engine.release()  # a stream begins with its first token
@@ -166,7 +166,7 @@ def test_what_outlasts_the_drain_ends_with_an_error(live: Start) -> None:
     assert server.server.exit_code == 0
 
 
-def test_death_of_the_engine_reaches_all_and_ends_the_process(live: Start) -> None:
+def test_an_engine_failure_reaches_every_client_and_ends_the_server(live: Start) -> None:
     engine = FakeEngine(("a", "b"), gated=True)
     server = live(engine)
     engine.release()  # a stream begins with its first token
@@ -190,7 +190,7 @@ def test_death_of_the_engine_reaches_all_and_ends_the_process(live: Start) -> No
     "after", [b"GET /live HTTP/1.1\r\nHost: x\r\n\r\n", b"\0nonsense", b"GET / HTTP/1.1\r\na: " + b"b" * 90_000]
 )
 @pytest.mark.parametrize("together", [True, False])
-def test_what_comes_behind_a_request_in_flight_is_dropped_and_hides_no_disconnect(
+def test_pipelined_bytes_are_dropped_and_do_not_hide_a_disconnect(
     live: Start, stream: bool, after: bytes, together: bool
 ) -> None:
     engine = FakeEngine(("a", "b"), gated=True)
@@ -216,7 +216,7 @@ def test_what_comes_behind_a_request_in_flight_is_dropped_and_hides_no_disconnec
 
 
 @pytest.mark.parametrize("row", [b"a: " + b"b" * 8000 + b"\r\n", b"b" * 8000])
-def test_what_follows_a_body_in_chunks_is_bounded(live: Start, row: bytes) -> None:
+def test_trailers_of_a_chunked_body_are_limited(live: Start, row: bytes) -> None:
     server = live(FakeEngine(), api_key=("k",))
     with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
         head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\na: b"
@@ -225,7 +225,7 @@ def test_what_follows_a_body_in_chunks_is_bounded(live: Start, row: bytes) -> No
             connection.sendall(10_000 * row)  # 80 MB
 
 
-def test_a_body_in_chunks_may_be_followed_by_headers(live: Start) -> None:
+def test_a_chunked_body_may_have_trailers(live: Start) -> None:
     server = live(FakeEngine(("a",)))
     content = json.dumps(TEXT).encode()
     with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
@@ -237,7 +237,7 @@ def test_a_body_in_chunks_may_be_followed_by_headers(live: Start) -> None:
 
 @pytest.mark.parametrize("offer", [b"", b"Connection: upgrade\r\nUpgrade: h2c\r\n"])
 @pytest.mark.parametrize("pieces", [1, 3])
-def test_a_client_of_http_1_0_gets_no_chunks(live: Start, offer: bytes, pieces: int) -> None:
+def test_a_reply_to_http_1_0_is_not_chunked(live: Start, offer: bytes, pieces: int) -> None:
     server = live(FakeEngine(("a", "b")))
     request = posted(TEXT | {"stream": True}).replace(b"HTTP/1.1\r\n", b"HTTP/1.0\r\n" + offer)
     with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from engine.logs import JSONFormatter, TextFormatter
 from server.config import ServerConfig
-from server.http.serve import build_server
 from tests.support.fake import FakeEngine
-from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, Live, ask, asks
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Any:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_request_is_a_line_with_what_its_client_saw(lines: Any, stream: bool) -> None:
+def test_the_line_of_a_request_agrees_with_its_reply(lines: Any, stream: bool) -> None:
     reply = ask(FakeEngine(), "POST", TEXT_PATH, json=TEXT | {"stream": stream}, headers={"x-request-id": "mine"})
     (facts,) = lines()
     assert facts["request_id"] == reply.headers["x-request-id"] == "mine"
@@ -39,7 +39,7 @@ def test_a_request_is_a_line_with_what_its_client_saw(lines: Any, stream: bool) 
         assert facts["cached_tokens"] == usage["prompt_tokens_details"]["cached_tokens"]
 
 
-def test_choices_are_added_up(lines: Any) -> None:
+def test_the_line_of_a_request_sums_its_choices(lines: Any) -> None:
     reply = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | {"n": 3})
     (facts,) = lines()
     assert facts["choices"] == 3
@@ -47,7 +47,7 @@ def test_choices_are_added_up(lines: Any) -> None:
     assert facts["finish_reason"] == "stop"
 
 
-def test_refused_requests_are_lines_too_and_probes_are_not(lines: Any) -> None:
+def test_refused_requests_are_logged_and_probes_are_not(lines: Any) -> None:
     refused = ("POST", CHAT_PATH, {"json": CHAT | {"temperature": 9}})
     asks(FakeEngine(), ("GET", "/health", {}), refused, ("GET", "/metrics", {}), ("GET", "/v1/models", {}))
     assert [facts["status"] for facts in lines()] == [400]
@@ -74,7 +74,7 @@ def test_refused_requests_are_lines_too_and_probes_are_not(lines: Any) -> None:
         ({"something private": {"something private": 1}, "n": "something private"}, "n"),
     ],
 )
-def test_refusals_say_which_field_and_nothing_that_is_in_it(lines: Any, wrong: dict[str, Any], field: str) -> None:
+def test_the_line_of_a_refusal_names_the_field_but_not_its_value(lines: Any, wrong: dict[str, Any], field: str) -> None:
     assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | wrong).status_code in (400, 404)
     (facts,) = lines()
     assert facts["param"] == field
@@ -82,7 +82,9 @@ def test_refusals_say_which_field_and_nothing_that_is_in_it(lines: Any, wrong: d
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_went_wrong_is_logged_with_its_request(lines: Any, caplog: pytest.LogCaptureFixture, stream: bool) -> None:
+def test_a_failure_is_logged_with_the_id_of_its_request(
+    lines: Any, caplog: pytest.LogCaptureFixture, stream: bool
+) -> None:
     engine = FakeEngine()
     engine.fail_at = (1, ValueError("a bug"))
     ask(engine, "POST", TEXT_PATH, json=TEXT | {"stream": stream}, headers={"x-request-id": "mine"})
@@ -92,7 +94,7 @@ def test_what_went_wrong_is_logged_with_its_request(lines: Any, caplog: pytest.L
     assert failure.facts["request_id"] == "mine"  # type: ignore[attr-defined]
 
 
-def test_prompts_are_logged_only_if_asked_for(lines: Any) -> None:
+def test_prompts_are_logged_only_by_setting(lines: Any) -> None:
     for config in (ServerConfig(), ServerConfig(log_prompts=True), ServerConfig(log_requests=False)):
         ask(FakeEngine(), "POST", TEXT_PATH, json=TEXT | {"prompt": "something private"}, config=config)
     silent, asked = lines()
@@ -123,20 +125,21 @@ def test_json_lines_hold_facts_and_tracebacks() -> None:
 
 
 @pytest.mark.parametrize("style", ["text", "json"])
-def test_the_line_at_the_start_says_what_is_served(style: str) -> None:
-    line = build_server(FakeEngine(), ServerConfig(log_format=style), 8000)._ready()
+def test_the_ready_line_says_what_is_served(
+    live: Callable[..., Live], capsys: pytest.CaptureFixture[str], style: str
+) -> None:
+    url = live(FakeEngine(), log_format=style).url
+    line = capsys.readouterr().out
     facts = {"policy": "knapspec", "device": "cpu", "dtype": "float32", "profile": "fake.json"}
     if style == "json":
         entry = json.loads(line)
-        assert (
-            entry.items() >= {**facts, "model": "fake/model", "url": "http://127.0.0.1:8000", "level": "info"}.items()
-        )
+        assert entry.items() >= {**facts, "model": "fake/model", "url": url, "level": "info"}.items()
     else:
         assert all(f"{name} {value}" in line for name, value in facts.items())
-        assert line.startswith("knapserve: serving fake/model on http://127.0.0.1:8000 (")
+        assert line.startswith(f"knapserve: serving fake/model on {url} (")
 
 
-def test_text_lines_quote_what_is_not_one_word() -> None:
+def test_text_lines_quote_values_that_are_not_one_word() -> None:
     facts = {"id": "a", "seconds": 0.123456, "prompts": ["two\nlines"], "why": "it is", "empty": "", "stream": True}
     line = TextFormatter().format(record("POST /x", facts))
     assert "\n" not in line

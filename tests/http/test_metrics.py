@@ -40,7 +40,7 @@ def vllm(found: Samples, name: str, **labels: str) -> float:
     return found[f"vllm:{name}", tuple(sorted(labels.items()))]
 
 
-def test_counters_match_usage() -> None:
+def test_counters_equal_the_usage_of_replies() -> None:
     engine = FakeEngine()
     replies, found = scrape(
         engine, (CHAT_PATH, CHAT), (TEXT_PATH, TEXT | {"n": 3}), (TEXT_PATH, TEXT | {"stream": True, "max_tokens": 1})
@@ -109,7 +109,7 @@ def test_drafting_is_counted_by_policy() -> None:
     assert {key: found[key] for key in expected} == expected
 
 
-def test_what_decisions_cost_and_prices_are_corrected_by() -> None:
+def test_search_seconds_and_corrections_of_the_profile_are_exported() -> None:
     metrics = Metrics(FakeEngine(), "fake/model")
     fell = RequestRound("a", "knapspec", 3, 4, 2, 4, 9, 5, 4, 60.0, 0.75, "plain", plain_tpt=40.0)
     quiet = replace(fell, accepted=0, reselected=None)
@@ -148,7 +148,7 @@ def test_rates_over_many_rounds_are_tokens_over_seconds() -> None:
     assert tokens / promised == pytest.approx(25 / (1.2 * 21))
 
 
-def test_what_is_copied_says_nothing_of_the_policy() -> None:
+def test_copied_tokens_do_not_count_for_the_policy() -> None:
     metrics = Metrics(FakeEngine(), "fake/model")
     copied = RequestRound("a", "knapspec", 5, 4, 4, 0, 9, 0, 0, None, None, source="prediction")
     looked_up = RequestRound("b", "knapspec", 2, 3, 1, 0, 9, 0, 0, None, None, source="lookup")
@@ -167,7 +167,7 @@ def test_what_is_copied_says_nothing_of_the_policy() -> None:
         assert found[f"knapserve_{name}", policy] == 0
 
 
-def test_drafts_of_any_length_that_keep_their_promise_look_like_it() -> None:
+def test_drafts_accepted_as_predicted_show_no_prediction_error() -> None:
     """A mean of rounds' rates would not, nor would acceptance at a position that not all drafts reach."""
     metrics = Metrics(FakeEngine(), "fake/model")
     part = RequestRound("a", "knapspec", 5, 8, 4, 8, 9, 5, 4, 1.2, 0.5)
@@ -188,7 +188,7 @@ def test_drafts_of_any_length_that_keep_their_promise_look_like_it() -> None:
     assert kept == [3] + [2] * 3 + [0] * 5
 
 
-def test_all_rounds_are_counted() -> None:
+def test_every_round_is_counted() -> None:
     many, metrics = 20, Metrics(FakeEngine(), "fake/model")
     part = RequestRound("a", "knapspec", 3, 4, 2, 4, 9, 5, 4, 60.0, 0.75)
     other = replace(
@@ -205,7 +205,7 @@ def test_all_rounds_are_counted() -> None:
         assert found["knapserve_tpt_measured_count", (("policy", policy),)] == (many + 1) // 2, "prompts were read"
 
 
-def test_every_answer_is_counted_by_its_status_whoever_gave_it() -> None:
+def test_every_reply_is_counted_by_its_status() -> None:
     class Broken(FakeEngine):
         def submit(self, request: GenerateRequest) -> AsyncIterator[TokenEvent]:
             raise RuntimeError("a bug")
@@ -250,13 +250,13 @@ def test_clients_cannot_add_series() -> None:
     assert len(found.keys() - before) <= 3, "statuses of what these paths had not answered yet"
 
 
-def test_prices_are_right_until_something_else_was_seen() -> None:
+def test_corrections_of_the_profile_begin_at_one() -> None:
     _, found = scrape(FakeEngine())
     assert found["knapserve_profile_error_ratio", (("pass", "draft"),)] == 1.0
     assert found["knapserve_profile_error_ratio", (("pass", "verify"),)] == 1.0
 
 
-def test_gauges_show_the_present() -> None:
+def test_gauges_show_the_current_state() -> None:
     engine = FakeEngine()
     engine.running = {"a", "b"}
     _, found = scrape(engine)
@@ -280,7 +280,7 @@ def test_refusals_and_failures_are_counted() -> None:
     assert vllm(found, "request_success_total", finished_reason="error") == 2
 
 
-def test_inter_token_bounds_resolve_fast_rounds() -> None:
+def test_buckets_between_tokens_resolve_rounds_below_ten_milliseconds() -> None:
     _, found = scrape(FakeEngine())
     name = "vllm:inter_token_latency_seconds_bucket"
     bounds = [float(dict(labels)["le"]) for found_name, labels in found if found_name == name]
@@ -293,7 +293,7 @@ def test_apps_do_not_share_metrics() -> None:
     assert vllm(found, "generation_tokens_total") == 0
 
 
-def test_the_label_is_the_served_name() -> None:
+def test_the_model_label_is_the_served_name() -> None:
     text = ask(FakeEngine(), "GET", "/metrics", config=ServerConfig(served_model_name=("mine",))).text
     assert 'vllm:generation_tokens_total{engine="0",model_name="mine"} 0.0' in text
     assert json.dumps("fake/model") not in text

@@ -15,7 +15,7 @@ def connect(server: Live, key: str = "k") -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{server.url}/v1", api_key=key, max_retries=0)
 
 
-def test_whole_replies(live: Callable[..., Live]) -> None:
+def test_the_client_reads_whole_replies(live: Callable[..., Live]) -> None:
     with connect(live(FakeEngine(), api_key=("k",))) as client:
         assert [model.id for model in client.models.list()] == ["fake/model"]
         assert client.models.retrieve("fake/model").id == "fake/model"
@@ -30,7 +30,7 @@ def test_whole_replies(live: Callable[..., Live]) -> None:
         ]
 
 
-def test_streams(live: Callable[..., Live]) -> None:
+def test_the_client_reads_streams(live: Callable[..., Live]) -> None:
     with connect(live(FakeEngine())) as client:
         chunks = list(
             client.chat.completions.create(
@@ -65,7 +65,7 @@ def test_errors_become_the_clients_exceptions(live: Callable[..., Live]) -> None
             client.completions.create(model="fake/model", prompt="x", n=2)
 
 
-def test_an_error_chunk_raises(live: Callable[..., Live]) -> None:
+def test_an_error_chunk_raises_in_the_client(live: Callable[..., Live]) -> None:
     engine = FakeEngine()
     engine.fail_at = (1, RuntimeError("boom"))
     with connect(live(engine)) as client:

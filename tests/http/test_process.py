@@ -58,7 +58,7 @@ def serving(*flags: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
         process.communicate()
 
 
-def test_ready_line_and_sigterm() -> None:
+def test_sigterm_after_the_ready_line_exits_0() -> None:
     with serving("--served-model-name", "mine") as (process, ready, url):
         assert ready.startswith("knapserve: serving mine on http://127.0.0.1:")
         assert ready.endswith("(policy knapspec, device cpu, dtype float32, profile fake.json)\n")
@@ -69,7 +69,7 @@ def test_ready_line_and_sigterm() -> None:
     assert "Traceback" not in errors
 
 
-def test_a_second_interrupt_does_not_wait() -> None:
+def test_a_second_interrupt_ends_the_process_at_once() -> None:
     with serving("--max-num-seqs", "1") as (process, _, url):
         # A request that never ends; the comment says that it runs.
         body = {"prompt": "x", "stream": True}
@@ -92,7 +92,7 @@ def test_a_second_interrupt_does_not_wait() -> None:
     assert process.returncode == 130
 
 
-def test_death_of_the_engine_exits_1() -> None:
+def test_an_engine_failure_exits_1() -> None:
     with serving() as (process, _, url):
         httpx.post(f"{url}/v1/completions", json={"prompt": "boom"})
         assert httpx.get(f"{url}/health").status_code == 503
@@ -117,7 +117,7 @@ def test_a_taken_port_exits_1() -> None:
         (["--max-num-seqs", "0"], "knapserve: error: max_num_seqs must be at least 1, not 0\n"),
     ],
 )
-def test_what_cannot_be_served_exits_2(flags: list[str], error: str) -> None:
+def test_a_model_that_cannot_be_served_exits_2(flags: list[str], error: str) -> None:
     process = start("--port", "0", *flags)
     assert process.communicate(timeout=20) == ("", error)
     assert process.returncode == 2

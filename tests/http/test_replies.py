@@ -46,7 +46,7 @@ def stream(engine: FakeEngine, path: str, body: dict[str, Any]) -> list[Any]:
     return sse(reply.content)
 
 
-def test_chat_reply_has_every_required_key() -> None:
+def test_a_chat_reply_has_every_required_key() -> None:
     reply = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT).json()
     assert reply.pop("id").startswith("chatcmpl-")
     assert isinstance(reply.pop("created"), int)
@@ -77,7 +77,7 @@ def test_chat_reply_has_every_required_key() -> None:
     }
 
 
-def test_completion_reply_has_every_required_key() -> None:
+def test_a_completion_reply_has_every_required_key() -> None:
     reply = ask(FakeEngine(), "POST", TEXT_PATH, json=TEXT | {"max_tokens": 1}).json()
     assert reply["id"].startswith("cmpl-")
     assert reply["object"] == "text_completion"
@@ -94,7 +94,7 @@ def test_replies_fit_the_documented_schema(
     assert model.model_validate_json(reply.content, strict=True).choices[-1].index == n - 1
 
 
-def test_chat_stream_in_raw_bytes() -> None:
+def test_a_chat_stream_has_the_documented_bytes() -> None:
     raw = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | {"stream": True}).content
     first = json.loads(raw.split(b"\n\n")[0].removeprefix(b"data: "))
     head = (
@@ -112,7 +112,7 @@ def test_chat_stream_in_raw_bytes() -> None:
     )
 
 
-def test_completion_stream_has_no_role_and_ends_with_a_reason() -> None:
+def test_a_completion_stream_has_no_role_and_ends_with_a_reason() -> None:
     *chunks, done = stream(FakeEngine(), TEXT_PATH, TEXT)
     assert done == "[DONE]"
     assert [chunk["choices"][0]["text"] for chunk in chunks] == ["Hel", "lo", ""]
@@ -121,7 +121,7 @@ def test_completion_stream_has_no_role_and_ends_with_a_reason() -> None:
 
 
 @pytest.mark.parametrize(("path", "body"), [(CHAT_PATH, CHAT), (TEXT_PATH, TEXT)])
-def test_usage_chunk_only_where_asked_for(path: str, body: dict[str, Any]) -> None:
+def test_a_usage_chunk_is_sent_only_on_request(path: str, body: dict[str, Any]) -> None:
     *plain, _ = stream(FakeEngine(), path, body)
     assert all("usage" not in chunk for chunk in plain)
     assert "metrics" in plain[-1]
@@ -177,7 +177,7 @@ def test_choices_of_several_prompts_are_numbered_prompt_by_prompt() -> None:
     assert seeds[0] == 5 != seeds[1]
 
 
-def test_without_a_seed_equal_prompts_are_drawn_apart() -> None:
+def test_equal_prompts_without_a_seed_get_different_seeds() -> None:
     engine = FakeEngine()
     assert ask(engine, "POST", TEXT_PATH, json=TEXT | {"prompt": ["a", "a"], "n": 2}).status_code == 200
     assert len({request.sampling.seed for request in engine.submitted}) == 4
@@ -192,7 +192,7 @@ def test_without_a_seed_equal_prompts_are_drawn_apart() -> None:
         ([[1, 2], [3]], [(1, 2), (3,)]),
     ],
 )
-def test_prompt_forms(prompt: object, expected: list[tuple[int, ...]]) -> None:
+def test_a_prompt_may_be_text_tokens_or_a_list_of_either(prompt: object, expected: list[tuple[int, ...]]) -> None:
     engine = FakeEngine()
     assert ask(engine, "POST", TEXT_PATH, json=TEXT | {"prompt": prompt}).status_code == 200
     assert [request.prompt for request in engine.submitted] == expected
@@ -218,7 +218,7 @@ def test_parameters_reach_the_engine() -> None:
     assert (sampling.seed, sampling.stop, sampling.ignore_eos) == (2**63 - 2, ("x",), True)
 
 
-def test_a_seed_of_minus_one_is_none_as_in_other_servers() -> None:
+def test_a_seed_of_minus_one_means_no_seed() -> None:
     engine = FakeEngine()
     for _ in range(2):
         ask(engine, "POST", TEXT_PATH, json=TEXT | {"seed": -1, "temperature": 1})
@@ -226,7 +226,7 @@ def test_a_seed_of_minus_one_is_none_as_in_other_servers() -> None:
     assert first != second
 
 
-def test_what_a_request_leaves_out_is_the_checkpoints() -> None:
+def test_absent_parameters_take_the_checkpoints_defaults() -> None:
     """generation_config.json's values; its max_new_tokens is also a limit, as in vLLM."""
     engine = FakeEngine()
     engine.info = replace(INFO, sampling_defaults=(("temperature", 0.6), ("top_k", 20), ("max_tokens", 7)))
@@ -247,7 +247,7 @@ def test_what_a_request_leaves_out_is_the_checkpoints() -> None:
         assert (sampling.max_tokens, sampling.temperature, sampling.top_p, sampling.top_k) == want
 
 
-def test_defaults_and_null_mean_the_same() -> None:
+def test_null_and_an_absent_parameter_mean_the_same() -> None:
     nulls = dict.fromkeys(
         ["max_tokens", "temperature", "top_p", "top_k", "stop", "n", "stream", "stream_options", "logprobs", "tools",
          "response_format", "draft_policy", "min_p", "user", "ignore_eos"]
@@ -280,7 +280,7 @@ def test_seeds_of_choices_stay_in_range_and_apart() -> None:
     assert choice_seed(0, 1) == 0xE220A8397B1DCDAF & (2**63 - 1)
 
 
-def test_text_parts_join_and_max_completion_tokens_wins() -> None:
+def test_text_parts_are_joined_and_max_completion_tokens_takes_precedence() -> None:
     engine = FakeEngine()
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     messages = [{"role": "developer", "content": "s"}, {"role": "user", "content": parts}]
@@ -289,7 +289,7 @@ def test_text_parts_join_and_max_completion_tokens_wins() -> None:
     assert engine.submitted[0].prompt == tuple(b"d:s\nu:a\nb\n")
 
 
-def test_an_assistant_message_may_call_tools_instead_of_speaking() -> None:
+def test_an_assistant_message_may_have_calls_and_no_content() -> None:
     engine = FakeEngine()
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
@@ -297,7 +297,7 @@ def test_an_assistant_message_may_call_tools_instead_of_speaking() -> None:
     assert engine.submitted[0].prompt == tuple(b"u:x\na:\n")
 
 
-def test_an_empty_list_of_calls_says_nothing() -> None:
+def test_an_empty_list_of_calls_is_removed() -> None:
     """Chat templates ask whether there is one, not what is in it."""
     engine = FakeEngine()
     messages = [{"role": "assistant", "content": "Hi", "tool_calls": []}, {"role": "user", "content": "x"}]
@@ -307,13 +307,13 @@ def test_an_empty_list_of_calls_says_nothing() -> None:
     assert ask(engine, "POST", CHAT_PATH, json=CHAT | {"messages": silent}).status_code == 400
 
 
-def test_held_back_text_makes_no_chunk() -> None:
+def test_tokens_without_text_make_no_chunk() -> None:
     *chunks, _ = stream(FakeEngine(("", "", "é\u2028", "")), TEXT_PATH, TEXT)
     assert [chunk["choices"][0]["text"] for chunk in chunks] == ["é\u2028", ""]
 
 
 @pytest.mark.parametrize("path", [CHAT_PATH, TEXT_PATH, "/tokenize", "/detokenize"])
-def test_long_bodies_leave_the_event_loop_alone(path: str) -> None:
+def test_long_bodies_are_processed_outside_the_event_loop(path: str) -> None:
     """They are parsed, rendered and tokenised in another thread; short ones at once."""
     threads: list[int] = []
 
@@ -341,17 +341,17 @@ def test_long_bodies_leave_the_event_loop_alone(path: str) -> None:
         assert not threads
 
 
-def test_long_bodies_are_answered_alike() -> None:
+def test_long_and_short_bodies_get_the_same_replies() -> None:
     engine = FakeEngine()
     body = CHAT | {"metadata": {"note": "x" * 5000}}
     assert ask(engine, "POST", CHAT_PATH, json=body).json()["choices"][0]["message"]["content"] == "Hello"
 
 
-def test_figures_cover_the_contract() -> None:
+def test_the_figures_have_every_key_of_the_contract() -> None:
     assert set(FIGURES) == set(SPECULATION.__dataclass_fields__)
 
 
-def test_parts_of_a_character_are_told_apart_and_begin_where_it_does() -> None:
+def test_tokens_of_one_character_have_distinct_names_and_the_same_offset() -> None:
     names = TokenTexts(ByteTokenizer())
     found = [TokenLogprobs(token, -1.0, ((token ^ 1, -0.5), (token, -1.0))) for token in "a\U0001f600b".encode()]
     shown = completion_logprobs(found, names, TextOffsets(3))
@@ -361,7 +361,7 @@ def test_parts_of_a_character_are_told_apart_and_begin_where_it_does() -> None:
 
 
 @pytest.mark.parametrize("special", [False, True])
-def test_offsets_are_without_special_tokens_that_the_text_is_without(special: bool) -> None:
+def test_offsets_skip_special_tokens_that_the_text_omits(special: bool) -> None:
     tokenizer = ByteTokenizer()
     tokenizer.special = frozenset("b")
     found = [TokenLogprobs(token, -1.0) for token in b"abc"]
@@ -369,7 +369,7 @@ def test_offsets_are_without_special_tokens_that_the_text_is_without(special: bo
     assert shown["text_offset"] == [0, 1, 2 if special else 1]
 
 
-def test_offsets_of_an_echo_are_those_of_the_text() -> None:
+def test_offsets_of_an_echo_are_positions_in_its_text() -> None:
     """Which is without the token that the tokenizer has put before it."""
     names = TokenTexts(ByteTokenizer())
     found = [TokenLogprobs(token, -1.0) for token in b"Hi"]
@@ -378,7 +378,7 @@ def test_offsets_of_an_echo_are_those_of_the_text() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_the_end_of_a_stream_is_one_message(n: int) -> None:
+def test_the_end_of_a_stream_is_sent_as_one_message(n: int) -> None:
     """Each message is a write, and each write wakes the client: the last chunk, usage and [DONE] go out together."""
     bodies: list[bytes] = []
     body = json.dumps(CHAT | {"stream": True, "n": n, "stream_options": {"include_usage": True}}).encode()

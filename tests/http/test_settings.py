@@ -47,11 +47,11 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_defaults() -> None:
+def test_without_sources_settings_have_their_defaults() -> None:
     assert load() == Sample()
 
 
-def test_later_sources_win(tmp_path: Path) -> None:
+def test_flags_override_variables_and_variables_override_the_file(tmp_path: Path) -> None:
     file = write(tmp_path / "c.toml", "number = 2\nrate = 2\nmode = 'b'\n")
     assert load(file=file) == Sample(number=2, rate=2.0, mode="b")
     assert load(file=file, NUMBER="3", RATE="3.5") == Sample(number=3, rate=3.5, mode="b")
@@ -77,7 +77,7 @@ def test_nested_settings_have_the_fields_name_as_prefix(tmp_path: Path) -> None:
         load("--inner-depth", "x")
 
 
-def test_lists_gather_repeated_flags() -> None:
+def test_repeated_flags_extend_a_list() -> None:
     assert load("--names", "x", "--names", "y", "z").names == ("x", "y", "z")
 
 
@@ -98,7 +98,7 @@ def test_empty_variables_are_unset() -> None:
         ({"SIZE": "12 parsecs"}, "KNAPSERVE_SIZE: "),
     ],
 )
-def test_bad_variables(environ: dict[str, str], said: str) -> None:
+def test_a_bad_variable_is_refused_by_name(environ: dict[str, str], said: str) -> None:
     with pytest.raises(ConfigError) as error:
         load(**environ)
     assert said in str(error.value)
@@ -117,14 +117,14 @@ def test_bad_variables(environ: dict[str, str], said: str) -> None:
         ("number = ", "not valid TOML"),
     ],
 )
-def test_bad_files(tmp_path: Path, text: str, said: str) -> None:
+def test_a_bad_file_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ConfigError) as error:
         load(file=write(tmp_path / "c.toml", text))
     assert said in str(error.value)
     assert "c.toml" in str(error.value)
 
 
-def test_missing_files(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot read"):
         load(file=tmp_path / "none.toml")
 
@@ -132,12 +132,12 @@ def test_missing_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "size"), [("16MiB", 16 * 2**20), ("1kB", 1000), ("5", 5), ("1.5 KiB", 1536), ("2GB", 2 * 10**9)]
 )
-def test_sizes(text: str, size: int) -> None:
+def test_sizes_are_bytes_with_a_unit(text: str, size: int) -> None:
     assert parse_bytes(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "MiB", "-", "1TiB", "inf", "ten"])
-def test_no_sizes(text: str) -> None:
+def test_text_that_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="size"):
         parse_bytes(text)
 
@@ -147,7 +147,7 @@ def test_no_sizes(text: str) -> None:
     [{"port": 65536}, {"port": -1}, {"max_body_size": 0}, {"max_n": 0}, {"shutdown_timeout": -1.0}, {"api_key": ("",)},
      {"metrics_auth": True}],
 )  # fmt: skip
-def test_settings_that_make_no_sense(change: dict[str, object]) -> None:
+def test_impossible_settings_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         ServerConfig(**change)  # type: ignore[arg-type]
 
@@ -163,7 +163,7 @@ def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str]) -> None
             assert "".join(found.spec.metadata["help"].split()) in text
 
 
-def test_the_engines_settings_load() -> None:
+def test_settings_of_the_engine_are_loaded_alike() -> None:
     parser = argparse.ArgumentParser()
     add_arguments(parser, EngineConfig)
     args = parser.parse_args(["--kv-cache-memory", "4GiB", "--knapspec-protect=0,-1", "--max-num-seqs", "3"])
@@ -186,7 +186,7 @@ def test_wrong_settings_exit_2_without_traceback(capsys: pytest.CaptureFixture[s
     assert error == "knapserve: error: --port: expected an integer, got 'http'\n"
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit:
         main(["--version"])
     assert exit.value.code == 0

@@ -57,7 +57,7 @@ def deltas(engine: FakeEngine, path: str, body: dict[str, Any]) -> list[dict[str
 # -- log-probabilities -------------------------------------------------------------------------------------------------
 
 
-def test_chat_logprobs() -> None:
+def test_logprobs_of_a_chat_have_openais_shape() -> None:
     body = CHAT | {"logprobs": True, "top_logprobs": 2}
     found = whole(SpeakingEngine(("H\xe9",)), CHAT_PATH, body)["logprobs"]
     assert found["refusal"] is None
@@ -74,7 +74,7 @@ def test_chat_logprobs_alone_have_no_alternatives() -> None:
     assert [entry["top_logprobs"] for entry in found["content"]] == [[], []]
 
 
-def test_completion_logprobs() -> None:
+def test_logprobs_of_a_completion_have_openais_shape() -> None:
     found = whole(SpeakingEngine(("xy", "z")), TEXT_PATH, TEXT | {"logprobs": 1})["logprobs"]
     assert found == {
         "tokens": ["x", "y", "z"],
@@ -84,7 +84,7 @@ def test_completion_logprobs() -> None:
     }
 
 
-def test_logprobs_come_with_text_that_is_held_back() -> None:
+def test_logprobs_of_held_back_tokens_are_sent_with_their_text() -> None:
     streamed = deltas(SpeakingEngine(("a", "<tool", "_x")), CHAT_PATH, CHAT | {"logprobs": True, "tools": [TOOL]})
     assert "".join(c["delta"].get("content", "") for c in streamed) == "a<tool_x"
     assert sum(len(c["logprobs"]["content"]) for c in streamed if c["logprobs"]) == 8
@@ -138,7 +138,7 @@ def test_an_echo_has_logprobs_too() -> None:
     )
 
 
-def test_no_tokens_at_all() -> None:
+def test_an_answer_of_no_tokens_is_empty() -> None:
     engine = FakeEngine()
     reply = ask(engine, "POST", TEXT_PATH, json=TEXT | {"echo": True, "max_tokens": 0}).json()
     assert reply["choices"][0]["text"] == "Hi"
@@ -151,7 +151,7 @@ def test_no_tokens_at_all() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 5, 1000])
-def test_reasoning_is_told_from_the_answer(size: int) -> None:
+def test_reasoning_is_separated_from_the_answer(size: int) -> None:
     engine = SpeakingEngine(pieces("<think>\nHm.\n</think>\n\nYes.", size))
     message = whole(engine, CHAT_PATH, CHAT)["message"]
     assert message["content"] == "Yes."
@@ -159,7 +159,7 @@ def test_reasoning_is_told_from_the_answer(size: int) -> None:
     assert whole(SpeakingEngine(("Yes.",)), CHAT_PATH, CHAT)["message"].keys() == {"role", "content", "refusal"}
 
 
-def test_reasoning_tokens_are_counted_however_many_come_at_once() -> None:
+def test_reasoning_tokens_are_counted_in_events_of_any_length() -> None:
     class Rounds(SpeakingEngine):
         async def _events(self, request: Any) -> Any:
             async for event in super()._events(request):
@@ -173,7 +173,7 @@ def test_reasoning_tokens_are_counted_however_many_come_at_once() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_tool_calls_whole_and_streamed(size: int) -> None:
+def test_tool_calls_are_the_same_whole_and_streamed(size: int) -> None:
     body = CHAT | {"tools": [TOOL]}
     choice = whole(SpeakingEngine(pieces(CALL, size)), CHAT_PATH, body)
     assert choice["finish_reason"] == "tool_calls"
@@ -193,7 +193,7 @@ def test_tool_calls_whole_and_streamed(size: int) -> None:
     assert "tool_call" not in "".join(c["delta"].get("content") or "" for c in streamed)
 
 
-def test_ids_of_calls_are_such_as_mistrals_templates_take() -> None:
+def test_ids_of_calls_suit_mistrals_templates() -> None:
     """Nine letters and digits; what another server, or we for another model, called otherwise is cut."""
 
     class Mistral(SpeakingEngine):
@@ -218,9 +218,7 @@ def test_half_a_surrogate_pair_in_a_call_does_not_lose_the_reply(arguments: str)
 
 
 @pytest.mark.parametrize(("special", "with_tools", "without"), [("<tool_call>", True, False), ("</think>", True, True)])
-def test_markers_that_are_special_tokens_are_not_left_out_of_the_text(
-    special: str, with_tools: bool, without: bool
-) -> None:
+def test_special_tokens_that_mark_calls_are_kept_for_the_parser(special: str, with_tools: bool, without: bool) -> None:
     """They tell calls and reasoning; other answers are without special tokens, as always."""
     engine = SpeakingEngine((CALL,))
     engine.tokenizer.special = frozenset({special})
@@ -229,14 +227,14 @@ def test_markers_that_are_special_tokens_are_not_left_out_of_the_text(
         assert engine.submitted[-1].sampling.skip_special_tokens is not shown
 
 
-def test_one_call_where_only_one_is_wanted() -> None:
+def test_without_parallel_tool_calls_only_the_first_is_returned() -> None:
     body = CHAT | {"tools": [TOOL]}
     assert len(whole(SpeakingEngine((CALL, CALL)), CHAT_PATH, body)["message"]["tool_calls"]) == 2
     single = whole(SpeakingEngine((CALL, CALL)), CHAT_PATH, body | {"parallel_tool_calls": False})
     assert len(single["message"]["tool_calls"]) == 1
 
 
-def test_calls_are_text_where_no_tools_are_given() -> None:
+def test_calls_without_tools_are_plain_text() -> None:
     for body in (CHAT, CHAT | {"tools": [TOOL], "tool_choice": "none"}):
         engine = SpeakingEngine((CALL,))
         choice = whole(engine, CHAT_PATH, body)
@@ -246,7 +244,7 @@ def test_calls_are_text_where_no_tools_are_given() -> None:
 
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
-def test_forced_calls_have_a_grammar(choice: Any) -> None:
+def test_a_forced_call_is_decoded_with_a_grammar(choice: Any) -> None:
     engine = SpeakingEngine((CALL,))
     assert whole(engine, CHAT_PATH, CHAT | {"tools": [TOOL], "tool_choice": choice})["finish_reason"] == "tool_calls"
     grammar = engine.submitted[0].sampling.grammar
@@ -258,7 +256,7 @@ def test_forced_calls_have_a_grammar(choice: Any) -> None:
     assert free.submitted[0].sampling.grammar is None
 
 
-def test_references_within_a_tools_parameters() -> None:
+def test_tools_with_references_and_a_schema_make_one_grammar() -> None:
     parameters = {"$defs": {"A": {"type": "integer"}}, "type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}}
     tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
     engine = SpeakingEngine((CALL,))
@@ -268,7 +266,7 @@ def test_references_within_a_tools_parameters() -> None:
     assert "calls | answer" in str(engine.submitted[1].sampling.grammar)
 
 
-def test_options_of_the_grammar_library_are_not_the_clients() -> None:
+def test_a_schema_cannot_set_options_of_the_grammar_library() -> None:
     engine = SpeakingEngine()
     schema = {"type": "object", "x-guidance": {"item_separator": "FOO"}}
     answer = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
@@ -276,7 +274,7 @@ def test_options_of_the_grammar_library_are_not_the_clients() -> None:
     assert "FOO" not in str(engine.submitted[0].sampling.grammar)
 
 
-def test_parsers_may_be_turned_off() -> None:
+def test_parsers_can_be_turned_off() -> None:
     config = ServerConfig(tool_call_parser="none", reasoning_parser="none")
     engine = SpeakingEngine(("<think>a</think>b",))
     reply = ask(engine, "POST", CHAT_PATH, json=CHAT, config=config).json()
@@ -288,7 +286,7 @@ def test_parsers_may_be_turned_off() -> None:
 # -- what reaches engine and template ----------------------------------------------------------------------------------
 
 
-def test_new_parameters_reach_the_engine() -> None:
+def test_sampling_parameters_reach_the_engine() -> None:
     engine = SpeakingEngine()
     body = {
         "min_p": 0.1, "presence_penalty": 1, "frequency_penalty": -1.5, "repetition_penalty": 1.2,
@@ -303,7 +301,7 @@ def test_new_parameters_reach_the_engine() -> None:
 
 
 @pytest.mark.parametrize(("path", "body"), [(CHAT_PATH, CHAT), (TEXT_PATH, TEXT)])
-def test_answers_of_a_schema_have_a_grammar(path: str, body: dict[str, Any]) -> None:
+def test_a_response_format_is_decoded_with_a_grammar(path: str, body: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"age": {"type": "integer"}}}
     for response_format in (
         {"type": "json_object"},
@@ -316,7 +314,7 @@ def test_answers_of_a_schema_have_a_grammar(path: str, body: dict[str, Any]) -> 
         assert ("age" in grammar) == ("json_schema" in response_format)
 
 
-def test_hardly_any_temperature_is_greedy() -> None:
+def test_a_tiny_temperature_is_greedy() -> None:
     engine = SpeakingEngine()
     whole(engine, CHAT_PATH, CHAT | {"temperature": 1e-40})
     assert engine.submitted[0].sampling.greedy
@@ -328,7 +326,7 @@ def test_predictions_are_cut_to_the_context() -> None:
     assert engine.submitted[0].sampling.predicted == (120,) * 64
 
 
-def test_what_the_template_is_shown() -> None:
+def test_the_template_gets_messages_tools_and_options() -> None:
     engine = SpeakingEngine()
     messages = [
         {"role": "user", "content": "Hi"},
@@ -350,7 +348,7 @@ def test_what_the_template_is_shown() -> None:
 # -- /tokenize and /detokenize -----------------------------------------------------------------------------------------
 
 
-def test_tokenize_and_back() -> None:
+def test_tokenize_and_detokenize_are_inverse() -> None:
     reply = ask(FakeEngine(), "POST", "/tokenize", json={"prompt": "Hé", "return_token_strs": True})
     assert reply.json() == {"count": 3, "max_model_len": 64, "tokens": [72, 195, 169], "token_strs": ["H", "�", "�"]}
     assert ask(FakeEngine(), "POST", "/detokenize", json={"tokens": [72, 195, 169]}).json() == {"prompt": "Hé"}
@@ -373,12 +371,12 @@ def test_tokenize_and_back() -> None:
         ("/detokenize", {"tokens": "a"}, 400, "tokens"),
     ],
 )
-def test_tokenize_names_the_field(path: str, body: dict[str, Any], status: int, param: str) -> None:
+def test_a_bad_tokenize_request_is_refused_by_field(path: str, body: dict[str, Any], status: int, param: str) -> None:
     reply = ask(FakeEngine(), "POST", path, json=body)
     assert (reply.status_code, reply.json()["error"]["param"]) == (status, param)
 
 
-def test_tokenize_asks_for_the_key() -> None:
+def test_tokenize_and_detokenize_need_the_key() -> None:
     config = ServerConfig(api_key=("secret",))
     for path, body in (("/tokenize", {"prompt": "a"}), ("/detokenize", {"tokens": [1]})):
         assert ask(FakeEngine(), "POST", path, json=body, config=config).status_code == 401
@@ -399,7 +397,7 @@ class TracingEngine(SpeakingEngine):
             yield replace(event, trace=trace, pieces=(event.text[:1], event.text[1:2], event.text[2:]))
 
 
-def test_rounds_tell_what_was_drafted() -> None:
+def test_returned_rounds_name_their_drafted_tokens() -> None:
     body = CHAT | {"return_rounds": True}
     choice = whole(TracingEngine(("Hel", "lo!")), CHAT_PATH, body)
     expected = {"drafted": 4, "accepted": 2, "context": 9, "plan": "11001", "predicted_tpt": 60.0, "source": "model"}
@@ -412,7 +410,7 @@ def test_rounds_tell_what_was_drafted() -> None:
     assert "rounds" not in whole(TracingEngine(), CHAT_PATH, CHAT)
 
 
-def test_the_page_needs_no_key_and_nothing_from_elsewhere() -> None:
+def test_the_page_needs_no_key_and_no_other_host() -> None:
     reply = ask(FakeEngine(), "GET", "/", config=ServerConfig(api_key=("secret",)))
     assert reply.status_code == 200
     assert reply.headers["content-type"] == "text/html; charset=utf-8"

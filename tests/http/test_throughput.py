@@ -38,7 +38,7 @@ def watched() -> tuple[Metrics, FakeEngine, Seconds, ThroughputLog]:
     return metrics, engine, seconds, ThroughputLog(metrics, engine, seconds)
 
 
-def test_rates_are_of_the_time_since_the_last_line(
+def test_rates_cover_the_time_since_the_last_line(
     watched: tuple[Metrics, FakeEngine, Seconds, ThroughputLog],
 ) -> None:
     metrics, engine, seconds, lines = watched
@@ -56,7 +56,7 @@ def test_rates_are_of_the_time_since_the_last_line(
     assert facts == {"generated": 2.0, "read": 0.0, "running": 1, "waiting": 0, "kv_usage": 0.5, "speedup": 1.0}
 
 
-def test_a_policy_that_prices_nothing_has_no_speed_up(
+def test_a_policy_without_predictions_has_no_speed_up(
     watched: tuple[Metrics, FakeEngine, Seconds, ThroughputLog],
 ) -> None:
     metrics, _, seconds, lines = watched
@@ -68,7 +68,7 @@ def test_a_policy_that_prices_nothing_has_no_speed_up(
     assert "acceptance" not in facts
 
 
-def test_nothing_is_said_while_nothing_runs(watched: tuple[Metrics, FakeEngine, Seconds, ThroughputLog]) -> None:
+def test_an_idle_engine_logs_no_line(watched: tuple[Metrics, FakeEngine, Seconds, ThroughputLog]) -> None:
     _, engine, seconds, lines = watched
     seconds.now += 10
     assert lines.facts() is None
@@ -80,7 +80,7 @@ def test_nothing_is_said_while_nothing_runs(watched: tuple[Metrics, FakeEngine, 
 
 
 @pytest.mark.parametrize("interval", [0.02, 0])
-def test_a_server_writes_lines_as_often_as_asked(
+def test_lines_are_logged_at_the_interval_that_is_set(
     live: Callable[..., Live], caplog: pytest.LogCaptureFixture, interval: float
 ) -> None:
     caplog.set_level(logging.INFO, "knapserve.server")

@@ -20,7 +20,6 @@ from hypothesis.stateful import (
 
 from engine.kv.blocks import Allocation, BlockManager
 from tests.support.examples import examples
-from tests.support.integrity import cached_blocks, check_integrity
 
 TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
 PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)
@@ -145,7 +144,7 @@ class Blocks(RuleBasedStateMachine):
     @rule()
     def forget(self) -> None:
         self.manager.clear()
-        assert cached_blocks(self.manager) == 0
+        assert self.manager.cached == 0
 
     @rule()
     def give_back(self) -> None:
@@ -166,9 +165,9 @@ class Blocks(RuleBasedStateMachine):
 
     @invariant()
     def books_balance(self) -> None:
-        check_integrity(self.manager)
+        self.manager.check_integrity()
         assert self.manager.usage == pytest.approx(self.owned / self.capacity)
-        assert self.owned + cached_blocks(self.manager) <= self.capacity
+        assert self.owned + self.manager.cached <= self.capacity
 
     @invariant()
     def sealed_is_there_and_verified(self) -> None:
@@ -187,7 +186,7 @@ class Blocks(RuleBasedStateMachine):
     def teardown(self) -> None:
         for owner in self.owners:
             self.manager.release(owner.slab)
-        check_integrity(self.manager)
+        self.manager.check_integrity()
         assert self.manager.usage == 0
         assert self.manager.allocate("last", [0] * (self.per_slab * self.size)) is not None
 
@@ -212,7 +211,7 @@ def test_the_last_token_is_always_left_to_compute() -> None:
     assert manager.match([1, 2, 3, 4, 5]) == 4
 
 
-def test_the_oldest_prefix_goes_first() -> None:
+def test_the_oldest_prefix_is_evicted_first() -> None:
     manager = BlockManager(4, 2, 2, 3)
     prompts = [[1, 1, 0], [2, 2, 0], [3, 3, 0]]
     for prompt in prompts:
@@ -222,7 +221,7 @@ def test_the_oldest_prefix_goes_first() -> None:
     assert [manager.match(p) for p in prompts] == [0, 2, 2]
 
 
-def test_a_prefix_that_was_used_again_is_young() -> None:
+def test_reusing_a_prefix_makes_it_the_youngest() -> None:
     manager = BlockManager(4, 2, 2, 4)
     prompts = [[1, 1, 0], [2, 2, 0]]
     for prompt in prompts:
@@ -233,7 +232,7 @@ def test_a_prefix_that_was_used_again_is_young() -> None:
     assert [manager.match(p) for p in prompts] == [2, 0]
 
 
-def test_a_prefix_that_was_copied_is_young() -> None:
+def test_copying_a_prefix_makes_it_the_youngest() -> None:
     manager = BlockManager(4, 2, 2, 5)
     long, other = [1, 1, 2, 2], [3, 3]
     finished(manager, long)
@@ -252,7 +251,7 @@ def test_eviction_takes_no_more_than_it_needs_from_the_end() -> None:
     assert manager.match([1, 1, 2, 2, 3, 3, 0]) == 4
 
 
-def test_age_counts_from_the_end_of_a_request() -> None:
+def test_the_age_of_a_prefix_counts_from_the_end_of_its_request() -> None:
     manager = BlockManager(3, 2, 2, 3)
     slabs = [manager.allocate(name, prompt) for name, prompt in (("a", [1, 1]), ("b", [2, 2]))]
     for allocation, prompt in reversed(list(zip(slabs, ([1, 1], [2, 2]), strict=True))):
@@ -275,7 +274,7 @@ def test_a_prefix_used_whole_is_adopted_in_place() -> None:
     manager = BlockManager(3, 4, 2, 12)
     slab = finished(manager, [1, 2, 3, 4])
     assert manager.allocate("a", [1, 2, 3, 4, 5]) == Allocation(slab, cached=4, source=slab, copied=0)
-    assert cached_blocks(manager) == 0
+    assert manager.cached == 0
 
 
 def test_a_prefix_used_in_part_is_copied_and_kept() -> None:
@@ -314,10 +313,10 @@ def test_a_prefix_held_by_a_running_request_is_adopted_from_a_free_slab() -> Non
     assert manager.allocate("b", [1, 2, 5]) == Allocation(other, cached=2, source=other, copied=0)
 
 
-def test_what_can_never_fit_is_refused() -> None:
+def test_a_request_larger_than_a_slab_is_refused() -> None:
     manager = BlockManager(2, 2, 2, 4)
     assert manager.allocate("a", [0] * 5) is None
     allocation = manager.allocate("a", [0] * 4)
     assert allocation is not None
     assert not manager.grow(allocation.slab, 5)
-    check_integrity(manager)
+    manager.check_integrity()

@@ -70,7 +70,7 @@ def test_impossible_values_are_refused_by_name(name: str, value: float) -> None:
         *(("max_model_len", value) for value in (2, None)),
     ],
 )
-def test_values_at_the_edge_are_taken(name: str, value: float) -> None:
+def test_values_at_the_ends_of_their_ranges_are_accepted(name: str, value: float) -> None:
     made = config(**{name: value})
     found = getattr(made.knapspec, name.removeprefix("knapspec_")) if "knapspec" in name else getattr(made, name)
     assert found == value
@@ -102,14 +102,14 @@ def test_every_running_request_needs_a_row() -> None:
         ("12.5 %", 0.125),
     ],
 )
-def test_memory(text: str, value: float) -> None:
+def test_amounts_of_memory_are_sizes_or_shares(text: str, value: float) -> None:
     parsed = parse_memory(text)
     assert parsed == value
     assert type(parsed) is type(value)
 
 
 @pytest.mark.parametrize("text", ["0.0", "1.5", "0%", "101%", "-1%", "nan%", "inf%"])
-def test_shares_of_memory_lie_between_nothing_and_all(text: str) -> None:
+def test_shares_of_memory_outside_0_to_1_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="share"):
         parse_memory(text)
 
@@ -135,20 +135,20 @@ def test_shares_of_memory_lie_between_nothing_and_all(text: str) -> None:
         "0x10",
     ],
 )
-def test_garbage_is_no_memory(text: str) -> None:
+def test_text_that_is_no_amount_of_memory_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="neither a size"):
         parse_memory(text)
 
 
 @pytest.mark.parametrize("text", ["0", "0GiB", "-1", "-4GiB", "-0.5", "1e999", "1e999GiB", "0.4b"])
-def test_sizes_of_memory_are_positive_and_finite(text: str) -> None:
+def test_sizes_of_memory_that_are_not_positive_and_finite_are_refused(text: str) -> None:
     with pytest.raises(ConfigError):
         parse_memory(text)
 
 
 @examples(300)
 @given(st.text("019.-+e%_ kKmMgGiIbB", max_size=8) | st.text(max_size=6))
-def test_any_text_is_memory_or_an_error(text: str) -> None:
+def test_any_text_is_a_valid_amount_of_memory_or_a_config_error(text: str) -> None:
     try:
         parsed = parse_memory(text)
     except ConfigError:

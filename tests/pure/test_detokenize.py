@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models
 
 from engine.text.detokenize import Detokenizer
-from tests.pure.test_stop_strings import cut_text
 from tests.support import PREPARED
 from tests.support.examples import examples
+from tests.support.stop_strings import cut_text
 
 TOKENIZER = Tokenizer.from_file(str(PREPARED / "tokenizer.json"))
 # Letters of one to four bytes, marks that join others, and the character that stands for bytes that are none.
@@ -44,7 +44,7 @@ def said(backend: Tokenizer, prompt: list[int], tokens: list[int]) -> str:
     return "".join(map(detokenizer.push, tokens)) + detokenizer.finish()
 
 
-def test_the_first_words_space_is_kept_after_a_prompt(sentencepiece: Tokenizer) -> None:
+def test_the_first_word_after_a_prompt_keeps_its_space(sentencepiece: Tokenizer) -> None:
     assert said(sentencepiece, [1, 2], [3, 4]) == " Paris."
     assert said(sentencepiece, [], [3, 4]) == "Paris."
 
@@ -55,7 +55,7 @@ def test_a_prompt_that_ends_within_a_character_is_not_repeated(sentencepiece: To
 
 
 @given(data=st.data())
-def test_prompt_and_text_are_the_whole(sentencepiece: Tokenizer, data: st.DataObject) -> None:
+def test_prompt_and_answer_decode_as_they_do_together(sentencepiece: Tokenizer, data: st.DataObject) -> None:
     """Of whole words: what comes after a prompt is what decoding both at once adds to it."""
     words = st.lists(st.integers(1, len(WORDS)), min_size=1, max_size=12)
     prompt, tokens = data.draw(words), data.draw(words)
@@ -65,7 +65,7 @@ def test_prompt_and_text_are_the_whole(sentencepiece: Tokenizer, data: st.DataOb
         assert before + said(sentencepiece, prompt, tokens) == whole
 
 
-def test_bytes_that_change_what_stood_before_them(sentencepiece: Tokenizer) -> None:
+def test_an_unfinished_character_does_not_lose_the_one_before_it(sentencepiece: Tokenizer) -> None:
     """Byte tokens are decoded a run at a time: an unfinished character spoils the run that it follows."""
     ids = [sentencepiece.token_to_id(f"<0x{byte:02X}>") for byte in (*"你".encode(), 0xE4)]
     detokenizer = Detokenizer(sentencepiece, ())
@@ -124,7 +124,7 @@ def test_the_stop_string_itself_is_shown_on_request(tokens: list[int], data: st.
 
 @examples(300)
 @given(TOKENS)
-def test_text_is_shown_as_soon_as_its_characters_are_whole(tokens: list[int]) -> None:
+def test_text_is_shown_as_soon_as_its_characters_are_complete(tokens: list[int]) -> None:
     detokenizer, shown = Detokenizer(TOKENIZER, ()), ""
     for position, token in enumerate(tokens):
         shown += detokenizer.push(token)
@@ -134,14 +134,14 @@ def test_text_is_shown_as_soon_as_its_characters_are_whole(tokens: list[int]) ->
 
 @examples(300)
 @given(st.text(LETTERS, max_size=20), st.data())
-def test_written_text_comes_back_without_a_broken_character(text: str, data: st.DataObject) -> None:
+def test_encoded_text_decodes_to_itself_up_to_a_stop_string(text: str, data: st.DataObject) -> None:
     stops = data.draw(stops_of(text))
     assert "".join(deltas(Detokenizer(TOKENIZER, stops), list(TOKENIZER.encode(text).ids))) == cut_text(text, stops)
 
 
 @examples(300)
 @given(TOKENS, TOKENS)
-def test_what_follows_a_prompt(prompt: list[int], tokens: list[int]) -> None:
+def test_an_answer_repeats_no_part_of_the_prompt(prompt: list[int], tokens: list[int]) -> None:
     """The text does not repeat the prompt's, and bytes that the prompt lacks make no character of it."""
     before = TOKENIZER.decode(prompt)
     alone = before.endswith("\ufffd")

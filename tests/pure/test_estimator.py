@@ -95,19 +95,19 @@ HOPELESS = {
 
 
 @pytest.mark.parametrize("name", HOPELESS)
-def test_where_nothing_pays_hardly_anything_is_lost(name: str) -> None:
+def test_drafting_that_never_pays_costs_at_most_one_per_cent(name: str) -> None:
     world = HOPELESS[name]
     assert max(world.best(plan) for plan in world.alpha) < world.plain, "nothing pays"
     assert world.run(4000) > 0.99
 
 
 @pytest.mark.parametrize("slow", [1.0, 1.3])
-def test_what_pays_is_found(slow: float) -> None:
+def test_the_best_plan_is_found(slow: float) -> None:
     world = World({COPY: 0.9} | dict.fromkeys(EXITS, 0.4), slow=slow)
     assert world.run(2000) > 0.95 * world.best(COPY) / world.plain
 
 
-def test_what_becomes_true_later_is_found_all_the_same() -> None:
+def test_a_plan_that_becomes_good_later_is_found() -> None:
     world = World({COPY: 0.2})
     world.run(1000)
     world.alpha[COPY] = 0.9
@@ -115,7 +115,7 @@ def test_what_becomes_true_later_is_found_all_the_same() -> None:
     assert world.run(6000) > 0.9 * world.best(COPY) / world.plain
 
 
-def test_what_one_plan_shows_of_a_request_is_believed_of_the_others() -> None:
+def test_rejections_of_one_plan_lower_the_requests_expectation_of_others() -> None:
     """Its text is hard, whatever drafts it; other requests are as they were."""
     estimator, hard = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 2000), AgreementShift()
     for plan in (COPY, EXITS[0]):
@@ -128,7 +128,7 @@ def test_what_one_plan_shows_of_a_request_is_believed_of_the_others() -> None:
     assert here.sum() == pytest.approx(usual.sum())
 
 
-def test_of_many_plans_the_best_stay() -> None:
+def test_only_the_best_of_many_plans_are_kept() -> None:
     estimator = Estimator(CostModel(SPEC, made_up_profile()), 8, 2000)
     plans = [exit_plan(SPEC, depth) for depth in range(1, SPEC.layers)]
     for plan in plans:
@@ -137,7 +137,7 @@ def test_of_many_plans_the_best_stay() -> None:
     assert next(iter(estimator.predicted_gains(estimator.counts, CONTEXT))) == EXITS[1]
 
 
-def test_what_is_seen_fades() -> None:
+def test_old_evidence_fades() -> None:
     estimator, request = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 100), AgreementShift()
     estimator.add(COPY, count([0.95] * 500, [True] * 500))
     assert estimator.counts[COPY].sum() == pytest.approx(100), "worth no more than is remembered"
@@ -146,12 +146,12 @@ def test_what_is_seen_fades() -> None:
     assert estimator.counts[COPY].sum() == pytest.approx(100 * np.exp(-1.0))
 
 
-def test_a_mixture_of_plans_costs_what_the_dearest_variant_does() -> None:
+def test_the_union_of_plans_has_the_dearest_variant_of_each_sublayer() -> None:
     """As the target (1) before the copy (2) before its window (3) before nothing (0)."""
     assert union([(0, 2, 3, 1), (0, 1, 2, 2), (0, 0, 0, 1)]) == (0, 1, 2, 1)
 
 
-def test_what_is_added_without_a_context_drives_nothing_out() -> None:
+def test_a_plan_added_without_a_context_evicts_no_other() -> None:
     """The copy and its window are there beside eight plans of a prior that promise more."""
     estimator = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 2000)
     for depth in range(1, MOST_PLANS + 1):

@@ -75,7 +75,7 @@ def test_relative_and_nested_imports_are_seen(tmp_path: Path, monkeypatch: pytes
     assert list(imported(path)) == ["engine.types", "engine.kv.blocks", "server.cli"]
 
 
-def test_what_is_pure_runs_without_torch() -> None:
+def test_pure_modules_import_no_torch() -> None:
     """An import of torch fails in the child, and so does a name that was imported by way of something else."""
     code = (
         "import sys\n"

@@ -49,7 +49,7 @@ def test_the_longest_match_is_found_as_the_text_grows(text: list[int], data: st.
         end = min(end + data.draw(st.integers(1, 4)), len(text))
 
 
-def test_what_was_found_is_compared_with_what_is_said() -> None:
+def test_a_match_is_scored_against_the_tokens_that_follow() -> None:
     """Drafted or not, up to the first token that differs; by how many tokens before it agree."""
     pool = AgreementCounts()
     lookup = LookUp(pool)
@@ -62,7 +62,7 @@ def test_what_was_found_is_compared_with_what_is_said() -> None:
     assert pool.cells[:2] == [[0, 1], [1, 1]], "nothing was found, nothing is learnt"
 
 
-def test_a_request_believes_others_until_it_knows_better() -> None:
+def test_a_request_trusts_the_pool_until_it_has_evidence_of_its_own() -> None:
     pool = AgreementCounts()
     for _ in range(100):
         pool.add(2, True)
@@ -89,7 +89,7 @@ def finding(match: int, share: float, tokens: int = MOST) -> LookUp:
 
 
 @pytest.mark.parametrize("match", [2, 6, 14])
-def test_it_is_drafted_where_that_promises_more(match: int) -> None:
+def test_a_match_is_drafted_only_if_it_promises_more_than_the_plan(match: int) -> None:
     made = plan_lookup(finding(match, 1.0), 99, PLAIN, [100], COSTS)
     assert made is not None
     assert made.gamma > 5
@@ -101,7 +101,7 @@ def test_it_is_drafted_where_that_promises_more(match: int) -> None:
     assert plan_lookup(finding(match, 1.0), 99, fast, [100], COSTS) is None
 
 
-def test_fewer_tokens_are_drafted_where_fewer_agree() -> None:
+def test_drafts_are_shorter_where_fewer_tokens_agree() -> None:
     lengths = [
         made.gamma if (made := plan_lookup(finding(4, share), 99, PLAIN, [100], COSTS)) else 0
         for share in (1, 0.6, 0.2)
@@ -110,7 +110,7 @@ def test_fewer_tokens_are_drafted_where_fewer_agree() -> None:
     assert lengths[0] > lengths[-1]
 
 
-def test_together_wide_rounds_are_drafted_in_less() -> None:
+def test_requests_in_a_batch_draft_nothing_where_rows_are_dear() -> None:
     """Where rows cost as much as tokens bring, nobody drafts beside others."""
     costs = CostModel(COSTS.spec, made_up_profile(verify_slope=1.0))
     seconds = costs.verify_pass(8, [100] * 8)
@@ -121,7 +121,7 @@ def test_together_wide_rounds_are_drafted_in_less() -> None:
     assert cheap is not None
 
 
-def test_memory_fades() -> None:
+def test_old_counts_fade() -> None:
     counts = AgreementCounts()
     for _ in range(1000):
         counts.add(2, True)
@@ -140,7 +140,7 @@ def following(expected: list[int], *answers: list[int], own: bool = False) -> tu
     return found.tokens if found else ()
 
 
-def test_what_the_client_expects_is_found_again_behind_a_change() -> None:
+def test_a_prediction_is_matched_again_after_a_deviation() -> None:
     expected = [1, 2, 3, 4, 5, 6, 2, 3, 9]
     assert following(expected, [1]) == (2, 3, 4, 5, 6, 2, 3, 9), "it begins as expected"
     assert following(expected, [3]) == ()
@@ -151,14 +151,14 @@ def test_what_the_client_expects_is_found_again_behind_a_change() -> None:
     assert following(expected, [3], [3, 9]) == ()
 
 
-def test_of_equals_the_expected_place_is_the_one_ahead() -> None:
+def test_of_equal_matches_the_next_one_in_the_prediction_is_taken() -> None:
     expected = [1, 2, 3, 1, 2, 4, 1, 2, 5]
     assert following(expected, [1]) == tuple(expected[1:])
     assert following(expected, [1], [1, 2, 3], [1, 2, 3, 7, 1, 2])[0] == 4
     assert following(expected, [8], [8, 1, 2], [8, 1, 2, 9, 1, 2])[0] == 3
 
 
-def test_the_place_in_a_repetitive_expected_answer_moves_with_what_is_said() -> None:
+def test_the_position_in_a_repetitive_prediction_advances_with_the_answer() -> None:
     """One token forty times, then others: these are expected once it has been said as often."""
     token, end = 1, (8, 9)
     lookup = LookUp(AgreementCounts(), [token] * 40 + [*end], own=False)
@@ -171,7 +171,7 @@ def test_the_place_in_a_repetitive_expected_answer_moves_with_what_is_said() -> 
     assert found.tokens == end
 
 
-def test_the_expected_answer_comes_before_what_the_prompt_says() -> None:
+def test_a_prediction_comes_before_a_match_in_the_prompt() -> None:
     expected = [1, 2, 3, 4]
     lookup = LookUp(AgreementCounts(), expected)
     assert lookup.find([1, 2, 6, 9, 1, 2]) == Match((3, 4), 1002, "prediction")
@@ -180,7 +180,7 @@ def test_the_expected_answer_comes_before_what_the_prompt_says() -> None:
     assert following(expected, [7, 8, 9, 7, 8], own=False) == (), "a policy that looks nothing up"
 
 
-def test_a_policy_that_promises_nothing_is_held_to_plain_decoding() -> None:
+def test_beside_a_policy_without_predictions_a_match_must_beat_plain_decoding() -> None:
     """`fixed` and `layerskip` do not say what they bring: what agrees too seldom to pay does not take their place."""
     fixed = Plan(COSTS.spec.whole, 4)
     assert plan_lookup(finding(4, 1.0), 99, fixed, [100], COSTS) is not None
@@ -188,7 +188,7 @@ def test_a_policy_that_promises_nothing_is_held_to_plain_decoding() -> None:
         assert plan_lookup(finding(4, 0.0), 99, fixed, [100] * requests, COSTS) is None
 
 
-def test_a_useless_prediction_is_given_up() -> None:
+def test_a_prediction_that_never_agrees_is_given_up() -> None:
     """Every other pair is in it, and nothing that follows them."""
     lookup = LookUp(AgreementCounts(), [1, 2, 3, 1, 2, 4] * 4, own=False)
     answer, drafted = [1, 2], 0

@@ -11,7 +11,6 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from engine.kv.pages import PageManager
 from tests.support.examples import examples
-from tests.support.integrity import cached_blocks, check_integrity
 
 TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
 PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)
@@ -118,11 +117,11 @@ class Pages(RuleBasedStateMachine):
     @rule()
     def forget(self) -> None:
         self.manager.clear()
-        assert cached_blocks(self.manager) == 0
+        assert self.manager.cached == 0
 
     @invariant()
     def books_balance(self) -> None:
-        check_integrity(self.manager)
+        self.manager.check_integrity()
         self.place()
         assert self.manager.usage == pytest.approx(len(self.held()) / self.manager.capacity)
 
@@ -138,7 +137,7 @@ class Pages(RuleBasedStateMachine):
     def teardown(self) -> None:
         for owner in self.owners:
             self.manager.release(owner.slab)
-        check_integrity(self.manager)
+        self.manager.check_integrity()
         assert self.manager.usage == 0
         assert self.manager.allocate("last", [0] * (self.per_table * self.size)) is not None
 
@@ -157,7 +156,7 @@ def finished(manager: PageManager, tokens: Sequence[int]) -> tuple[int, ...]:
     return placement.pages
 
 
-def test_prefixes_are_shared_not_copied() -> None:
+def test_a_prefix_is_shared_without_a_copy() -> None:
     manager = PageManager(2, 4, 2, 6)
     pages = finished(manager, [1, 2, 3, 4])
     both = [manager.allocate(name, [1, 2, 3, 4, 5]) for name in "ab"]
@@ -168,7 +167,7 @@ def test_prefixes_are_shared_not_copied() -> None:
     assert manager.usage == pytest.approx(4 / 6)
 
 
-def test_two_who_compute_the_same_end_up_with_one_copy() -> None:
+def test_equal_blocks_of_two_requests_become_one_page() -> None:
     manager = PageManager(2, 4, 2, 8)
     slabs = [a.slab for a in (manager.allocate(name, [1, 2, 3]) for name in "ab") if a]
     manager.take_placements()
@@ -179,7 +178,7 @@ def test_two_who_compute_the_same_end_up_with_one_copy() -> None:
     assert manager.usage == pytest.approx(3 / 8)
 
 
-def test_the_oldest_prefix_goes_first_from_its_end() -> None:
+def test_the_oldest_prefix_is_evicted_first_from_its_end() -> None:
     manager = PageManager(2, 3, 2, 5)
     finished(manager, [1, 1, 2, 2, 3, 3])
     finished(manager, [7, 7, 8, 8])
@@ -188,10 +187,10 @@ def test_the_oldest_prefix_goes_first_from_its_end() -> None:
     assert manager.match([7, 7, 8, 8, 0]) == 4
 
 
-def test_what_can_never_fit_is_refused() -> None:
+def test_a_request_larger_than_a_table_is_refused() -> None:
     manager = PageManager(2, 2, 2, 4)
     assert manager.allocate("a", [0] * 5) is None
     allocation = manager.allocate("a", [0] * 4)
     assert allocation is not None
     assert not manager.grow(allocation.slab, 5)
-    check_integrity(manager)
+    manager.check_integrity()

@@ -133,7 +133,7 @@ def parsed(make: Make, pieces: list[str]) -> tuple[str, str, list[tuple[str, str
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_messages_cut_anywhere(name: str) -> None:
+def test_a_message_is_parsed_alike_wherever_it_is_cut(name: str) -> None:
     make, text, content, reasoning, calls = CASES[name]
     cuts = [[text], list(text), *([text[:i], text[i:]] for i in range(1, len(text)))]
     for pieces in cuts:
@@ -144,7 +144,7 @@ def test_messages_cut_anywhere(name: str) -> None:
 
 @examples(300)
 @given(st.data())
-def test_nothing_depends_on_the_cuts(data: st.DataObject) -> None:
+def test_any_mixture_of_markers_is_parsed_alike_wherever_it_is_cut(data: st.DataObject) -> None:
     """Of any mixture of what the formats are made of."""
     parts = ["<tool_call>", "</tool_call>", "<think>", "</think>", "[TOOL_CALLS]", "[ARGS]", WEATHER, TIME, "{", "}"]
     parts += ['"', "\\", "name", ":", ",", " ", "\n", "x", "<", "[", "]", ";", "ü", "<|python_tag|>"]
@@ -158,13 +158,13 @@ def test_nothing_depends_on_the_cuts(data: st.DataObject) -> None:
 
 
 @given(st.text(st.sampled_from("ab <>tool_c/\n \t{}[]"), max_size=30), st.sampled_from([None, "hermes", "mistral"]))
-def test_a_text_without_calls_comes_back_as_it_was(text: str, tools: str | None) -> None:
+def test_a_text_without_calls_is_returned_unchanged(text: str, tools: str | None) -> None:
     """But for what is a marker by chance."""
     if not any(marker in text for marker in ("<tool_call>", "</tool_call>", "[TOOL_CALLS]")):
         assert parsed(maker(tools, reasoning=tools is None), list(text))[0] == text
 
 
-def test_arguments_are_passed_on_as_they_come() -> None:
+def test_arguments_are_streamed_before_the_call_is_complete() -> None:
     parser = HERMES()
     seen = ""
     for character in f"<tool_call>{WEATHER}":
@@ -172,5 +172,5 @@ def test_arguments_are_passed_on_as_they_come() -> None:
     assert seen.endswith('a \\"b\\" {"}')
 
 
-def test_plain_text_needs_no_parser() -> None:
+def test_without_tools_and_reasoning_there_is_no_parser() -> None:
     assert make_parser(None, reasoning=False, thinking=False) is None

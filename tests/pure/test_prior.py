@@ -23,7 +23,7 @@ PLANS = {(1, 1, 0, 1): np.arange(2.0 * BINS).reshape(BINS, 2), (1, 0, 0, 1): np.
 PRIOR = Prior("f" * 64, PLANS)
 
 
-def test_a_file_keeps_everything(tmp_path: Path) -> None:
+def test_plans_survive_a_file(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "plans.json"
     priors.save(PRIOR, path)
     found = priors.load(path)
@@ -33,7 +33,7 @@ def test_a_file_keeps_everything(tmp_path: Path) -> None:
         np.testing.assert_allclose(found.plans[variants], counts)
 
 
-def test_models_and_machines_have_files_of_their_own(tmp_path: Path) -> None:
+def test_every_model_and_machine_has_its_own_file(tmp_path: Path) -> None:
     keys = [ProfileKey("CPU", threads, "L2", "bfloat16", "native") for threads in (1, 2)]
     assert len({priors.path_of(tmp_path, key, model * 64) for key in keys for model in "ab"}) == 4
 
@@ -66,7 +66,7 @@ def test_damaged_files_are_refused_by_name(damage: str, tmp_path: Path) -> None:
         priors.load(path)
 
 
-def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_missing_and_truncated_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PriorError, match=r"nothing\.json"):
         priors.load(tmp_path / "nothing.json")
     (tmp_path / "cut.json").write_bytes(PRIOR.to_json().encode()[:40] + b"\xff")

@@ -94,7 +94,7 @@ COLUMNS = ("projection_at", "mlp_at", "head_at")
 
 @examples(40)
 @given(latency_profiles())
-def test_the_fit_finds_the_model_that_made_the_times(made: LatencyProfile) -> None:
+def test_the_fit_recovers_the_coefficients_behind_exact_times(made: LatencyProfile) -> None:
     found = fit(KEY, observe(made))
     assert found.rows == made.rows
     assert found.fixed == pytest.approx(made.fixed, rel=1e-6)
@@ -108,7 +108,7 @@ def test_the_fit_finds_the_model_that_made_the_times(made: LatencyProfile) -> No
 
 
 @pytest.mark.parametrize("name", ["fixed", *COLUMNS])
-def test_the_fit_finds_parts_that_cost_nothing(name: str) -> None:
+def test_the_fit_recovers_coefficients_of_zero(name: str) -> None:
     nothing = 0.0 if name == "fixed" else ((0.0, 0.0, 0.0),)
     made = replace(PROFILE, **{name: nothing})
     passes = [o for o in observe(made) if o.seconds > 0]
@@ -131,13 +131,13 @@ def test_a_copy_in_fewer_bits_has_prices_of_its_own() -> None:
     assert LatencyProfile.from_json(found.to_json()) == found
 
 
-def test_reading_may_cost_nothing() -> None:
+def test_the_fit_recovers_scans_that_cost_nothing() -> None:
     made = replace(PROFILE, scan_at=((0.0,) * 3, (0.0,) * 3))
     found = fit(KEY, [o for o in observe(made) if o.seconds > 0])
     assert found.scan_at == (pytest.approx((0.0,) * 3, abs=1e-12),) * 2
 
 
-def test_row_counts_may_be_seen_at_different_contexts() -> None:
+def test_row_counts_may_be_timed_at_different_contexts() -> None:
     """Those seen at fewer read at one cost a row and token."""
     slope = 3e-9
     scans = tuple(
@@ -159,7 +159,7 @@ def test_row_counts_may_be_seen_at_different_contexts() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_fit_bears_noise(seed: int) -> None:
+def test_two_per_cent_of_noise_misprices_no_pass_by_more(seed: int) -> None:
     """Times off by up to 2 %: passes are priced within that, and so is what weighs in them."""
     random = Random(seed)
     found = fit(KEY, observe(PROFILE, lambda: 1 + random.uniform(-0.02, 0.02)))
@@ -203,11 +203,11 @@ def test_coefficients_are_never_negative(observations: list[Observation]) -> Non
 
 @examples(60)
 @given(latency_profiles())
-def test_json_keeps_everything(profile: LatencyProfile) -> None:
+def test_a_profile_survives_json(profile: LatencyProfile) -> None:
     assert LatencyProfile.from_json(profile.to_json()) == profile
 
 
-def test_between_knots_lines_and_beyond_them_the_last_slope() -> None:
+def test_prices_are_linear_between_knots_and_continue_the_last_slope() -> None:
     assert [PROFILE.mlp(rows) for rows in (1, 1.5, 2, 3, 4)] == pytest.approx([2e-4, 2.5e-4, 3e-4, 4.5e-4, 6e-4])
     assert PROFILE.mlp(10) == pytest.approx(6e-4 + 6 * 1.5e-4)
     assert PROFILE.head(8) == pytest.approx(7e-4 + 4 * 0.5e-4)
@@ -221,7 +221,7 @@ def test_no_rows_cost_nothing() -> None:
     assert PROFILE.projection(0) == PROFILE.mlp(0) == PROFILE.head(0) == PROFILE.scan(100, 0) == PROFILE.scan(0, 4) == 0
 
 
-def test_one_knot_is_a_constant() -> None:
+def test_a_single_knot_makes_a_constant_price() -> None:
     profile = replace(
         PROFILE, rows=(4,), projection_at=((1.0,),), mlp_at=((2.0,),), head_at=((3.0,),), scan_at=((4.0,), (5.0,))
     )
@@ -237,7 +237,7 @@ def test_no_price_is_negative(profile: LatencyProfile, rows: float) -> None:
 
 @examples(60)
 @given(latency_profiles())
-def test_the_knots_are_met(profile: LatencyProfile) -> None:
+def test_prices_at_knots_are_the_profiles_own(profile: LatencyProfile) -> None:
     assert [profile.head(rows) for rows in profile.rows] == pytest.approx(profile.head_at[0])
 
 
@@ -302,14 +302,14 @@ def test_damaged_files_are_refused_by_name(damage: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(LatencyProfile)])
-def test_nothing_may_be_missing(name: str, tmp_path: Path) -> None:
+def test_a_file_without_any_of_the_fields_is_refused(name: str, tmp_path: Path) -> None:
     raw = json.loads(PROFILE.to_json())
     del raw[name]
     refused(written(tmp_path, json.dumps(raw)))
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey) if f.name != "version"])
-def test_nothing_of_the_key_may_be_missing(name: str, tmp_path: Path) -> None:
+def test_a_key_without_any_of_its_fields_is_refused(name: str, tmp_path: Path) -> None:
     raw = json.loads(PROFILE.to_json())
     del raw["key"][name]
     refused(written(tmp_path, json.dumps(raw)))
@@ -322,11 +322,11 @@ def test_truncated_files_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"\xff\xfe{}", b"[" * 100_000, b'{"fixed": ' + b"9" * 5000 + b"}"])
-def test_strange_bytes_are_refused(text: bytes, tmp_path: Path) -> None:
+def test_bytes_that_are_no_json_are_refused(text: bytes, tmp_path: Path) -> None:
     refused(written(tmp_path, text))
 
 
-def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
     refused(tmp_path / "nothing.json")
     refused(tmp_path)
 
@@ -340,7 +340,9 @@ VALUES = st.recursive(
 
 @examples(400)
 @given(st.data())
-def test_a_changed_file_is_refused_or_whole(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_a_changed_file_is_refused_or_prices_every_pass(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     """One value anywhere replaced by anything: a ProfileError, or a profile whose every price is a time."""
     raw = json.loads(PROFILE.to_json())
     inside: Any = raw
@@ -364,27 +366,26 @@ def test_a_changed_file_is_refused_or_whole(tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory that stands for the files shipped with the package; the user has another."""
+    """A directory in place of the one that is shipped with the package. The user has another."""
     directory = tmp_path / "shipped"
-    monkeypatch.setattr(store, "SHIPPED", directory)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     return directory
 
 
-def test_what_was_saved_is_found(shipped: Path, tmp_path: Path) -> None:
-    assert store.find(KEY, tmp_path / "mine") is None
+def test_a_saved_profile_is_found(shipped: Path, tmp_path: Path) -> None:
+    assert store.find(KEY, tmp_path / "mine", shipped) is None
     path = store.save(PROFILE, tmp_path / "deep" / "mine")
     assert store.find(KEY, tmp_path / "deep" / "mine") == (PROFILE, path)
 
 
-def test_the_users_own_comes_first(shipped: Path, tmp_path: Path) -> None:
+def test_the_users_profile_comes_before_a_shipped_one(shipped: Path, tmp_path: Path) -> None:
     there = store.save(replace(PROFILE, fixed=2.0), shipped)
-    assert store.find(KEY, None) == (replace(PROFILE, fixed=2.0), there)
+    assert store.find(KEY, None, shipped) == (replace(PROFILE, fixed=2.0), there)
     own = store.save(PROFILE, store.default_directory())
-    assert store.find(KEY, None) == (PROFILE, own)
+    assert store.find(KEY, None, shipped) == (PROFILE, own)
 
 
-def test_a_home_that_may_not_be_entered_is_passed_over(
+def test_an_unreadable_home_is_skipped_but_a_named_directory_is_an_error(
     shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of a service whose HOME is root's; a directory that was named is an error."""
@@ -397,25 +398,25 @@ def test_a_home_that_may_not_be_entered_is_passed_over(
         return exists(path)
 
     monkeypatch.setattr(Path, "exists", closed)
-    assert store.find(KEY, None) == (PROFILE, there)
+    assert store.find(KEY, None, shipped) == (PROFILE, there)
     with pytest.raises(ProfileError, match="denied"):
-        store.find(KEY, tmp_path / "mine")
+        store.find(KEY, tmp_path / "mine", shipped)
 
 
-def test_a_directory_that_is_named_is_the_only_one(shipped: Path, tmp_path: Path) -> None:
+def test_a_named_directory_is_the_only_one_searched(shipped: Path, tmp_path: Path) -> None:
     store.save(PROFILE, shipped)
     store.save(PROFILE, store.default_directory())
-    assert store.find(KEY, tmp_path / "mine") is None
+    assert store.find(KEY, tmp_path / "mine", shipped) is None
 
 
-def test_a_file_of_another_key_is_passed_over(shipped: Path, tmp_path: Path) -> None:
+def test_a_file_of_another_key_with_the_same_name_is_skipped(shipped: Path, tmp_path: Path) -> None:
     """Hardware names differ in what file names cannot show: such a file is not taken, and hides none that fits."""
     other = replace(KEY, hardware=KEY.hardware.replace("@", "#"))
     assert other.slug == KEY.slug
     store.save(replace(PROFILE, key=other), store.default_directory())
-    assert store.find(KEY, None) is None
+    assert store.find(KEY, None, shipped) is None
     there = store.save(PROFILE, shipped)
-    assert store.find(KEY, None) == (PROFILE, there)
+    assert store.find(KEY, None, shipped) == (PROFILE, there)
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey)])
@@ -433,12 +434,12 @@ def test_a_damaged_match_is_an_error_not_a_miss(shipped: Path, tmp_path: Path) -
     store.default_directory().mkdir(parents=True)
     path = written(store.default_directory(), "{}")
     with pytest.raises(ProfileError, match="profile"):
-        store.find(KEY, None)
+        store.find(KEY, None, shipped)
     path.unlink()
-    assert store.find(KEY, None) is not None
+    assert store.find(KEY, None, shipped) is not None
 
 
-def test_saving_replaces_whole_files_and_leaves_nothing_else(tmp_path: Path) -> None:
+def test_saving_replaces_the_old_file_and_leaves_no_other(tmp_path: Path) -> None:
     store.save(PROFILE, tmp_path)
     path = store.save(replace(PROFILE, fixed=2.0), tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
@@ -468,7 +469,7 @@ def test_a_key_names_a_plain_file(hardware: str, backend: str) -> None:
     assert not {"/", "\\", "\0"} & set(slug)
 
 
-def test_profiles_that_are_shipped_can_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_shipped_profile_is_found_by_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each lies under its own key's name."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     shipped = list(store.SHIPPED.glob("*.json"))

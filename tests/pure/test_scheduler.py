@@ -60,7 +60,7 @@ def play(world: World, actions: list[tuple[object, ...]]) -> None:
 
 @examples(400)
 @given(SETTINGS, st.integers(0, 99), st.lists(ACTIONS, min_size=6, max_size=30))
-def test_any_interleaving_says_what_plain_decoding_says(
+def test_any_interleaving_gives_the_tokens_of_plain_decoding(
     setting: Setting, seed: int, actions: list[tuple[object, ...]]
 ) -> None:
     play(World(setting, seed), actions)
@@ -112,7 +112,7 @@ def test_requests_that_arrive_together_all_finish(
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_long_runs_under_pressure(seed: int) -> None:
+def test_long_runs_in_little_memory_give_the_tokens_of_plain_decoding(seed: int) -> None:
     """As above, longer and fuller than examples that must be found one by one."""
     random = Random(seed)
     setting = Setting(
@@ -149,7 +149,7 @@ def crowded(gamma: int, skill: float = 1.0) -> World:
 
 
 @pytest.mark.parametrize("gamma", [0, 3])
-def test_preempted_requests_say_the_same(gamma: int) -> None:
+def test_preempted_requests_give_the_tokens_of_plain_decoding(gamma: int) -> None:
     world = crowded(gamma)
     world.drain()
     assert world.scheduler.preemptions > 0
@@ -222,7 +222,7 @@ def test_cancelling_frees_the_slab_for_the_same_round(ready: int) -> None:
     assert first.request.finish_reason is FinishReason.CANCELLED
 
 
-def test_cancelling_what_is_not_there_changes_nothing() -> None:
+def test_cancelling_an_unknown_or_finished_request_changes_nothing() -> None:
     world = World(Setting())
     done = world.add([1, 2], SamplingParams(max_tokens=1))
     world.drain()
@@ -243,14 +243,14 @@ def test_drafts_leave_half_of_the_rows_to_prompts() -> None:
     world.drain()
 
 
-def test_a_draft_may_take_all_rows_that_no_prompt_wants() -> None:
+def test_a_draft_may_take_every_row_that_no_prompt_needs() -> None:
     world = World(Setting(block_size=1, blocks_per_slab=40, spare=0, max_rows=8, gamma=9, always_draft=True))
     world.add([1], LONG)
     world.step()
     assert [w.gamma for w in world.step().work] == [7]
 
 
-def test_rounds_count_what_the_client_got() -> None:
+def test_rounds_count_only_tokens_that_the_client_receives() -> None:
     """A draft accepted beyond the end of the request is nobody's: sums over rounds are the request's own figures."""
     world = World(Setting(block_size=4, blocks_per_slab=6, gamma=5, skill=1.0))
     for seed in range(8):
@@ -271,20 +271,22 @@ def test_the_end_of_sequence_ends_a_request_unless_ignored() -> None:
     assert len(goes_on.request.tokens) == world.setting.max_model_len
 
 
-def test_prompts_that_are_read_far_behind_are_read_in_smaller_pieces() -> None:
-    """And two of them share the time of a round, not each its own."""
-    world = World(Setting(block_size=4, blocks_per_slab=16, slabs=4, spare=64, max_rows=32, gamma=0))
-    world.scheduler._prompt_rows = lambda context, shared: 16 if context < 20 else 4
-    world.add([1] * 40)
-    assert [len(w.tokens) for _ in range(4) for w in world.step().work] == [16, 16, 4, 4]
-    world = World(Setting(block_size=4, blocks_per_slab=16, slabs=4, spare=64, max_rows=32, gamma=0))
-    world.scheduler._prompt_rows = lambda context, shared: 16 if context < 20 else 4
-    world.add([1] * 10)
-    world.add([2] * 40)
-    assert sorted(len(w.tokens) for w in world.step().work) == [6, 10]
+def test_prompts_are_read_in_smaller_pieces_at_longer_contexts() -> None:
+    """Two prompts share the rows of a round: neither gets all of them."""
+
+    def world() -> World:
+        setting = Setting(block_size=4, blocks_per_slab=16, slabs=4, spare=64, max_rows=32, gamma=0)
+        return World(setting, prompt_rows=lambda context, shared: 16 if context < 20 else 4)
+
+    alone, both = world(), world()
+    alone.add([1] * 40)
+    assert [len(w.tokens) for _ in range(4) for w in alone.step().work] == [16, 16, 4, 4]
+    both.add([1] * 10)
+    both.add([2] * 40)
+    assert sorted(len(w.tokens) for w in both.step().work) == [6, 10]
 
 
-def test_prompts_share_a_round_with_decoding_in_small_chunks_and_have_others_to_themselves() -> None:
+def test_prompts_beside_decoding_are_read_in_small_chunks_and_alone_in_large_ones() -> None:
     world = World(Setting(block_size=4, blocks_per_slab=16, slabs=4, spare=64, max_rows=32, max_shared=3, gamma=0))
     first = world.add([1] * 40)
     assert [len(w.tokens) for w in world.step().work] == [32]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from engine.text.detokenize import StopStrings
 from tests.support.examples import examples
+from tests.support.stop_strings import cut_text
 
 LETTERS = "aab"  # few, so that stop strings overlap themselves, each other and the cuts
 TEXTS = st.text(LETTERS, max_size=16)
@@ -21,12 +22,6 @@ CUTS = st.lists(st.integers(0, 16), max_size=16)
 def pieces(text: str, cuts: Sequence[int]) -> list[str]:
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     return [text[a:b] for a, b in pairwise(edges)]
-
-
-def cut_text(text: str, stops: Sequence[str]) -> str:
-    """The text before the stop string that is complete first; of those that end together, the one that begins first."""
-    found = [(where + len(stop), where) for stop in stops if (where := text.find(stop)) >= 0]
-    return text[: min(found)[1]] if found else text
 
 
 def shown(parts: Sequence[str], stops: tuple[str, ...]) -> str:
@@ -51,13 +46,15 @@ def test_text_ends_before_the_stop_string_that_is_complete_first(
 
 @examples(500)
 @given(TEXTS, CUTS, STOPS)
-def test_it_does_not_matter_how_a_text_is_cut(text: str, cuts: list[int], stops: tuple[str, ...]) -> None:
+def test_the_text_does_not_depend_on_how_it_is_cut(text: str, cuts: list[int], stops: tuple[str, ...]) -> None:
     assert shown(pieces(text, cuts), stops) == shown(list(text), stops)
 
 
 @examples(500)
 @given(TEXTS, CUTS, STOPS)
-def test_the_same_while_no_stop_string_lies_inside_another(text: str, cuts: list[int], stops: tuple[str, ...]) -> None:
+def test_stop_strings_that_do_not_contain_each_other_end_the_text_alike(
+    text: str, cuts: list[int], stops: tuple[str, ...]
+) -> None:
     assume(not any(inner in outer[1:] for inner in stops for outer in stops))
     assert shown(pieces(text, cuts), stops) == cut_text(text, stops)
 
@@ -87,13 +84,13 @@ def test_no_more_is_held_back_than_may_become_a_stop_string(text: str, cuts: lis
         (["ab"], ("abc",), "ab"),
     ],
 )
-def test_examples(parts: list[str], stops: tuple[str, ...], text: str) -> None:
+def test_worked_examples(parts: list[str], stops: tuple[str, ...], text: str) -> None:
     assert shown(parts, stops) == text
 
 
 @examples(500)
 @given(TEXTS, CUTS, STOPS, st.integers(0, 16), st.booleans())
-def test_a_stop_string_counts_that_is_complete_late_enough(
+def test_a_stop_string_counts_only_if_it_ends_after_the_minimum(
     text: str, cuts: list[int], stops: tuple[str, ...], from_: int, include: bool
 ) -> None:
     """Nothing stops within the first pieces (`min_tokens`); what begins there and ends behind them does."""

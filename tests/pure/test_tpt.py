@@ -54,7 +54,7 @@ def enumerated(counts: np.ndarray, threshold: int, gamma: int) -> tuple[float, f
 
 @examples(25)
 @given(st.lists(st.tuples(st.integers(0, BINS - 1), st.booleans()), min_size=1, max_size=5))
-def test_expectations_are_the_stop_rule_played_out(rows: list[tuple[int, bool]]) -> None:
+def test_expectations_equal_an_enumeration_of_the_stop_rule(rows: list[tuple[int, bool]]) -> None:
     counts = np.zeros((BINS, 2))
     for confidence, agrees in rows:
         counts[confidence, int(agrees)] += 1
@@ -66,7 +66,7 @@ def test_expectations_are_the_stop_rule_played_out(rows: list[tuple[int, bool]])
 
 @examples(50)
 @given(COUNTS, st.integers(0, 12))
-def test_without_threshold_they_are_the_papers(counts: np.ndarray, gammas: int) -> None:
+def test_expectations_without_a_threshold_equal_the_papers_formula(counts: np.ndarray, gammas: int) -> None:
     drafted, accepted = expectations(counts[None], gammas)
     alpha = counts[:, 1].sum() / counts.sum()
     assert drafted[0, 0] == pytest.approx(range(gammas + 1))
@@ -95,7 +95,7 @@ def test_a_higher_threshold_never_drafts_more(counts: np.ndarray) -> None:
 
 @examples(30)
 @given(st.lists(COUNTS, min_size=2, max_size=4))
-def test_plans_do_not_touch_each_other(plans: list[np.ndarray]) -> None:
+def test_a_batch_of_plans_equals_each_plan_alone(plans: list[np.ndarray]) -> None:
     """A batch is its plans one by one."""
     together = expectations(np.stack(plans), 4)
     for i, counts in enumerate(plans):
@@ -119,7 +119,9 @@ def best_by_loops(counts: np.ndarray, prices: Prices) -> float:
 
 @examples(40)
 @given(COUNTS, st.sampled_from([1, 1, 4]), st.floats(0.5, 1.5))
-def test_the_objective_has_the_best_threshold_and_gamma(counts: np.ndarray, requests: int, share: float) -> None:
+def test_the_objectives_optimum_equals_a_search_over_all_thresholds_and_gammas(
+    counts: np.ndarray, requests: int, share: float
+) -> None:
     verify = np.array([4e-4, 5e-4, 9e-4])
     prices = Prices(requests, 5, np.array([1e-4 * share]), [1, 4, 6 * requests], verify)
     found = objective(counts[None], prices)
@@ -129,7 +131,7 @@ def test_the_objective_has_the_best_threshold_and_gamma(counts: np.ndarray, requ
 @pytest.mark.parametrize(
     ("alpha", "gamma", "tokens"), [(0.0, 5, 1.0), (1.0, 5, 6.0), (0.5, 2, 1.75), (0.9, 0, 1.0), (0.5, 1, 1.5)]
 )
-def test_expected_tokens(alpha: float, gamma: int, tokens: float) -> None:
+def test_expected_tokens_are_a_geometric_sum(alpha: float, gamma: int, tokens: float) -> None:
     assert expected_tokens(alpha, gamma) == pytest.approx(tokens)
 
 
@@ -144,7 +146,7 @@ def test_a_confidence_falls_into_the_bin_of_the_highest_threshold_it_meets(confi
 
 @examples(100)
 @given(st.integers(1, 80), st.floats(0, 1))
-def test_uniform_skips_whole_layers_at_even_distances(layers: int, ratio: float) -> None:
+def test_a_uniform_plan_skips_whole_layers_at_even_distances(layers: int, ratio: float) -> None:
     variants = uniform_variants(layers, ratio)
     skip = round(ratio * layers)
     assert len(variants) == 2 * layers + 1
@@ -159,7 +161,7 @@ def test_uniform_skips_whole_layers_at_even_distances(layers: int, ratio: float)
 
 @examples(60)
 @given(st.integers(1, 40), st.data())
-def test_an_exit_keeps_the_first_layers(layers: int, data: st.DataObject) -> None:
+def test_an_exit_plan_runs_only_the_first_layers(layers: int, data: st.DataObject) -> None:
     depth = data.draw(st.integers(1, layers))
     variants = exit_plan(replace(shape("smollm2-135m"), layers=layers), depth)
     assert variants == (1,) * (2 * depth) + (0,) * (2 * (layers - depth)) + (1,)
@@ -167,7 +169,7 @@ def test_an_exit_keeps_the_first_layers(layers: int, data: st.DataObject) -> Non
 
 @examples(60)
 @given(st.integers(0, 12), st.integers(-3, 12))
-def test_a_plan_is_capped_in_length_and_nothing_else(gamma: int, most: int) -> None:
+def test_capping_a_plan_changes_only_its_length(gamma: int, most: int) -> None:
     plan = Plan((0, 1, 1, 0, 0, 1), gamma, 0.7, 0.0, 12.0, 0.9)
     capped = plan.capped(most)
     assert capped == Plan((0, 1, 1, 0, 0, 1), max(min(gamma, most), 0), 0.7, 0.0, 12.0, 0.9)

@@ -15,12 +15,12 @@ from engine.config import EngineConfig
 from engine.core.engine import EngineCore
 from engine.draft.base import BatchView, RequestView, RoundOutcome
 from engine.kernels.library import kernel_library
+from engine.model.backend import Backend
 from engine.runtime.build import LoadedModel
 from engine.step import Plan, StepOutput
-from engine.types import GenerateRequest, SamplingParams, TokenEvent
+from engine.types import GenerateRequest, RequestRound, SamplingParams, TokenEvent
 from profiles.schema import LatencyProfile, ProfileKey
 from tests.support import CONFIG, PREPARED
-from tests.support.integrity import check_integrity
 
 GREEDY = SamplingParams(max_tokens=64, temperature=0.0)
 SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
@@ -50,13 +50,16 @@ class ManualClock:
 
 
 class Learning:
-    """What rounds of a core its policy has learnt from, looked at when the policy is asked and when a pass begins."""
+    """Watches how many rounds a policy has learnt from when it proposes and when a round begins.
+
+    All requests of the core have to be of this policy: it then observes every round once.
+    """
 
     def __init__(self, core: EngineCore, policy: str) -> None:
         self.ran: list[StepOutput] = []
-        self.learnt: list[StepOutput] = []
-        self.asked: list[int] = []  # how many rounds had been run then,
-        self.behind: list[tuple[int, int]] = []  # and how many of them were not learnt from when another one began
+        self.learnt = 0  # rounds
+        self.asked: list[int] = []  # rounds that had been run at each proposal
+        self.behind: list[tuple[int, int]] = []  # as each round begins: rounds run, and those of them not learnt from
         watched = core.policy(policy)
         self._propose, self._run, self._observe = watched.propose, core.runner.run, watched.observe
         watched.propose, watched.observe = self._proposing, self._observing  # type: ignore[method-assign]
@@ -64,7 +67,7 @@ class Learning:
 
     @property
     def done(self) -> bool:
-        return self.learnt == self.ran
+        return self.learnt == len(self.ran)
 
     def _proposing(self, batch: BatchView[Any]) -> Sequence[Plan]:
         self.asked.append(len(self.ran))
@@ -72,12 +75,12 @@ class Learning:
         return self._propose(batch)
 
     def _running(self, *args: Any, **named: Any) -> StepOutput:
-        self.behind.append((len(self.ran), len(self.ran) - len(self.learnt)))
+        self.behind.append((len(self.ran), len(self.ran) - self.learnt))
         self.ran.append(self._run(*args, **named))
         return self.ran[-1]
 
     def _observing(self, views: Sequence[RequestView[Any]], round: RoundOutcome) -> None:
-        self.learnt.append(self.ran[len(self.learnt)])
+        self.learnt += 1
         self._observe(views, round)
 
 
@@ -95,14 +98,19 @@ def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02, low_bit: flo
     return LatencyProfile(key, rows, (1000,), 5e-5, grows(1.5e-4), grows(1.4e-4), grows(head), scan, 1.0, 0.0, 0.0)
 
 
-def load(dtype: torch.dtype | None = None, profile: LatencyProfile | None = None, **settings: Any) -> LoadedModel:
+def load(
+    dtype: torch.dtype | None = None,
+    profile: LatencyProfile | None = None,
+    backend: Backend | None = None,
+    **settings: Any,
+) -> LoadedModel:
     """The prepared fixture, or `model=` another, with a made-up profile.
 
     With one thread, unless another number is asked for: tests run beside each other.
     """
     settings.setdefault("threads", 1)
     settings["model"] = str(settings.get("model", PREPARED))
-    return LoadedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile())
+    return LoadedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile(), backend=backend)
 
 
 def exact(**settings: Any) -> LoadedModel:
@@ -175,8 +183,12 @@ def answer(
     *,
     concurrency: int = 1,
     seeds: Sequence[int] | None = None,
+    rounds: list[RequestRound] | None = None,
 ) -> list[tuple[int, ...]]:
-    """Tokens of every prompt, `concurrency` at a time; prompt i runs under policies[i % len] with seed i."""
+    """Tokens of every prompt, `concurrency` at a time; prompt i runs under policies[i % len] with seed i.
+
+    `rounds` receives what each request did in each round.
+    """
     said: dict[str, list[int]] = {}
     todo = list(enumerate(prompts))
     live = 0
@@ -186,10 +198,13 @@ def answer(
             seed = seeds[index] if seeds else index
             core.add(GenerateRequest(str(index), prompt, replace(sampling, seed=seed), policies[index % len(policies)]))
             live += 1
-        for event in core.step().events:
+        report = core.step()
+        if rounds is not None:
+            rounds += report.rounds
+        for event in report.events:
             assert isinstance(event, TokenEvent)
             said.setdefault(event.request_id, []).extend(event.token_ids)
             live -= event.finish_reason is not None
-    check_integrity(core.scheduler.blocks)
+    core.scheduler.blocks.check_integrity()
     assert core.scheduler.blocks.usage == 0
     return [tuple(said[str(index)]) for index in range(len(prompts))]

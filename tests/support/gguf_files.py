@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
+from tokenizers.pre_tokenizers import ByteLevel
 from torch import Tensor
 
 from engine.quantised.formats import GGUF_FORMATS
@@ -143,9 +144,7 @@ def write(path: Path, fields: Mapping[str, Any], tensors: Tensors, architecture:
 
 def small() -> tuple[dict[str, Any], Tensors]:
     """Fields and tensors of a Llama of a layer with bytes for tokens: a file of a few kilobytes."""
-    from engine.text.tokenizer import _byte_alphabet
-
-    tokens = ["<end>", *_byte_alphabet(), "ab"]
+    tokens = ["<end>", *sorted(ByteLevel.alphabet()), "ab"]
     fields: dict[str, Any] = {
         "block_count": 1, "context_length": 64, "embedding_length": 8, "feed_forward_length": 8,
         "attention.head_count": 2, "attention.head_count_kv": 1, "attention.layer_norm_rms_epsilon": 1e-5,

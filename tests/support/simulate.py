@@ -32,6 +32,7 @@ from engine.model.search import SearchTable
 from engine.runtime.build import LoadedModel
 from engine.step import StepOutput, StepPlan
 from engine.types import GenerateRequest, RequestFailure, SamplingParams
+from profiles.schema import LatencyProfile
 from server.settings import Settings, add_arguments
 
 _STRETCH = 64  # rounds for which an unsteady machine stays as it is, on average
@@ -168,10 +169,10 @@ def config_with(model: str | None, settings: Sequence[str]) -> EngineConfig:
     return Settings.read((EngineConfig,), args, {}).build(EngineConfig)
 
 
-def compare(args: argparse.Namespace) -> dict[str, Any]:
+def compare(args: argparse.Namespace, profile: LatencyProfile | None = None) -> dict[str, Any]:
     """Policy `args.policy` over `none`."""
     config = config_with(args.model, args.set)
-    model = LoadedModel(config)
+    model = LoadedModel(config, profile=profile)
     texts = read_prompts(args.prompts, args.limit) * args.repeat
     if args.shuffle is not None:
         Random(args.shuffle).shuffle(texts)
@@ -191,8 +192,8 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Print the comparison as JSON."""
+def main(argv: Sequence[str] | None = None, profile: LatencyProfile | None = None) -> None:
+    """Print the comparison as JSON. `profile` takes the place of the measured one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", help="as for `knapserve serve`")
     add_prompt_arguments(parser)
@@ -207,7 +208,7 @@ def main() -> None:
     parser.add_argument(
         "--unsteady", type=float, default=1.0, metavar="FACTOR", help="what passes take for half of the time (1)"
     )
-    print(json.dumps(compare(parser.parse_args())))
+    print(json.dumps(compare(parser.parse_args(argv), profile)))
 
 
 if __name__ == "__main__":

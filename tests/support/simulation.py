@@ -6,7 +6,7 @@ prefix that is not where the scheduler says it is shows as a failed assertion, o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
@@ -18,7 +18,6 @@ from engine.draft.base import BatchView, CandidatePass, RequestView, RoundOutcom
 from engine.kv.blocks import Allocation, BlockManager
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import FinishReason, RequestFailure, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
-from tests.support.integrity import check_integrity
 
 EOS = 0
 VOCABULARY = 4
@@ -232,7 +231,8 @@ class Expected:
 class World:
     """The round of `EngineCore.step` around a real scheduler, with every plan and every commit checked."""
 
-    def __init__(self, setting: Setting, seed: int = 0) -> None:
+    def __init__(self, setting: Setting, seed: int = 0, prompt_rows: Callable[[int, bool], int] | None = None) -> None:
+        """`prompt_rows` is the scheduler's; the setting has one for when nothing is passed."""
         self.setting = setting
         random = Random(seed)
         capacity = setting.blocks_per_slab + setting.spare
@@ -243,7 +243,7 @@ class World:
             self.clock,
             max_num_seqs=min(setting.max_num_seqs, setting.slabs, setting.max_rows),
             max_num_batched_tokens=setting.max_rows,
-            prompt_rows=lambda context, shared: (shared and setting.max_shared) or setting.max_rows,
+            prompt_rows=prompt_rows or (lambda context, shared: (shared and setting.max_shared) or setting.max_rows),
             eos_token_ids=(EOS,),
             ahead=setting.apart,
         )
@@ -284,7 +284,7 @@ class World:
         if expected and expected.request.finish_reason is FinishReason.CANCELLED:
             expected.cancelled = True
             expected.rounds_then = len(expected.rounds)
-        check_integrity(self.blocks)
+        self.blocks.check_integrity()
 
     def step(self) -> StepPlan:
         """One round."""
@@ -311,7 +311,7 @@ class World:
         self.untold = scheduler.commit(plan, out)
         if not self.setting.apart:
             self.settle()
-        check_integrity(self.blocks)
+        self.blocks.check_integrity()
         self.steps += 1
         return plan
 
@@ -417,7 +417,7 @@ class World:
             assert self.steps < bound, "somebody starves"
             self.step()
         self.settle()
-        check_integrity(self.blocks)
+        self.blocks.check_integrity()
         assert self.blocks.usage == 0
         assert not self.blocks.promised
         for expected in self.requests.values():

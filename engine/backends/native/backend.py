@@ -8,7 +8,7 @@ from engine.architecture.spec import ModelSpec
 from engine.backends.native.attention import NativeAttention, NativeCache
 from engine.backends.native.decoder import NativeDecoder, fits
 from engine.backends.native.linear import NativeLinears
-from engine.kernels.library import kernel_library
+from engine.kernels.library import KernelLibrary, kernel_library
 from engine.kv.blocks import CacheSize
 from engine.model.backend import Backend
 
@@ -27,12 +27,18 @@ def widens_bf16(spec: ModelSpec) -> bool:
     return bool(torch.cpu._is_avx2_supported()) and fits(spec) and kernel_library() is not None
 
 
-def native_backend(spec: ModelSpec, threads: int) -> Backend | None:
-    """Construct the backend for `threads` threads; None without a kernel library, or if it cannot run this shape."""
-    found = kernel_library() if fits(spec) else None
+def native_backend(
+    spec: ModelSpec, threads: int, kernels: KernelLibrary | None = None, *, precise: bool | None = None
+) -> Backend | None:
+    """Construct the backend for `threads` threads; None without a kernel library, or if it cannot run this shape.
+
+    `kernels`: the library to use, by default this process's. `precise`: whether the inputs of packed matrices have
+    fifteen bits instead of eight, by default those of small models.
+    """
+    found = (kernels or kernel_library()) if fits(spec) else None
     if found is None:
         return None
-    linears = NativeLinears(found, threads, precise=spec.parameters < _SMALL)
+    linears = NativeLinears(found, threads, precise=spec.parameters < _SMALL if precise is None else precise)
     return Backend(linears.name, linears, NativeDecoder, torch.bfloat16, _attention, packs=True, looks_up_packed=True)
 
 

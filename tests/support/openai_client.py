@@ -1,0 +1,61 @@
+"""Requests of the official client to a real server, and the parts of its replies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import openai
+from openai.types.chat import ChatCompletion
+from tokenizers import Tokenizer
+
+from tests.support import PREPARED
+from tests.support.serving import MODEL
+
+STORY = "Tell me a story about a kind dog and a market."  # ends by itself
+POLICIES = ("none", "fixed", "layerskip", "knapspec")
+TOKENIZER = Tokenizer.from_file(str(PREPARED / "tokenizer.json"))
+GREEDY: dict[str, Any] = {"temperature": 0}
+SAMPLED: dict[str, Any] = {"temperature": 1.6, "top_p": 0.95, "seed": 7}  # warm: the model is sure of most it says
+WEATHER: Any = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather of a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "maxLength": 20},
+                "days": {"type": "integer", "minimum": 1, "maximum": 9},
+            },
+            "required": ["city", "days"],
+            "additionalProperties": False,
+        },
+    },
+}
+TIME: Any = {"type": "function", "function": {"name": "get_time", "parameters": {"type": "object", "properties": {}}}}
+
+
+def ids_of(text: str) -> list[int]:
+    return list(TOKENIZER.encode(text).ids)
+
+
+def messages(text: str) -> Any:
+    return [{"role": "user", "content": text}]
+
+
+def ask(client: openai.OpenAI, text: str, policy: str | None = None, **options: Any) -> ChatCompletion:
+    extra = {"draft_policy": policy} | options.pop("extra_body", {})
+    reply = client.chat.completions.create(model=MODEL, messages=messages(text), extra_body=extra, **options)
+    assert isinstance(reply, ChatCompletion)
+    return reply
+
+
+def said(reply: ChatCompletion) -> str:
+    content = reply.choices[0].message.content
+    assert content is not None
+    return content
+
+
+def figures(reply: Any) -> dict[str, Any]:
+    """`metrics.speculative_decoding` of a reply, chunk or choice."""
+    return dict(reply.model_extra["metrics"]["speculative_decoding"])
