@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.backends.native.linear import NativeLinear, NativeLinears, row_addresses, written
 from engine.kernels.library import FLAGS, SOURCE, Library, compiler, library
 from engine.quantised.formats import GGUF_FORMATS
-from engine.quantised.packed import PackedRows, coded, dequantise
+from engine.quantised.packed import PackedRows, dequantise, pack_codes
 from tests.support.packed import random_rows, some_codes, some_fp8
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
@@ -193,7 +193,7 @@ def test_halves_in_different_formats_are_left_to_others() -> None:
 def test_rows_of_another_layer_that_are_all_minima() -> None:
     """Codes without a scale: what is left is the minimum times the sum of the inputs."""
     zero = torch.zeros(32, 2)
-    packed = coded(torch.full((32, 64), 9, dtype=torch.uint8), zero, zero - 0.5, bits=4)
+    packed = pack_codes(torch.full((32, 64), 9, dtype=torch.uint8), zero, zero - 0.5, bits=4)
     x = inputs(64)
     assert error(linear(packed, precise=True)(x), x.double().sum(1, keepdim=True).expand(-1, 32) * -0.5) < 1e-3
 

@@ -60,13 +60,13 @@ def test_every_policy_says_the_same(model: LoadedModel) -> None:
 def test_half_of_it_drafts_as_well_as_asked(model: LoadedModel) -> None:
     """On positions that the calibration has not seen; and which half it is matters."""
     assert isinstance(model.source, SyntheticSource)
-    made = model.source.made
+    made = model.source.model
     scales = made.scales()
     generator = torch.Generator().manual_seed(5)
     x = model.decoder.embed(torch.randint(0, made.spec.vocab, (300,), generator=generator).tolist())
     assert model.profile is not None
     prices = CostModel(made.spec, model.profile).sublayers(0, 1, None)
-    least = made.half(prices)
+    least = made.calibration_plan(prices)
     most = (*(1 - v for v in least[:-1]), 1)
     skipped = sum(price for price, v in zip(prices, least[:-1], strict=True) if not v)
     assert 0.4 <= skipped / sum(prices) <= 0.5
@@ -75,7 +75,7 @@ def test_half_of_it_drafts_as_well_as_asked(model: LoadedModel) -> None:
     decoder = model.decoder
     good, bad = (
         float((decoder.head(whole).argmax(-1) == decoder.head(part).argmax(-1)).float().mean())
-        for whole, part in (synthetic._whole_and_part(decoder, model.attention, x, plan) for plan in (least, most))
+        for whole, part in (synthetic._final_states(decoder, model.attention, x, plan) for plan in (least, most))
     )
     assert 0.75 <= good <= 0.93
     assert bad < good
@@ -94,7 +94,7 @@ def test_an_imagined_context_is_a_prefix_hit(model: LoadedModel) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("gpt-5", "no synthetic model 'gpt-5'; there are smollm2-135m"),
+        ("gpt-5", "unknown synthetic model 'gpt-5'; available: smollm2-135m"),
         ("smollm2-135m,alpha=2", "not 'alpha=2'"),
         ("smollm2-135m,alpha=x", "not 'alpha=x'"),
         ("smollm2-135m,layers=99", "not 'layers=99'"),

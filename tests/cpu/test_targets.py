@@ -25,9 +25,7 @@ def written(path: Path, *lines: Any) -> Path:
 
 
 @pytest.mark.parametrize("streams", [pytest.param(1, marks=pytest.mark.nightly), 2])
-def test_targets_take_turns_and_answer_as_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: int
-) -> None:
+def test_targets_take_turns_and_answer_as_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: int) -> None:
     monkeypatch.setattr(targets, "_TURN", 1e-9)  # a round each
     model = load()
     path = written(tmp_path / "prompts.jsonl", {"prompt": "Hello"}, {"prompt": "What is 12 + 31?", "domain": "sums"})

@@ -121,7 +121,7 @@ def test_native_kernels_agree_with_float32(tmp_path: Path, monkeypatch: pytest.M
 def test_a_window_of_the_models_own_that_is_narrower_stays(tmp_path: Path) -> None:
     tiny_model(tmp_path, MistralConfig, **SHAPE, sliding_window=100)
     spec = load_spec(tmp_path)
-    assert spec.sight(0, WINDOW) == spec.sight(0, TARGET) == (100, 0)
+    assert spec.attention_window(0, WINDOW) == spec.attention_window(0, TARGET) == (100, 0)
 
 
 def test_it_costs_what_it_reads(tmp_path: Path) -> None:

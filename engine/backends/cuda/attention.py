@@ -41,8 +41,8 @@ class Kernels(Protocol):
         """
 
     def scan(self, q: Tensor, k: Tensor, v: Tensor, batch: StaticBatch, window: int, sinks: int) -> Tensor:
-        """Attention of the batch's rows over what of its pages they see (`ModelSpec.sight`): q, and what comes back, as
-        above."""
+        """Attention of the batch's rows over the visible tokens of their pages (`ModelSpec.attention_window`); shapes
+        as above."""
 
 
 class StaticBatch:
@@ -100,7 +100,7 @@ class StaticBatch:
         heads = qkv.view(qkv.shape[0], -1, spec.head_dim)
         factors = self.attention.factors
         q = kernels.store(heads, factors, self.positions, self.slots, cache.k[layer], cache.v[layer])
-        return kernels.scan(q, cache.k[layer], cache.v[layer], self, *spec.sight(layer, variant)).flatten(1)
+        return kernels.scan(q, cache.k[layer], cache.v[layer], self, *spec.attention_window(layer, variant)).flatten(1)
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
         raise AssertionError("static passes mask rows, they leave none out")
