@@ -50,7 +50,7 @@ class GgufSource:
 
     def __init__(self, path: Path, name: str) -> None:
         self.directory = path.parent
-        self.path = path
+        self.gguf_path: Path | None = path
         self.name = name
         self._gguf = GgufFile(path)
         try:

@@ -91,7 +91,7 @@ def _byte_level(gguf: GgufFile, tokens: list[str]) -> tuple[BackendTokenizer, bo
     if named not in _PATTERNS:
         raise ModelError(f"{gguf.path}: pre-tokenizer {named} is not supported; supported: {', '.join(_PATTERNS)}")
     pattern = _PATTERNS[named]
-    merges = [tuple(merge.split(" ", 1)) for merge in gguf.listed(_KEY + "merges", str)]
+    merges = [merge.partition(" ")[::2] for merge in gguf.listed(_KEY + "merges", str)]
     vocabulary = {token: i for i, token in enumerate(tokens)}
     backend = BackendTokenizer(_bpe(gguf, vocabulary, merges, ignore_merges=pattern in _IGNORE_MERGES))
     level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pattern in (None, "digits"))
@@ -134,7 +134,7 @@ def _sentence_piece(gguf: GgufFile, tokens: list[str]) -> BackendTokenizer:
     return backend
 
 
-def _bpe(gguf: GgufFile, vocabulary: dict[str, int], merges: list[Any], **options: Any) -> models.BPE:
+def _bpe(gguf: GgufFile, vocabulary: dict[str, int], merges: list[tuple[str, str]], **options: Any) -> models.BPE:
     try:
         return models.BPE(vocabulary, merges, **options)
     except Exception as error:  # the library raises bare Exception

@@ -37,6 +37,7 @@ class Source(Protocol):
     tokenizer: Tokenizer
     sampling_defaults: tuple[tuple[str, float], ...]
     eos_token_ids: tuple[int, ...]
+    gguf_path: Path | None  # None: not a GGUF file
 
     @property
     def packing(self) -> str:
@@ -65,6 +66,8 @@ class Source(Protocol):
 
 class CheckpointSource:
     """A Hugging Face checkpoint. Raises ModelError for missing files and unsupported models."""
+
+    gguf_path: Path | None = None
 
     def __init__(self, directory: Path, name: str, *, defaults: bool) -> None:
         """`defaults`: use the sampling parameters of generation_config.json."""
@@ -107,6 +110,7 @@ class SyntheticSource:
 
     sampling_defaults: tuple[tuple[str, float], ...] = ()
     eos_token_ids: tuple[int, ...] = ()
+    gguf_path: Path | None = None
 
     @property
     def packing(self) -> str:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.errors import ModelError
 from engine.quantised.packed import PackedRows
-from engine.quantised.tensors import QuantScheme, StoredWeight, read_matrix
+from engine.quantised.tensors import Layout, QuantScheme, StoredWeight, read_matrix
 
 _ALTERNATIVE = "use the model's bf16, fp16 or fp32 weights instead"
 
@@ -139,7 +139,7 @@ def _compressed_tensors(settings: dict[str, Any]) -> Quantisation:
 
 def _compressed_scheme(weights: dict[str, Any], format: str) -> QuantScheme:
     kind, bits = str(weights.get("type", "int")), int(weights.get("num_bits", 8))
-    layouts = {
+    layouts: dict[tuple[str, str], Layout] = {
         ("pack-quantized", "int"): "packed",
         ("int-quantized", "int"): "integers",
         ("naive-quantized", "int"): "integers",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import gcd
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -23,6 +24,11 @@ _INDICES = (torch.int32, torch.int64)
 _WORDS = (torch.int32,)
 # AWQ writes column _AWQ_ORDER[i] of eight neighbours to bits 4·i of a word.
 _AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
+
+
+Layout = Literal[
+    "gptq", "awq", "packed", "integers", "fp8"
+]  # packed and integers: int32 and int8 of compressed-tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,7 @@ class StoredTensor:
 class QuantScheme:
     """The layout of quantised matrices."""
 
-    layout: str  # gptq, awq, packed (int32 words of compressed-tensors), integers (int8) or fp8
+    layout: Layout
     bits: int
     block: tuple[int, int]  # outputs and inputs that share a scale; 0: all
     symmetric: bool = True

@@ -406,7 +406,7 @@ def test_stopping_cancels_the_request(server: Process, visitor: Visitor, how: st
 @pytest.mark.parametrize(
     ("fields", "told", "advised"),
     [
-        ({"limit": "99999"}, "This model's maximum context length is 4096 tokens", "lower the maximum tokens under Settings"),
+        ({"limit": "99999"}, "This model's maximum context length is 4096 tokens", "lower the maximum tokens"),
         pytest.param({"others": '{"top_p": 7}'}, "top_p", "", marks=NIGHTLY),
         pytest.param({"others": '{"draft_policy": "magic"}'}, "magic", "", marks=NIGHTLY),
         pytest.param({"others": "{nonsense"}, "not valid JSON", "", marks=NIGHTLY),
