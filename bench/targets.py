@@ -197,7 +197,7 @@ class PolicyTarget:
                         str(index), self._context + prompt.tokens, replace(self._sampling, seed=index), self._policy
                     )
                 )
-            context = sum(spec.scanned(whole, r.computed) for r in core.scheduler.running) / spec.layers
+            context = sum(spec.tokens_read(whole, r.computed) for r in core.scheduler.running) / spec.layers
             core.run_round(collect)
             contexts.append(context)
             if core.scheduler.idle:

@@ -68,7 +68,7 @@ def _load(source: Source, dtype: str, device: torch.device, sampling: SamplingPa
 
     if not sampling.greedy:
         raise ConfigError("--hf supports greedy decoding only; use --temperature 0")
-    if getattr(source, "path", None) is not None:
+    if source.gguf_path is not None:
         raise ConfigError("--hf requires a safetensors checkpoint; use --llama-cpp for GGUF files")
     models: Any = AutoModelForCausalLM
     if isinstance(source, SyntheticSource):

@@ -34,7 +34,7 @@ def llama_cpp(
     """Return the target for `--llama-cpp`, with room for `streams` of these prompts. Raises ConfigError."""
     if file is None:
         return []
-    path = Path(file).expanduser() if file else getattr(model.source, "path", None)
+    path = Path(file).expanduser() if file else model.source.gguf_path
     if path is None:
         raise ConfigError(
             f"--llama-cpp requires a file, because {model.source.name} is not a GGUF file: --llama-cpp FILE.gguf"

@@ -1,4 +1,4 @@
-"""Rotary position embedding: which angles, from a checkpoint's config in any of its spellings."""
+"""Parameters of the rotary position embedding (RoPE), from the different spellings in config.json."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from engine.errors import ModelError
 if TYPE_CHECKING:
     from torch import Tensor
 
-_HUGE = 1e30  # nothing in a config is meant to be larger
+_HUGE = 1e30  # larger values are invalid
 ROPE_TYPES = ("default", "linear", "llama3", "yarn")
 _REFUSED = {
-    "dynamic": "its frequencies change with the length, so that cached keys would be wrong",
-    "longrope": "its frequencies change with the length, so that cached keys would be wrong",
+    "dynamic": "its frequencies depend on the length, which would invalidate cached keys",
+    "longrope": "its frequencies depend on the length, which would invalidate cached keys",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class RopeSpec:
-    """Parameters of one RoPE type; those that its type does not use keep their defaults. Imports torch when it is used.
+    """Parameters of one RoPE type. Parameters of other types keep their defaults.
 
-    `magnitude` multiplies cosines and sines (YaRN's attention factor). `original` is the context before scaling.
+    `magnitude` multiplies cosines and sines (YaRN's attention factor). `original` is the context length before scaling.
+    Methods import torch when they are called.
     """
 
     type: str = "default"
@@ -39,13 +40,13 @@ class RopeSpec:
 
     @property
     def reach(self) -> int:
-        """Positions that the scaling is for; model cards ask for YaRN without raising the config's own limit."""
+        """Context length of YaRN scaling, else 0. Model cards enable YaRN without raising max_position_embeddings."""
         return int(self.original * self.factor) if self.type == "yarn" else 0
 
     def inverse_frequencies(self, head_dim: int) -> Tensor:
-        """Radians a position for each pair of dimensions, [head_dim / 2] in float32.
+        """Return the radians per position of each pair of dimensions, float32 [head_dim / 2].
 
-        In the order of operations that transformers uses: at position 30,000 a last bit is a visible angle.
+        The order of operations is that of transformers: at position 30,000, the last bit changes the angle visibly.
         """
         import torch
 
@@ -59,14 +60,14 @@ class RopeSpec:
         return inverse
 
     def _llama3(self, inverse: Tensor) -> Tensor:
-        """Long wavelengths are divided by `factor`, short ones kept, those between interpolated."""
+        """Divide the frequencies of long wavelengths by `factor`, keep those of short ones, interpolate between."""
         wavelength = 2 * math.pi / inverse
         smooth = (self.original / wavelength - self.low_freq) / (self.high_freq - self.low_freq)
         smooth = smooth.clamp(0.0, 1.0)
         return (1 - smooth) * inverse / self.factor + smooth * inverse
 
     def _yarn(self, inverse: Tensor, head_dim: int) -> Tensor:
-        """arXiv:2309.00071: a ramp between interpolated and extrapolated frequencies over the pairs."""
+        """Blend interpolated and extrapolated frequencies along a ramp over the pairs (arXiv:2309.00071)."""
 
         import torch
 
@@ -80,14 +81,14 @@ class RopeSpec:
         if low == high:
             high += 0.001
         ramp = ((torch.arange(head_dim // 2, dtype=torch.float32) - low) / (high - low)).clamp(0, 1)
-        kept = 1 - ramp
-        return 1.0 / (self.factor * (1.0 / inverse)) * (1 - kept) + inverse * kept
+        extrapolated = 1 - ramp
+        return 1.0 / (self.factor * (1.0 / inverse)) * (1 - extrapolated) + inverse * extrapolated
 
 
 def parse_rope(config: dict[str, Any]) -> RopeSpec:
-    """From `rope_parameters`, or the hub's older `rope_theta` and `rope_scaling` (`type` or `rope_type`).
+    """Parse `rope_parameters`, or the older `rope_theta` and `rope_scaling` with `type` or `rope_type`.
 
-    Raises ModelError for types that are not supported and for parameters that make no sense.
+    Raises ModelError for unsupported types and invalid parameters.
     """
     given = _flat(config.get("rope_scaling") or config.get("rope_parameters") or {})  # in transformers' order
     kind = str(given.get("rope_type", given.get("type", "default")))
@@ -96,17 +97,19 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
         raise ModelError(f"RoPE of type '{kind}' is not supported{why}; supported: {', '.join(ROPE_TYPES)}")
     partial = given.get("partial_rotary_factor", config.get("partial_rotary_factor"))
     if partial not in (None, 1, 1.0):
-        raise ModelError("partial_rotary_factor is not supported: RoPE must turn whole heads")
+        raise ModelError("partial_rotary_factor is not supported: RoPE must rotate whole heads")
     theta = float(given.get("rope_theta") or config.get("rope_theta") or 10000.0)
     if not 1 < theta < _HUGE:
-        raise ModelError(f"rope_theta {theta} makes no sense")
+        raise ModelError(f"rope_theta must be above 1, not {theta}")
     if kind == "default":
         return RopeSpec(theta=theta)
     positions = int(config["max_position_embeddings"])
     original = int(given.get("original_max_position_embeddings") or positions)
     factor = float(given["factor"] if given.get("factor") is not None else positions / original)
     if not (1 <= factor < _HUGE and original >= 1):
-        raise ModelError(f"RoPE scaling by {factor} from {original} positions makes no sense")
+        raise ModelError(
+            f"invalid RoPE scaling: factor {factor} must be at least 1, original positions {original} at least 1"
+        )
     if kind == "linear":
         return RopeSpec(kind, theta, factor)
     if kind == "llama3":
@@ -134,7 +137,7 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
 
 
 def _flat(given: Any) -> dict[str, Any]:
-    """The parameters themselves; some configs nest them by layer type, which is fine if all types agree."""
+    """Return the parameters. Some configurations nest them by layer type, where all types must agree."""
     if not isinstance(given, dict):
         raise ModelError(f"RoPE parameters must be an object, not {given!r}")
     nested = [value for value in given.values() if isinstance(value, dict)]
@@ -146,7 +149,7 @@ def _flat(given: Any) -> dict[str, Any]:
 
 
 def _yarn_magnitude(given: dict[str, Any], factor: float) -> float:
-    """The paper's 0.1·ln(factor) + 1, unless the config says otherwise."""
+    """Return YaRN's attention factor: 0.1·ln(factor) + 1, unless the configuration sets it."""
 
     def magnitude(scale: float) -> float:
         return 0.1 * scale * math.log(factor) + 1.0 if factor > 1 else 1.0

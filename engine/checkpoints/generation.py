@@ -1,4 +1,4 @@
-"""A checkpoint's generation_config.json: what it wants sampled like, where a request does not say."""
+"""Sampling defaults from a checkpoint's generation_config.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.errors import ModelError
 
 log = logging.getLogger("knapserve.engine")
 
-# parameter: (key in the file, least, most, whether it counts things)
+# parameter: (key in the file, minimum, maximum, whether it is an integer)
 _PARAMETERS: dict[str, tuple[str, float, float, bool]] = {
     "temperature": ("temperature", 0, 2, False),
     "top_p": ("top_p", 0, 1, False),
@@ -24,19 +24,21 @@ _PARAMETERS: dict[str, tuple[str, float, float, bool]] = {
 
 
 def sampling_defaults(directory: Path) -> tuple[tuple[str, float], ...]:
-    """(name, value) by the names of `SamplingParams`. As in vLLM, `max_new_tokens` is a limit too, and `do_sample` is
-    not read: greedy is temperature 0. Raises ModelError for values that make no sense."""
+    """Return (name in `SamplingParams`, value). Raises ModelError for invalid values.
+
+    As in vLLM, `max_new_tokens` also is a limit, and `do_sample` is ignored: greedy decoding is temperature 0.
+    """
     config = read_generation_config(directory)
     return tuple(
-        (name, _number(config[key], key, least, most, whole))
-        for name, (key, least, most, whole) in _PARAMETERS.items()
+        (name, _number(config[key], key, low, high, is_int))
+        for name, (key, low, high, is_int) in _PARAMETERS.items()
         if config.get(key) is not None
     )
 
 
-def _number(value: Any, key: str, least: float, most: float, whole: bool) -> float:
+def _number(value: Any, key: str, low: float, high: float, is_int: bool) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ModelError(f"generation_config.json: {key} is {value!r}, not a number")
-    if not least <= value <= most or (whole and value != int(value)) or (key == "top_p" and value == 0):
-        raise ModelError(f"generation_config.json: {key} is {value}, which makes no sense")
-    return int(value) if whole else float(value)
+        raise ModelError(f"generation_config.json: {key} must be a number, not {value!r}")
+    if not low <= value <= high or (is_int and value != int(value)) or (key == "top_p" and value == 0):
+        raise ModelError(f"generation_config.json: {key} {value} is out of range")
+    return int(value) if is_int else float(value)

@@ -1,4 +1,4 @@
-"""A model in a GGUF file: config and weights under the names of Hugging Face checkpoints."""
+"""Models in GGUF files, with configuration and tensor names converted to those of Hugging Face checkpoints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.architecture.spec import ModelSpec, parse_spec
-from engine.checkpoints.gguf_file import Gguf, GgufTensor
+from engine.checkpoints.gguf_file import GgufFile, GgufTensor
 from engine.checkpoints.gguf_tokenizer import end_ids, read_tokenizer
 from engine.errors import ModelError
 from engine.model.backend import Backend
@@ -37,22 +37,22 @@ _LAYER_NAMES = {
     "mlp.down_proj": "ffn_down",
 }
 _NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
-_FREQUENCIES = "rope_freqs.weight"  # by which a Llama 3's are divided
+_FREQUENCIES = "rope_freqs.weight"  # divisors of Llama 3's RoPE frequencies
 _LLAMA3 = {"original_max_position_embeddings": 8192, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 _FLOATS = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
-_SAMPLE = 1 << 20  # bytes at the beginning and at the end of the weights that a fingerprint covers
+_SAMPLE = 1 << 20  # bytes at the start and at the end of the weights in a fingerprint
 
 
 class GgufSource:
-    """`Source` of a file, or of the first file of a split model. Raises ModelError."""
+    """`Source` of a GGUF file, or of a split model by its first file. Raises ModelError."""
 
     sampling_defaults: tuple[tuple[str, float], ...] = ()  # the format has none
 
     def __init__(self, path: Path, name: str) -> None:
         self.directory = path.parent
-        self.path = path
+        self.gguf_path: Path | None = path
         self.name = name
-        self._gguf = Gguf(path)
+        self._gguf = GgufFile(path)
         try:
             self.spec = parse_spec(config_of(self._gguf))
         except ModelError as error:
@@ -60,11 +60,11 @@ class GgufSource:
         self.tokenizer = read_tokenizer(self._gguf)
         self.eos_token_ids = end_ids(self._gguf)
         self._weights = GgufWeights(self._gguf, self.spec)
-        self._gguf.fields.clear()  # a vocabulary and its merges, which the tokenizer has now: 40 MB for 150,000 tokens
+        self._gguf.fields.clear()  # frees the vocabulary and merges: 40 MB for 150,000 tokens
 
     @property
     def packing(self) -> str:
-        """The formats of packed matrices, the one of most bytes first."""
+        """The formats of packed matrices, in decreasing order of bytes."""
         sizes: Counter[str] = Counter()
         for tensor in self._gguf.tensors.values():
             if tensor.is_packed:
@@ -73,7 +73,7 @@ class GgufSource:
 
     @property
     def packed_bytes(self) -> int:
-        """Of all tensors, as they are published."""
+        """Bytes of all tensors in the file."""
         return sum(tensor.size for tensor in self._gguf.tensors.values())
 
     @cached_property
@@ -93,10 +93,10 @@ class GgufSource:
 
 
 class GgufWeights:
-    """`Weights` of a GGUF file. Raises ModelError for tensors that are missing, unexpected or misshapen."""
+    """`Weights` of a GGUF file. Raises ModelError for missing, unexpected and misshapen tensors."""
 
-    def __init__(self, gguf: Gguf, spec: ModelSpec) -> None:
-        self.interleaved = spec.architecture == "LlamaForCausalLM"  # llama.cpp's converter has turned q and k
+    def __init__(self, gguf: GgufFile, spec: ModelSpec) -> None:
+        self.interleaved = spec.architecture == "LlamaForCausalLM"  # llama.cpp's converter reorders q and k
         self._tensors = {}
         for name, shape in expected_tensors(spec).items():
             tensor = gguf.tensors.get(_gguf_name(name))
@@ -105,9 +105,7 @@ class GgufWeights:
             if tensor.shape != shape:
                 raise ModelError(f"{_gguf_name(name)} in {gguf.path.name} is {list(tensor.shape)}, not {list(shape)}")
             if tensor.is_packed and len(shape) != 2:
-                raise ModelError(
-                    f"{_gguf_name(name)} in {gguf.path.name} is {tensor.type}; a vector has to be of floats"
-                )
+                raise ModelError(f"{_gguf_name(name)} in {gguf.path.name} is {tensor.type}; vectors must be floats")
             self._tensors[name] = tensor
         known = {tensor.name for tensor in self._tensors.values()} | {_FREQUENCIES}
         unexpected = sorted(set(gguf.tensors) - known)
@@ -127,7 +125,7 @@ class GgufWeights:
 
 
 def _gguf_name(name: str) -> str:
-    """Of a tensor with the name that Hugging Face checkpoints give it."""
+    """Convert the name of a tensor in Hugging Face checkpoints to its GGUF name."""
     stem, _, kind = name.rpartition(".")
     if stem in _NAMES:
         return f"{_NAMES[stem]}.{kind}"
@@ -135,8 +133,8 @@ def _gguf_name(name: str) -> str:
     return f"blk.{layer}.{_LAYER_NAMES[rest]}.{kind}"
 
 
-def config_of(gguf: Gguf) -> dict[str, Any]:
-    """config.json of the same model."""
+def config_of(gguf: GgufFile) -> dict[str, Any]:
+    """Convert the metadata to the contents of a config.json. Raises ModelError."""
     kind = gguf.field("general.architecture", str, "")
     if kind not in _ARCHITECTURES:
         raise ModelError(
@@ -151,9 +149,9 @@ def config_of(gguf: Gguf) -> dict[str, Any]:
     if embedding is None or heads is None:
         raise ModelError(f"{gguf.path} lacks {'token_embd.weight' if heads else kind + '.attention.head_count'}")
     width = value("attention.key_length")
-    turned = value("rope.dimension_count")
-    if turned is not None and width is not None and turned != width:
-        raise ModelError(f"{gguf.path}: RoPE turns {turned} of {width} dimensions; it must turn whole heads")
+    rotated = value("rope.dimension_count")
+    if rotated is not None and width is not None and rotated != width:
+        raise ModelError(f"{gguf.path}: RoPE rotates {rotated} of {width} dimensions; only whole heads are supported")
     config = {
         "architectures": [_ARCHITECTURES[kind]],
         "num_hidden_layers": value("block_count"),
@@ -161,7 +159,7 @@ def config_of(gguf: Gguf) -> dict[str, Any]:
         "intermediate_size": value("feed_forward_length"),
         "num_attention_heads": heads,
         "num_key_value_heads": value("attention.head_count_kv", heads),
-        "head_dim": width or turned,
+        "head_dim": width or rotated,
         "rms_norm_eps": value("attention.layer_norm_rms_epsilon"),
         "vocab_size": embedding.shape[0],
         "max_position_embeddings": value("context_length"),
@@ -176,8 +174,8 @@ def config_of(gguf: Gguf) -> dict[str, Any]:
     return {key: value for key, value in config.items() if value is not None}
 
 
-def _rope_scaling(gguf: Gguf, kind: str) -> dict[str, Any] | None:
-    """What config.json says of it."""
+def _rope_scaling(gguf: GgufFile, kind: str) -> dict[str, Any] | None:
+    """Convert the RoPE scaling to that of config.json."""
     divided = gguf.tensors.get(_FREQUENCIES)
     if divided is not None:
         factor = float(_vector(divided).max())
@@ -194,20 +192,20 @@ def _rope_scaling(gguf: Gguf, kind: str) -> dict[str, Any] | None:
 
 def _vector(tensor: GgufTensor) -> Tensor:
     if tensor.is_packed:
-        raise ModelError(f"{tensor.name} is {tensor.type}; a vector has to be of floats")
+        raise ModelError(f"{tensor.name} is {tensor.type}; vectors must be floats")
     return _floats(tensor)
 
 
 def _bytes(tensor: GgufTensor) -> Tensor:
-    """uint8 [size]: the file's own memory."""
+    """Return the tensor's bytes in the mapped file, uint8 [size]."""
     return torch.frombuffer(tensor.file.memory, dtype=torch.uint8, count=tensor.size, offset=tensor.begin)
 
 
 def _floats(tensor: GgufTensor) -> Tensor:
-    """A tensor of floats as the file has it."""
+    """Return a tensor of floats as stored."""
     return _bytes(tensor).view(_FLOATS[tensor.type]).view(tensor.shape)
 
 
 def _packed(tensor: GgufTensor) -> PackedRows:
-    """A matrix of packed weights as the file has it."""
+    """Return a packed matrix as stored."""
     return PackedRows(GGUF_FORMATS[tensor.type], _bytes(tensor).view(tensor.shape[0], -1), tensor.shape[1])

@@ -1,4 +1,4 @@
-"""The tokenizer in a GGUF file's metadata, as the `tokenizers` library runs it."""
+"""Convert the tokenizer in a GGUF file's metadata to one of the `tokenizers` library."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as BackendTokenizer
 
-from engine.checkpoints.gguf_file import Gguf
+from engine.checkpoints.gguf_file import GgufFile
 from engine.errors import ModelError
 from engine.text.tokenizer import Tokenizer
 
 _KEY = "tokenizer.ggml."
-_UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4  # types of tokens
+_UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4  # token types
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _LLAMA3, _QWEN2 = _CONTRACTIONS + r"|\p{N}{1,3}" + _REST, _CONTRACTIONS + r"|\p{N}" + _REST
@@ -21,7 +21,7 @@ _TEKKEN = (
     rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*|\p{{N}}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-# How text is cut before pairs are merged, by the names that llama.cpp's converter writes. None: as GPT-2 does.
+# Pre-tokenizer name in the file → regular expression that splits text before BPE; None: that of GPT-2.
 _PATTERNS: dict[str, str | None] = {
     **dict.fromkeys(("gpt-2", "gpt2"), None),
     **dict.fromkeys(("smollm", "starcoder", "refact", "codeshell"), "digits"),
@@ -29,11 +29,11 @@ _PATTERNS: dict[str, str | None] = {
     **dict.fromkeys(("qwen2", "deepseek-r1-qwen", "megrez"), _QWEN2),
     "tekken": _TEKKEN,
 }
-_WHOLE = (_LLAMA3, _TEKKEN)  # those whose words stay whole where they are tokens, and which begin with BOS
+_IGNORE_MERGES = (_LLAMA3, _TEKKEN)  # words in the vocabulary are not split; texts start with BOS
 
 
-def read_tokenizer(gguf: Gguf) -> Tokenizer:
-    """Vocabulary, special tokens and chat templates. Raises ModelError."""
+def read_tokenizer(gguf: GgufFile) -> Tokenizer:
+    """Read vocabulary, special tokens and chat templates. Raises ModelError."""
     kind, tokens = gguf.field(_KEY + "model", str, ""), gguf.listed(_KEY + "tokens", str)
     if not tokens:
         raise ModelError(f"{gguf.path} has no tokenizer: {_KEY}tokens is missing")
@@ -63,37 +63,37 @@ def read_tokenizer(gguf: Gguf) -> Tokenizer:
     return Tokenizer(backend, _templates(gguf), special)
 
 
-def end_ids(gguf: Gguf) -> tuple[int, ...]:
-    """Tokens that end an answer."""
+def end_ids(gguf: GgufFile) -> tuple[int, ...]:
+    """Return the ids of the tokens that end an answer."""
     count = len(gguf.listed(_KEY + "tokens", str))
     found = {_token_id(gguf, key, count) for key in ("eos", "eot", "eom")}
     return tuple(sorted(token for token in found if token is not None))
 
 
-def _token_id(gguf: Gguf, name: str, count: int) -> int | None:
+def _token_id(gguf: GgufFile, name: str, count: int) -> int | None:
     token = gguf.field(f"{_KEY}{name}_token_id", int)
     if token is not None and not 0 <= token < count:
-        raise ModelError(f"{gguf.path.name}: {_KEY}{name}_token_id is {token}, beyond the vocabulary")
+        raise ModelError(f"{gguf.path.name}: {_KEY}{name}_token_id {token} is outside the vocabulary")
     return None if token is None else int(token)
 
 
-def _templates(gguf: Gguf) -> dict[str, str]:
-    """Chat templates by name."""
+def _templates(gguf: GgufFile) -> dict[str, str]:
+    """Return the chat templates by name."""
     found = {"default": gguf.field("tokenizer.chat_template", str)}
     for name in gguf.listed("tokenizer.chat_templates", str):
         found[name] = gguf.field(f"tokenizer.chat_template.{name}", str)
     return {name: template for name, template in found.items() if template}
 
 
-def _byte_level(gguf: Gguf, tokens: list[str]) -> tuple[BackendTokenizer, bool]:
-    """Byte-level BPE, and whether a text begins with BOS unless the file says otherwise."""
+def _byte_level(gguf: GgufFile, tokens: list[str]) -> tuple[BackendTokenizer, bool]:
+    """Build byte-level BPE. Also returns whether texts start with BOS by default."""
     named = gguf.field(_KEY + "pre", str, "gpt-2")
     if named not in _PATTERNS:
         raise ModelError(f"{gguf.path}: pre-tokenizer {named} is not supported; supported: {', '.join(_PATTERNS)}")
     pattern = _PATTERNS[named]
-    merges = [tuple(merge.split(" ", 1)) for merge in gguf.listed(_KEY + "merges", str)]
+    merges = [merge.partition(" ")[::2] for merge in gguf.listed(_KEY + "merges", str)]
     vocabulary = {token: i for i, token in enumerate(tokens)}
-    backend = BackendTokenizer(_bpe(gguf, vocabulary, merges, ignore_merges=pattern in _WHOLE))
+    backend = BackendTokenizer(_bpe(gguf, vocabulary, merges, ignore_merges=pattern in _IGNORE_MERGES))
     level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pattern in (None, "digits"))
     before: list[Any] = []
     if pattern == "digits":
@@ -102,14 +102,14 @@ def _byte_level(gguf: Gguf, tokens: list[str]) -> tuple[BackendTokenizer, bool]:
         before = [pre_tokenizers.Split(Regex(pattern), "isolated")]
     backend.pre_tokenizer = pre_tokenizers.Sequence([*before, level])
     backend.decoder = decoders.ByteLevel()
-    return backend, pattern in _WHOLE
+    return backend, pattern in _IGNORE_MERGES
 
 
-def _sentence_piece(gguf: Gguf, tokens: list[str]) -> BackendTokenizer:
-    """SentencePiece's BPE: pairs whose union is a token are merged, those of the highest score first."""
+def _sentence_piece(gguf: GgufFile, tokens: list[str]) -> BackendTokenizer:
+    """Build SentencePiece's BPE: pairs that form a token are merged in decreasing order of its score."""
     scores = gguf.listed(_KEY + "scores", float)
     if len(scores) != len(tokens):
-        raise ModelError(f"{gguf.path}: {_KEY}scores does not have a score for each token")
+        raise ModelError(f"{gguf.path}: {_KEY}scores must have one score per token")
     vocabulary = {token: i for i, token in enumerate(tokens)}
     merges = []
     for token, score in zip(tokens, scores, strict=True):
@@ -134,8 +134,8 @@ def _sentence_piece(gguf: Gguf, tokens: list[str]) -> BackendTokenizer:
     return backend
 
 
-def _bpe(gguf: Gguf, vocabulary: dict[str, int], merges: list[Any], **options: Any) -> models.BPE:
+def _bpe(gguf: GgufFile, vocabulary: dict[str, int], merges: list[tuple[str, str]], **options: Any) -> models.BPE:
     try:
         return models.BPE(vocabulary, merges, **options)
     except Exception as error:  # the library raises bare Exception
-        raise ModelError(f"{gguf.path}: the tokenizer's merges do not fit its tokens ({error})") from None
+        raise ModelError(f"{gguf.path}: the tokenizer's merges do not match its tokens ({error})") from None

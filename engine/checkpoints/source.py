@@ -1,4 +1,4 @@
-"""Where a model comes from: files on disk or on the hub, or a shape to be made up."""
+"""The sources of models: checkpoints, GGUF files and synthetic shapes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import torch
 
 from engine.architecture.spec import ModelSpec, load_spec, read_json
 from engine.checkpoints import synthetic
-from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.default import NAME as DEFAULT_NAME
 from engine.checkpoints.default import find_default_model
 from engine.checkpoints.generation import sampling_defaults
 from engine.checkpoints.hub import SYNTHETIC, display_name, resolve
+from engine.checkpoints.safetensors_weights import SafetensorsWeights
 from engine.errors import ConfigError
 from engine.model.backend import Backend
 from engine.model.decoder import Decoder
@@ -26,55 +26,58 @@ from engine.quantised.config import parse_quantisation
 from engine.text.tokenizer import Tokenizer
 
 Progress = Callable[[float], None]
-_SAMPLE = 1 << 20  # bytes at the beginning and at the end of each file that a fingerprint covers
+_SAMPLE = 1 << 20  # bytes at the start and at the end of each file in a fingerprint
 
 
 class Source(Protocol):
-    """What is known of a model before its weights are read."""
+    """A model before its weights are loaded."""
 
     name: str
     spec: ModelSpec
     tokenizer: Tokenizer
     sampling_defaults: tuple[tuple[str, float], ...]
     eos_token_ids: tuple[int, ...]
+    gguf_path: Path | None  # None: not a GGUF file
 
     @property
     def packing(self) -> str:
-        """How its matrices are packed, "" where they are floats."""
+        """Formats of packed matrices; "" for floats."""
         ...
 
     @property
     def packed_bytes(self) -> int:
-        """Of its tensors as they are published, where they are packed."""
+        """Bytes of packed tensors as published."""
         ...
 
     @property
     def directory(self) -> Path:
-        """Of its files. Raises ConfigError if it has none."""
+        """The directory of its files. Raises ConfigError if it has none."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """Tells models of one shape apart, without reading all of their weights."""
+        """A digest of the configuration and samples of the weights, which identifies the model."""
         ...
 
     def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
-        """Read or make the weights."""
+        """Load or generate the weights."""
         ...
 
 
 class CheckpointSource:
-    """A Hugging Face checkpoint. Raises ModelError for what is missing or not supported."""
+    """A Hugging Face checkpoint. Raises ModelError for missing files and unsupported models."""
+
+    gguf_path: Path | None = None
 
     def __init__(self, directory: Path, name: str, *, defaults: bool) -> None:
-        """`defaults`: whether generation_config.json's sampling parameters are wanted."""
+        """`defaults`: use the sampling parameters of generation_config.json."""
         self.directory = directory
         self.name = name
         self.spec = load_spec(directory)
         self._quantisation = parse_quantisation(read_json(directory / "config.json"))
         self.sampling_defaults = sampling_defaults(directory) if defaults else ()
         self.tokenizer = Tokenizer.from_directory(directory)
-        # Fine-tunes often end their turns with another token than their base, and say so only here.
+        # Only the tokenizer's config names the end-of-turn token of many fine-tuned models.
         ends = {*self.spec.eos_token_ids, *self.tokenizer.end_ids}
         self.eos_token_ids = tuple(sorted(i for i in ends if i < self.spec.vocab))
 
@@ -98,28 +101,29 @@ class CheckpointSource:
         return digest.hexdigest()
 
     def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
-        weights = Checkpoint(self.directory, expected_tensors(self.spec), self._quantisation)
+        weights = SafetensorsWeights(self.directory, expected_tensors(self.spec), self._quantisation)
         return load_decoder(weights, self.spec, dtype, device, backend, progress)
 
 
 class SyntheticSource:
-    """Random weights of a real shape (`engine.checkpoints.synthetic`); they still need `calibrate`."""
+    """Random weights in a real shape (`engine.checkpoints.synthetic`). The decoder still needs `calibrate`."""
 
     sampling_defaults: tuple[tuple[str, float], ...] = ()
     eos_token_ids: tuple[int, ...] = ()
+    gguf_path: Path | None = None
 
     @property
     def packing(self) -> str:
-        return self.made.quant
+        return self.model.quant
 
     @property
     def packed_bytes(self) -> int:
         return self.spec.parameters
 
     def __init__(self, model: str) -> None:
-        self.made = synthetic.parse(model)
+        self.model = synthetic.parse(model)
         self.name = model
-        self.spec = self.made.spec
+        self.spec = self.model.spec
         self.tokenizer = Tokenizer(synthetic.tokenizer(self.spec.vocab))
 
     @property
@@ -131,11 +135,11 @@ class SyntheticSource:
         return hashlib.sha256(self.name.encode()).hexdigest()
 
     def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
-        return synthetic.build(self.made, dtype, device, backend, progress)
+        return synthetic.build(self.model, dtype, device, backend, progress)
 
 
 def open_source(model: str | None, *, defaults: bool) -> Source:
-    """The model that `--model` names, or else the default model. Raises ConfigError, ModelError."""
+    """Open the model that `--model` names, or the default model. Raises ConfigError, ModelError."""
     from engine.checkpoints.gguf_source import GgufSource
 
     if model is None:

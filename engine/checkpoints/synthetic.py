@@ -1,17 +1,16 @@
-"""Random checkpoints of the shapes that people run, made in place: for speed, where no weights can be had.
+"""Random models in the shapes of well-known checkpoints, for measuring speed without their weights.
 
-`--model synthetic:NAME[,alpha=0.9][,seed=0][,layers=N][,quant=q4_0]`. What such a model says means nothing, but it
-behaves like one:
+`--model synthetic:NAME[,alpha=0.9][,seed=0][,layers=N][,quant=q4_0]`. The text has no meaning, but the model resembles
+a trained one:
 
-- Its text does not loop: each token has a usual successor, and what attention reads often calls for another.
-- It takes the sublayers to know it: an exit after the first layers says little.
-- Its sublayers matter to different degrees: output scales are log-normal, attention and MLP drawn apart.
-- Its confidence varies: the usual successor stands out, sometimes much, sometimes little; the others are close.
-- It can be drafted for as well as asked: how much usual successors stand out is calibrated until the sub-network
-  without the least important sublayers, half of the time left out, draws the whole model's token with probability
-  `alpha`.
+- Its text does not loop: each token has a usual successor, and attention often leads to another one.
+- Early layers do not suffice: an exit after the first layers agrees with the whole model rarely.
+- Its sublayers differ in importance: output scales are log-normal, drawn separately for attention and MLP.
+- Its confidence varies: the logit of the usual successor stands out by varying amounts.
+- Its draft acceptance can be chosen. The weight of usual successors is calibrated until the sub-network without the
+  least important sublayers, half of the time, draws the whole model's token with probability `alpha`.
 
-Every figure taken with one must be labelled synthetic.
+Label every result from such a model as synthetic.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ from engine.quantised.formats import GGUF_FORMATS
 from engine.quantised.packed import PackedRows, dequantise
 from engine.sampling.seeds import mix64
 
-_QUANTS = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")  # that the gguf library writes
+_QUANTS = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")  # formats that the gguf library writes
 _LLAMA3 = RopeSpec("llama3", 5e5, 8.0, 8192)
 _IMPORTANCE = 0.8  # standard deviation of the logarithm of a sublayer's output scale
-_LOGIT_STD = 6.0  # of a vocabulary's logits: the largest stands out about as far as trained models' do
-_ATTENTION = 1.7  # attention averages, which shrinks: its outputs are drawn this much larger
-_GATE_MEAN, _GATE_POWER = 0.207, 0.355  # of silu(g) and of (u·silu(g))², g and u normal
-_QUERY_STD = 2.0  # of attention scores: some of what is cached is read, not all alike
-_TOKEN_SHARE = 0.5  # size of what the embedding gives beside all that the sublayers add
-_STRIDE = 7919  # that successor j of token i: i = 7919·j modulo the vocabulary
-_ROWS = 128  # positions that α is measured at
-_CONTEXT = 32  # positions before them
+_LOGIT_STD = 6.0  # of the logits: the largest stands out about as far as in trained models
+_ATTENTION = 1.7  # factor of attention outputs, which averaging makes smaller
+_GATE_MEAN, _GATE_POWER = 0.207, 0.355  # means of silu(g) and of (u·silu(g))² for normal g and u
+_QUERY_STD = 2.0  # of attention scores, so that attention is not uniform
+_TOKEN_SHARE = 0.5  # norm of the embedding relative to the sum of all sublayers
+_STRIDE = 7919  # token 7919·j modulo the vocabulary has the usual successor j
+_ROWS = 128  # positions at which α is measured
+_CONTEXT = 32  # positions before these
 
 
 _QWEN, _SMOL, _LLAMA32 = RopeSpec(theta=1e6), RopeSpec(theta=1e5), replace(_LLAMA3, factor=32.0)
@@ -77,7 +76,7 @@ _TABLE: dict[str, tuple[str, int, int, int, tuple[int, int, int], int, bool, int
 
 
 def shape(name: str) -> ModelSpec:
-    """The spec of a shape in the table."""
+    """Return the spec of a shape in the table."""
     family, layers, hidden, inner, (heads, kv_heads, head_dim), vocab, tied, positions, rope = _TABLE[name]
     flags = FAMILIES[f"{family}ForCausalLM"]
     return ModelSpec(
@@ -101,28 +100,28 @@ def shape(name: str) -> ModelSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Synthetic:
-    """A shape, the seed of its weights, and how often half of it draws the same token as all of it."""
+class SyntheticModel:
+    """A shape, the seed of its weights, and the acceptance rate `alpha` of the calibration plan."""
 
     name: str
     spec: ModelSpec
     alpha: float = 0.9
     seed: int = 0
-    quant: str = ""  # the GGUF format that matrices are rounded to, if any
+    quant: str = ""  # GGUF format of the matrices; "": floats
 
     def linear(self, linear: LinearFactory) -> LinearFactory:
-        """What makes the matrices of such a model."""
-        return _Quantising(linear, self.quant) if self.quant else linear
+        """Return the factory of this model's matrices."""
+        return _QuantisingFactory(linear, self.quant) if self.quant else linear
 
     def scales(self) -> tuple[float, ...]:
-        """How large each sublayer's output is beside the others', [2L]."""
+        """Return the relative size of each sublayer's output, [2L]."""
         draw = Random(mix64(self.seed))
         return tuple(math.exp(draw.gauss(0.0, _IMPORTANCE)) for _ in range(self.spec.sublayers))
 
-    def half(self, prices: Sequence[float] | None = None) -> Variants:
-        """The plan that α is calibrated for: the least important sublayers left out, up to half of the time.
+    def calibration_plan(self, prices: Sequence[float] | None = None) -> Variants:
+        """Return the plan that skips the least important sublayers, up to half of the time.
 
-        `prices` are the sublayers' seconds; without them all cost the same.
+        `prices` are the seconds of the sublayers; by default all cost the same.
         """
         prices = prices or (1.0,) * self.spec.sublayers
         variants, left = [*self.spec.whole], 0.5 * sum(prices)
@@ -133,59 +132,59 @@ class Synthetic:
         return tuple(variants)
 
 
-def parse(model: str) -> Synthetic:
-    """From `synthetic:NAME,alpha=…,seed=…,layers=…`. Raises ModelError."""
-    name, *options = model.removeprefix(SYNTHETIC).split(",")
+def parse(text: str) -> SyntheticModel:
+    """Parse `synthetic:NAME,alpha=…,seed=…,layers=…,quant=…`. Raises ModelError."""
+    name, *options = text.removeprefix(SYNTHETIC).split(",")
     if name not in _TABLE:
-        raise ModelError(f"there is no synthetic model '{name}'; there are {', '.join(_TABLE)}")
-    made = Synthetic(model.removeprefix(SYNTHETIC), shape(name))
+        raise ModelError(f"unknown synthetic model '{name}'; available: {', '.join(_TABLE)}")
+    model = SyntheticModel(text.removeprefix(SYNTHETIC), shape(name))
     for option in options:
-        key, _, text = option.partition("=")
+        key, _, value = option.partition("=")
         try:
-            if key == "alpha" and 0 < float(text) < 1:
-                made = replace(made, alpha=float(text))
+            if key == "alpha" and 0 < float(value) < 1:
+                model = replace(model, alpha=float(value))
             elif key == "seed":
-                made = replace(made, seed=int(text))
-            elif key == "quant" and text.upper() in _QUANTS:
-                made = replace(made, quant=text.upper())
-            elif key == "layers" and 0 < int(text) <= made.spec.layers:
-                made = replace(made, spec=replace(made.spec, layers=int(text)))
+                model = replace(model, seed=int(value))
+            elif key == "quant" and value.upper() in _QUANTS:
+                model = replace(model, quant=value.upper())
+            elif key == "layers" and 0 < int(value) <= model.spec.layers:
+                model = replace(model, spec=replace(model.spec, layers=int(value)))
             else:
                 raise ValueError
         except ValueError:
             raise ModelError(
-                f"synthetic models take alpha=0..1, seed=N, layers=N and quant=({'|'.join(_QUANTS).lower()}), "
+                f"synthetic models accept alpha=0..1, seed=N, layers=N and quant=({'|'.join(_QUANTS).lower()}), "
                 f"not '{option}'"
             ) from None
-    return made
+    return model
 
 
 def build(
-    made: Synthetic,
+    model: SyntheticModel,
     dtype: torch.dtype,
     device: torch.device,
     backend: Backend,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Decoder:
-    """The decoder, not calibrated yet."""
-    spec, linear = made.spec, made.linear(backend.linear)
-    tensors = _Tensors(made, dtype, device)
+    """Build the decoder. It still needs `calibrate`."""
+    spec, linear = model.spec, model.linear(backend.linear)
+    tensors = _RandomWeights(model, dtype, device)
     place = Placement(spec, tensors, dtype, device, linear)
     layers = []
     for i in range(spec.layers):
         layers.append(place.layer(i))
         progress((i + 1) / (spec.layers + 1))
-    # Two matrices, also where the shape ties them (the head is read all the same).
+    # Embedding and head are separate even in tied shapes; the cost is the same.
     head = linear(tensors.mapped("lm_head.weight"), None)
-    size = _TOKEN_SHARE * math.sqrt(sum(scale**2 for scale in made.scales()))  # of each element
+    size = _TOKEN_SHARE * math.sqrt(sum(scale**2 for scale in model.scales()))  # of each element
     embedding = tensors.mapped("model.embed_tokens.weight").mul_(size * math.sqrt(spec.hidden))
     norm = torch.full((spec.hidden,), _LOGIT_STD, dtype=dtype, device=device)
     progress(1.0)
     return backend.decoder(spec, dtype, embedding, layers, norm, head)
 
 
-class _Quantising:
-    """A factory of linear layers whose weights are rounded to a GGUF format, and packed where the backend can."""
+class _QuantisingFactory:
+    """Factory of linear layers in a GGUF format, packed if the backend supports it, else rounded floats."""
 
     shares = False
 
@@ -201,8 +200,8 @@ class _Quantising:
         parts = (
             [packed.select(slice(0, len(rows) // 2)), packed.select(slice(len(rows) // 2, None))] if gated else [packed]
         )
-        made = self.packed(parts, bias, gated=gated, dtype=weight.dtype, device=weight.device, release=lambda: None)
-        return made or self._linear(dequantise(packed).to(weight), bias, gated=gated)
+        layer = self.packed(parts, bias, gated=gated, dtype=weight.dtype, device=weight.device, release=lambda: None)
+        return layer or self._linear(dequantise(packed).to(weight), bias, gated=gated)
 
     def packed(self, *args: Any, **named: Any) -> Linear | None:
         return self._linear.packed(*args, **named)
@@ -211,29 +210,29 @@ class _Quantising:
         return self._linear.lower(linear, bits)
 
 
-class _Tensors:
-    """Tensors by name, each drawn from the seed and its name.
+class _RandomWeights:
+    """Weights by name, each drawn from the seed and its name.
 
-    `_turn` is a signed permutation of the residual stream, as good as any rotation. MLPs add the turned token to the
-    stream, with their own noise; the head looks for it there. So the embedding alone says nothing, every MLP that runs
-    says more, and what attention adds competes with it.
+    `_order` and `_signs` permute the residual stream, in place of a rotation. MLPs add the permuted token and noise to
+    the stream, and the head searches for it there. So the embedding alone predicts nothing, each MLP adds evidence, and
+    attention competes with it.
     """
 
     interleaved = False
 
-    def __init__(self, made: Synthetic, dtype: torch.dtype, device: torch.device) -> None:
-        self._made, self._dtype, self._device = made, dtype, device
-        self._scales = made.scales()
-        self._shapes = expected_tensors(replace(made.spec, tied=False))
+    def __init__(self, model: SyntheticModel, dtype: torch.dtype, device: torch.device) -> None:
+        self._model, self._dtype, self._device = model, dtype, device
+        self._scales = model.scales()
+        self._shapes = expected_tensors(replace(model.spec, tied=False))
         self._generator = torch.Generator(device)
         self._seed("turn")
-        hidden = made.spec.hidden
+        hidden = model.spec.hidden
         self._order = torch.randperm(hidden, generator=self._generator, device=device)
         self._signs = torch.randint(0, 2, (hidden,), generator=self._generator, device=device).to(dtype) * 2 - 1
 
     def mapped(self, name: str) -> Tensor:
         shape = self._shapes[name]
-        if len(shape) == 1:  # biases cost the same whatever they are
+        if len(shape) == 1:  # the cost of biases does not depend on their values
             value = _QUERY_STD if "q_norm" in name else 1.0 if "norm" in name else 0.0
             return torch.full(shape, value, dtype=self._dtype, device=self._device)
         if name.endswith("down_proj.weight"):
@@ -247,60 +246,62 @@ class _Tensors:
         return torch.empty(shape, dtype=self._dtype, device=self._device).normal_(0.0, std, generator=self._generator)
 
     def packed(self, name: str) -> None:
-        """None is."""
+        """Return None: no tensor is packed."""
 
     def release(self, name: str) -> None:
-        """None is kept."""
+        """Do nothing: tensors are not cached."""
 
     def _down(self, name: str) -> Tensor:
-        """The turned transpose of the up projection: the MLP's output is then its input, turned, and noise."""
+        """Return the permuted transpose of the up projection: the MLP's output is its permuted input plus noise."""
         up = self.mapped(name.replace("down_proj", "up_proj"))
         ratio = up.shape[0] / up.shape[1]
-        size = math.sqrt((_GATE_MEAN * ratio) ** 2 + _GATE_POWER * ratio)  # of the output, for inputs of size 1
+        size = math.sqrt((_GATE_MEAN * ratio) ** 2 + _GATE_POWER * ratio)  # of the output for inputs of size 1
         scale = self._scales[2 * int(name.split(".")[2]) + 1] / size
         return up.t()[self._order] * (self._signs * scale).to(self._dtype)[:, None]
 
-    def habits(self) -> Tensor:
-        """Row j: the turned embedding of the token whose usual successor j is, [vocab, hidden]."""
+    def successor_rows(self) -> Tensor:
+        """Return [vocab, hidden]; row j is the permuted embedding of the token whose usual successor is j."""
         embedding = self.mapped("model.embed_tokens.weight")
         before = torch.arange(len(embedding), device=self._device) * _STRIDE % len(embedding)
         return embedding[before].index_select(1, self._order).mul_(self._signs)
 
     def _seed(self, name: str) -> None:
-        self._generator.manual_seed(mix64(mix64(self._made.seed) ^ zlib.crc32(name.encode())) >> 1)
+        self._generator.manual_seed(mix64(mix64(self._model.seed) ^ zlib.crc32(name.encode())) >> 1)
 
 
 @torch.inference_mode()
-def calibrate(made: Synthetic, decoder: Decoder, attention: Attention, linear: LinearFactory, plan: Variants) -> float:
-    """Let usual successors stand out until `plan` draws the whole model's token at a share α; the share reached.
+def calibrate(
+    model: SyntheticModel, decoder: Decoder, attention: Attention, linear: LinearFactory, plan: Variants
+) -> float:
+    """Calibrate the head until `plan` draws the whole model's token with probability α. Returns the share reached.
 
-    The head is random rows plus `habit` times what it looks for. Without a habit, tokens are won by chance and hardly
-    ever by the same one; with a strong one, whatever runs says the usual. Candidate rows see the cache as drafts do.
+    The head is a random matrix plus `weight` times the rows of usual successors. With weight 0, whole model and plan
+    rarely agree; with a large weight, both always draw the usual successor. Candidate rows read the cache as drafts do.
     """
     length = min(_CONTEXT + _ROWS, attention.cache.length)
     if length < _CONTEXT + _ROWS // 4:
-        raise ConfigError(f"{made.name} is calibrated on {_CONTEXT + _ROWS // 4} positions: raise --max-model-len")
-    draw = Random(mix64(made.seed ^ 2))
-    tokens = [draw.randrange(made.spec.vocab) for _ in range(length)]
-    tensors, linear = _Tensors(made, decoder.dtype, decoder.device), made.linear(linear)
-    habits, share = tensors.habits(), 0.0
-    for _ in range(2):  # on random tokens, then on what the model says after the first few of them
+        raise ConfigError(f"{model.name} requires a context of {_CONTEXT + _ROWS // 4} tokens: raise --max-model-len")
+    draw = Random(mix64(model.seed ^ 2))
+    tokens = [draw.randrange(model.spec.vocab) for _ in range(length)]
+    tensors, linear = _RandomWeights(model, decoder.dtype, decoder.device), model.linear(linear)
+    successor_rows, share = tensors.successor_rows(), 0.0
+    for _ in range(2):  # on random tokens, then on text of the model
         head = tensors.mapped("lm_head.weight")
         states = torch.cat(
-            [decoder.normalise(y) for y in _whole_and_part(decoder, attention, decoder.embed(tokens), plan)]
+            [decoder.normalise(y) for y in _final_states(decoder, attention, decoder.embed(tokens), plan)]
         )
-        chance, usual = (F.linear(states.to(matrix.dtype), matrix).float() for matrix in (head, habits))
-        habit, share = _habit(made.alpha, chance, usual)
-        decoder.replace_head(linear(head.add_(habits, alpha=habit), None))
-        tokens = _text(decoder, attention, tokens[:8], length)
+        chance, usual = (F.linear(states.to(matrix.dtype), matrix).float() for matrix in (head, successor_rows))
+        weight, share = _solve_weight(model.alpha, chance, usual)
+        decoder.replace_head(linear(head.add_(successor_rows, alpha=weight), None))
+        tokens = _generate(decoder, attention, tokens[:8], length)
     return share
 
 
-def _habit(alpha: float, chance: Tensor, usual: Tensor) -> tuple[float, float]:
-    """How much of `usual` to add to the logits `chance` [2·rows, vocab] so that both halves agree at a share α."""
+def _solve_weight(alpha: float, chance: Tensor, usual: Tensor) -> tuple[float, float]:
+    """Return the weight of `usual` in the logits `chance` [2·rows, vocab] at which both halves agree with share α."""
 
-    def share(habit: float) -> float:
-        whole, part = chance.add(usual, alpha=habit).argmax(-1).chunk(2)
+    def share(weight: float) -> float:
+        whole, part = chance.add(usual, alpha=weight).argmax(-1).chunk(2)
         return float((whole == part).float().mean())
 
     low, high = 0.0, 4.0
@@ -310,8 +311,8 @@ def _habit(alpha: float, chance: Tensor, usual: Tensor) -> tuple[float, float]:
     return high, share(high)
 
 
-def _text(decoder: Decoder, attention: Attention, prompt: list[int], length: int) -> list[int]:
-    """What the model says after `prompt`, greedily, both together `length` tokens."""
+def _generate(decoder: Decoder, attention: Attention, prompt: list[int], length: int) -> list[int]:
+    """Continue `prompt` greedily to `length` tokens."""
     tokens = list(prompt)
     x = decoder.run(decoder.embed(tokens), attention.prepare([Segment(0, 0, len(tokens))]))
     while len(tokens) < length:
@@ -320,15 +321,15 @@ def _text(decoder: Decoder, attention: Attention, prompt: list[int], length: int
     return tokens
 
 
-def _whole_and_part(decoder: Decoder, attention: Attention, x: Tensor, plan: Variants) -> tuple[Tensor, Tensor]:
-    """Final states of the last rows of `x`: the whole model's, and the plan's over the whole model's cache."""
+def _final_states(decoder: Decoder, attention: Attention, x: Tensor, plan: Variants) -> tuple[Tensor, Tensor]:
+    """Return the final states of the last rows of `x`: the whole model's and the plan's, over the same cache."""
     whole = decoder.run(x, attention.prepare([Segment(0, 0, len(x))]))[_CONTEXT:]
     rows = attention.candidates(0, range(_CONTEXT, len(x)), 1)
     return whole, decoder.run_plan(x[_CONTEXT:], rows, plan)
 
 
 def tokenizer(vocabulary: int) -> BackendTokenizer:
-    """Bytes are the first 256 tokens, so that any text can be read; the others are written as numbered words."""
+    """Return a tokenizer whose first 256 tokens are bytes and whose others are numbered words."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     entries = [*alphabet, *(f"Ġw{i}" for i in range(len(alphabet), vocabulary))]
     backend = BackendTokenizer(models.BPE({text: i for i, text in enumerate(entries)}, []))

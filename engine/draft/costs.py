@@ -63,7 +63,7 @@ class CostModel:
         others = (union or (SKIP,) * self.spec.sublayers)[: self.spec.sublayers]
         prices = [(shared if weights_of(ran) == weights else full)[i % 2] for i, ran in enumerate(others)]
         for layer in range(self.spec.layers):
-            seen = sum(self.spec.sight(layer, variant))
+            seen = sum(self.spec.attention_window(layer, variant))
             prices[2 * layer] += profile.scan(min(context, seen or context), 1)
         return prices
 

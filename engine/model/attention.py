@@ -143,7 +143,7 @@ class SdpaAttention:
     def plan_calls(self, segments: tuple[Segment, ...], sight: tuple[int, int]) -> list[_Call]:
         """Partition segments into SDPA calls: neighbours in slab order share one while that wastes little reading.
 
-        `sight`: what each row sees, `ModelSpec.sight`.
+        `sight`: what each row sees, `ModelSpec.attention_window`.
         """
         calls: list[_Call] = []
         group: list[Segment] = []
@@ -239,7 +239,7 @@ class SdpaBatch:
         return subset
 
     def _calls_of(self, layer: int, variant: int) -> list[_Call]:
-        sight = self._backend.spec.sight(layer, variant)
+        sight = self._backend.spec.attention_window(layer, variant)
         if sight not in self._calls:
             self._calls[sight] = self._backend.plan_calls(self._segments, sight)
         return self._calls[sight]
@@ -341,7 +341,8 @@ class CandidateBatch:
         own = (q * own_k[:, :, None]).sum(-1).transpose(0, 1).reshape(spec.kv_heads, total * group, 1) * scale
         own_v = own_v.transpose(0, 1).repeat_interleave(group, dim=1)  # [kv_heads, rows · group, head_dim]
         out = torch.empty_like(folded)
-        step, mask = max(1, _SCORES // (total * group * self._length)), self._mask(*spec.sight(layer, variant))
+        step = max(1, _SCORES // (total * group * self._length))
+        mask = self._mask(*spec.attention_window(layer, variant))
         for heads in (slice(first, first + step) for first in range(0, spec.kv_heads, step)):
             scores = torch.baddbmm(mask, folded[heads], k[heads].transpose(1, 2), alpha=scale)
             weights = torch.cat([scores, own[heads]], dim=-1).softmax(-1)

@@ -15,7 +15,7 @@ from torch import Tensor
 from engine.architecture.spec import ModelSpec
 from engine.model.decoder import Decoder
 from engine.model.linear import Linear, LinearFactory
-from engine.quantised.packed import PackedRows, coded
+from engine.quantised.packed import PackedRows, pack_codes
 
 GROUP = 32  # inputs that share a scale
 # Where the largest weight of a group falls, in codes beyond the last one: on Qwen2.5-Coder-0.5B, four bits, these leave
@@ -62,7 +62,7 @@ def lowered(weight: Tensor, bits: int) -> PackedRows:
         codes = torch.where(better, found, codes)
         scale = torch.where(better, torch.where(square > 0, along / square, 0.0), scale)
         best = torch.maximum(best, gain)
-    return coded(codes.add_(half).flatten(1).to(torch.uint8), scale[..., 0].half(), None, bits=bits, offset=half)
+    return pack_codes(codes.add_(half).flatten(1).to(torch.uint8), scale[..., 0].half(), None, bits=bits, offset=half)
 
 
 class _NoCopy(Exception):

@@ -1,6 +1,6 @@
-"""Quantised checkpoints in safetensors files: what config.json says about their weights.
+"""The quantisation of safetensors checkpoints, parsed from config.json.
 
-`Quantisation` names the tensors that stand for a weight, and reads them by `engine.quantised.tensors`.
+`Quantisation` names the tensors of each quantised weight and reads them through `engine.quantised.tensors`.
 """
 
 from __future__ import annotations
@@ -14,50 +14,54 @@ from torch import Tensor
 
 from engine.errors import ModelError
 from engine.quantised.packed import PackedRows
-from engine.quantised.tensors import Scheme, Stored, matrix
+from engine.quantised.tensors import Layout, QuantScheme, StoredWeight, read_matrix
 
 _ALTERNATIVE = "use the model's bf16, fp16 or fp32 weights instead"
 
 
 @dataclass(frozen=True)
 class Quantisation:
-    """Which weights a checkpoint holds quantised, and how."""
+    """The quantised weights of a checkpoint and their layouts."""
 
     method: str
-    targets: tuple[tuple[str, Scheme], ...]  # "Linear" (all), "re:" with an expression, or a module's name
+    targets: tuple[tuple[str, QuantScheme], ...]  # "Linear" (all), "re:" and a regular expression, or a module's name
     ignored: tuple[str, ...] = ()
-    runs: bool = False  # whether `ignored` also names parts of names, such as mlp or layers.0
-    head: bool = False  # whether lm_head is among "Linear"
+    ignores_name_parts: bool = False  # `ignored` also matches parts of names, such as mlp or layers.0
+    head: bool = False  # "Linear" includes lm_head
 
     @property
     def label(self) -> str:
-        """How weights are packed, for names of latency profiles."""
+        """The method and bits, for names of latency profiles."""
         kinds = {f"fp{scheme.bits}" if scheme.layout == "fp8" else f"w{scheme.bits}" for _, scheme in self.targets}
         return "+".join([self.method, *sorted(kinds)])
 
-    def scheme(self, name: str) -> Scheme | None:
-        """Of a weight; None: it is not quantised."""
+    def scheme(self, name: str) -> QuantScheme | None:
+        """Return the layout of a weight, or None if it is not quantised."""
         module = name.removesuffix(".weight")
         if module.endswith("embed_tokens") or any(self._ignores(module, pattern) for pattern in self.ignored):
             return None
-        targets = dict(reversed(self.targets))  # the first of a name counts
-        if module in targets:  # what names a module goes before what names all of a class
+        targets = dict(reversed(self.targets))  # the first of equal names counts
+        if module in targets:  # a module's name takes precedence over a class
             return targets[module]
-        classes = (scheme for target, scheme in self.targets if _expression(module, target))
+        classes = (scheme for target, scheme in self.targets if _matches_expression(module, target))
         return next(classes, targets.get("Linear") if self.head or module != "lm_head" else None)
 
     def _ignores(self, module: str, pattern: str) -> bool:
-        return module == pattern or _expression(module, pattern) or (self.runs and f".{pattern}." in f".{module}.")
+        return (
+            module == pattern
+            or _matches_expression(module, pattern)
+            or (self.ignores_name_parts and f".{pattern}." in f".{module}.")
+        )
 
     def expected(self, name: str, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]] | None:
-        """Tensors that the checkpoint must hold instead of a weight [out, in], their shapes as `fits` compares them.
+        """Return the required tensors of a quantised weight [out, in] and their shapes, to compare by `shapes_match`.
 
-        None: the weight is not quantised, or no matrix.
+        None if the weight is not quantised or not a matrix.
         """
         return self._named(name, shape, required=True)
 
     def optional(self, name: str, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        """Tensors that may come with a quantised weight. `read` reads or checks those that matter."""
+        """Return optional tensors of a quantised weight and their shapes. `read` checks those that matter."""
         return self._named(name, shape, required=False) or {}
 
     def _named(self, name: str, shape: tuple[int, ...], *, required: bool) -> dict[str, tuple[int, ...]] | None:
@@ -76,29 +80,29 @@ class Quantisation:
         *,
         biased: bool = True,
     ) -> PackedRows:
-        """A quantised weight [out, in] from stored tensors. `biased`: whether the architecture has a bias there.
+        """Read a quantised weight [out, in]. `biased`: the architecture has a bias there.
 
-        Raises ModelError for tensors that are missing, misshapen or of the wrong kind, naming them.
+        Raises ModelError for missing tensors and for those of a wrong shape or type.
         """
         scheme = self.scheme(name)
         assert scheme is not None
-        stored = Stored(self.method, name.removesuffix("weight"), scheme.parts(shape), read, has)
+        stored = StoredWeight(self.method, name.removesuffix("weight"), scheme.parts(shape), read, has)
         if scheme.layout == "gptq" and not biased and has(stored.stem + "bias") and read(stored.stem + "bias").any():
             raise ModelError(f"{stored.stem}bias is not zero, but the architecture has no such bias")
-        return matrix(stored, scheme, shape)
+        return read_matrix(stored, scheme, shape)
 
 
-def _expression(module: str, target: str) -> bool:
+def _matches_expression(module: str, target: str) -> bool:
     return target.startswith("re:") and re.match(target[3:], module) is not None
 
 
 def parse_quantisation(config: dict[str, Any]) -> Quantisation | None:
-    """What config.json says, None: nothing is quantised. Raises ModelError for what is not read, saying what is."""
+    """Parse the quantisation in config.json; None if there is none. Raises ModelError if it is not supported."""
     settings = config.get("quantization_config") or config.get("compression_config")
     if not settings:
         return None
     if not isinstance(settings, dict):
-        raise ModelError(f"config.json has a quantization_config that is no object: {settings!r}")
+        raise ModelError(f"config.json: quantization_config must be an object, not {settings!r}")
     if isinstance(inner := settings.get("quantization_config"), dict):
         settings = settings | inner
     method = str(settings.get("quant_method") or ("compressed-tensors" if "config_groups" in settings else "unnamed"))
@@ -108,24 +112,24 @@ def parse_quantisation(config: dict[str, Any]) -> Quantisation | None:
     try:
         return parse(settings)
     except KeyError as missing:
-        raise ModelError(f"config.json's quantization_config lacks {missing}") from None
+        raise ModelError(f"config.json: quantization_config lacks {missing}") from None
     except (TypeError, ValueError, AttributeError, re.error) as wrong:
-        raise ModelError(f"config.json's quantization_config has a value of the wrong kind: {wrong}") from None
+        raise ModelError(f"config.json: quantization_config has an invalid value: {wrong}") from None
 
 
-def _refuse(method: str, what: str, supported: str) -> ModelError:
-    return ModelError(f"{method} with {what} is not supported; supported: {supported}; or {_ALTERNATIVE}")
+def _unsupported(method: str, feature: str, supported: str) -> ModelError:
+    return ModelError(f"{method} with {feature} is not supported; supported: {supported}; or {_ALTERNATIVE}")
 
 
 def _compressed_tensors(settings: dict[str, Any]) -> Quantisation:
     method = "compressed-tensors"
     for key in ("kv_cache_scheme", "transform_config"):
         if settings.get(key):
-            raise _refuse(method, f"a {key}", "checkpoints without")
+            raise _unsupported(method, f"a {key}", "checkpoints without")
     sparsity = (settings.get("sparsity_config") or {}).get("format", "dense")
     if sparsity != "dense":
-        raise _refuse(method, f"{sparsity} sparsity", "dense weights")
-    targets: list[tuple[str, Scheme]] = []
+        raise _unsupported(method, f"{sparsity} sparsity", "dense weights")
+    targets: list[tuple[str, QuantScheme]] = []
     for group in settings["config_groups"].values():
         if weights := group.get("weights"):
             scheme = _compressed_scheme(weights, str(group.get("format") or settings["format"]))
@@ -133,9 +137,9 @@ def _compressed_tensors(settings: dict[str, Any]) -> Quantisation:
     return Quantisation(method, tuple(targets), _patterns(settings.get("ignore")), head=True)
 
 
-def _compressed_scheme(weights: dict[str, Any], format: str) -> Scheme:
+def _compressed_scheme(weights: dict[str, Any], format: str) -> QuantScheme:
     kind, bits = str(weights.get("type", "int")), int(weights.get("num_bits", 8))
-    layouts = {
+    layouts: dict[tuple[str, str], Layout] = {
         ("pack-quantized", "int"): "packed",
         ("int-quantized", "int"): "integers",
         ("naive-quantized", "int"): "integers",
@@ -145,7 +149,7 @@ def _compressed_scheme(weights: dict[str, Any], format: str) -> Scheme:
     layout = layouts.get((format, kind))
     if layout is None or bits not in ((8,) if layout == "fp8" else (4, 8)):
         supported = "pack-quantized and int-quantized (4 or 8 bits), float-quantized (8 bits) and naive-quantized"
-        raise _refuse("compressed-tensors", f"{format} weights ({kind}, {bits} bits)", supported)
+        raise _unsupported("compressed-tensors", f"{format} weights ({kind}, {bits} bits)", supported)
     group = weights.get("group_size")
     strategy = weights.get("strategy") or ("tensor" if group is None else "channel" if group == -1 else "group")
     if strategy == "block" and layout == "fp8":
@@ -155,8 +159,10 @@ def _compressed_scheme(weights: dict[str, Any], format: str) -> Scheme:
     elif strategy in ("channel", "tensor"):
         block = (1, 0) if strategy == "channel" else (0, 0)
     else:
-        raise _refuse("compressed-tensors", f"{kind} scales by {strategy}", "group, channel and tensor; block for fp8")
-    return Scheme(layout, bits, block, bool(weights.get("symmetric", True)))
+        raise _unsupported(
+            "compressed-tensors", f"{kind} scales by {strategy}", "group, channel and tensor; block for fp8"
+        )
+    return QuantScheme(layout, bits, block, bool(weights.get("symmetric", True)))
 
 
 def _awq_settings(settings: dict[str, Any]) -> Quantisation:
@@ -164,9 +170,11 @@ def _awq_settings(settings: dict[str, Any]) -> Quantisation:
     bits = int(settings.get("bits") or settings.get("w_bit") or 4)
     if version != "gemm" or bits != 4 or not settings.get("zero_point", True):
         zeros = "" if settings.get("zero_point", True) else ", no zero points"
-        raise _refuse("awq", f"version {version}, {bits} bits{zeros}", "version gemm, 4 bits with zero points")
-    scheme = Scheme("awq", 4, _groups(settings.get("group_size") or settings["q_group_size"]), symmetric=False)
-    return Quantisation("awq", (("Linear", scheme),), _patterns(settings.get("modules_to_not_convert")), runs=True)
+        raise _unsupported("awq", f"version {version}, {bits} bits{zeros}", "version gemm, 4 bits with zero points")
+    scheme = QuantScheme("awq", 4, _groups(settings.get("group_size") or settings["q_group_size"]), symmetric=False)
+    return Quantisation(
+        "awq", (("Linear", scheme),), _patterns(settings.get("modules_to_not_convert")), ignores_name_parts=True
+    )
 
 
 def _gptq(settings: dict[str, Any]) -> Quantisation:
@@ -174,13 +182,15 @@ def _gptq(settings: dict[str, Any]) -> Quantisation:
     bits = int(settings["bits"])
     if format not in ("gptq", "gptq_v2") or bits not in (4, 8) or settings.get("is_marlin_format"):
         what = "marlin" if settings.get("is_marlin_format") else format
-        raise _refuse("gptq", f"{bits} bits in format {what}", "4 and 8 bits in formats gptq and gptq_v2")
+        raise _unsupported("gptq", f"{bits} bits in format {what}", "4 and 8 bits in formats gptq and gptq_v2")
     skipped = settings.get("dynamic") or {}
     if any(not pattern.startswith("-:") for pattern in skipped):
-        raise _refuse("gptq", "settings that differ by module (dynamic)", "the same for all that are quantised")
+        raise _unsupported(
+            "gptq", "settings that differ between modules (dynamic)", "the same settings for all quantised modules"
+        )
     ignored = _patterns(f"re:{pattern[2:]}" for pattern in skipped)
     symmetric = bool(settings.get("sym", True))
-    scheme = Scheme("gptq", bits, _groups(settings["group_size"]), symmetric, less_one=format == "gptq")
+    scheme = QuantScheme("gptq", bits, _groups(settings["group_size"]), symmetric, less_one=format == "gptq")
     named = [name for names in settings.get("modules_in_block_to_quantize") or [] for name in _names(names)]
     targets = [f"re:.*\\.{re.escape(name)}$" for name in named] or ["Linear"]
     head = bool(settings.get("lm_head", False))
@@ -192,18 +202,18 @@ def _gptq(settings: dict[str, Any]) -> Quantisation:
 def _fp8(settings: dict[str, Any]) -> Quantisation:
     numbers = str(settings.get("fmt") or "e4m3")
     if numbers not in ("e4m3", "float8_e4m3fn"):
-        raise _refuse("fp8", f"{numbers} numbers", "e4m3")
+        raise _unsupported("fp8", f"{numbers} numbers", "e4m3")
     blocks = settings.get("weight_block_size")
-    scheme = Scheme("fp8", 8, _block(blocks) if blocks else (0, 0), scale="weight_scale_inv" if blocks else "")
+    scheme = QuantScheme("fp8", 8, _block(blocks) if blocks else (0, 0), scale="weight_scale_inv" if blocks else "")
     ignored = settings.get("modules_to_not_convert") or settings.get("ignored_layers")
-    return Quantisation("fp8", (("Linear", scheme),), _patterns(ignored), runs=True)
+    return Quantisation("fp8", (("Linear", scheme),), _patterns(ignored), ignores_name_parts=True)
 
 
 _METHODS = {"compressed-tensors": _compressed_tensors, "awq": _awq_settings, "gptq": _gptq, "fp8": _fp8}
 
 
 def _patterns(names: Any) -> tuple[str, ...]:
-    """Names of modules and "re:" expressions, these checked."""
+    """Return names of modules and "re:" expressions. Raises re.error for an invalid expression."""
     patterns = tuple(str(name) for name in names or ())
     for pattern in patterns:
         if pattern.startswith("re:"):
@@ -217,12 +227,12 @@ def _names(names: Any) -> list[str]:
 
 def _positive(number: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise ValueError(f"{number!r} is no group size")
+        raise ValueError(f"{number!r} is not a valid group size")
     return number
 
 
 def _groups(size: Any) -> tuple[int, int]:
-    """The block of groups of so many inputs; -1: all."""
+    """Return the block of a group size; -1: one group of all inputs."""
     return (1, 0) if size == -1 else (1, _positive(size))
 
 

@@ -1,4 +1,4 @@
-"""How checkpoints write packed weights. Free of torch: what reads a file's header need not wait for its import."""
+"""Formats of packed weights in checkpoints. Does not import torch, which is slow, for readers of file headers."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
-    """How a row of weights is written."""
+class PackedFormat:
+    """The layout of a row of weights."""
 
     name: str
-    bits: int  # of a code; 8 for numbers of fp8
-    group: int  # neighbouring weights of a row that share a scale (and a minimum)
+    bits: int  # per code; 8 for fp8
+    group: int  # adjacent weights of a row that share a scale (and a minimum)
     offset: int = 0
-    minimum: bool = False  # whether groups have one
-    block: int = 32  # weights that are written together,
-    block_bytes: int = 0  # in so many bytes; 0: codes, as `coded` writes them
+    minimum: bool = False  # groups have a minimum
+    block: int = 32  # weights per block
+    block_bytes: int = 0  # bytes per block; 0: the layout of `pack_codes` and `pack_fp8`
 
 
-# GGUF's, by ggml's names. K-quants share two float16 numbers among 256 weights, and scale those for each group.
+# GGUF's formats by ggml's names. K-quants share two float16 numbers among 256 weights and scale them for each group.
 GGUF_FORMATS = {
     format.name: format
     for format in (
-        Format("Q4_0", 4, 32, 8, block_bytes=18),
-        Format("Q4_1", 4, 32, minimum=True, block_bytes=20),
-        Format("Q5_0", 5, 32, 16, block_bytes=22),
-        Format("Q5_1", 5, 32, minimum=True, block_bytes=24),
-        Format("Q8_0", 8, 32, 128, block_bytes=34),
-        Format("Q2_K", 4, 16, minimum=True, block=256, block_bytes=84),
-        Format("Q3_K", 4, 16, 4, block=256, block_bytes=110),
-        Format("Q4_K", 4, 32, minimum=True, block=256, block_bytes=144),
-        Format("Q5_K", 5, 32, minimum=True, block=256, block_bytes=176),
-        Format("Q6_K", 6, 16, 32, block=256, block_bytes=210),
-        Format("IQ4_NL", 8, 32, 128, block_bytes=18),  # codes of a table, which is no grid: eight bits hold it
-        Format("MXFP4", 5, 32, 12, block_bytes=17),  # twice e2m1 is a whole number from -12 to 12
+        PackedFormat("Q4_0", 4, 32, 8, block_bytes=18),
+        PackedFormat("Q4_1", 4, 32, minimum=True, block_bytes=20),
+        PackedFormat("Q5_0", 5, 32, 16, block_bytes=22),
+        PackedFormat("Q5_1", 5, 32, minimum=True, block_bytes=24),
+        PackedFormat("Q8_0", 8, 32, 128, block_bytes=34),
+        PackedFormat("Q2_K", 4, 16, minimum=True, block=256, block_bytes=84),
+        PackedFormat("Q3_K", 4, 16, 4, block=256, block_bytes=110),
+        PackedFormat("Q4_K", 4, 32, minimum=True, block=256, block_bytes=144),
+        PackedFormat("Q5_K", 5, 32, minimum=True, block=256, block_bytes=176),
+        PackedFormat("Q6_K", 6, 16, 32, block=256, block_bytes=210),
+        PackedFormat("IQ4_NL", 8, 32, 128, block_bytes=18),  # codes index a table of integers that fit into 8 bits
+        PackedFormat("MXFP4", 5, 32, 12, block_bytes=17),  # twice an e2m1 number is an integer from -12 to 12
     )
 }

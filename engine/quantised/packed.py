@@ -1,8 +1,8 @@
-"""Weights as checkpoints publish them packed: integers in groups that share a scale.
+"""Packed weights: integers in groups that share a scale.
 
-A weight is `scale · (code − offset) + minimum`; codes are unsigned integers of `bits` bits. A matrix [out, in] is kept
-as bytes, one row of bytes an output, in a `Format`: one of GGUF's block formats as the file has it, `codes` for
-whatever other checkpoints hold, or `fp8` (e4m3 numbers instead of codes).
+A weight is `scale · (code − offset) + minimum`; codes are unsigned integers of `bits` bits. A matrix [out, in] is
+stored as bytes, one row per output, in a `PackedFormat`: one of GGUF's block formats, unchanged; `codes` for the
+integers of other checkpoints; or `fp8`, with e4m3 numbers in place of codes.
 """
 
 from __future__ import annotations
@@ -13,65 +13,69 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.quantised.formats import Format
+from engine.quantised.formats import PackedFormat
 
 
 @dataclass(frozen=True, slots=True)
 class PackedRows:
-    """A matrix [out, inputs]: `rows` uint8 [out, bytes of a row], which may lie in a file."""
+    """A matrix [out, inputs] with `rows` uint8 [out, bytes per row], perhaps in a mapped file."""
 
-    format: Format
+    format: PackedFormat
     rows: Tensor
     inputs: int
-    order: Tensor | None = None  # int64 [inputs]: column j of the rows is input order[j] of the layer; None: input j
+    order: Tensor | None = None  # int64 [inputs]: column j is input order[j] of the layer; None: input j
 
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.rows), self.inputs
 
     def select(self, rows: Tensor | slice) -> PackedRows:
-        """Some outputs, or all in another order."""
+        """Select or reorder outputs."""
         return replace(self, rows=self.rows[rows])
 
 
-def coded(codes: Tensor, scale: Tensor, minimum: Tensor | None, *, bits: int, offset: int = 0) -> PackedRows:
-    """Codes uint8 [out, in] below 2^bits, scale and minimum [out, groups] of equal size, a multiple of 16, along the
-    inputs. A row is its codes, then its scales and minima in float32."""
+def pack_codes(codes: Tensor, scale: Tensor, minimum: Tensor | None, *, bits: int, offset: int = 0) -> PackedRows:
+    """Pack codes uint8 [out, in] below 2^bits with scale and minimum [out, groups].
+
+    Groups have equal sizes, multiples of 16. A row has its codes, then its scales and minima in float32.
+    """
     inputs = codes.shape[1]
     group = inputs // scale.shape[1]
     assert codes.dtype == torch.uint8
     assert group * scale.shape[1] == inputs
     assert group % 16 == 0
-    format = Format("codes", bits, group, offset, minimum is not None, block=inputs)
+    format = PackedFormat("codes", bits, group, offset, minimum is not None, block=inputs)
     parts = [codes, *(_bytes(numbers) for numbers in (scale, minimum) if numbers is not None)]
     return PackedRows(format, torch.cat(parts, 1), inputs)
 
 
-def fp8(numbers: Tensor, scale: Tensor) -> PackedRows:
-    """numbers float8_e4m3fn [out, in], scale [out, groups] likewise; a group is a multiple of 32. A row is its numbers,
-    then its scales in float32."""
+def pack_fp8(numbers: Tensor, scale: Tensor) -> PackedRows:
+    """Pack numbers float8_e4m3fn [out, in] with scale [out, groups].
+
+    Groups have equal sizes, multiples of 32. A row has its numbers, then its scales in float32.
+    """
     inputs = numbers.shape[1]
     group = inputs // scale.shape[1]
     assert numbers.dtype == torch.float8_e4m3fn
     assert group * scale.shape[1] == inputs
     assert group % 32 == 0
-    format = Format("fp8", 8, group, block=inputs)
+    format = PackedFormat("fp8", 8, group, block=inputs)
     return PackedRows(format, torch.cat([numbers.view(torch.uint8), _bytes(scale)], 1), inputs)
 
 
 def _bytes(numbers: Tensor) -> Tensor:
-    """float32 numbers [out, n] as uint8 [out, 4·n]."""
+    """View numbers [out, n] in float32 as uint8 [out, 4·n]."""
     return numbers.float().contiguous().view(torch.uint8)
 
 
 def dequantise(packed: PackedRows) -> Tensor:
-    """float32 [out, in]: what the weights are, the inputs in the layer's order."""
+    """Return the weights, float32 [out, in], with the inputs in the layer's order."""
     weights = _columns(packed)
     return weights if packed.order is None else torch.empty_like(weights).index_copy_(1, packed.order, weights)
 
 
 def _columns(packed: PackedRows) -> Tensor:
-    """float32 [out, in] in the order of the rows."""
+    """Return the weights, float32 [out, in], with the inputs in the order of the rows."""
     format, inputs = packed.format, packed.inputs
     if format.block_bytes:
         from gguf import GGMLQuantizationType

@@ -1,7 +1,7 @@
-"""Packed weights as codes, scales and minima of their own: what kernels repack.
+"""Unpack weights into separate codes, scales and minima, which kernels repack.
 
-A weight is `(code - offset) · scale + minimum` in float32: exactly what `dequantise` gives, in the rows' order. The
-codes of `fp8` are the bytes of its numbers, which take the place of `code - offset`.
+A weight is `(code - offset) · scale + minimum` in float32, exactly as from `dequantise`, in the order of the rows. The
+codes of `fp8` are the bytes of its numbers, which replace `code - offset`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from engine.quantised.packed import PackedRows
 
 
 class Factors(NamedTuple):
-    """Scales or minima [out, groups]: `numbers`, or shares of fewer numbers that neighbouring groups have in common."""
+    """Scales or minima [out, groups]: `numbers`, or `shares` times numbers that adjacent groups have in common."""
 
     numbers: Tensor  # float32 [out, n]
     shares: Tensor | None = None  # int8 [out, groups]
 
 
-class _Bits(NamedTuple):
-    """Bits of a block's codes: bytes `start` to `end`. Each `run` bytes hold, in their lowest bits, the first `run`
-    codes, in the next bits the next `run` codes, and so on."""
+class _CodeBits(NamedTuple):
+    """Some bits of a block's codes, in bytes `start` to `end`.
+
+    The lowest bits of `run` bytes hold the first `run` codes, the next bits the next `run` codes, and so on.
+    """
 
     start: int
     end: int
@@ -31,30 +33,30 @@ class _Bits(NamedTuple):
     run: int
 
 
-# Low bits of GGUF's codes, and the bits above them.
+# Positions of the low bits of GGUF's codes, and of the bits above.
 _CODES = {
-    "Q4_0": (_Bits(2, 18, 4, 16),),
-    "Q4_1": (_Bits(4, 20, 4, 16),),
-    "Q5_0": (_Bits(6, 22, 4, 16), _Bits(2, 6, 1, 1)),
-    "Q5_1": (_Bits(8, 24, 4, 16), _Bits(4, 8, 1, 1)),
-    "Q8_0": (_Bits(2, 34, 8, 32),),
-    "Q2_K": (_Bits(16, 80, 2, 32),),
-    "Q3_K": (_Bits(32, 96, 2, 32), _Bits(0, 32, 1, 32)),
-    "Q4_K": (_Bits(16, 144, 4, 32),),
-    "Q5_K": (_Bits(48, 176, 4, 32), _Bits(16, 48, 1, 32)),
-    "Q6_K": (_Bits(0, 128, 4, 64), _Bits(128, 192, 2, 32)),
-    "IQ4_NL": (_Bits(2, 18, 4, 16),),
-    "MXFP4": (_Bits(1, 17, 4, 16),),
+    "Q4_0": (_CodeBits(2, 18, 4, 16),),
+    "Q4_1": (_CodeBits(4, 20, 4, 16),),
+    "Q5_0": (_CodeBits(6, 22, 4, 16), _CodeBits(2, 6, 1, 1)),
+    "Q5_1": (_CodeBits(8, 24, 4, 16), _CodeBits(4, 8, 1, 1)),
+    "Q8_0": (_CodeBits(2, 34, 8, 32),),
+    "Q2_K": (_CodeBits(16, 80, 2, 32),),
+    "Q3_K": (_CodeBits(32, 96, 2, 32), _CodeBits(0, 32, 1, 32)),
+    "Q4_K": (_CodeBits(16, 144, 4, 32),),
+    "Q5_K": (_CodeBits(48, 176, 4, 32), _CodeBits(16, 48, 1, 32)),
+    "Q6_K": (_CodeBits(0, 128, 4, 64), _CodeBits(128, 192, 2, 32)),
+    "IQ4_NL": (_CodeBits(2, 18, 4, 16),),
+    "MXFP4": (_CodeBits(1, 17, 4, 16),),
 }
-# What the four bits of these stand for.
+# Values of the four-bit codes of formats with tables.
 _TABLES = {
     "IQ4_NL": (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113),
     "MXFP4": (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12),
 }
 
 
-def factored(packed: PackedRows) -> tuple[Tensor, Factors, Factors | None]:
-    """Codes, scales and minima; the latter as the K-quants have them."""
+def unpack_weights(packed: PackedRows) -> tuple[Tensor, Factors, Factors | None]:
+    """Return codes uint8 [out, in], scales and minima (None if the format has none)."""
     format, inputs = packed.format, packed.inputs
     if not format.block_bytes:
         groups = inputs // format.group
@@ -71,7 +73,7 @@ def factored(packed: PackedRows) -> tuple[Tensor, Factors, Factors | None]:
 
 
 def _gguf_codes(name: str, blocks: Tensor) -> Tensor:
-    """uint8 [out, blocks, codes]."""
+    """Return the codes of GGUF blocks, uint8 [out, blocks, codes]."""
     codes, shift = torch.zeros((), dtype=torch.uint8, device=blocks.device), 0
     for part in _CODES[name]:
         run = blocks[..., part.start : part.end].reshape(*blocks.shape[:2], -1, 1, part.run)
@@ -82,8 +84,8 @@ def _gguf_codes(name: str, blocks: Tensor) -> Tensor:
 
 
 def _gguf_scales(name: str, blocks: Tensor) -> tuple[Factors, Factors | None]:
-    """Scales, minima."""
-    if name == "MXFP4":  # half of 2^(e - 127), which the two smallest need subnormal numbers for
+    """Return the scales and minima of GGUF blocks."""
+    if name == "MXFP4":  # half of 2^(e - 127); the two smallest are subnormal
         e = blocks[..., 0].int()
         return Factors(torch.where(e < 2, 0x200000 << e.clamp(max=1), (e - 1) << 23).view(torch.float32)), None
     if name == "Q2_K":
@@ -109,5 +111,5 @@ def _shared(numbers: Tensor, shares: Tensor) -> Factors:
 
 
 def _half(blocks: Tensor, start: int) -> Tensor:
-    """The float16 number of each block that starts at this byte, [out, blocks]."""
+    """Read the float16 number at byte `start` of each block, as float32 [out, blocks]."""
     return blocks[..., start : start + 2].contiguous().view(torch.float16).float().flatten(1)

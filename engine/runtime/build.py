@@ -139,7 +139,8 @@ class LoadedModel:
         """Make half of a synthetic model, by its measured time, as good a drafter as its name asks."""
         assert self.profile is not None
         prices = CostModel(self.spec, self.profile).sublayers(0, 1, None)
-        share = synthetic.calibrate(source.made, self.decoder, self.attention, linear, source.made.half(prices))
+        plan = source.model.calibration_plan(prices)
+        share = synthetic.calibrate(source.model, self.decoder, self.attention, linear, plan)
         if self.draft_bits:  # whose head is a copy of what there was before
             low_bit.add_copy(self.decoder, linear, self.draft_bits, lambda share: None)
         log.info("synthetic weights, calibrated: half of the time skipped draws the same token at %.0f %%", 100 * share)

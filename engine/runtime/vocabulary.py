@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.checkpoints.default import find_default_model
-from engine.checkpoints.gguf_file import Gguf
+from engine.checkpoints.gguf_file import GgufFile
 from engine.checkpoints.gguf_tokenizer import read_tokenizer
 from engine.checkpoints.hub import SYNTHETIC, resolve
 from engine.text.tokenizer import Tokenizer
@@ -16,4 +16,4 @@ def open_tokenizer(model: str | None) -> Tokenizer:
 
         return Tokenizer(synthetic.tokenizer(synthetic.parse(model).spec.vocab))
     path = find_default_model() if model is None else resolve(model)
-    return read_tokenizer(Gguf(path)) if path.suffix == ".gguf" else Tokenizer.from_directory(path)
+    return read_tokenizer(GgufFile(path)) if path.suffix == ".gguf" else Tokenizer.from_directory(path)

@@ -9,14 +9,15 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 
+from prometheus_client import CollectorRegistry, generate_latest
+
 from server.http.asgi import VALID_REQUEST_ID
 from server.http.errors import unavailable
-from server.metrics.registry import CONTENT_TYPE
+from server.metrics.registry import CONTENT_TYPE, loading_gauge
 from server.openai.replies.schemas import Status
 
 _POLL_SECONDS = 0.02  # how often the server checks whether to stop
 _CLIENT_TIMEOUT = 5.0  # seconds for a client to send its request
-_METRICS = b"# HELP knapserve_loading 1 while the model loads.\n# TYPE knapserve_loading gauge\nknapserve_loading 1.0\n"
 _MAX_BODY = 1 << 20  # bytes; an unread body would reset the connection before the client reads the reply
 
 
@@ -60,7 +61,9 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         status, headers = 200, {"content-type": "application/json"}
         if path == "/metrics":  # Prometheus considers the target up
-            body, headers = _METRICS, {"content-type": CONTENT_TYPE}
+            registry = CollectorRegistry()
+            loading_gauge(registry).set(1)
+            body, headers = generate_latest(registry), {"content-type": CONTENT_TYPE}
         elif path == "/live":
             body = json.dumps(Status().model_dump()).encode()
         else:

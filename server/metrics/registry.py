@@ -46,6 +46,10 @@ _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
 _GENERATING = _PATHS[1:3]
 
 
+def loading_gauge(registry: CollectorRegistry) -> Gauge:
+    return Gauge("knapserve_loading", "1 while the model loads.", registry=registry)
+
+
 def _token_bounds(limit: int) -> list[int]:
     """Return buckets 1, 2, 5, 10, … up to `limit`, the context length in tokens."""
     bounds = [digit * 10**power for power in range(12) for digit in (1, 2, 5)]
@@ -93,7 +97,26 @@ class Metrics:
         self.accepted_at = self._by_position("accepted", "Drafted tokens accepted, by position in the draft.")
         self.success = self._labelled("request_success", "Finished requests, by reason.", "finished_reason", _ENDS)
         self.rejections = self._labelled("admission_rejections", "Rejected requests, by reason.", "reason", _REJECTIONS)
+        self._create_request_metrics(tokens)
 
+        labels = ["method", "handler", "status"]
+        self._http = Counter(
+            "http_requests", "HTTP requests, by method, handler and status class.", labels, registry=self.registry
+        )
+        for path in _GENERATING:
+            for status in ("2xx", "4xx", "5xx"):
+                self._http.labels("POST", path, status)
+
+        self._policies = PolicyMetrics(self.registry, tokens)
+        self._policies.create(engine.info.default_policy)
+        self._search_seconds = 0.0  # since the last decision on a plan
+        self._create_engine_metrics(engine)
+        ProcessCollector(registry=self.registry)
+        if engine.pid != os.getpid():
+            ProcessCollector("knapserve_engine", lambda: engine.pid, registry=self.registry)
+        engine.add_listener(self.round)
+
+    def _create_request_metrics(self, token_bounds: Sequence[int]) -> None:
         self.ttft = self._histogram(
             "time_to_first_token_seconds", "Seconds from arrival to the first token.", _FIRST_TOKEN
         )
@@ -115,29 +138,14 @@ class Metrics:
         self.decode_time = self._histogram(
             "request_decode_time_seconds", "Seconds from the first to the last token.", _REQUEST
         )
-        self.request_prompt = self._histogram("request_prompt_tokens", "Prompt tokens per request.", tokens)
-        self.request_generation = self._histogram("request_generation_tokens", "Tokens generated per request.", tokens)
-
-        labels = ["method", "handler", "status"]
-        self._http = Counter(
-            "http_requests", "HTTP requests, by method, handler and status class.", labels, registry=self.registry
+        self.request_prompt = self._histogram("request_prompt_tokens", "Prompt tokens per request.", token_bounds)
+        self.request_generation = self._histogram(
+            "request_generation_tokens", "Tokens generated per request.", token_bounds
         )
-        for path in _GENERATING:
-            for status in ("2xx", "4xx", "5xx"):
-                self._http.labels("POST", path, status)
 
-        self._policies = PolicyMetrics(self.registry, tokens)
-        self._policies.create(engine.info.default_policy)
-        self._search_seconds = 0.0  # since the last decision on a plan
-        self._engine_state(engine)
-        ProcessCollector(registry=self.registry)
-        if engine.pid != os.getpid():
-            ProcessCollector("knapserve_engine", lambda: engine.pid, registry=self.registry)
-        engine.add_listener(self.round)
-
-    def _engine_state(self, engine: Engine) -> None:
+    def _create_engine_metrics(self, engine: Engine) -> None:
         """Create the metrics of rounds, of the latency profile and of the engine's liveness."""
-        Gauge("knapserve_loading", "1 while the model loads.", registry=self.registry).set(0)
+        loading_gauge(self.registry).set(0)
         phases = Histogram(
             "knapserve_round_seconds",
             "Seconds of a round, by phase.",

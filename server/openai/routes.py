@@ -72,15 +72,15 @@ class Services:
     def submit(self, parsed: ParsedRequest, meter: RequestMeter) -> Generation:
         """Submit all choices of a request to the engine, or none. Raises APIError if they are not admitted."""
         info, stats = self.engine.info, self.engine.stats()
-        most, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
-        if parsed.choices > most:
+        capacity, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
+        if parsed.choices > capacity:
             self.metrics.rejected("invalid")
             param = "n" if parsed.n > 1 else parsed.flavor.prompt_param
             raise invalid(
-                f"The request has {parsed.choices} choices, but running requests and queue hold at most {most}.", param
+                f"The request has {parsed.choices} choices, but the server holds at most {capacity} requests.", param
             )
         try:
-            if stats.ready and live + parsed.choices > most:
+            if stats.ready and live + parsed.choices > capacity:
                 raise QueueFullError(max(live - info.max_num_seqs, 0))
             return Generation(self.engine, parsed.requests(), meter)
         except KnapServeError as error:
@@ -89,11 +89,11 @@ class Services:
 
     def facts(self, parsed: ParsedRequest) -> dict[str, Any]:
         """Return the access-log fields that are known before the reply."""
-        found: dict[str, Any] = {"id": parsed.id, "stream": parsed.stream, "choices": parsed.choices}
-        found["policy"] = parsed.draft_policy or self.engine.info.default_policy
+        facts: dict[str, Any] = {"id": parsed.id, "stream": parsed.stream, "choices": parsed.choices}
+        facts["policy"] = parsed.draft_policy or self.engine.info.default_policy
         if self.config.log_prompts:
-            found["prompts"] = [self.engine.tokenizer.decode(prompt) for prompt in parsed.prompts]
-        return found
+            facts["prompts"] = [self.engine.tokenizer.decode(prompt) for prompt in parsed.prompts]
+        return facts
 
     def health_error(self, stats: EngineStats) -> APIError | None:
         """Return the error if the server cannot take requests now."""
@@ -323,28 +323,28 @@ def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
+def _request_body(model: type) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": _reference(model)}}}}
+
+
 def build_router(config: ServerConfig) -> APIRouter:
     """Build all routes. With API keys, those that require one document a 401."""
     router = APIRouter()
     key = [401] if config.api_key else []
 
-    def generation(path: str, handler: Callable[..., Any], kind: type, reply: type, chunk: type, name: str) -> None:
-        body = {"application/json": {"schema": _reference(kind)}}
-        stream = {"text/event-stream": {"itemSchema": _event(chunk)}}
+    def generation(path: str, handler: Callable[..., Any], body: type, reply: type, chunk: type, name: str) -> None:
+        description = "The complete reply, or a stream of chunks if `stream` is true."
+        content = {"text/event-stream": {"itemSchema": _event(chunk)}}
         router.add_api_route(
             path,
             handler,
             methods=["POST"],
             operation_id=name,
             responses={
-                200: {
-                    "model": reply,
-                    "description": "The complete reply, or a stream of chunks if `stream` is true.",
-                    "content": stream,
-                },
+                200: {"model": reply, "description": description, "content": content},
                 **_errors(400, *key, 404, 413, 429, 500, 503),
             },
-            openapi_extra={"requestBody": {"required": True, "content": body}},
+            openapi_extra=_request_body(body),
             response_model=None,
         )
 
@@ -352,18 +352,12 @@ def build_router(config: ServerConfig) -> APIRouter:
     text = (schemas.CompletionRequest, reply_schemas.Completion, reply_schemas.CompletionChunk)
     generation("/v1/chat/completions", chat_completions, *chat, "chat")
     generation("/v1/completions", completions, *text, "complete")
-    for path, handler, kind in (
+    for path, handler, body in (
         ("/tokenize", tokenize, schemas.TokenizeRequest),
         ("/detokenize", detokenize, schemas.DetokenizeRequest),
     ):
-        content = {"application/json": {"schema": _reference(kind)}}
-        router.add_api_route(
-            path,
-            handler,
-            methods=["POST"],
-            responses=_errors(400, *key, 404, 413, 500, 503),
-            openapi_extra={"requestBody": {"required": True, "content": content}},
-        )
+        responses = _errors(400, *key, 404, 413, 500, 503)
+        router.add_api_route(path, handler, methods=["POST"], responses=responses, openapi_extra=_request_body(body))
     router.add_api_route(
         "/reset_calibration", reset_calibration, methods=["POST"], responses=_errors(*key, 403, 413, 503)
     )

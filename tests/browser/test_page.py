@@ -102,7 +102,7 @@ def test_text_streams_and_drafted_tokens_are_coloured(server: Process, visitor: 
     after = server.metrics()
     accepted, drafted = (int(after.total(name) - before.total(name)) for name in names)
     assert (accepted, drafted) == (figures["num_accepted_draft_tokens"], figures["num_draft_tokens"])
-    expect(visitor["#tried"]).to_contain_text(f"{accepted} of {drafted}")
+    expect(visitor["#accepted-label"]).to_contain_text(f"{accepted} of {drafted}")
     expect(visitor["#accepted"]).to_contain_text("%")
     expect(visitor["#length"]).to_have_text(f"{figures['mean_acceptance_length']:.2f}")
     expect(answer.locator(".facts")).to_contain_text(f"{accepted} of {drafted} drafted tokens accepted")
@@ -134,7 +134,7 @@ _FED = r"""({ count, between }) => {
   for (let i = 0; i < count; i++) {
     now += between;
     const round = { tokens: [[i % 40 ? "word " : "line\n", i % 3 === 0]], drafted: 1, accepted: 1, plan: "1".repeat(28), context: 10 + i };
-    take({ choices: [{ delta: {}, round }] }, answer);
+    handleEvent({ choices: [{ delta: {}, round }] }, answer);
     pass();
     if (watch.takeRecords().length) seen.push([now, box.querySelectorAll(".own, .drafted").length]);
   }
@@ -260,7 +260,7 @@ def test_plain_decoding_writes_the_same_text_without_drafts(server: Process, vis
     plans = visitor["#plans"].inner_html()
     before = server.metrics().total("vllm:spec_decode_num_draft_tokens_total")
     plain = visitor.compare()
-    expect(visitor[".note"].last).to_have_text("The same text, character by character.")
+    expect(visitor[".note"].last).to_have_text("Identical text.")
     assert plain.text == drafted.text
     assert visitor.last_text.text_content() == plain.text
     assert visitor.answer.locator(".drafted").count() == 0
@@ -301,7 +301,7 @@ def test_the_figures_of_a_comparison_are_those_of_the_drafting_answer(visitor: V
     expect(visitor["#way"]).to_have_text(", drafting")
     expect(visitor["#which"]).to_have_text("The drafting answer")
     tried = f"{drafting.figures['num_accepted_draft_tokens']} of {drafting.figures['num_draft_tokens']}"
-    expect(visitor["#tried"]).to_contain_text(tried)
+    expect(visitor["#accepted-label"]).to_contain_text(tried)
     assert visitor["#plans .cells"].count() == len(drafting.plans)
 
 
@@ -406,10 +406,10 @@ def test_stopping_cancels_the_request(server: Process, visitor: Visitor, how: st
 @pytest.mark.parametrize(
     ("fields", "told", "advised"),
     [
-        ({"limit": "99999"}, "This model's maximum context length is 4096 tokens", "fewer tokens under Settings"),
+        ({"limit": "99999"}, "This model's maximum context length is 4096 tokens", "lower the maximum tokens"),
         pytest.param({"others": '{"top_p": 7}'}, "top_p", "", marks=NIGHTLY),
         pytest.param({"others": '{"draft_policy": "magic"}'}, "magic", "", marks=NIGHTLY),
-        pytest.param({"others": "{nonsense"}, "not JSON", "", marks=NIGHTLY),
+        pytest.param({"others": "{nonsense"}, "not valid JSON", "", marks=NIGHTLY),
     ],
 )
 def test_a_refused_question_returns_to_the_input(
@@ -458,15 +458,15 @@ def test_the_page_survives_a_restart_of_its_server(visit: Visit, profiles: Path,
         first.popen.kill()
         first.popen.wait()
         expect(visitor.page.get_by_role("alert")).to_contain_text("connection")
-        expect(visitor["#state"]).to_have_text("The server does not answer; trying again.")
+        expect(visitor["#state"]).to_have_text("The server does not respond; retrying.")
         expect(visitor["#send"]).to_be_disabled()
         written = visitor.last_text.text_content()
         visitor.type("Hi")  # kept, not sent
         expect(visitor["#text"]).to_have_value("Hi")
         second = Process(tmp_path / "second", *flags, "--port", first.url.rpartition(":")[2], "--api-key", "secret")
         processes.callback(second.close)
-        expect(visitor["#state"]).to_contain_text("asks for a key")
-        for key, told in (("wrong", "The key is wrong."), ("secret", "ready")):
+        expect(visitor["#state"]).to_contain_text("requires an API key")
+        for key, told in (("wrong", "The API key is incorrect."), ("secret", "ready")):
             expect(visitor["#key"]).to_be_visible()
             visitor["#key"].fill(key)
             visitor["#key"].press("Tab")
@@ -613,9 +613,9 @@ def test_targets_are_large_enough(server: Process, visit: Visit, touch: bool) ->
 def test_a_phone_can_switch_between_figures_and_chat(server: Process, visit: Visit) -> None:
     visitor = visit(server.url, viewport={"width": 390, "height": 844}).ready()
     expect(visitor["#send"]).to_be_in_viewport()
-    visitor["#glance"].click()
+    visitor["#summary-link"].click()
     expect(visitor["#rate"]).to_be_in_viewport()
-    visitor["#back"].click()
+    visitor["#back-link"].click()
     expect(visitor["#send"]).to_be_in_viewport()
     expect(visitor["#log"]).to_be_in_viewport()
 
@@ -698,9 +698,9 @@ def _labelled(page: Page) -> Iterator[Any]:
         ("switch", "Drafting"),
         ("textbox", "System prompt"),
         ("spinbutton", "Temperature"),
-        ("spinbutton", "Most tokens"),
+        ("spinbutton", "Maximum tokens"),
         ("textbox", "API key"),
-        ("textbox", "Other parameters, as JSON"),
+        ("textbox", "Other parameters (JSON)"),
         ("log", "Messages"),
         ("complementary", "Figures"),
         ("region", "Chat"),
@@ -725,12 +725,12 @@ def test_every_control_has_an_accessible_name(visitor: Visitor) -> None:
 def test_an_answer_is_read_out_once_it_is_complete(visitor: Visitor) -> None:
     visitor.set(**LONG).type(STORY)
     visitor.answer.locator(".own").nth(5).wait_for(state="attached")
-    expect(visitor["#said"]).to_be_empty()
+    expect(visitor["#announcement"]).to_be_empty()
     visitor.page.keyboard.press("Escape")
-    expect(visitor["#said"]).to_contain_text("stopped")
-    said = visitor["#said"].text_content() or ""
+    expect(visitor["#announcement"]).to_contain_text("stopped")
+    said = visitor["#announcement"].text_content() or ""
     assert said.startswith(f"{visitor.last_text.text_content()} drafting, ")
-    assert visitor["#said"].get_attribute("role") == "status"
+    assert visitor["#announcement"].get_attribute("role") == "status"
     assert visitor["#log"].get_attribute("aria-live") == "off"  # not token by token
 
 

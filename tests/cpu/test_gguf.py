@@ -234,9 +234,9 @@ def test_a_hub_id_may_name_one_of_several_files(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert hub.resolve("someone/tiny:q4_0").name == "tiny-Q4_0.gguf"
     assert open_source("someone/tiny:Q8_0", defaults=True).name == "someone/tiny:Q8_0"
-    with pytest.raises(ModelError, match="no GGUF file whose name says Q5_K_M"):
+    with pytest.raises(ModelError, match="no GGUF file whose name contains Q5_K_M"):
         hub.resolve("someone/tiny:Q5_K_M")
-    with pytest.raises(ModelError, match=r"name one: someone/tiny:Q4_K_M"):
+    with pytest.raises(ModelError, match=r"name a file: someone/tiny:Q4_K_M"):
         hub.resolve("someone/tiny")
 
 

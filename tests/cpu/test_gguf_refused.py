@@ -41,28 +41,28 @@ def header(version: int = 3, tensors: int = 0, fields: int = 0) -> bytes:
 def test_a_file_that_is_not_whole_is_refused(whole: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.gguf"
     refused(path, b"", "cannot read")
-    refused(path, b"GGML" + whole[4:], "does not begin with GGUF")
-    refused(path, b"\x80\x02", "does not begin with GGUF")
-    refused(path, header(1), "version 1; read: 2 and 3")
-    refused(path, b"GGUF" + struct.pack(">I", 3) + whole[8:], "version 50331648; read: 2 and 3, little-endian")
+    refused(path, b"GGML" + whole[4:], "does not start with GGUF")
+    refused(path, b"\x80\x02", "does not start with GGUF")
+    refused(path, header(1), "version 1; supported: 2 and 3")
+    refused(path, b"GGUF" + struct.pack(">I", 3) + whole[8:], "version 50331648; supported: 2 and 3, little-endian")
     for length in (4, 10, 30, 200, 3000):
-        refused(path, whole[:length], "middle of its header: is the download complete")
-    refused(path, whole[:-4], "ends before .* does: is the download complete")
+        refused(path, whole[:length], "ends within its header; is the download complete")
+    refused(path, whole[:-4], "ends within .*; is the download complete")
 
 
 @pytest.mark.parametrize("count", [1 << 32, 1 << 60, (1 << 63) - 1, (1 << 64) - 1])
 def test_counts_larger_than_the_file_are_refused(count: int, tmp_path: Path) -> None:
     path, key = tmp_path / "a.gguf", struct.pack("<Q", 1) + b"k"
-    says = "middle of its header"
+    says = "ends within its header"
     refused(path, header(tensors=count), says)
     refused(path, header(fields=count), says)
     refused(path, header(fields=1) + struct.pack("<Q", count) + b"k", says)
     refused(path, header(fields=1) + key + struct.pack("<IQ", 8, count) + b"text", says)
     for kind in (0, 4, 7, 8, 12):  # lists of bytes, numbers, truths, strings, float64
         refused(path, header(fields=1) + key + struct.pack("<IIQ", 9, kind, count) + b"1234567", says)
-    refused(path, header(fields=1) + key + struct.pack("<IIQ", 9, 9, count), "lists of lists")
+    refused(path, header(fields=1) + key + struct.pack("<IIQ", 9, 9, count), "nested lists")
     shape = struct.pack("<IQQIQ", 2, count, count, 0, 0)
-    refused(path, header(tensors=1) + key + shape, "ends before k")
+    refused(path, header(tensors=1) + key + shape, "ends within k")
     refused(path, header(tensors=1) + key + struct.pack("<IQIQ", 1, 4, 0, count), "k")
 
 
@@ -76,29 +76,29 @@ def changed(tmp_path: Path, says: str, changes: dict[str, Any], architecture: st
 FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "no layers named": ({"llama.block_count": None}, "lacks.*num_hidden_layers"),
     "no heads named": ({"llama.attention.head_count": None}, "lacks llama.attention.head_count"),
-    "text for a number": ({"llama.block_count": "many"}, "wrong kind.*many"),
-    "a list for a number": ({"llama.attention.head_count": [2, 2]}, r"head_count is \[2, 2\]"),
-    "a fraction of a layer": ({"llama.block_count": 1.5}, "wrong kind"),
-    "not a number": ({"llama.rope.freq_base": float("nan")}, "rope_theta nan"),
+    "text for a number": ({"llama.block_count": "many"}, "invalid value.*many"),
+    "a list for a number": ({"llama.attention.head_count": [2, 2]}, r"head_count has the invalid value \[2, 2\]"),
+    "a fraction of a layer": ({"llama.block_count": 1.5}, "invalid value"),
+    "not a number": ({"llama.rope.freq_base": float("nan")}, "rope_theta must be above 1, not nan"),
     "experts": ({"llama.expert_count": 8}, "mixture-of-experts models are not supported"),
     "RoPE of half a head": (
         {"llama.attention.key_length": 4, "llama.rope.dimension_count": 2},
-        "RoPE turns 2 of 4 dimensions",
+        "RoPE rotates 2 of 4 dimensions",
     ),
     "longrope": ({"llama.rope.scaling.type": "longrope"}, "longrope.*not supported"),
     "no tokens": ({KEY + "tokens": None}, "no tokenizer: tokenizer.ggml.tokens is missing"),
     "another tokenizer": ({KEY + "model": "rwkv"}, "tokenizer rwkv is not supported; supported: gpt2, llama"),
     "another pre-tokenizer": ({KEY + "pre": "chameleon"}, "pre-tokenizer chameleon is not supported; supported: gpt-2"),
-    "merges of other tokens": ({KEY + "merges": ["a b", "x y"]}, "merges do not fit"),
-    "half a merge": ({KEY + "merges": ["ab"]}, "merges do not fit"),
+    "merges of other tokens": ({KEY + "merges": ["a b", "x y"]}, "merges do not match"),
+    "half a merge": ({KEY + "merges": ["ab"]}, "merges do not match"),
     "merges that are numbers": ({KEY + "merges": [1, 2]}, "tokenizer.ggml.merges"),
     "tokens that are numbers": ({KEY + "tokens": [1, 2]}, "tokenizer.ggml.tokens"),
     "types that are text": ({KEY + "token_type": ["a"]}, "tokenizer.ggml.token_type"),
     "scores that are text": ({KEY + "model": "llama", KEY + "scores": ["a"] * 258}, "tokenizer.ggml.scores"),
-    "too few scores": ({KEY + "model": "llama", KEY + "scores": [0.5]}, "scores does not have a score for each token"),
-    "an end beyond the tokens": ({KEY + "eos_token_id": 258}, "eos_token_id is 258, beyond the vocabulary"),
-    "an end that is text": ({KEY + "eos_token_id": "x"}, "eos_token_id is 'x'"),
-    "a template that is a number": ({"tokenizer.chat_template": 5}, "chat_template is 5"),
+    "too few scores": ({KEY + "model": "llama", KEY + "scores": [0.5]}, "scores must have one score per token"),
+    "an end beyond the tokens": ({KEY + "eos_token_id": 258}, "eos_token_id 258 is outside the vocabulary"),
+    "an end that is text": ({KEY + "eos_token_id": "x"}, "eos_token_id has the invalid value 'x'"),
+    "a template that is a number": ({"tokenizer.chat_template": 5}, "chat_template has the invalid value 5"),
     "no alignment": ({"general.alignment": "x"}, "general.alignment 'x'"),
 }
 
@@ -125,9 +125,9 @@ def test_tensors_that_do_not_fit_are_refused_by_name(tmp_path: Path) -> None:
         ("lacks token_embd.weight", {"token_embd.weight": None}),
         (rf"{name} in .* is \[8, 4\], not \[8, 8\]", {name: numbers(8, 4)}),
         ("1 unexpected tensors, first blk.0.attn_sinks.weight", {"blk.0.attn_sinks.weight": numbers(8)}),
-        (f"{name} in IQ2_XXS, which is not read; read: F32", {name: table}),
+        (f"{name} in IQ2_XXS, which is not supported; supported: F32", {name: table}),
         (r"output_norm.weight \[256\] in Q4_K", packed),
-        ("RoPE scaling by nan", {"rope_freqs.weight": (np.full(2, np.nan, np.float32), "F32")}),
+        ("RoPE scaling: factor nan", {"rope_freqs.weight": (np.full(2, np.nan, np.float32), "F32")}),
     ):
         changed(tmp_path, says, {}, **tensors)
 

@@ -33,7 +33,7 @@ PROMPTS = [Prompt("a", (1, 2, 3)), Prompt("b", (4, 5))]
 def loaded(**source: Any) -> Any:
     """What is asked of a loaded model."""
     return SimpleNamespace(
-        source=SimpleNamespace(name="some model", **source),
+        source=SimpleNamespace(**{"name": "some model", "gguf_path": None, **source}),
         decoder=SimpleNamespace(device=torch.device("cpu"), dtype=torch.bfloat16),
         key=SimpleNamespace(threads=3),
     )
@@ -131,12 +131,12 @@ def test_a_comparison_that_would_not_be_fair_is_refused(
 
 
 def test_a_models_own_file_is_run_where_none_is_named(fake: list[FakeServer], file: Path) -> None:
-    llama_cpp("", loaded(path=file), GREEDY, PROMPTS, 1)
+    llama_cpp("", loaded(gguf_path=file), GREEDY, PROMPTS, 1)
     assert fake[0].params.model.path == str(file)
 
 
 def test_transformers_is_not_run_on_a_gguf_file(file: Path) -> None:
-    model = loaded(path=file)
+    model = loaded(gguf_path=file)
     model.key.dtype = "bfloat16"
     with pytest.raises(ConfigError, match="--llama-cpp"):
         hugging_face(True, model, GREEDY)

@@ -19,7 +19,7 @@ from engine.draft.tpt import count
 from engine.errors import ConfigError, PriorError
 from engine.kernels.library import kernel_library
 from engine.model import low_bit
-from engine.quantised.packed import coded, dequantise
+from engine.quantised.packed import dequantise, pack_codes
 from engine.runtime import prior as priors
 from engine.runtime.prior import Prior
 from engine.types import RequestRound, SamplingParams
@@ -71,7 +71,7 @@ def test_the_copy_of_packed_weights_has_nearly_the_least_squared_error(order: st
     generator = torch.Generator().manual_seed(1)
     codes = torch.randint(0, 256, (64, 320), generator=generator, dtype=torch.uint8)
     scale, minimum = torch.rand(64, 5, generator=generator) * 0.01, torch.randn(64, 5, generator=generator) * 0.1
-    packed = coded(codes, scale, minimum, bits=8, offset=128)
+    packed = pack_codes(codes, scale, minimum, bits=8, offset=128)
     if order:
         packed = replace(packed, order=torch.randperm(320, generator=generator))
     linears = NativeLinears(kernel_library(), 2, precise=True)  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ import sys, threading, time
 import torch
 from pathlib import Path
 from engine.runtime.backends import choose_backend
-from engine.checkpoints.checkpoint import Checkpoint
+from engine.checkpoints.safetensors_weights import SafetensorsWeights
 from engine.architecture.spec import load_spec
 from engine.model.weights import expected_tensors, load_decoder
 
@@ -51,7 +51,7 @@ def watch():
 
 watcher = threading.Thread(target=watch, daemon=True)
 watcher.start()
-decoder = load_decoder(Checkpoint(directory, expected_tensors(spec), None), spec, dtype, cpu, backend)
+decoder = load_decoder(SafetensorsWeights(directory, expected_tensors(spec), None), spec, dtype, cpu, backend)
 after, done = own(), True
 watcher.join()
 print(max(most) - before, after - before)

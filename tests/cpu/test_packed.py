@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.backends.native.linear import NativeLinear, NativeLinears, packed_format, row_addresses
 from engine.kernels.library import FLAGS, SOURCE, KernelLibrary, compiler, kernel_library
 from engine.quantised.formats import GGUF_FORMATS
-from engine.quantised.packed import PackedRows, coded, dequantise
+from engine.quantised.packed import PackedRows, dequantise, pack_codes
 from tests.support.packed import random_rows, some_codes, some_fp8
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
@@ -193,7 +193,7 @@ def test_gated_halves_in_different_formats_make_no_packed_layer() -> None:
 def test_rows_whose_codes_are_all_minima_are_read_exactly() -> None:
     """Codes without a scale: what is left is the minimum times the sum of the inputs."""
     zero = torch.zeros(32, 2)
-    packed = coded(torch.full((32, 64), 9, dtype=torch.uint8), zero, zero - 0.5, bits=4)
+    packed = pack_codes(torch.full((32, 64), 9, dtype=torch.uint8), zero, zero - 0.5, bits=4)
     x = inputs(64)
     assert error(linear(packed, precise=True)(x), x.double().sum(1, keepdim=True).expand(-1, 32) * -0.5) < 1e-3
 

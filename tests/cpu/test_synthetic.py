@@ -61,13 +61,13 @@ def test_every_policy_gives_the_same_tokens(model: LoadedModel) -> None:
 def test_half_of_the_model_drafts_as_well_as_its_name_says(model: LoadedModel) -> None:
     """On positions that the calibration has not seen; and which half it is matters."""
     assert isinstance(model.source, SyntheticSource)
-    made = model.source.made
+    made = model.source.model
     scales = made.scales()
     generator = torch.Generator().manual_seed(5)
     x = model.decoder.embed(torch.randint(0, made.spec.vocab, (300,), generator=generator).tolist())
     assert model.profile is not None
     prices = CostModel(made.spec, model.profile).sublayers(0, 1, None)
-    least = made.half(prices)
+    least = made.calibration_plan(prices)
     most = (*(1 - v for v in least[:-1]), 1)
     skipped = sum(price for price, v in zip(prices, least[:-1], strict=True) if not v)
     assert 0.4 <= skipped / sum(prices) <= 0.5
@@ -97,7 +97,7 @@ def test_an_imagined_context_is_a_prefix_hit(model: LoadedModel) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("gpt-5", "no synthetic model 'gpt-5'; there are smollm2-135m"),
+        ("gpt-5", "unknown synthetic model 'gpt-5'; available: smollm2-135m"),
         ("smollm2-135m,alpha=2", "not 'alpha=2'"),
         ("smollm2-135m,alpha=x", "not 'alpha=x'"),
         ("smollm2-135m,layers=99", "not 'layers=99'"),

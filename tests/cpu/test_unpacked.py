@@ -11,8 +11,8 @@ from gguf import GGMLQuantizationType
 from gguf.quants import dequantize
 
 from engine.quantised.formats import GGUF_FORMATS
-from engine.quantised.packed import PackedRows, coded, dequantise, fp8
-from engine.quantised.unpacked import Factors, factored
+from engine.quantised.packed import PackedRows, dequantise, pack_codes, pack_fp8
+from engine.quantised.unpacked import Factors, unpack_weights
 from tests.support.packed import random_rows
 
 
@@ -34,7 +34,7 @@ def product(factors: Factors) -> torch.Tensor:
 
 
 def unpack(packed: PackedRows) -> Unpacked:
-    codes, scale, least = factored(packed)
+    codes, scale, least = unpack_weights(packed)
     format = packed.format
     minimum = None if least is None else product(least)
     return Unpacked(codes, product(scale), minimum, format.offset, format.group, format.bits)
@@ -81,7 +81,7 @@ def test_codes_with_scales_are_unpacked_exactly(bits: int, group: int, offset: i
     g = torch.Generator().manual_seed(bits)
     codes = torch.randint(0, 1 << bits, (9, 256), dtype=torch.uint8, generator=g)
     scale, low = (torch.randn(9, 256 // group, generator=g) for _ in range(2))
-    packed = coded(codes, scale, low if minimum else None, bits=bits, offset=offset)
+    packed = pack_codes(codes, scale, low if minimum else None, bits=bits, offset=offset)
     parts = unpack(packed)
     assert torch.equal(parts.codes, codes)
     assert torch.equal(parts.scale, scale)
@@ -92,6 +92,6 @@ def test_fp8_keeps_its_bytes() -> None:
     g = torch.Generator().manual_seed(3)
     numbers = torch.randn(5, 128, generator=g).to(torch.float8_e4m3fn)
     scale = torch.rand(5, 4, generator=g)
-    parts = unpack(fp8(numbers, scale))
+    parts = unpack(pack_fp8(numbers, scale))
     assert torch.equal(parts.codes, numbers.view(torch.uint8))
     assert torch.equal(parts.scale, scale)

@@ -114,7 +114,7 @@ def test_windows_of_the_native_kernels_agree_with_float32(tmp_path: Path) -> Non
 def test_a_narrower_window_of_the_model_is_kept(tmp_path: Path) -> None:
     tiny_model(tmp_path, MistralConfig, **SHAPE, sliding_window=100)
     spec = load_spec(tmp_path)
-    assert spec.sight(0, WINDOW) == spec.sight(0, TARGET) == (100, 0)
+    assert spec.attention_window(0, WINDOW) == spec.attention_window(0, TARGET) == (100, 0)
 
 
 def test_the_price_of_a_window_stops_growing_with_the_context(tmp_path: Path) -> None:

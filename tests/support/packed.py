@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from engine.quantised.formats import Format
-from engine.quantised.packed import PackedRows, coded, fp8
+from engine.quantised.formats import PackedFormat
+from engine.quantised.packed import PackedRows, pack_codes, pack_fp8
 
 # Where blocks have float16 numbers: any bytes are valid blocks, but for infinities and what is not a number.
 HALVES = {
@@ -15,7 +15,7 @@ HALVES = {
 }  # fmt: skip
 
 
-def random_rows(format: Format, out: int, inputs: int, seed: int) -> PackedRows:
+def random_rows(format: PackedFormat, out: int, inputs: int, seed: int) -> PackedRows:
     random = np.random.default_rng(seed)
     blocks = random.integers(0, 256, (out, inputs // format.block, format.block_bytes), dtype=np.uint8)
     for start in HALVES[format.name]:
@@ -31,11 +31,11 @@ def some_codes(out: int, inputs: int, group: int, bits: int, *, half: bool = Tru
     scale, least = (torch.rand(out, inputs // group, generator=g) / 2**bits for _ in range(2))
     if half:
         scale, least = scale.half().float(), least.half().float()
-    return coded(codes, scale, -least if minimum else None, bits=bits, offset=0 if minimum else 1 << (bits - 1))
+    return pack_codes(codes, scale, -least if minimum else None, bits=bits, offset=0 if minimum else 1 << (bits - 1))
 
 
 def some_fp8(out: int, inputs: int, group: int) -> PackedRows:
     g = torch.Generator().manual_seed(out)
     numbers = torch.randn(out, inputs, generator=g)
     numbers[:, :5] = torch.tensor([448.0, -448.0, 2**-9, -0.0, 3 * 2**-9])  # the largest, the smallest
-    return fp8(numbers.to(torch.float8_e4m3fn), torch.rand(out, inputs // group, generator=g))
+    return pack_fp8(numbers.to(torch.float8_e4m3fn), torch.rand(out, inputs // group, generator=g))

@@ -44,7 +44,7 @@ class Kernels(Protocol):
     def scan(self, q: Tensor, k: Tensor, v: Tensor, batch: StaticBatch, window: int, sinks: int) -> Tensor:
         """Attend with q to the pages of the batch: [rows, query heads, head_dim] -> the same shape.
 
-        `window` and `sinks` limit which positions a row sees (`ModelSpec.sight`).
+        `window` and `sinks` limit which positions a row sees (`ModelSpec.attention_window`).
         """
 
 
@@ -103,7 +103,7 @@ class StaticBatch:
         heads = qkv.view(qkv.shape[0], -1, spec.head_dim)
         factors = self.attention.factors
         q = kernels.store(heads, factors, self.positions, self.slots, cache.k[layer], cache.v[layer])
-        return kernels.scan(q, cache.k[layer], cache.v[layer], self, *spec.sight(layer, variant)).flatten(1)
+        return kernels.scan(q, cache.k[layer], cache.v[layer], self, *spec.attention_window(layer, variant)).flatten(1)
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
         raise AssertionError("static passes mask rows instead of selecting them")

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from engine.backends.cuda.products import normalise, shared_memory
 from engine.quantised.packed import PackedRows
-from engine.quantised.unpacked import Factors, factored
+from engine.quantised.unpacked import Factors, unpack_weights
 
 _ROWS = (16, 32)  # least and most rows of a tile, padding included
 _MOST = 64  # rows of the kernel: unpacking for two tiles costs less than writing and reading an unpacked matrix
@@ -303,7 +303,7 @@ def _merged(parts: Sequence[PackedRows], device: torch.device) -> Iterator[Packe
 
 
 def _repacked(packed: PackedRows, *, paired: bool) -> _Matrix:
-    codes, scale, least = factored(packed)
+    codes, scale, least = unpack_weights(packed)
     format, (outputs, inputs) = packed.format, packed.shape
     depth, fp8 = gcd(format.group, 64), format.name == "fp8"
     low = 4 if format.bits <= 6 and not fp8 else 8

@@ -237,16 +237,15 @@ class _ChoiceState:
         if self.parser is None:
             return [Delta(content=event.text)] if event.text else []
         deltas: list[Delta] = []
-        for piece in event.pieces or (
-            event.text,
-        ):  # token by token: the result must not depend on the batching of tokens
+        # Token by token, so that the result does not depend on how many tokens an event has.
+        for piece in event.pieces or (event.text,):
             thinking = self._thinking
             deltas += self.parser.push(piece) if piece else []
             self.reasoning_tokens += thinking or self._thinking
         if event.finish_reason is not None:
             deltas += self.parser.finish()
-        most = self.format.max_calls
-        deltas = [delta for delta in deltas if delta.call is None or most is None or delta.call < most]
+        limit = self.format.max_calls
+        deltas = [delta for delta in deltas if delta.call is None or limit is None or delta.call < limit]
         self.calls = max([self.calls, *(delta.call + 1 for delta in deltas if delta.call is not None)])
         return deltas
 

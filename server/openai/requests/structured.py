@@ -101,7 +101,7 @@ def _without_options(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key != "x-guidance"}
 
 
-def check_size(schema: Any, param: str) -> None:
+def check_size(schema: Mapping[str, Any] | None, param: str) -> None:
     """Raise APIError naming `param` if a schema is too large or too deep."""
     if len(json.dumps(schema)) > MAX_SCHEMA_CHARACTERS:
         raise invalid(f"The schema must have at most {MAX_SCHEMA_CHARACTERS} characters.", param)

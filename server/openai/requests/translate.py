@@ -148,10 +148,10 @@ class Translator(ABC, Generic[RequestT]):
             prompt_only=max_tokens == 0,
         )
         sampling = self._sampling(request, max_tokens, max(map(len, encoded.prompts)))
-        most = sampling.max_tokens or info.max_model_len - max(map(len, encoded.prompts))
-        if request.min_tokens > most:
+        limit = sampling.max_tokens or info.max_model_len - max(map(len, encoded.prompts))
+        if request.min_tokens > limit:
             raise invalid(
-                f"'min_tokens' is {request.min_tokens}, but the answer can have at most {most} tokens.", "min_tokens"
+                f"'min_tokens' is {request.min_tokens}, but the answer can have at most {limit} tokens.", "min_tokens"
             )
         self._check_logprobs(encoded, request.n, sampling.max_tokens)
         return ParsedRequest(

@@ -1,4 +1,4 @@
-"""The safetensors files of a checkpoint: which file holds which tensor, checked before any of them is read."""
+"""Weights in the safetensors files of a checkpoint. Names and shapes are checked before any tensor is read."""
 
 from __future__ import annotations
 
@@ -12,69 +12,69 @@ from torch import Tensor
 from engine.errors import ModelError
 from engine.quantised.config import Quantisation
 from engine.quantised.packed import PackedRows, dequantise
-from engine.quantised.tensors import fits
+from engine.quantised.tensors import shapes_match
 
 _INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
 _DTYPES = ("F64", "F32", "F16", "BF16")
-# Old checkpoints carry RoPE's frequencies, tied ones may still carry the head: both are computed anew.
-_RECOMPUTED = "rotary_emb.inv_freq"
+# Ignored: RoPE frequencies of old checkpoints, and the head of tied ones.
+_INVERSE_FREQUENCIES = "rotary_emb.inv_freq"
 
 
-class Checkpoint:
-    """Tensors by name. Raises ModelError for files that are missing, damaged or not what `expected` says."""
+class SafetensorsWeights:
+    """`Weights` of a checkpoint. Raises ModelError for missing, damaged and unexpected tensors."""
 
     interleaved = False
 
     def __init__(
         self, directory: Path, expected: dict[str, tuple[int, ...]], quantisation: Quantisation | None = None
     ) -> None:
-        self._where: dict[str, Path] = {}
+        self._files: dict[str, Path] = {}
         self._expected, self._quantisation = expected, quantisation
         stored, optional, plain = dict(expected), dict[str, tuple[int, ...]](), set(expected)
         for name, shape in expected.items() if quantisation else ():
             instead = quantisation.expected(name, shape)  # type: ignore[union-attr]
             if instead is not None:
                 del stored[name]
-                plain.discard(name)  # `instead` may have the name too, of another type
+                plain.discard(name)  # `instead` may contain the same name with another type
                 stored |= instead
                 optional |= quantisation.optional(name, shape)  # type: ignore[union-attr]
         for name, path, shape, dtype in _headers(directory):
-            if (name == "lm_head.weight" and name not in stored) or name.endswith(_RECOMPUTED):
+            if (name == "lm_head.weight" and name not in stored) or name.endswith(_INVERSE_FREQUENCIES):
                 continue
-            if name in self._where:
-                raise ModelError(f"{directory} has {name} twice: in {self._where[name].name} and in {path.name}")
-            self._where[name] = path
+            if name in self._files:
+                raise ModelError(f"{directory} has {name} twice: in {self._files[name].name} and in {path.name}")
+            self._files[name] = path
             if name in plain:
                 _check(name, path, shape, dtype, expected[name])
-            elif name in stored and not fits(shape, stored[name]):
+            elif name in stored and not shapes_match(shape, stored[name]):
                 raise ModelError(f"{name} in {path.name} is {list(shape)}, not {list(stored[name])}")
         for kind, names in (
-            ("lacks", sorted(set(stored) - set(self._where))),
-            ("has unexpected", sorted(set(self._where) - set(stored) - set(optional))),
+            ("lacks", sorted(set(stored) - set(self._files))),
+            ("has unexpected", sorted(set(self._files) - set(stored) - set(optional))),
         ):
             if names:
                 raise ModelError(f"{directory} {kind} {len(names)} tensors, first {names[0]}")
 
     def packed(self, name: str) -> PackedRows | None:
-        """The matrix as the checkpoint has it quantised, None if it does not."""
+        """Return a quantised matrix, or None if it is not quantised."""
         shape = self._expected[name]
         if self._quantisation is None or self._quantisation.expected(name, shape) is None:
             return None
         biased = name.removesuffix("weight") + "bias" in self._expected
         out, inputs = shape
-        return self._quantisation.read(name, (out, inputs), self._tensor, self._where.__contains__, biased=biased)
+        return self._quantisation.read(name, (out, inputs), self._tensor, self._files.__contains__, biased=biased)
 
     def release(self, name: str) -> None:
-        """The file is mapped for each tensor anew."""
+        """Do nothing: the file is mapped for each tensor separately."""
 
     def mapped(self, name: str) -> Tensor:
-        """Floats. Where they are the file's own memory, pages are read when touched, and are not ours."""
+        """Return the floats of a tensor. Those of a mapped file do not count as memory of this process."""
         packed = self.packed(name)
         return self._tensor(name) if packed is None else dequantise(packed)
 
     def _tensor(self, name: str) -> Tensor:
-        """As the file has it."""
-        path = self._where[name]
+        """Read a tensor as stored."""
+        path = self._files[name]
         try:
             with safe_open(path, framework="pt") as file:
                 tensor: Tensor = file.get_tensor(name)
@@ -88,15 +88,16 @@ def _check(name: str, path: Path, shape: tuple[int, ...], dtype: str, expected: 
         raise ModelError(f"{name} in {path.name} is {list(shape)}, not {list(expected)}")
     if dtype not in _DTYPES:
         raise ModelError(
-            f"{name} in {path.name} is {dtype}, and config.json has no quantization_config; read: {', '.join(_DTYPES)}"
+            f"{name} in {path.name} is {dtype}, and config.json has no quantization_config; "
+            f"supported: {', '.join(_DTYPES)}"
         )
 
 
 def _headers(directory: Path) -> Iterator[tuple[str, Path, tuple[int, ...], str]]:
-    """Name, file, shape and dtype of every tensor."""
-    for path in _files(directory):
+    """Yield name, file, shape and dtype of every tensor."""
+    for path in _find_files(directory):
         if not path.is_file():
-            raise ModelError(f"{directory} has no {path.name}{_other_formats(directory)}")
+            raise ModelError(f"{directory} has no {path.name}{_hint_on_other_formats(directory)}")
         try:
             with safe_open(path, framework="pt") as file:
                 for name in file.keys():  # noqa: SIM118 - not a mapping
@@ -106,8 +107,8 @@ def _headers(directory: Path) -> Iterator[tuple[str, Path, tuple[int, ...], str]
             raise ModelError(f"cannot read {path}: {error}; is the download complete?") from None
 
 
-def _files(directory: Path) -> list[Path]:
-    """The files that the index names, or the only one."""
+def _find_files(directory: Path) -> list[Path]:
+    """Return the files in the index, or the only file."""
     index = directory / _INDEX
     if not index.exists():
         return [directory / _SINGLE]
@@ -121,13 +122,13 @@ def _files(directory: Path) -> list[Path]:
     return sorted(directory / name for name in names)
 
 
-def _other_formats(directory: Path) -> str:
-    """What is there instead, if it is something that people know."""
+def _hint_on_other_formats(directory: Path) -> str:
+    """Return the end of an error message if the directory has another format of weights."""
     for pattern, what in (
         ("*.gguf", "a GGUF file (give --model its path)"),
         ("*.bin", "PyTorch's .bin files"),
         ("*.pth", "PyTorch's .pth files"),
     ):
         if any(directory.glob(pattern)):
-            return f", only {what}; supported are safetensors files"
+            return f", only {what}; supported: safetensors files"
     return ""
