@@ -110,33 +110,33 @@ class _Bench:
         """
         model, args = self.model, self.args
         before = tuple(i % model.spec.vocab for i in range(context - context % self.config.block_size))
-        ours = [
+        policies = [
             PolicyTarget(policy, model.core(config, own_cache=True), self.sampling, before, name)
             for name, policy, config in entries
         ]
-        ours[0].check(self.prompts)
+        policies[0].check(self.prompts)
         if context and (args.hf or args.llama_cpp is not None):
             raise ConfigError("--context cannot be combined with --hf or --llama-cpp")
-        targets: list[BenchTarget] = [*ours]
+        targets: list[BenchTarget] = [*policies]
         targets += hugging_face(args.hf, model, self.sampling)
         targets += llama_cpp(args.llama_cpp, model, self.sampling, self.prompts, args.concurrency)
         for target in [
-            ours[0],
-            *targets[len(ours) :],
+            policies[0],
+            *targets[len(policies) :],
         ]:  # warm up; `none` is the only policy here, as others would learn
             target.run(self.prompts[:1], 1)
             target.stats = RunStats()
         bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads, model.decoder.packed)
-        differing = self._run(ours, targets[len(ours) :], bandwidth)
-        rows = [summarise(c, ours[0].stats, model.spec.layers) for c in targets]
+        differing = self._run(policies, targets[len(policies) :], bandwidth)
+        rows = [summarise(c, policies[0].stats, model.spec.layers) for c in targets]
         add_llama_cpp_ratios(rows)
-        reading = read_bandwidth(ours[0].stats, model, bandwidth.median)
+        reading = read_bandwidth(policies[0].stats, model, bandwidth.median)
         self._print(rows, len(before), reading)
         domains = self._by_domain(targets)
         if len(domains) > 1:
             print("speed-up by domain:")
             print(aligned([*domain_lines(domains)]))
-        drafted = next((c.stats for c in ours if c.name.startswith("knapspec")), None)
+        drafted = next((c.stats for c in policies if c.name.startswith("knapspec")), None)
         if drafted is not None:
             share = drafted.knapsack_seconds / drafted.seconds
             print(f"knapspec finished {drafted.searches} searches in {share:.1%} of the time, decisions excluded")
@@ -146,13 +146,13 @@ class _Bench:
             figures["promises"] = errors.as_dict()
         return figures
 
-    def _run(self, ours: Sequence[PolicyTarget], others: Sequence[BenchTarget], bandwidth: ReadBandwidth) -> int:
+    def _run(self, policies: Sequence[PolicyTarget], others: Sequence[BenchTarget], bandwidth: ReadBandwidth) -> int:
         """Run all prompts on all targets. Returns the number of answers that differ from those of the first policy."""
         streams = self.args.concurrency
         differing = 0
         for number, start in enumerate(range(0, len(self.prompts), self._batch)):
             batch = self.prompts[start : start + self._batch]
-            plain, *rest = run_in_turns(ours, batch, streams, first=number % len(ours))
+            plain, *rest = run_in_turns(policies, batch, streams, first=number % len(policies))
             for target in others:
                 target.run(batch, streams)
             differing += sum(a != b for answers in rest for a, b in zip(answers, plain, strict=True))

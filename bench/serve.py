@@ -52,13 +52,13 @@ class StreamStats:
 
     def figures(self) -> dict[str, float]:
         """Return rates in tokens per second, and median times in milliseconds."""
-        found = {"tokens_per_second": self.tokens / self.seconds}
+        result = {"tokens_per_second": self.tokens / self.seconds}
         if self.chunks:
-            found["tokens_per_chunk"] = self.tokens / self.chunks
+            result["tokens_per_chunk"] = self.tokens / self.chunks
         for name, seconds in (("first_token_ms", self.first_token), ("between_chunks_ms", self.gaps)):
             if seconds:
-                found[name] = 1e3 * statistics.median(seconds)
-        return found
+                result[name] = 1e3 * statistics.median(seconds)
+        return result
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -229,14 +229,14 @@ class _InProcess:
     def figures(self) -> dict[str, Any]:
         from bench.results import read_bandwidth
 
-        found: dict[str, Any] = {"others": [_speed(other.name, other.stats) for other in self.others]}
+        result: dict[str, Any] = {"others": [_speed(other.name, other.stats) for other in self.others]}
         if self.engine is not None:
             stats = self.engine.stats
             first = 1e3 * statistics.median(stats.first_token)
-            found["engine"] = _speed("engine", stats) | {"first_token_ms": first}
+            result["engine"] = _speed("engine", stats) | {"first_token_ms": first}
             if self.bandwidth is not None:
-                found["bandwidth"] = read_bandwidth(stats, self.model, self.bandwidth.median)
-        return found
+                result["bandwidth"] = read_bandwidth(stats, self.model, self.bandwidth.median)
+        return result
 
 
 def _speed(name: str, stats: RunStats) -> dict[str, Any]:

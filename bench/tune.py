@@ -51,22 +51,22 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         print(f"No plan is faster than plain decoding here: {outcome}.")
         print(json.dumps({"plans": 0}))
         return 0
-    found = {_NEW: prior} if current is None else {_NEW: prior, _CURRENT: current}
+    candidates = {_NEW: prior} if current is None else {_NEW: prior, _CURRENT: current}
     if current is None:
         _save(prior, path)  # now, in case the comparison is interrupted
     targets = [
         PolicyTarget(name, model.core(bare, own_cache=True), sampling, name=name) for name in ("none", "knapspec")
     ]
     with tempfile.TemporaryDirectory() as scratch:
-        for name, plans in found.items():
+        for name, plans in candidates.items():
             targets.append(_target_with(plans, Path(scratch) / name, name, model, config, sampling))
     rows = _compare(targets, [encode(model, text) for text in others], model.spec.layers)
     best = max(targets[2:], key=lambda c: c.stats.tokens / c.stats.seconds)
-    _save(found[best.name], path)
+    _save(candidates[best.name], path)
     print(f"{len(prior.plans)} plans found on {len(tuned)} prompts; compared on the other {len(others)}:")
     print(table(rows))
     print(f"saved: {path} ({best.name})")
-    print(json.dumps({"plans": len(found[best.name].plans), "saved": best.name, "path": str(path), "rows": rows}))
+    print(json.dumps({"plans": len(candidates[best.name].plans), "saved": best.name, "path": str(path), "rows": rows}))
     return 0
 
 

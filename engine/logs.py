@@ -11,8 +11,8 @@ from typing import Any
 
 
 def get_facts(record: logging.LogRecord) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = getattr(record, "facts", {})
-    return found
+    facts: Mapping[str, Any] = getattr(record, "facts", {})
+    return facts
 
 
 class TextFormatter(logging.Formatter):

@@ -32,7 +32,7 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
     rows = tuple(sorted({o.rows for o in observations}))
     width = len(rows)
     knots = [_knots([o for o in observations if o.rows == count]) for count in rows]
-    wide = [len(each) < max(map(len, knots)) for each in knots]
+    wide = [len(row_knots) < max(map(len, knots)) for row_knots in knots]
     kinds = 3 * len(observations[0].attention)  # parts with weights, each with a cost for every row count
     offsets = np.cumsum([1 + kinds * width, *(0 if w else len(k) for k, w in zip(knots, wide, strict=True))])
     design = np.zeros(
@@ -51,7 +51,7 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
     theta = _non_negative(design / seconds[:, None], np.ones(len(observations)))
     errors = np.abs(design @ theta - seconds) / seconds
     parts = theta[1 : 1 + kinds * width].reshape(3, -1, width).tolist()
-    contexts = tuple(sorted({knot for each in knots for knot in each}))
+    contexts = tuple(sorted({knot for row_knots in knots for knot in row_knots}))
     scans = [
         [
             theta[-1] * rows[r] * n if wide[r] else _steps(knots[r], n) @ theta[offsets[r] : offsets[r + 1]]

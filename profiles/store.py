@@ -35,12 +35,12 @@ def find(key: ProfileKey, directory: Path | None, shipped: Path = SHIPPED) -> tu
     for folder in (default_directory(), shipped) if directory is None else (directory,):
         path = folder / f"{key.slug}.json"
         try:
-            there = path.exists()
+            exists = path.exists()
         except OSError as error:  # the home of another user
             if directory is not None:
                 raise ProfileError(f"cannot read profile {path}: {error.strerror or error}") from None
             continue
-        if there:
+        if exists:
             profile = load(path)
             if profile.key == key:
                 return profile, path

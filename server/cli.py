@@ -81,10 +81,10 @@ def _add_measure(parser: argparse.ArgumentParser, module: str | None) -> None:
 
 def _command(commands: Subparsers, name: str, summary: str) -> argparse.ArgumentParser:
     """Add the parser of a subcommand."""
-    made: argparse.ArgumentParser = commands.add_parser(
+    parser: argparse.ArgumentParser = commands.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", allow_abbrev=False
     )
-    return made
+    return parser
 
 
 def _add_settings(parser: argparse.ArgumentParser, *kinds: type) -> None:
@@ -126,8 +126,8 @@ def _serve(args: argparse.Namespace) -> int:
 def bind(host: str, port: int) -> socket.socket:
     """Open the listening socket before the model loads, so that a used port fails early. Raises OSError."""
     family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-    return socket.create_server(address, family=family, dualstack_ipv6=both)
+    dual_stack = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+    return socket.create_server(address, family=family, dualstack_ipv6=dual_stack)
 
 
 @contextmanager

@@ -92,8 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser, kind: type) -> None:
 
 def _help(setting: Setting) -> str:
     default = setting.spec.default
-    shown = "" if default in (None, (), "") else f"default {default}, "
-    return f"{setting.spec.metadata['help']} ({shown}{ENV_PREFIX}{setting.name.upper()})".replace("%", "%%")
+    shown_default = "" if default in (None, (), "") else f"default {default}, "
+    return f"{setting.spec.metadata['help']} ({shown_default}{ENV_PREFIX}{setting.name.upper()})".replace("%", "%%")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ def hugging_face(enabled: bool, model: LoadedModel, sampling: SamplingParams) ->
     """Return the target for `--hf`. Raises ConfigError."""
     if not enabled:
         return []
-    theirs = _load(model.source, str(model.decoder.dtype).removeprefix("torch."), model.decoder.device, sampling)
-    return [HuggingFaceTarget(theirs, sampling, model.key.threads)]
+    loaded = _load(model.source, str(model.decoder.dtype).removeprefix("torch."), model.decoder.device, sampling)
+    return [HuggingFaceTarget(loaded, sampling, model.key.threads)]
 
 
 class HuggingFaceTarget:

@@ -90,22 +90,22 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
 
     Raises ModelError for unsupported types and invalid parameters.
     """
-    given = _flat(config.get("rope_scaling") or config.get("rope_parameters") or {})  # in transformers' order
-    kind = str(given.get("rope_type", given.get("type", "default")))
+    parameters = _flat(config.get("rope_scaling") or config.get("rope_parameters") or {})  # in transformers' order
+    kind = str(parameters.get("rope_type", parameters.get("type", "default")))
     if kind not in ROPE_TYPES:
         why = f" ({_REFUSED[kind]})" if kind in _REFUSED else ""
         raise ModelError(f"RoPE of type '{kind}' is not supported{why}; supported: {', '.join(ROPE_TYPES)}")
-    partial = given.get("partial_rotary_factor", config.get("partial_rotary_factor"))
+    partial = parameters.get("partial_rotary_factor", config.get("partial_rotary_factor"))
     if partial not in (None, 1, 1.0):
         raise ModelError("partial_rotary_factor is not supported: RoPE must rotate whole heads")
-    theta = float(given.get("rope_theta") or config.get("rope_theta") or 10000.0)
+    theta = float(parameters.get("rope_theta") or config.get("rope_theta") or 10000.0)
     if not 1 < theta < _HUGE:
         raise ModelError(f"rope_theta must be above 1, not {theta}")
     if kind == "default":
         return RopeSpec(theta=theta)
     positions = int(config["max_position_embeddings"])
-    original = int(given.get("original_max_position_embeddings") or positions)
-    factor = float(given["factor"] if given.get("factor") is not None else positions / original)
+    original = int(parameters.get("original_max_position_embeddings") or positions)
+    factor = float(parameters["factor"] if parameters.get("factor") is not None else positions / original)
     if not (1 <= factor < _HUGE and original >= 1):
         raise ModelError(
             f"invalid RoPE scaling: factor {factor} must be at least 1, original positions {original} at least 1"
@@ -113,13 +113,13 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
     if kind == "linear":
         return RopeSpec(kind, theta, factor)
     if kind == "llama3":
-        low, high = float(given["low_freq_factor"]), float(given["high_freq_factor"])
+        low, high = float(parameters["low_freq_factor"]), float(parameters["high_freq_factor"])
         if not 0 < low < high < _HUGE:
             raise ModelError(f"RoPE's low_freq_factor {low} must be positive and below high_freq_factor {high}")
         return RopeSpec(kind, theta, factor, original, low, high)
-    fast, slow = float(given.get("beta_fast") or 32), float(given.get("beta_slow") or 1)
+    fast, slow = float(parameters.get("beta_fast") or 32), float(parameters.get("beta_slow") or 1)
     try:
-        magnitude = _yarn_magnitude(given, factor)
+        magnitude = _yarn_magnitude(parameters, factor)
     except (ZeroDivisionError, OverflowError):
         magnitude = 0.0
     if not all(0 < value < _HUGE for value in (fast, slow, magnitude)):
@@ -131,31 +131,31 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
         original,
         beta_fast=fast,
         beta_slow=slow,
-        truncate=bool(given.get("truncate", True)),
+        truncate=bool(parameters.get("truncate", True)),
         magnitude=magnitude,
     )
 
 
-def _flat(given: Any) -> dict[str, Any]:
+def _flat(parameters: Any) -> dict[str, Any]:
     """Return the parameters. Some configurations nest them by layer type, where all types must agree."""
-    if not isinstance(given, dict):
-        raise ModelError(f"RoPE parameters must be an object, not {given!r}")
-    nested = [value for value in given.values() if isinstance(value, dict)]
+    if not isinstance(parameters, dict):
+        raise ModelError(f"RoPE parameters must be an object, not {parameters!r}")
+    nested = [value for value in parameters.values() if isinstance(value, dict)]
     if not nested:
-        return given
+        return parameters
     if any(value != nested[0] for value in nested):
         raise ModelError("different RoPE parameters for different layers are not supported")
     return nested[0]
 
 
-def _yarn_magnitude(given: dict[str, Any], factor: float) -> float:
+def _yarn_magnitude(parameters: dict[str, Any], factor: float) -> float:
     """Return YaRN's attention factor: 0.1·ln(factor) + 1, unless the configuration sets it."""
 
     def magnitude(scale: float) -> float:
         return 0.1 * scale * math.log(factor) + 1.0 if factor > 1 else 1.0
 
-    if given.get("attention_factor") is not None:
-        return float(given["attention_factor"])
-    if given.get("mscale") and given.get("mscale_all_dim"):
-        return magnitude(float(given["mscale"])) / magnitude(float(given["mscale_all_dim"]))
+    if parameters.get("attention_factor") is not None:
+        return float(parameters["attention_factor"])
+    if parameters.get("mscale") and parameters.get("mscale_all_dim"):
+        return magnitude(float(parameters["mscale"])) / magnitude(float(parameters["mscale_all_dim"]))
     return magnitude(1.0)

@@ -119,8 +119,8 @@ class ModelSpec:
         if not self.windows and WINDOW not in run:
             return [(self.layers - run.count(SKIP), context)]
         windows = (self.attention_window(layer, variant) for layer, variant in enumerate(run) if variant != SKIP)
-        seen = Counter(min(context, recent + sinks or context) for recent, sinks in windows)
-        return [(count, tokens) for tokens, count in seen.items()]
+        counts = Counter(min(context, recent + sinks or context) for recent, sinks in windows)
+        return [(count, tokens) for tokens, count in counts.items()]
 
     def tokens_read(self, variants: Variants, context: int) -> int:
         """Return the cached tokens that all attention sublayers of a plan read for a row at `context`."""
@@ -133,8 +133,8 @@ NAMES = ("skip", "target", "low-bit", "window")  # of the variants
 def count_variants(variants: Variants) -> dict[tuple[str, str], int]:
     """Count the sublayers of a plan by the names of kind (attention, mlp, head) and variant."""
     kinds = (("attention", variants[:-1:2]), ("mlp", variants[1::2]), ("head", variants[-1:]))
-    found = Counter((kind, NAMES[variant]) for kind, part in kinds for variant in part)
-    return dict(found)
+    counts = Counter((kind, NAMES[variant]) for kind, part in kinds for variant in part)
+    return dict(counts)
 
 
 def skipped(variants: Variants) -> tuple[int, int]:

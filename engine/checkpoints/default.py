@@ -41,9 +41,9 @@ def find_default_model() -> Path:
 def check(path: Path) -> None:
     """Check the SHA-256 of the whole file. Raises ConfigError."""
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != _SHA256:
-        raise ConfigError(f"{path} is damaged (its SHA-256 is {found}, not {_SHA256}): {_ADVICE}")
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != _SHA256:
+        raise ConfigError(f"{path} is damaged (its SHA-256 is {digest}, not {_SHA256}): {_ADVICE}")
 
 
 if __name__ == "__main__":

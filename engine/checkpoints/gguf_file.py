@@ -186,16 +186,16 @@ class _HeaderReader:
 
     def _read_strings(self, count: int) -> list[str]:
         """Read strings. The loop is optimised: vocabularies have hundreds of thousands of strings."""
-        data, at, length_at, found = self._data, self._position, struct.Struct("<Q").unpack_from, list[str]()
+        data, at, length_at, strings = self._data, self._position, struct.Struct("<Q").unpack_from, list[str]()
         for _ in range(count):
             (length,) = length_at(data, at)
             at += 8 + length
             text = data[at - length : at]
             if len(text) != length:
                 raise IndexError
-            found.append(text.decode("utf-8", "surrogateescape"))
+            strings.append(text.decode("utf-8", "surrogateescape"))
         self._position = at
-        return found
+        return strings
 
     def _error(self, what: str) -> ModelError:
         return ModelError(f"{self._path} {what}")

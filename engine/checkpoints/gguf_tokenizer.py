@@ -66,8 +66,8 @@ def read_tokenizer(gguf: GgufFile) -> Tokenizer:
 def end_ids(gguf: GgufFile) -> tuple[int, ...]:
     """Return the ids of the tokens that end an answer."""
     count = len(gguf.listed(_KEY + "tokens", str))
-    found = {_token_id(gguf, key, count) for key in ("eos", "eot", "eom")}
-    return tuple(sorted(token for token in found if token is not None))
+    ids = {_token_id(gguf, key, count) for key in ("eos", "eot", "eom")}
+    return tuple(sorted(token for token in ids if token is not None))
 
 
 def _token_id(gguf: GgufFile, name: str, count: int) -> int | None:
@@ -79,10 +79,10 @@ def _token_id(gguf: GgufFile, name: str, count: int) -> int | None:
 
 def _templates(gguf: GgufFile) -> dict[str, str]:
     """Return the chat templates by name."""
-    found = {"default": gguf.field("tokenizer.chat_template", str)}
+    templates = {"default": gguf.field("tokenizer.chat_template", str)}
     for name in gguf.listed("tokenizer.chat_templates", str):
-        found[name] = gguf.field(f"tokenizer.chat_template.{name}", str)
-    return {name: template for name, template in found.items() if template}
+        templates[name] = gguf.field(f"tokenizer.chat_template.{name}", str)
+    return {name: template for name, template in templates.items() if template}
 
 
 def _byte_level(gguf: GgufFile, tokens: list[str]) -> tuple[BackendTokenizer, bool]:

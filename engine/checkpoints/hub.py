@@ -63,10 +63,10 @@ def _fetch(model: str) -> Path:
     repository, _, kind = named.partition(":")
     model = repository + at + revision
     if kind:
-        found = _find_gguf(_snapshot(model, (f"*{kind}*.gguf", f"*{kind.lower()}*.gguf")), kind)
-        if found is None:
+        path = _find_gguf(_snapshot(model, (f"*{kind}*.gguf", f"*{kind.lower()}*.gguf")), kind)
+        if path is None:
             raise ModelError(f"{repository} has no GGUF file whose name contains {kind}")
-        return found
+        return path
     directory = _snapshot(model, _DESCRIPTION)
     if not (directory / "config.json").exists():
         raise ModelError(f"{repository} has no config.json; for a GGUF repository, name a file: {repository}:Q4_K_M")

@@ -30,28 +30,28 @@ class StopStrings:
             return "" if self.stopped else text
         if not may_stop:
             freed = self.flush() + text
-            most = max(map(len, self._stops)) - 1
-            self._returned = (self._returned + freed)[-most:] if most else ""
+            longest = max(map(len, self._stops)) - 1
+            self._returned = (self._returned + freed)[-longest:] if longest else ""
             return freed
-        shown = len(self._returned)
-        held = self._returned + self._held + text
+        offset = len(self._returned)
+        pending = self._returned + self._held + text
         # Stop strings within `_returned` do not count.
-        found = [
-            (where + len(stop), where)
+        stops = [
+            (start + len(stop), start)
             for stop in self._stops
-            if (where := held.find(stop, max(shown + 1 - len(stop), 0))) >= 0
+            if (start := pending.find(stop, max(offset + 1 - len(stop), 0))) >= 0
         ]
-        if found:
+        if stops:
             self.stopped = True
             self._held = ""
-            end, where = min(found)
-            return held[shown : end if self._include else where]
-        keep = max(self._overlap(held, stop) for stop in self._stops)
-        if keep > len(held) - shown:  # the stop string would begin in `_returned`
-            self._held = held[shown:]
+            end, start = min(stops)
+            return pending[offset : end if self._include else start]
+        keep = max(self._overlap(pending, stop) for stop in self._stops)
+        if keep > len(pending) - offset:  # the stop string would begin in `_returned`
+            self._held = pending[offset:]
             return ""
-        self._returned, self._held = "", held[len(held) - keep :]
-        return held[shown : len(held) - keep]
+        self._returned, self._held = "", pending[len(pending) - keep :]
+        return pending[offset : len(pending) - keep]
 
     def flush(self) -> str:
         """Return the text held back at the end."""
@@ -104,8 +104,8 @@ class Detokenizer:
             self._unfinished.append(token)
         else:
             self._unfinished.clear()
-        shown = before + (text or "")
-        return self._stops.push(shown, may_stop=may_stop) if shown else ""
+        new = before + (text or "")
+        return self._stops.push(new, may_stop=may_stop) if new else ""
 
     def finish(self) -> str:
         """Return the rest of the text. Bytes of incomplete characters become U+FFFD."""

@@ -188,14 +188,14 @@ def _text(token: Any) -> str:
 
 def _templates(directory: Path, config: dict[str, Any]) -> dict[str, str]:
     """Collect the chat templates by name ("default", "tool_use") from all files that may hold them."""
-    found: dict[str, str] = {}
-    given = config.get("chat_template")
-    if isinstance(given, str):
-        found["default"] = given
-    elif isinstance(given, list):
-        found |= {
+    templates: dict[str, str] = {}
+    configured = config.get("chat_template")
+    if isinstance(configured, str):
+        templates["default"] = configured
+    elif isinstance(configured, list):
+        templates |= {
             str(t["name"]): str(t["template"])
-            for t in given
+            for t in configured
             if isinstance(t, dict) and t.keys() >= {"name", "template"}
         }
     for path in (*sorted((directory / "additional_chat_templates").glob("*.jinja")), directory / "chat_template.jinja"):
@@ -204,5 +204,5 @@ def _templates(directory: Path, config: dict[str, Any]) -> dict[str, str]:
                 text = path.read_text("utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 raise ModelError(f"cannot read {path}: {error}") from None
-            found["default" if path.parent == directory else path.stem] = text
-    return found
+            templates["default" if path.parent == directory else path.stem] = text
+    return templates

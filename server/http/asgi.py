@@ -69,11 +69,11 @@ class InternalErrorMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began = False
+        started = False
 
         async def watched(message: Message) -> None:
-            nonlocal began
-            began = True
+            nonlocal started
+            started = True
             await send(message)
 
         try:
@@ -82,7 +82,7 @@ class InternalErrorMiddleware:
             raise
         except Exception:
             log.exception("unexpected error", extra={"facts": {"request_id": REQUEST_ID.get()}})
-            if began:
+            if started:
                 raise  # the reply cannot be completed; the server closes the connection
             await internal_error().response(scope)(scope, receive, send)
 
@@ -102,10 +102,10 @@ class RequestIdMiddleware:
             return
         if scope["path"] in _GENERATION_PATHS and scope["method"] == "POST":
             scope[FACTS] = {}  # so that rejected requests are logged too
-        given = Headers(scope=scope).get("x-request-id", "")
-        request_id = given if VALID_REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        client_id = Headers(scope=scope).get("x-request-id", "")
+        request_id = client_id if VALID_REQUEST_ID.fullmatch(client_id) else uuid.uuid4().hex
         REQUEST_ID.set(request_id)
-        began = time.perf_counter()
+        start = time.perf_counter()
         status = 0  # until the response starts
         method = scope["method"]
         if method == "HEAD":  # the reply to GET without its body
@@ -128,7 +128,7 @@ class RequestIdMiddleware:
             if status:
                 self._count(method, scope["path"], status)
             if self._logs and FACTS in scope:
-                seconds = time.perf_counter() - began
+                seconds = time.perf_counter() - start
                 facts = {"request_id": request_id, "status": status, "seconds": round(seconds, 6), **scope[FACTS]}
                 access_log.info("%s %s", method, scope["path"], extra={"facts": facts})
 

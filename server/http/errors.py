@@ -72,8 +72,8 @@ class APIError(Exception):
     def facts(self) -> dict[str, Any]:
         """Fields for the access log. Of `param`, only the name of our field: the rest of the path is the client's."""
         field = None if self.param is None else re.split(r"[.\[]", self.param)[0]
-        found = {"error": self.code or self.type, "param": field}
-        return {name: value for name, value in found.items() if value is not None}
+        facts = {"error": self.code or self.type, "param": field}
+        return {name: value for name, value in facts.items() if value is not None}
 
 
 def _truncate(text: str, limit: int) -> str:
@@ -140,12 +140,12 @@ def _request_fields() -> dict[str, Any]:
 
 def from_http_exception(request: Request, error: HTTPException, known: Iterable[str]) -> APIError:
     """Convert the router's 404 and 405. `known` are paths to suggest."""
-    where = f"{request.method} {request.url.path}"
+    target = f"{request.method} {request.url.path}"
     if error.status_code == 405:
-        message = f"Method not allowed: {where}. Perhaps you meant to use a different HTTP method?"
+        message = f"Method not allowed: {target}. Perhaps you meant to use a different HTTP method?"
     elif error.status_code == 404:
         close = get_close_matches(request.url.path, known, 1, 0.7)
-        message = f"Unknown path: {where}." + (f" Did you mean {close[0]}?" if close else "")
+        message = f"Unknown path: {target}." + (f" Did you mean {close[0]}?" if close else "")
     else:
         message = str(error.detail)
     return APIError(error.status_code, message, headers=error.headers)

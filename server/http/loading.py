@@ -72,8 +72,8 @@ class _Handler(BaseHTTPRequestHandler):
             headers |= error.headers or {}
         self.send_response_only(status)
         headers |= {"content-length": str(len(body)), "connection": "close"}
-        given = self.headers.get("x-request-id", "")
-        headers["x-request-id"] = given if VALID_REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        client_id = self.headers.get("x-request-id", "")
+        headers["x-request-id"] = client_id if VALID_REQUEST_ID.fullmatch(client_id) else uuid.uuid4().hex
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()

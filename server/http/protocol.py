@@ -58,11 +58,11 @@ class _StallTimeout(asyncio.Protocol):
 
     def _unsent_bytes(self) -> int:
         """Return the bytes that the client has not acknowledged, those in the socket's send buffer included."""
-        held = array.array("i", [0])
+        queued = array.array("i", [0])
         if sys.platform != "win32":
             with contextlib.suppress(OSError):
-                fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, held)
-        return self.transport.get_write_buffer_size() + held[0]
+                fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, queued)
+        return self.transport.get_write_buffer_size() + queued[0]
 
     def _check_progress(self, before: int) -> None:
         if self._unsent_bytes() < before:
@@ -124,9 +124,9 @@ class Protocol(_StallTimeout, HttpToolsProtocol):
             return
         except httptools.HttpParserUpgrade as upgrade:
             if not self._discards:
-                protocol, rest = self._switch_to_h11(), data[upgrade.args[0] :]
-                if rest:  # h11 would take empty data for the end of the connection
-                    protocol.data_received(rest)
+                protocol, remaining = self._switch_to_h11(), data[upgrade.args[0] :]
+                if remaining:  # h11 would take empty data for the end of the connection
+                    protocol.data_received(remaining)
             return
         if continued and self._head is not None:
             self._head += len(data)

@@ -76,12 +76,12 @@ class EventStream(Response):
             await stack.enter_async_context(self._source)
             frames = await stack.enter_async_context(aclosing(self._frames))
             await stack.enter_async_context(cancelled_on_disconnect(receive))
-            rest = b""
+            last_frames = b""
             async with out.kept_alive(self._keep_alive):
                 try:
                     async for frame, last in frames:
                         if last:
-                            rest = frame
+                            last_frames = frame
                             break
                         if frame:
                             await out.write(frame)
@@ -90,8 +90,8 @@ class EventStream(Response):
                 except Exception as error:
                     if not out.started:
                         raise
-                    rest = error_frame(self._as_error(error))
-            await out.finish(rest + DONE)
+                    last_frames = error_frame(self._as_error(error))
+            await out.finish(last_frames + DONE)
 
 
 class _Output:

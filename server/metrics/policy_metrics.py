@@ -38,14 +38,14 @@ class PolicyMetrics:
         self._by_policy = by_policy
 
         def histogram(name: str, text: str, bounds: Sequence[float], *labels: str) -> Histogram:
-            made = Histogram(f"knapserve_{name}", text, ["policy", *labels], buckets=bounds, registry=registry)
-            by_policy.extend([] if labels else [made])
-            return made
+            metric = Histogram(f"knapserve_{name}", text, ["policy", *labels], buckets=bounds, registry=registry)
+            by_policy.extend([] if labels else [metric])
+            return metric
 
         def counter(name: str, text: str, *labels: str) -> Counter:
-            made = Counter(f"knapserve_{name}", text, ["policy", *labels], registry=registry)
-            by_policy.extend([] if labels else [made])
-            return made
+            metric = Counter(f"knapserve_{name}", text, ["policy", *labels], registry=registry)
+            by_policy.extend([] if labels else [metric])
+            return metric
 
         self._rounds = counter("rounds", "Rounds of requests that generated tokens.")
         self._draft_tokens = counter("draft_tokens", "Tokens drafted by the model.")

@@ -247,18 +247,18 @@ class Metrics:
 
     def totals(self) -> Totals:
         """Return the sums over all policies."""
-        found: defaultdict[str, float] = defaultdict(float)
+        sums: defaultdict[str, float] = defaultdict(float)
         of_policy: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for sample in (sample for family in self.registry.collect() for sample in family.samples):
-            found[sample.name] += sample.value
+            sums[sample.name] += sample.value
             of_policy[sample.name][sample.labels.get("policy", "")] = sample.value
         plain = of_policy["knapserve_decode_tokens_plain_total"]
         decoded = of_policy["knapserve_decode_tokens_total"]
         return Totals(
-            found["vllm:prompt_tokens_total"] - found["vllm:prompt_tokens_cached_total"],
-            found["vllm:generation_tokens_total"],
-            found["vllm:spec_decode_num_draft_tokens_total"],
-            found["vllm:spec_decode_num_accepted_tokens_total"],
+            sums["vllm:prompt_tokens_total"] - sums["vllm:prompt_tokens_cached_total"],
+            sums["vllm:generation_tokens_total"],
+            sums["vllm:spec_decode_num_draft_tokens_total"],
+            sums["vllm:spec_decode_num_accepted_tokens_total"],
             sum(decoded[policy] for policy, tokens in plain.items() if tokens),
             sum(plain.values()),
         )

@@ -197,7 +197,7 @@ def _template_calls(calls: Any, param: str) -> list[dict[str, Any]]:
     """Return tool calls of an earlier answer with their arguments as objects, as templates expect."""
     if not isinstance(calls, list):
         raise invalid("'tool_calls' must be a list.", param)
-    made = []
+    converted = []
     for position, call in enumerate(calls):
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
@@ -210,5 +210,5 @@ def _template_calls(calls: Any, param: str) -> list[dict[str, Any]]:
                 raise invalid(
                     "The 'arguments' of a tool call must be valid JSON.", f"{param}[{position}].function"
                 ) from None
-        made.append(call | {"function": function | {"arguments": arguments}})
-    return made
+        converted.append(call | {"function": function | {"arguments": arguments}})
+    return converted

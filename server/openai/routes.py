@@ -211,8 +211,8 @@ async def _large_reply(reply: dict[str, Any]) -> Response:
     for choice in reply["choices"]:
         choices.append(JSONResponse(choice).body)
         await asyncio.sleep(0)
-    around = bytes(JSONResponse(reply | {"choices": []}).body)
-    body = around.replace(b'"choices":[]', b'"choices":[%s]' % b",".join(choices), 1)
+    envelope = bytes(JSONResponse(reply | {"choices": []}).body)
+    body = envelope.replace(b'"choices":[]', b'"choices":[%s]' % b",".join(choices), 1)
     return Response(body, media_type="application/json")
 
 
@@ -239,8 +239,8 @@ async def reset_calibration(request: Request) -> reply_schemas.Status:
     """
     services = _services(request)
     origin, allowed = request.headers.get("origin"), services.config.cors_origins
-    own = origin is None or origin.partition("://")[2] == request.headers.get("host")
-    if not own and origin not in allowed and "*" not in allowed:
+    same_origin = origin is None or origin.partition("://")[2] == request.headers.get("host")
+    if not same_origin and origin not in allowed and "*" not in allowed:
         raise APIError(403, f"Cross-origin request from {origin} refused; allow the origin with --cors-origins.")
     error = services.health_error(services.engine.stats())
     if error is not None:

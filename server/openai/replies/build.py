@@ -61,8 +61,8 @@ class _Chat:
 
     def piece(self, index: int, delta: Delta) -> dict[str, Any]:
         if delta.call is None:
-            both = {"reasoning_content": delta.reasoning, "reasoning": delta.reasoning}
-            return _chat_chunk(index, both if delta.reasoning else {"content": delta.content})
+            reasoning = {"reasoning_content": delta.reasoning, "reasoning": delta.reasoning}
+            return _chat_chunk(index, reasoning if delta.reasoning else {"content": delta.content})
         call: dict[str, Any] = {"index": delta.call}
         if delta.name is not None:
             call |= {"id": self._call_id(), "type": "function"}

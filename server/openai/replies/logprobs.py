@@ -68,10 +68,10 @@ class TextOffsets:
 
     def advance(self, token: int, texts: TokenTexts) -> int:
         """Return the offset of the next token."""
-        begin = self._next
+        offset = self._next
         if self._shown or not texts.is_special(token):
             self._next += len(self._decoder.decode(texts.bytes(token)))
-        return begin
+        return offset
 
 
 def completion_logprobs(logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: TextOffsets) -> dict[str, Any]:
@@ -80,8 +80,8 @@ def completion_logprobs(logprobs: Sequence[TokenLogprobs], texts: TokenTexts, of
     top: list[dict[str, float]] = []
     for item, token in zip(logprobs, tokens, strict=True):
         row = {token: max(item.logprob, _MIN_LOGPROB)} if item.top else {}
-        for other, logprob in item.top:
-            row.setdefault(texts.unambiguous_text(other), max(logprob, _MIN_LOGPROB))
+        for alternative, logprob in item.top:
+            row.setdefault(texts.unambiguous_text(alternative), max(logprob, _MIN_LOGPROB))
         top.append(row)
     return {
         "tokens": tokens,

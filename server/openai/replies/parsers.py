@@ -40,15 +40,15 @@ class MarkerSplitter:
 
     def push(self, text: str, markers: Sequence[str]) -> tuple[str, str | None, str]:
         """Return the text before the first complete marker, the marker or None, and the text after it."""
-        held = self._held + text
-        found = [(where, marker) for marker in markers if (where := held.find(marker)) >= 0]
+        pending = self._held + text
+        found = [(position, marker) for marker in markers if (position := pending.find(marker)) >= 0]
         if found:
-            where, marker = min(found)
+            position, marker = min(found)
             self._held = ""
-            return held[:where], marker, held[where + len(marker) :]
-        keep = max((_overlap(held, marker) for marker in markers), default=0)
-        self._held = held[len(held) - keep :]
-        return held[: len(held) - keep], None, ""
+            return pending[:position], marker, pending[position + len(marker) :]
+        keep = max((_overlap(pending, marker) for marker in markers), default=0)
+        self._held = pending[len(pending) - keep :]
+        return pending[: len(pending) - keep], None, ""
 
     def flush(self) -> str:
         held, self._held = self._held, ""
@@ -73,14 +73,14 @@ class ReasoningParser:
 
     def push(self, text: str) -> list[Delta]:
         if self._before is not None:
-            held = self._before + text
-            begun = held.lstrip()
+            pending = self._before + text
+            begun = pending.lstrip()
             if THINK_OPEN.startswith(begun) and begun != THINK_OPEN:
-                self._before = held
+                self._before = pending
                 return []
             self._before = None
             if not begun.startswith(THINK_OPEN):
-                return self._inner.push(held)
+                return self._inner.push(pending)
             self.thinking = self._trim = True
             text = begun.removeprefix(THINK_OPEN)
         if not self.thinking:

@@ -74,14 +74,14 @@ def tool_call_grammar(tool_format: str, tools: Sequence[Tool], marker: MarkerNot
     rules = [f"call: {' | '.join(f'call_{index}' for index in range(len(tools)))}"]
     for index, tool in enumerate(tools):
         parameters = tool.function.parameters or _ANY_OBJECT
-        begin = json.dumps(f'{{"name": {json.dumps(tool.function.name)}, "{key}": ')
+        prefix = json.dumps(f'{{"name": {json.dumps(tool.function.name)}, "{key}": ')
         # A separate rule, because references within the parameters are relative to them.
-        rules += [f'call_{index}: {begin} arguments_{index} "}}"', f"arguments_{index}: {_json_rule(parameters)}"]
+        rules += [f'call_{index}: {prefix} arguments_{index} "}}"', f"arguments_{index}: {_json_rule(parameters)}"]
     call = "\n".join(rules)
     if tool_format == "hermes":
-        one = f'{marker("<tool_call>")} "\\n" call "\\n" {marker("</tool_call>")}'
-        more = f' ("\\n" {one})*' if parallel else ""
-        return f"calls: {one}{more}\n{call}"
+        tagged = f'{marker("<tool_call>")} "\\n" call "\\n" {marker("</tool_call>")}'
+        more = f' ("\\n" {tagged})*' if parallel else ""
+        return f"calls: {tagged}{more}\n{call}"
     if tool_format == "mistral":
         more = ' (", " call)*' if parallel else ""
         return f'calls: {marker("[TOOL_CALLS]")} "[" call{more} "]"\n{call}'
@@ -143,8 +143,8 @@ def _grammar_error(grammar: str) -> str:
 
 
 def _compute_grammar_error(grammar: str) -> str:
-    found = str(_matcher().validate_grammar(grammar, None))
-    return found.partition("\n<state>")[0].strip()
+    message = str(_matcher().validate_grammar(grammar, None))
+    return message.partition("\n<state>")[0].strip()
 
 
 _cached_grammar_error = lru_cache(maxsize=256)(_compute_grammar_error)
