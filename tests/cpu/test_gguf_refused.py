@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.checkpoints.gguf_file import Gguf
+from engine.checkpoints.gguf_file import GgufFile
 from engine.checkpoints.gguf_source import GgufSource, GgufWeights
 from engine.errors import ModelError
 from engine.model.weights import expected_tensors
@@ -149,7 +149,7 @@ def test_a_damaged_header_is_read_or_refused(seed: int, whole: bytes, tmp_path: 
         path.write_bytes(content)
         try:
             source = GgufSource(path, "x")
-            weights = GgufWeights(Gguf(path), source.spec)
+            weights = GgufWeights(GgufFile(path), source.spec)
             for name in expected_tensors(source.spec):
                 weights.mapped(name)
         except ModelError:
