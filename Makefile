@@ -15,18 +15,26 @@ serve: $(VENV)/.serve
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
+# Coverage is measured where it costs little, by Python 3.12 and later. `make nightly` measures it in any case.
+COVER = --cov --cov-report=
+CHEAPLY = $(shell $(BIN)/python -c "import sys; print(1 if sys.version_info >= (3, 12) else '')")
+REPORT = @echo "covered lines: $$($(BIN)/python -m coverage report --format=total) %; by file: python -m coverage report"
+
 check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$${CXX:-c++} -std=c++17 -march=native -Wall -Wextra -Werror -fsyntax-only engine/kernels/kernels.cpp
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(if $(CHEAPLY),COVERAGE_CORE=sysmon) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
+		$(if $(CHEAPLY),$(COVER)) $(ARGS)
+	$(if $(CHEAPLY),$(REPORT))
 
 # Every test, slow variants and all of Hypothesis's examples too; the gateways last, for LiteLLM brings an openai of
 # its own choice.
 nightly: $(VENV)/.test
-	$(BIN)/python -m pytest -m "" --hypothesis-profile=nightly $(ARGS)
+	$(BIN)/python -m pytest -m "" --hypothesis-profile=nightly $(COVER) $(ARGS)
+	$(REPORT)
 	$(BIN)/python -m pip install --quiet --editable ".[gateways]"
 	$(BIN)/python -m pytest -m "" tests/contract/test_gateways.py
 
@@ -35,7 +43,7 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
