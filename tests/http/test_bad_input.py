@@ -1,4 +1,4 @@
-"""What the client can fix is a 400 (or 404) that names the field, before the engine hears of it."""
+"""A bad request is a 400 or 404 that names the field, and never reaches the engine."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_malformed_body_is_refused(path: str, raw: bytes) -> None:
 
 @pytest.mark.parametrize("media_type", ["", "text/plain", "application/x-www-form-urlencoded"])
 def test_a_body_that_is_not_declared_as_json_is_refused(media_type: str) -> None:
-    """Such as pages of other origins may send without being asked whether they may."""
+    """A page of another origin may send such bodies without a preflight request."""
     body = json.dumps(CHAT).encode()
     error = refused(CHAT_PATH, content=body, headers={"content-type": media_type} if media_type else {})
     assert "Content-Type" in error["message"]

@@ -1,4 +1,4 @@
-"""What surrounds the two generation endpoints: keys, paths, ids, limits, health, models, the OpenAPI document."""
+"""Everything around generation: keys, paths, ids, limits, health, models, the OpenAPI document."""
 
 from __future__ import annotations
 

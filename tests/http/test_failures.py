@@ -53,7 +53,7 @@ def test_each_error_of_the_engine_has_its_status_and_type(
 
 
 def test_only_internal_errors_of_the_engine_are_a_500(caplog: pytest.LogCaptureFixture) -> None:
-    """An error class added to the engine that nobody mapped would be a logged 500."""
+    """A new error class of the engine that has no mapping fails this test."""
     pending, unmapped = [KnapServeError], set()
     with caplog.at_level(logging.CRITICAL):
         while pending:

@@ -1,4 +1,4 @@
-"""What only shows over a socket: disconnects, draining, the engine's death, keep-alive comments, bodies in chunks."""
+"""Behaviour that needs a socket: disconnects, draining, engine failures, keep-alive comments, chunked bodies."""
 
 from __future__ import annotations
 

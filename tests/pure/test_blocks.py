@@ -38,7 +38,7 @@ class Owner:
 
 
 class Blocks(RuleBasedStateMachine):
-    """Requests come, compute, draft, grow and go."""
+    """Requests arrive, compute, draft, grow and leave in any order."""
 
     live = Bundle("live")
 
@@ -95,7 +95,7 @@ class Blocks(RuleBasedStateMachine):
         return owner
 
     def bring(self, allocation: Allocation) -> None:
-        """What the runner does before a round: copy, unless the slab was adopted."""
+        """Copy a prefix as the runner does before a round, unless the slab was adopted."""
         if allocation.slab == allocation.source or not allocation.cached:
             assert allocation.copied == 0
             return
@@ -116,7 +116,10 @@ class Blocks(RuleBasedStateMachine):
 
     @rule(owner=live, more=st.lists(TOKENS, min_size=1, max_size=4), draft=st.integers(0, 4))
     def grow(self, owner: Owner, more: list[int], draft: int) -> None:
-        """Room for new tokens and a draft. All or nothing, and nothing only when the memory is owned."""
+        """Reserve room for new tokens and a draft.
+
+        A failure changes nothing, and means that requests own the memory.
+        """
         wanted = len(owner.tokens) + len(more) + draft
         blocks = max(self.blocks(wanted), owner.blocks)
         fits = blocks <= self.per_slab and self.owned - owner.blocks + blocks <= self.capacity
@@ -135,7 +138,7 @@ class Blocks(RuleBasedStateMachine):
 
     @rule(tokens=PROMPTS)
     def come_and_go(self, tokens: list[int]) -> None:
-        """A request that leaves all its whole blocks behind."""
+        """A request that computes its whole prompt and leaves at once."""
         owner = self.allocate(tokens)
         if isinstance(owner, Owner):
             self.compute(owner, rows=len(tokens), drafted=0)
@@ -148,7 +151,7 @@ class Blocks(RuleBasedStateMachine):
 
     @rule()
     def give_back(self) -> None:
-        """Memory is taken from under blocks that nobody uses."""
+        """Returned ranges lose their contents; no request may use them."""
         for slab, first, last in self.manager.take_freed():
             assert first < last
             for position in range(first, min(last, len(self.there[slab]))):
@@ -196,7 +199,7 @@ TestBlocks = Blocks.TestCase
 
 
 def finished(manager: BlockManager, tokens: Sequence[int]) -> int:
-    """A request that has come, computed `tokens` and gone. Returns its slab."""
+    """Allocate, compute and release a request with `tokens`. Returns its slab."""
     allocation = manager.allocate("past", tokens)
     assert allocation is not None
     manager.seal(allocation.slab, tokens, len(tokens))
@@ -304,7 +307,7 @@ def test_with_one_slab_left_a_partial_prefix_is_still_used() -> None:
 
 
 def test_a_prefix_held_by_a_running_request_is_adopted_from_a_free_slab() -> None:
-    """Slab 0 is owned and shares its prefix with slab 1, which nobody owns: adopting that loses nothing."""
+    """Slab 0 is owned and shares its prefix with the free slab 1: adopting slab 1 loses nothing."""
     manager = BlockManager(2, 2, 2, 4)
     first = manager.allocate("a", [1, 2, 3])
     assert first is not None
