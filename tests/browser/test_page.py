@@ -41,7 +41,7 @@ FLAGS = (
 
 @pytest.fixture(scope="module")
 def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Profiles for the server, made up: nothing is measured, and whether drafting pays does not depend on the machine."""
+    """Made-up profiles: nothing is measured, and whether drafting pays does not depend on the machine."""
     directory = tmp_path_factory.mktemp("profiles")
     store.save(replace(made_up_profile(), key=load(getattr(torch, DTYPE)).key), directory)
     return directory

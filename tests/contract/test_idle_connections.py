@@ -1,6 +1,7 @@
-"""Connections on which nothing happens: they take no request's place, change no stream, and leave nothing behind.
+"""Idle connections take no request's place, change no stream and leak nothing.
 
-And none hangs when the engine dies."""
+No connection hangs when the engine dies.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ BODY: dict[str, Any] = {
 
 @contextmanager
 def open_files(soft: int) -> Iterator[None]:
-    """This process, and those that it starts, may open so many files unless they ask for more."""
+    """Limit the open files of this process and its children, unless they raise the limit."""
     before, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 2 * (IDLE + HALF_SENT):
         pytest.skip(f"this machine allows a process {hard} open files")
@@ -50,7 +51,7 @@ def open_files(soft: int) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def modest(profile_dir: Path, shared_server: Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    """A server that was started with few files, after the one that measures the profile."""
+    """A server started with a low limit of open files, once the shared server has measured the profile."""
     with open_files(FEW_FILES):
         process = Process(tmp_path_factory.mktemp("modest") / "stderr", "--profile-dir", str(profile_dir))
     yield process
@@ -66,12 +67,12 @@ def text_of(raw: bytes) -> str:
 
 
 def files_of(process: Process) -> int:
-    """How many files the server has open."""
+    """Number of files that the server has open."""
     return len(list(Path(f"/proc/{process.popen.pid}/fd").iterdir()))
 
 
 def read_reply(connection: socket.socket) -> bytes:
-    """A reply with a Content-Length, head and body."""
+    """Read a reply with a Content-Length, head and body."""
     raw = b""
     while True:
         raw += (part := connection.recv(65536))
@@ -121,7 +122,7 @@ def test_a_stream_is_answered_among_many_idle_connections(modest: Process) -> No
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")
 def test_an_engine_that_dies_ends_every_connection(modest: Process) -> None:
-    """Killed in the midst of a stream and of a whole reply: both are told, and the server's process ends with 1."""
+    """The engine is killed during a stream and a whole reply: both end with an error, and the server exits with 1."""
     endless = BODY | {"max_tokens": 2000, "draft_policy": "none"}
     with modest.http.stream("POST", TEXT_PATH, json=endless) as stream, ThreadPoolExecutor() as pool:
         raw = stream.iter_raw()

@@ -1,6 +1,6 @@
-"""Reasoning and the tool formats of other families, through the official client against real servers.
+"""Reasoning and the tool formats of other families, through the official client and real servers.
 
-The models say one text whatever they are asked: what is tested is how it is told apart, drafted or not.
+Each model recites one text: the tests check how it is parsed, drafted or not.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def test_reasoning_and_calls_are_separated(speaker: tuple[str, Process], policy:
 
 
 def streamed(chunks: list[ChatCompletionChunk]) -> dict[str, Any]:
-    """What the deltas add up to."""
+    """Content, reasoning and calls that the deltas add up to."""
     seen: dict[str, Any] = {"reasoning": "", "content": "", "calls": [], "finish": []}
     for choice in (choice for chunk in chunks for choice in chunk.choices):
         delta = choice.delta

@@ -1,4 +1,4 @@
-"""Every parameter under a knapspec that never gives drafting up: the text is that of plain decoding (METHODS 0)."""
+"""Every parameter gives the text of plain decoding under a knapspec that always drafts (METHODS 0)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def eager(profile_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def answers(client: openai.OpenAI, policy: str, prompt: str, parameters: dict[str, Any]) -> tuple[list[Any], int]:
-    """What every choice says, with its log-probabilities and calls, and how many tokens were drafted."""
+    """Text, log-probabilities and calls of every choice, and the number of drafted tokens."""
     reply = client.post(
         "/chat/completions",
         cast_to=dict[str, Any],

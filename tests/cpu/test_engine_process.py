@@ -1,4 +1,4 @@
-"""The engine in a process of its own: the same answers as in a thread, and what happens when either side fails."""
+"""The engine in its own process: the answers of a thread, and failures on either side."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ ENDLESS = SamplingParams(max_tokens=1500, temperature=0.0, ignore_eos=True)
 
 @pytest.fixture(autouse=True)
 def this_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Children import from here, installed or not."""
+    """Children import this checkout, whether or not it is installed."""
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
 
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> EngineConfig:
-    """float32 and no drafting; with a made-up profile, so that nothing is measured."""
+    """float32 without drafting, and a made-up profile, so that nothing is measured."""
     tmp_path = tmp_path_factory.mktemp("profiles")
     config = EngineConfig(
         model=str(PREPARED),
@@ -101,9 +101,9 @@ async def collect(engine: EngineProcess, id: str, sampling: SamplingParams = SHO
 def test_the_process_answers_like_the_engine_until_it_is_killed(
     config: EngineConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Starts are slow, so one engine answers, refuses, is told to cancel and dies in the midst of an answer.
+    """Starts are slow, so one engine answers, refuses, cancels and is killed during an answer.
 
-    Signals meant for its parent do not stop it, nor do modules in the current directory, which are not ours.
+    It ignores signals meant for its parent, and modules in the current directory.
     """
     for name in ("pickle.py", "queue.py", "profiles.py"):
         (tmp_path / name).write_text("raise SystemExit(77)")
@@ -224,7 +224,7 @@ def test_messages_are_assembled_from_pieces_of_any_size(size: int) -> None:
 
 
 def test_requests_wait_in_the_parent_while_the_child_is_busy() -> None:
-    """Those of one turn of the event loop travel together, and a prompt that they share is written once."""
+    """Requests of one turn of the event loop travel together, and write a shared prompt once."""
     long = GenerateRequest("long", tuple(range(300, 400)) * 5000)
     short = GenerateRequest("first", (1, 2))
     assert 1 << 20 < len(packed([long, replace(long, id="as long")])) < 1.1 * len(packed(long)), "no socket has room"

@@ -1,4 +1,4 @@
-"""The engine's thread over a real core: what streams, listeners and late comers see, whatever happens inside."""
+"""The engine's thread over a real core: streams, listeners, cancellation, draining and failures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def core(model: LoadedModel) -> EngineCore:
 
 
 class Observed:
-    """An engine whose rounds wait for `release`, with what it ran and reported."""
+    """An engine whose rounds wait for `release`; records requests and reports."""
 
     def __init__(self, core: EngineCore, clock: Clock, max_live: int) -> None:
         self.engine = EngineThread(core, clock, max_live=max_live)
@@ -65,7 +65,7 @@ class Observed:
         self._permits.release(rounds)
 
     async def report(self, condition: Callable[[RoundReport], bool]) -> RoundReport:
-        """The newest report, once it fulfils the condition."""
+        """The newest report, once it fulfils `condition`."""
         while not (self.reports and condition(self.reports[-1])):
             self._reported.clear()
             await self._reported.wait()
@@ -85,7 +85,7 @@ class Observed:
 
 @asynccontextmanager
 async def observed(core: EngineCore, *, clock: Clock | None = None, max_live: int = 8) -> AsyncIterator[Observed]:
-    """A started engine that is drained at the end, and must then have left no thread."""
+    """A started engine, drained at the end, which must leave no thread."""
     session = Observed(core, clock or SystemClock(), max_live)
     await session.engine.start()
     try:
@@ -110,7 +110,7 @@ async def collect(stream: Stream) -> list[TokenEvent]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """For what only another task of this loop can bring about; the engine's timeout bounds it."""
+    """Wait for another task of this event loop; the session's timeout bounds the wait."""
     while not condition():
         await asyncio.sleep(0)
 
@@ -120,7 +120,7 @@ def tokens_of(events: list[TokenEvent]) -> tuple[int, ...]:
 
 
 def alone(model: LoadedModel, *ids: str) -> list[tuple[int, ...]]:
-    """What `Observed.submit` of these ids says without thread, company or drafting."""
+    """Tokens of these requests, each alone, without a thread or drafting."""
     core = model.core(EngineConfig())
     return answer(core, [chat_ids(core, f"What is {id}?") for id in ids], SHORT, ["none"])
 
