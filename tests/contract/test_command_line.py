@@ -183,7 +183,7 @@ def test_bench_compares_several_menus_in_one_run(knapserve: Run) -> None:
     assert [row["policy"] for row in result["rows"]] == ["none", "knapspec skip", "knapspec low-bit"]
 
 
-@pytest.mark.nightly  # by day in test_bench_serve_asks_servers_the_engine_and_generate_in_one_run
+@pytest.mark.nightly  # `make test` has test_bench_serve_asks_servers_the_engine_and_generate_in_one_run
 @UNCLOSED
 def test_bench_runs_transformers_beside_the_engine(knapserve: Run) -> None:
     flags = (*PROMPTS, "--limit", "1", "--max-tokens", "4", "--ignore-eos", "--max-model-len", "256")

@@ -18,7 +18,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     litellm = pytest.importorskip("litellm")
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's, and turned into errors it takes them for the server's
+pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM would take errors made of its own warnings for the server's
 
 
 @pytest.fixture

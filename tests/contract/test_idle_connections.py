@@ -23,10 +23,10 @@ from tests.support.examples import nightly
 from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
 from tests.support.serving import PATIENCE, Process, engine_of, until
 
-pytestmark = pytest.mark.nightly  # death of the engine by day: tests/http/test_process.py
+pytestmark = pytest.mark.nightly  # `make test` has engine failures in tests/http/test_process.py
 
 IDLE, HALF_SENT = (1000, 200) if nightly() else (300, 60)
-FEW_FILES = 256  # what a process may open to begin with; 1024 is common, and too few for a thousand as well
+FEW_FILES = 256  # soft limit at the start; the usual 1024 would be too low as well
 BODY: dict[str, Any] = {
     "prompt": "Once upon a time",
     "temperature": 0,
@@ -105,13 +105,13 @@ def test_a_stream_is_answered_among_many_idle_connections(modest: Process) -> No
         for connection in waiting[::2]:
             connection.sendall(half)
         for connection in waiting[1::2]:
-            connection.sendall(head.encode())  # not even the head ends
+            connection.sendall(head.encode())  # the head has no end
         until(lambda: files_of(modest) >= before + IDLE + HALF_SENT, "the server to accept all connections")
         assert text_of(raw + b"".join(lines)) == alone
 
         assert modest.http.get("/health").status_code == 200
         assert text_of(modest.http.post(TEXT_PATH, json=BODY).content) == alone
-        waiting[0].sendall(body[len(body) // 2 :])  # patience is rewarded
+        waiting[0].sendall(body[len(body) // 2 :])  # the slow request is answered
         assert read_reply(waiting[0]).startswith(b"HTTP/1.1 200")
         idle[-1].sendall(f"GET /health HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
         assert read_reply(idle[-1]).startswith(b"HTTP/1.1 200")

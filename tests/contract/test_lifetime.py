@@ -37,7 +37,7 @@ class Loading(NamedTuple):
 
     refused: tuple[httpx.Response, ...]
     metrics: httpx.Response
-    idle: socket.socket  # a connection on which nothing is said
+    idle: socket.socket  # an idle connection
 
 
 def look(port: int) -> Loading:

@@ -61,7 +61,7 @@ class Trip(BaseModel):
 @pytest.mark.parametrize(
     "sampling", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
 )
-@pytest.mark.parametrize(  # the others are looked at under a policy that never gives drafting up
+@pytest.mark.parametrize(  # `make nightly` has the others
     "name", [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in CHANGES]
 )
 def test_every_parameter_gives_the_same_text_with_and_without_drafting(

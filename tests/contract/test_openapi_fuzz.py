@@ -33,7 +33,7 @@ POST = {
     "/tokenize": {"prompt": "Hi", "return_token_strs": True},
     "/detokenize": {"tokens": [5, 6, 7]},
 }
-BARE = ["/reset_calibration"]  # no body is asked for
+BARE = ["/reset_calibration"]  # requests without a body
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,

@@ -90,7 +90,7 @@ def test_reasoning_and_calls_are_separated(speaker: tuple[str, Process], policy:
     assert speculation["policy"] == policy
     if policy == "layerskip":
         drafted = speculation["num_draft_tokens"]
-        assert drafted - 4 <= speculation["num_accepted_draft_tokens"] <= drafted  # what follows the end is refused
+        assert drafted - 4 <= speculation["num_accepted_draft_tokens"] <= drafted  # text after the end is refused
         assert drafted > 20
     assert streamed(chunks) == {
         "reasoning": REASONING,

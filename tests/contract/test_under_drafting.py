@@ -48,7 +48,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "forced tool": (ASK, TOOLS | {"tool_choice": "required"}),
     "named tool": (STORY, TOOLS | {"tool_choice": {"type": "function", "function": {"name": "get_time"}}}),
 }
-SAME = {"choices", "logprobs", "prediction"}  # which change nothing of the greedy text
+SAME = {"choices", "logprobs", "prediction"}  # these do not change the greedy text
 
 
 @pytest.fixture(scope="module")

@@ -146,7 +146,7 @@ def cut(before: Metrics, server: Process) -> None:
     name = "vllm:request_success_total"
     assert after.total(name, **ended) - before.total(name, **ended) == 1
     assert after.total(name) - before.total(name) == 1
-    # It is gone, not just unreported: others run, and of it no token comes any more.
+    # The request is gone, not just unreported: others run, and it gets no further token.
     reply = server.http.post(TEXT_PATH, json=TEXT | {"max_tokens": 5, "ignore_eos": True})
     assert reply.json()["usage"]["completion_tokens"] == 5
     assert server.metrics().total("vllm:generation_tokens_total") == after.total("vllm:generation_tokens_total") + 5

@@ -244,7 +244,7 @@ def test_requests_wait_in_the_parent_while_the_child_is_busy() -> None:
             while len(got) < 3:
                 got += await asyncio.to_thread(end.receive)
             await engine.drain(0)
-            engine.reset_calibration()  # nobody is there
+            engine.reset_calibration()  # the child is gone: the message is dropped
             await asyncio.sleep(0)
         return got
 

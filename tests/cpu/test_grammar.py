@@ -211,7 +211,7 @@ def test_masks_equal_those_of_a_matcher_that_never_rolls_back(
                 assert allowed == matched([*said, *drafted]).allows(token, [])
                 assert allowed or not mask[token]
             drafted.append(random.choice(mask.nonzero()[:, 0].tolist()))
-            if matched([*said, *drafted]).stopped:  # what a draft says behind the end is of no account
+            if matched([*said, *drafted]).stopped:  # drafted tokens behind the end do not count
                 break
         banned = (~matcher.allowed(drafted)).nonzero()[:, 0].tolist()
         if banned and random.random() < 0.3:
@@ -224,7 +224,7 @@ def test_masks_equal_those_of_a_matcher_that_never_rolls_back(
         own = random.choice(matcher.allowed(kept).nonzero()[:, 0].tolist())
         for token in (*kept, own):
             if not matcher.stopped:
-                assert random.random() < 0.5 or matcher.allows(token, [])  # so that it has gone ahead, or not
+                assert random.random() < 0.5 or matcher.allows(token, [])  # half of the time it matches ahead
                 matcher.advance((token,))
                 said.append(token)
     text = tokens.decode_str(said)

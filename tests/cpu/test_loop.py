@@ -48,7 +48,7 @@ class Observed:
 
     def __init__(self, core: EngineCore, clock: Clock, max_live: int) -> None:
         self.engine = EngineThread(core, clock, max_live=max_live)
-        self.ran: list[list[str]] = []  # who ran when a round began, before it admits anybody
+        self.ran: list[list[str]] = []  # requests that run as each round begins
         self.reports: list[RoundReport] = []
         self.error: Exception | None = None  # what the next round raises
         self._core = core
@@ -229,7 +229,7 @@ def test_a_closed_stream_yields_nothing_more(core: EngineCore) -> None:
             session.release(3)
             await session.report(lambda report: len(session.reports) == 3)
             await stream.aclose()
-            assert await collect(stream) == []  # what had arrived is not for anybody any more
+            assert await collect(stream) == []  # events that had arrived are dropped
             await stream.aclose()
             assert session.engine.stats().waiting == 0
 
@@ -396,7 +396,7 @@ def test_draining_fails_requests_that_outlast_its_timeout(core: EngineCore) -> N
             clock.time = 29.9
             looked = clock.looked
             await until(lambda: clock.looked >= looked + 3)
-            assert (await anext(stream)).token_ids  # it has not been failed
+            assert (await anext(stream)).token_ids  # the stream has not failed
             clock.time = 30.1
             with pytest.raises(EngineDrainingError):
                 await collect(stream)
@@ -507,7 +507,7 @@ def test_a_full_queue_refuses_until_a_request_leaves(model: LoadedModel) -> None
                 session.submit("a late comer")
             session.release()
             said = [tokens_of(events) for events in await asyncio.gather(collect(first), collect(third))]
-            assert tokens_of(await collect(session.submit("a late comer")))  # the finished have left, too
+            assert tokens_of(await collect(session.submit("a late comer")))  # finished requests have left
         assert said == alone(model, "snow", "a boat")
 
     run(test())

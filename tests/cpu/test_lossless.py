@@ -79,7 +79,7 @@ def test_every_policy_equals_plain_decoding_in_float64(
     assert answer(mixed, ids, sampling, POLICIES, concurrency=8) == plain
 
 
-@pytest.mark.nightly  # by day tests/cpu/test_native.py, with fewer prompts
+@pytest.mark.nightly  # `make test` has tests/cpu/test_native.py instead, with fewer prompts
 @pytest.mark.parametrize("many", [False, MANY], ids=["five", "many"])
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_equals_plain_decoding_with_our_own_kernels(

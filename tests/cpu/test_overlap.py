@@ -159,7 +159,7 @@ def test_passes_begun_ahead_of_their_round_change_no_token(
     backend = cuda_backend(torch.device("cpu"), torch.float64) if pages else None
     settings: dict[str, Any] = {"max_num_seqs": 4, "max_model_len": 128, "kernels": "torch", "kv_cache_memory": blocks}
     model = load(torch.float64, model=tiny, backend=backend, **settings)
-    passes: list[tuple[int, bool]] = []  # requests, and whether they go on from what has not been read
+    passes: list[tuple[int, bool]] = []  # requests, and whether the pass starts from unread tokens
     begin = PlainPass.__init__
     reused, fewer = [0], [0]
     has = PlainPass.has

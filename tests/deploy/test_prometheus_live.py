@@ -129,7 +129,7 @@ def load(server: Process, *policies: str) -> Iterator[None]:
     over = threading.Event()
 
     def client(policy: str) -> None:
-        expected: dict[str, dict[str, str]] = {}  # from the second time on, what was said the first time
+        expected: dict[str, dict[str, str]] = {}  # first replies, which later requests predict
         for prompt in itertools.cycle(PROMPTS):
             body = {
                 "messages": [{"role": "user", "content": prompt}],
@@ -137,7 +137,7 @@ def load(server: Process, *policies: str) -> Iterator[None]:
             }
             try:
                 reply = server.http.post("/v1/chat/completions", json={"model": MODEL, "ignore_eos": True, **body})
-            except httpx.HTTPError:  # the server was stopped under it
+            except httpx.HTTPError:  # the test has stopped the server
                 return
             if reply.status_code == 200:
                 expected[prompt] = {"type": "content", "content": reply.json()["choices"][0]["message"]["content"]}

@@ -64,7 +64,7 @@ def test_only_internal_errors_of_the_engine_are_a_500(caplog: pytest.LogCaptureF
             error.__dict__ |= {"param": None, "retry_after": 1}
             if as_api_error(error).status == 500:
                 unmapped.add(kind.__name__)
-    # Those that are left end the process before it serves, or are the engine's own fault.
+    # The others end the process before it serves, or are the engine's own fault.
     before = {"ConfigError", "ModelError", "PriorError", "ProfileMismatchError"}
     assert unmapped == {"KnapServeError", "RequestFailedError", *before}
 

@@ -124,7 +124,7 @@ def test_search_seconds_and_corrections_of_the_profile_are_exported() -> None:
     assert found["knapserve_profile_error_ratio", (("pass", "verify"),)] == 0.75
     for name, mean in {"tpt_predicted": 60, "tpt_plain": 40}.items():
         assert found[f"knapserve_{name}_sum", (policy,)] == mean * found["knapserve_tpt_measured_count", (policy,)] > 0
-    # The search of the second round, which brought no decision, belongs to that of the third.
+    # The second round decided nothing: its search counts for the third.
     assert found["knapserve_reselection_seconds_sum", (policy,)] == 0.25
     assert found["knapserve_reselection_seconds_count", (policy,)] == 2
     assert found["knapserve_fallback_total", (policy, ("reason", "slower_than_plain"))] == 2

@@ -202,7 +202,7 @@ def test_special_tokens_surround_bare_prompts_only() -> None:
     engine = FakeEngine()
     engine.tokenizer.bos = (1,)
     ask(engine, "POST", TEXT_PATH, json=TEXT)
-    ask(engine, "POST", CHAT_PATH, json=CHAT)  # the template has put them where they belong
+    ask(engine, "POST", CHAT_PATH, json=CHAT)  # the template adds special tokens itself
     ask(engine, "POST", TEXT_PATH, json=TEXT | {"prompt": [7]})
     assert [request.prompt for request in engine.submitted] == [(1, *b"Hi"), tuple(b"u:Hi\n"), (7,)]
 

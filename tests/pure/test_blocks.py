@@ -21,9 +21,9 @@ from hypothesis.stateful import (
 from engine.kv.blocks import Allocation, BlockManager
 from tests.support.examples import examples
 
-TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
+TOKENS = st.sampled_from([0, 0, 0, 1])  # few values, so that prefixes collide
 PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)
-GARBAGE = -1  # what a rejected draft leaves behind
+GARBAGE = -1  # left by a rejected draft
 
 
 @dataclass(eq=False)
@@ -268,7 +268,7 @@ def test_the_age_of_a_prefix_counts_from_the_end_of_its_request() -> None:
 def test_an_empty_slab_is_taken_before_an_older_prefix() -> None:
     manager = BlockManager(2, 2, 2, 4)
     finished(manager, [1, 1])
-    finished(manager, [9])  # leaves nothing
+    finished(manager, [9])  # seals no block
     assert manager.allocate("a", [9, 9]) is not None
     assert manager.match([1, 1, 0]) == 2
 

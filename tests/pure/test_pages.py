@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from engine.kv.pages import PageManager
 from tests.support.examples import examples
 
-TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
+TOKENS = st.sampled_from([0, 0, 0, 1])  # few values, so that prefixes collide
 PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)
 
 
@@ -36,7 +36,7 @@ class Pages(RuleBasedStateMachine):
         self.manager = PageManager(tables, per_table, size, per_table + spare)
         self.size, self.per_table, self.tables = size, per_table, tables
         self.contents: dict[int, list[int]] = {}  # page -> tokens whose K/V it holds
-        self.known: list[list[int]] = [[0] * per_table for _ in range(tables)]  # what the runner was told
+        self.known: list[list[int]] = [[0] * per_table for _ in range(tables)]  # the runner's tables
         self.owners: list[Owner] = []
 
     def blocks(self, tokens: int) -> int:

@@ -211,7 +211,7 @@ def test_prices_are_linear_between_knots_and_continue_the_last_slope() -> None:
     assert [PROFILE.mlp(rows) for rows in (1, 1.5, 2, 3, 4)] == pytest.approx([2e-4, 2.5e-4, 3e-4, 4.5e-4, 6e-4])
     assert PROFILE.mlp(10) == pytest.approx(6e-4 + 6 * 1.5e-4)
     assert PROFILE.head(8) == pytest.approx(7e-4 + 4 * 0.5e-4)
-    assert PROFILE.projection(0.5) == pytest.approx(0.5e-4)  # below the first, the first line goes on
+    assert PROFILE.projection(0.5) == pytest.approx(0.5e-4)  # the first line continues below the first knot
     assert PROFILE.scan(256, 3) == pytest.approx(0.5 * 7.5e-5)
     assert PROFILE.scan(1280, 1) == pytest.approx(6.5e-5)
     assert PROFILE.scan(2048 + 1536, 2) == pytest.approx(9e-5 + 4e-5)

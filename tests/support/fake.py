@@ -99,7 +99,7 @@ class FakeEngine:
         self.ready, self.draining, self.failure, self.heartbeat_age = True, False, None, 0.0
         self.resets = 0
         self.refuse: Exception | None = None
-        self.fail_at: tuple[int, Exception] | None = None  # position of a token, and what comes instead
+        self.fail_at: tuple[int, Exception] | None = None  # position of a token, and the error raised instead of it
         self.listeners: list[Callable[[RoundReport], None]] = []
         self.loop: asyncio.AbstractEventLoop | None = None
 

@@ -199,7 +199,7 @@ class Setting:
     skill: float = 0.7
     always_draft: bool = False  # all of gamma
     stopped_clock: bool = False
-    apart: bool = False  # what a round said is told while the next one runs
+    apart: bool = False  # a round is reported while the next one runs
 
     @property
     def max_model_len(self) -> int:
@@ -217,7 +217,7 @@ class Expected:
     events: list[TokenEvent] = field(default_factory=list)
     rounds: list[RequestRound] = field(default_factory=list)
     cancelled: bool = False
-    rounds_then: int = -1  # that had been told
+    rounds_then: int = -1  # rounds reported when it was cancelled
 
 
 class World:
@@ -358,7 +358,7 @@ class World:
             request = expected.request
             assert part.request_id == event.request_id
             if self.setting.apart and expected.cancelled and expected.rounds_then == len(expected.rounds):
-                expected.rounds_then -= 1  # one that was not told when it was cancelled
+                expected.rounds_then -= 1  # a round not reported yet when the request was cancelled
                 continue
             assert isinstance(event, TokenEvent)
             assert not any(e.finish_reason for e in expected.events), "an event after the last"
