@@ -129,8 +129,8 @@ def test_the_process_answers_like_the_engine_until_it_is_killed(
                 while reports[-1].running:
                     await asyncio.sleep(0)
             emitted.append(sum(r.emitted for report in reports for r in report.rounds))
-            await cancelling_frees_and_a_full_queue_refuses(engine)
-            await killed_it_fails_every_waiter(engine)
+            await check_cancellation_and_a_full_queue(engine)
+            await check_that_a_killed_engine_fails_every_request(engine)
             return said
 
     said = asyncio.run(test())
@@ -141,7 +141,7 @@ def test_the_process_answers_like_the_engine_until_it_is_killed(
     assert emitted == [4 * 24]
 
 
-async def cancelling_frees_and_a_full_queue_refuses(engine: EngineProcess) -> None:
+async def check_cancellation_and_a_full_queue(engine: EngineProcess) -> None:
     streams = [engine.submit(GenerateRequest(str(i), ids(engine, "x"), ENDLESS)) for i in range(5)]
     with pytest.raises(QueueFullError):
         engine.submit(GenerateRequest("one more", ids(engine, "x"), SHORT))
@@ -152,7 +152,7 @@ async def cancelling_frees_and_a_full_queue_refuses(engine: EngineProcess) -> No
         await asyncio.sleep(0.01)
 
 
-async def killed_it_fails_every_waiter(engine: EngineProcess) -> None:
+async def check_that_a_killed_engine_fails_every_request(engine: EngineProcess) -> None:
     stream = engine.submit(GenerateRequest("snow", ids(engine, "snow"), ENDLESS))
     await anext(stream)
     os.kill(engine.pid, signal.SIGKILL)

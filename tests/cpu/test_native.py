@@ -132,7 +132,7 @@ def with_kernels(directory: Path, threads: int, kernels: Library | None) -> Load
     return load(torch.bfloat16, model=directory, kernels="native", threads=threads, backend=backend)
 
 
-def rows_of_a_long_context(directory: Path, kernels: Library | None = None) -> None:
+def check_that_rows_are_bit_identical(directory: Path, kernels: Library | None = None) -> None:
     """Check that 40 rows are bit-identical alone, in chunks, beside others, and by one, two or five threads."""
     models = [with_kernels(directory, threads, kernels) for threads in (1, 2, 5)]
     first = LENGTH - 40
@@ -156,7 +156,7 @@ def rows_of_a_long_context(directory: Path, kernels: Library | None = None) -> N
 
 @torch.inference_mode()
 def test_a_row_is_bit_identical_in_any_pass(directory: Path) -> None:
-    rows_of_a_long_context(directory)
+    check_that_rows_are_bit_identical(directory)
 
 
 @torch.inference_mode()
@@ -194,7 +194,7 @@ def test_a_row_is_bit_identical_in_any_pass_on_older_instruction_sets(
     family, changes = SHAPES[shape]
     tiny_model(tmp_path, family, seed=3, **(WIDE | changes))
     usual = run(load(torch.bfloat16, model=tmp_path, kernels="native"), [Segment(0, 0, 100)])
-    rows_of_a_long_context(tmp_path, portable)
+    check_that_rows_are_bit_identical(tmp_path, portable)
     again = run(with_kernels(tmp_path, 1, portable), [Segment(0, 0, 100)])
     assert (again - usual).pow(2).mean().sqrt() < 0.02 * usual.std()
 

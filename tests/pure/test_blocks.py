@@ -47,7 +47,7 @@ class Blocks(RuleBasedStateMachine):
         self.manager = BlockManager(slabs, per_slab, size, per_slab + spare)
         self.size, self.per_slab, self.slabs = size, per_slab, slabs
         self.capacity = min(per_slab + spare, slabs * per_slab)
-        self.there: list[list[int]] = [[] for _ in range(slabs)]  # tokens whose K/V lies in a slab, by position
+        self.held: list[list[int]] = [[] for _ in range(slabs)]  # tokens whose K/V lies in a slab, by position
         self.owners: list[Owner] = []
         self.names = 0
 
@@ -88,28 +88,28 @@ class Blocks(RuleBasedStateMachine):
             return multiple()
         assert allocation.slab not in {owner.slab for owner in self.owners}
         assert allocation.cached == promised < len(tokens)
-        self.bring(allocation)
-        assert self.there[allocation.slab][: allocation.cached] == tokens[: allocation.cached]
+        self.copy_prefix(allocation)
+        assert self.held[allocation.slab][: allocation.cached] == tokens[: allocation.cached]
         owner = Owner(f"r{self.names}", allocation.slab, tokens, allocation.cached, needed)
         self.owners.append(owner)
         return owner
 
-    def bring(self, allocation: Allocation) -> None:
+    def copy_prefix(self, allocation: Allocation) -> None:
         """Copy a prefix as the runner does before a round, unless the slab was adopted."""
         if allocation.slab == allocation.source or not allocation.cached:
             assert allocation.copied == 0
             return
         assert allocation.copied == allocation.cached
-        source, target = self.there[allocation.source], self.there[allocation.slab]
+        source, target = self.held[allocation.source], self.held[allocation.slab]
         target[: allocation.copied] = source[: allocation.copied]
 
     @rule(owner=live, rows=st.sampled_from([1, 2, 5, 12]), drafted=st.integers(0, 3))
     def compute(self, owner: Owner, rows: int, drafted: int) -> None:
         """A verify pass over the next rows, with drafts behind them that are all rejected."""
         end = min(owner.computed + rows, len(owner.tokens))
-        there = self.there[owner.slab]
+        held = self.held[owner.slab]
         room = owner.blocks * self.size - end
-        there[owner.computed :] = owner.tokens[owner.computed : end] + [GARBAGE] * min(drafted, room)
+        held[owner.computed :] = owner.tokens[owner.computed : end] + [GARBAGE] * min(drafted, room)
         owner.computed = end
         self.manager.seal(owner.slab, owner.tokens, owner.computed)
         assert self.sealed(owner.slab) == owner.tokens[: owner.computed // self.size * self.size]
@@ -137,7 +137,7 @@ class Blocks(RuleBasedStateMachine):
         self.owners.remove(owner)
 
     @rule(tokens=PROMPTS)
-    def come_and_go(self, tokens: list[int]) -> None:
+    def compute_and_leave(self, tokens: list[int]) -> None:
         """A request that computes its whole prompt and leaves at once."""
         owner = self.allocate(tokens)
         if isinstance(owner, Owner):
@@ -154,13 +154,13 @@ class Blocks(RuleBasedStateMachine):
         """Returned ranges lose their contents; no request may use them."""
         for slab, first, last in self.manager.take_freed():
             assert first < last
-            for position in range(first, min(last, len(self.there[slab]))):
-                self.there[slab][position] = GARBAGE
+            for position in range(first, min(last, len(self.held[slab]))):
+                self.held[slab][position] = GARBAGE
             assert not any(o.slab == slab and first < o.blocks * self.size for o in self.owners)
 
     @precondition(lambda self: not self.owners)
     @rule(target=live, data=st.data())
-    def nobody_is_refused_when_all_are_gone(self, data: st.DataObject) -> object:
+    def a_full_request_fits_when_all_others_are_gone(self, data: st.DataObject) -> object:
         most = self.per_slab * self.size
         owner = self.allocate(data.draw(st.lists(TOKENS, min_size=1, max_size=most)))
         assert isinstance(owner, Owner)
@@ -173,14 +173,14 @@ class Blocks(RuleBasedStateMachine):
         assert self.owned + self.manager.cached <= self.capacity
 
     @invariant()
-    def sealed_is_there_and_verified(self) -> None:
+    def sealed_blocks_hold_verified_tokens(self) -> None:
         for slab in range(self.slabs):
             sealed = self.sealed(slab)
             assert GARBAGE not in sealed
-            assert self.there[slab][: len(sealed)] == sealed
+            assert self.held[slab][: len(sealed)] == sealed
 
     @invariant()
-    def what_is_owned_is_not_evicted(self) -> None:
+    def blocks_of_requests_are_not_evicted(self) -> None:
         for owner in self.owners:
             whole = owner.tokens[: owner.computed // self.size * self.size]
             assert self.sealed(owner.slab) == whole

@@ -129,7 +129,7 @@ class Pages(RuleBasedStateMachine):
         assert self.manager.usage == pytest.approx(len(self.held()) / self.manager.capacity)
 
     @invariant()
-    def what_is_computed_is_there(self) -> None:
+    def computed_tokens_stay_in_place(self) -> None:
         """Arrivals, growth, eviction and releases of other requests change nothing."""
         self.place()
         for owner in self.owners:

@@ -217,7 +217,7 @@ class Expected:
     events: list[TokenEvent] = field(default_factory=list)
     rounds: list[RequestRound] = field(default_factory=list)
     cancelled: bool = False
-    rounds_then: int = -1  # rounds reported when it was cancelled
+    rounds_when_cancelled: int = -1  # rounds reported when it was cancelled
 
 
 class World:
@@ -242,7 +242,7 @@ class World:
         self.policy = FakePolicy(setting.gamma, setting.always_draft, random)
         self.runner = FakeRunner(setting.slabs, setting.max_model_len, setting.skill, random)
         self.requests: dict[str, Expected] = {}
-        self.untold = Commit([], [])
+        self.unreported = Commit([], [])
         self.steps = 0
         self.needless_preemptions = 0  # with room for every token but the drafted ones
 
@@ -275,7 +275,7 @@ class World:
         assert name not in [r.id for r in (*self.scheduler.running, *self.scheduler.waiting)]
         if expected and expected.request.finish_reason is FinishReason.CANCELLED:
             expected.cancelled = True
-            expected.rounds_then = len(expected.rounds)
+            expected.rounds_when_cancelled = len(expected.rounds)
         self.blocks.check_integrity()
 
     def step(self) -> StepPlan:
@@ -300,7 +300,7 @@ class World:
         self.settle()
         out = self.runner.run(plan)
         assert self.runner.resident(self.setting.block_size) <= self.blocks.capacity, "memory that was not given back"
-        self.untold = scheduler.commit(plan, out)
+        self.unreported = scheduler.commit(plan, out)
         if not self.setting.apart:
             self.settle()
         self.blocks.check_integrity()
@@ -309,7 +309,7 @@ class World:
 
     def settle(self) -> None:
         """Check the events of the last round, unless that is done."""
-        commit, self.untold = self.untold, Commit([], [])
+        commit, self.unreported = self.unreported, Commit([], [])
         self._take(commit.events(), commit.rounds)
 
     def admit(self) -> None:
@@ -357,8 +357,8 @@ class World:
             expected = self.requests[event.request_id]
             request = expected.request
             assert part.request_id == event.request_id
-            if self.setting.apart and expected.cancelled and expected.rounds_then == len(expected.rounds):
-                expected.rounds_then -= 1  # a round not reported yet when the request was cancelled
+            if self.setting.apart and expected.cancelled and expected.rounds_when_cancelled == len(expected.rounds):
+                expected.rounds_when_cancelled -= 1  # a round not reported yet when the request was cancelled
                 continue
             assert isinstance(event, TokenEvent)
             assert not any(e.finish_reason for e in expected.events), "an event after the last"
