@@ -1,4 +1,4 @@
-"""Products of packed weights on CUDA; where there is none, in Triton's interpreter, if TRITON_INTERPRET=1."""
+"""Products of packed weights on CUDA, or in Triton's interpreter with TRITON_INTERPRET=1."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def whole(*parts: PackedRows) -> Tensor:
 
 
 def close(found: Tensor, expected: Tensor, x: Tensor, weight: Tensor) -> None:
-    """But for rounding what goes out, and the order of additions in float32."""
+    """Compare up to the rounding of the output and the order of additions in float32."""
     slack = x.double().abs() @ weight.abs().t() * 1e-5
     error = (found.double() - expected).abs()
     assert (error <= torch.finfo(found.dtype).eps * expected.abs() + slack + torch.finfo(found.dtype).tiny).all()
