@@ -57,7 +57,7 @@ _CONTEXT = 32  # positions before them
 
 _QWEN, _SMOL, _LLAMA32 = RopeSpec(theta=1e6), RopeSpec(theta=1e5), replace(_LLAMA3, factor=32.0)
 # name: family, layers, hidden, intermediate, (heads, kv_heads, head_dim), vocabulary, tied, positions, RoPE
-_TABLE: dict[str, tuple[str, int, int, int, tuple[int, int, int], int, bool, int, RopeSpec]] = {
+SHAPES: dict[str, tuple[str, int, int, int, tuple[int, int, int], int, bool, int, RopeSpec]] = {
     "smollm2-135m": ("Llama", 30, 576, 1536, (9, 3, 64), 49152, True, 8192, _SMOL),
     "smollm2-360m": ("Llama", 32, 960, 2560, (15, 5, 64), 49152, True, 8192, _SMOL),
     "tinyllama-1.1b": ("Llama", 22, 2048, 5632, (32, 4, 64), 32000, False, 2048, RopeSpec()),
@@ -78,7 +78,7 @@ _TABLE: dict[str, tuple[str, int, int, int, tuple[int, int, int], int, bool, int
 
 def shape(name: str) -> ModelSpec:
     """The spec of a shape in the table."""
-    family, layers, hidden, inner, (heads, kv_heads, head_dim), vocab, tied, positions, rope = _TABLE[name]
+    family, layers, hidden, inner, (heads, kv_heads, head_dim), vocab, tied, positions, rope = SHAPES[name]
     flags = FAMILIES[f"{family}ForCausalLM"]
     return ModelSpec(
         architecture=f"{family}ForCausalLM",
@@ -136,8 +136,8 @@ class Synthetic:
 def parse(model: str) -> Synthetic:
     """From `synthetic:NAME,alpha=…,seed=…,layers=…`. Raises ModelError."""
     name, *options = model.removeprefix(SYNTHETIC).split(",")
-    if name not in _TABLE:
-        raise ModelError(f"there is no synthetic model '{name}'; there are {', '.join(_TABLE)}")
+    if name not in SHAPES:
+        raise ModelError(f"there is no synthetic model '{name}'; there are {', '.join(SHAPES)}")
     made = Synthetic(model.removeprefix(SYNTHETIC), shape(name))
     for option in options:
         key, _, text = option.partition("=")

@@ -54,7 +54,7 @@ def test_every_policy_on_pages_gives_the_tokens_of_plain_decoding_on_slabs(
         assert answer(core, ids, sampling, policies, concurrency=concurrency) == plain
         core.scheduler.blocks.check_integrity()
         assert core.scheduler.blocks.usage == 0
-    assert model.decoder._passes, "passes that recur are recorded"
+    assert model.decoder.recorded, "passes that recur are recorded"
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ NAME = f"synthetic:{SMALL},alpha=0.85"
 @pytest.fixture(scope="module")
 def small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(synthetic._TABLE, SMALL, ("Llama", 6, 192, 512, (3, 1, 64), 4096, True, 8192, RopeSpec()))
+        patch.setitem(synthetic.SHAPES, SMALL, ("Llama", 6, 192, 512, (3, 1, 64), 4096, True, 8192, RopeSpec()))
         yield
 
 

@@ -60,7 +60,8 @@ class Blocks(RuleBasedStateMachine):
 
     def sealed(self, slab: int) -> list[int]:
         """Tokens of the blocks that the manager believes are verified in a slab."""
-        return [token for node in self.manager._slabs[slab].sealed for token in node.tokens]
+        slabs = self.manager._slabs  # noqa: SLF001 (which prefixes are evicted is up to the manager)
+        return [token for node in slabs[slab].sealed for token in node.tokens]
 
     def brute_match(self, tokens: Sequence[int]) -> int:
         """The longest run of whole blocks, short of the last token, that some slab's sealed tokens begin with."""

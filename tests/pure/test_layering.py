@@ -67,6 +67,13 @@ def test_imports_point_one_way(package: str) -> None:
     assert not wrong
 
 
+def test_tests_import_helpers_from_support_only() -> None:
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    names = {(path, name) for path in files for name in imported(path) if name.startswith("tests.")}
+    assert len(names) > 100
+    assert not [f"{path}: {name}" for path, name in names if not name.startswith("tests.support")]
+
+
 def test_relative_and_nested_imports_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
     path = tmp_path / "engine" / "kv" / "file.py"

@@ -61,8 +61,7 @@ class Pages(RuleBasedStateMachine):
         needed = self.blocks(len(tokens))
         promised = self.manager.match(tokens)
         self.place()
-        kept = self.held() | {node.page for node in self.manager._walk(tokens)}
-        room = needed - promised // self.size <= self.manager.capacity - len(kept)
+        room = needed - self.shared(tokens) <= self.manager.capacity - len(self.held())
         allocation = self.manager.allocate("somebody", tokens)
         assert (allocation is not None) == (needed <= self.per_table and len(self.owners) < self.tables and room)
         if allocation is None:
@@ -74,6 +73,11 @@ class Pages(RuleBasedStateMachine):
         self.place()
         assert self.read(owner, promised) == tokens[:promised]
         return owner
+
+    def shared(self, tokens: list[int]) -> int:
+        """Leading whole blocks of `tokens`, short of the last token, whose pages some request holds already."""
+        ends = range(self.size, len(tokens), self.size)
+        return sum(any(o.computed >= end and o.tokens[:end] == tokens[:end] for o in self.owners) for end in ends)
 
     def held(self) -> set[int]:
         """Pages in any request's table."""
