@@ -18,6 +18,11 @@ serve: $(VENV)/.serve
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
+# Coverage is measured where it costs little, by Python 3.12 and later. `make nightly` measures it in any case.
+COVER = --cov --cov-report=
+CHEAPLY = $(shell $(BIN)/python -c "import sys; print(1 if sys.version_info >= (3, 12) else '')")
+REPORT = @echo "covered lines: $$($(BIN)/python -m coverage report --format=total) %; by file: python -m coverage report"
+
 check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -26,12 +31,15 @@ check: $(VENV)/.test
 	$(BIN)/clang-format --dry-run --Werror engine/kernels/*.h engine/kernels/*.cpp
 	$${CXX:-c++} -std=c++17 -march=native -Wall -Wextra -Werror -fsyntax-only engine/kernels/kernels.cpp
 	$(BIN)/mkdocs build --strict --site-dir build/site
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(if $(CHEAPLY),COVERAGE_CORE=sysmon) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
+		$(if $(CHEAPLY),$(COVER)) $(ARGS)
+	$(if $(CHEAPLY),$(REPORT))
 
 # Every test, with the slow variants and all of Hypothesis's examples. Gateways and LangChain come last: LiteLLM chooses
 # its own version of openai.
 nightly: $(VENV)/.test
-	$(BIN)/python -m pytest -m "" --hypothesis-profile=nightly $(ARGS)
+	$(BIN)/python -m pytest -m "" --hypothesis-profile=nightly $(COVER) $(ARGS)
+	$(REPORT)
 	$(BIN)/python -m pip install --quiet --editable ".[gateways]"
 	$(BIN)/python -m pytest -m "" tests/contract/test_gateways.py tests/contract/test_examples.py
 
@@ -45,7 +53,7 @@ format: $(VENV)/.test
 	$(BIN)/clang-format -i engine/kernels/*.h engine/kernels/*.cpp
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

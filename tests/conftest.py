@@ -1,4 +1,4 @@
-"""What every test may use: the prompts, and how Hypothesis draws."""
+"""Shared by all tests: prompts, Hypothesis profiles, and how files are dealt out to processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ gc.disable()  # until all is imported: there is no garbage in it to be looked fo
 
 
 class _Scheduling(LoadFileScheduling):
-    """Tests of a file stay together; those of the contract all do, for they share a server."""
+    """Keep the tests of a file in one process, and all contract tests in one, since they share a server."""
 
     def _split_scope(self, nodeid: str) -> str:
         return "contract" if nodeid.startswith("tests/contract/") else str(super()._split_scope(nodeid))
@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def prompts() -> Sequence[str]:
-    """A hundred of the prompts beside the prepared fixture."""
+    """A hundred prompts of the prepared fixture."""
     from tests.support import PROMPT_FILE
 
     return [json.loads(line)["prompt"] for line in PROMPT_FILE.read_text("utf-8").splitlines()[::4]]

@@ -56,7 +56,7 @@ _CONTEXT = 32  # positions before these
 
 _QWEN, _SMOL, _LLAMA32 = RopeSpec(theta=1e6), RopeSpec(theta=1e5), replace(_LLAMA3, factor=32.0)
 # name: family, layers, hidden, intermediate, (heads, kv_heads, head_dim), vocabulary, tied, positions, RoPE
-_TABLE: dict[str, tuple[str, int, int, int, tuple[int, int, int], int, bool, int, RopeSpec]] = {
+SHAPES: dict[str, tuple[str, int, int, int, tuple[int, int, int], int, bool, int, RopeSpec]] = {
     "smollm2-135m": ("Llama", 30, 576, 1536, (9, 3, 64), 49152, True, 8192, _SMOL),
     "smollm2-360m": ("Llama", 32, 960, 2560, (15, 5, 64), 49152, True, 8192, _SMOL),
     "tinyllama-1.1b": ("Llama", 22, 2048, 5632, (32, 4, 64), 32000, False, 2048, RopeSpec()),
@@ -77,7 +77,7 @@ _TABLE: dict[str, tuple[str, int, int, int, tuple[int, int, int], int, bool, int
 
 def shape(name: str) -> ModelSpec:
     """Return the spec of a shape in the table."""
-    family, layers, hidden, inner, (heads, kv_heads, head_dim), vocab, tied, positions, rope = _TABLE[name]
+    family, layers, hidden, inner, (heads, kv_heads, head_dim), vocab, tied, positions, rope = SHAPES[name]
     flags = FAMILIES[f"{family}ForCausalLM"]
     return ModelSpec(
         architecture=f"{family}ForCausalLM",
@@ -135,8 +135,8 @@ class SyntheticModel:
 def parse(text: str) -> SyntheticModel:
     """Parse `synthetic:NAME,alpha=…,seed=…,layers=…,quant=…`. Raises ModelError."""
     name, *options = text.removeprefix(SYNTHETIC).split(",")
-    if name not in _TABLE:
-        raise ModelError(f"unknown synthetic model '{name}'; available: {', '.join(_TABLE)}")
+    if name not in SHAPES:
+        raise ModelError(f"unknown synthetic model '{name}'; available: {', '.join(SHAPES)}")
     model = SyntheticModel(text.removeprefix(SYNTHETIC), shape(name))
     for option in options:
         key, _, value = option.partition("=")

@@ -45,7 +45,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens pages; whatever they complained of or asked of others fails the test."""
+    """Open pages. A message in the console or a request to another host fails the test."""
     from tests.support.visitor import Visitor
 
     visitors: list[Visitor] = []

@@ -41,7 +41,7 @@ FLAGS = (
 
 @pytest.fixture(scope="module")
 def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With a made-up profile of the server's: none need be measured, and whether drafting pays is no accident."""
+    """Made-up profiles: nothing is measured, and whether drafting pays does not depend on the machine."""
     directory = tmp_path_factory.mktemp("profiles")
     store.save(replace(made_up_profile(), key=load(getattr(torch, DTYPE)).key), directory)
     return directory
@@ -62,7 +62,7 @@ def running(server: Process) -> float:
 
 @pytest.fixture
 def server(shared_server: Process) -> Iterator[Process]:
-    """Idle before a test and after it."""
+    """The shared server, idle before and after each test."""
     yield shared_server
     until(lambda: running(shared_server) == 0, "an idle server")
 
@@ -145,7 +145,7 @@ _FED = r"""({ count, between }) => {
 
 
 def test_a_fast_answer_is_painted_ten_times_a_second(visitor: Visitor) -> None:
-    """Its first token at once; later ones are collected, and nothing of the page changes between two paintings."""
+    """The first token is painted at once. Later ones are collected: nothing changes between two paintings."""
     fed = visitor.page.evaluate(_FED, {"count": 1000, "between": 2})
     times = [at for at, _ in fed["seen"]]
     assert fed["seen"][0] == [fed["begun"], 1]
@@ -162,7 +162,7 @@ def test_a_slow_answer_is_painted_with_every_token(visitor: Visitor) -> None:
 
 
 def test_complete_lines_of_a_long_answer_are_left_alone(server: Process, visitor: Visitor) -> None:
-    """Parts end with a line, only the last one grows, and what one copies has no line more or less."""
+    """Each part but the last is complete, and copied text has every line once."""
     fed = visitor.page.evaluate(_FED, {"count": 1000, "between": 2})
     assert len(fed["parts"]) > 10
     assert all(part.endswith("\n") for part in fed["parts"][:-1])
@@ -188,7 +188,7 @@ def test_the_layouts_of_an_answer_are_bounded_by_its_time_not_by_its_tokens(visi
 
 
 def test_figures_move_while_an_answer_is_written(server: Process, visitor: Visitor) -> None:
-    """Rate, context, acceptance and strips of plans are those of the stream so far, not only of its end."""
+    """Rate, context, acceptance and plans are updated during the stream, not only at its end."""
     visitor.set(**LONG).type(STORY)
     tokens = visitor.answer.locator(".drafted, .own")
     seen: list[dict[str, Any]] = []
@@ -240,7 +240,7 @@ def test_every_plan_is_shown_as_a_strip_of_cells(visitor: Visitor, policy: str) 
 
 
 def test_a_plan_is_shown_until_another_drafts(visitor: Visitor) -> None:
-    """Rounds without a draft, as many as come to time plain decoding, do not end a plan's line; one more does."""
+    """The plain rounds that time plain decoding do not end a plan's line; one more plain round does."""
     lines = visitor.page.evaluate(
         """(plans) => {
           const answer = new Answer(true), round = { tokens: [["x", true]], drafted: 0, accepted: 0 };
@@ -290,7 +290,7 @@ def test_plain_decoding_writes_the_same_text_without_drafts(server: Process, vis
 
 @pytest.mark.parametrize("first", ["drafting", "plain"])
 def test_the_figures_of_a_comparison_are_those_of_the_drafting_answer(visitor: Visitor, first: str) -> None:
-    """The headline, the tiles, the plans and the curves belong to one answer, whichever was written last."""
+    """Headline, tiles, plans and curves belong to one answer, whichever was written last."""
     visitor["#draft"].set_checked(first == "drafting")
     streams = [visitor.ask(STORY), visitor.compare()]
     drafting, plain = streams if first == "drafting" else streams[::-1]
@@ -415,7 +415,7 @@ def test_stopping_cancels_the_request(server: Process, visitor: Visitor, how: st
 def test_a_refused_question_returns_to_the_input(
     visitor: Visitor, fields: dict[str, str], told: str, advised: str
 ) -> None:
-    """The message says why, figures of the last answer stay, and Enter sends again what was refused."""
+    """The message gives the reason, figures of the last answer stay, and Enter sends the question again."""
     visitor.excused = ("status of 400",)
     visitor.ask("Hello!")
     kept = visitor["#figures"].text_content() or ""
@@ -446,7 +446,7 @@ def test_a_full_queue_is_reported(server: Process, visitor: Visitor) -> None:
 
 
 def test_the_page_survives_a_restart_of_its_server(visit: Visit, profiles: Path, tmp_path: Path) -> None:
-    """It says when the server goes, says when another is there, asks for its key, and goes on."""
+    """The page reports that the server is gone and that a new one is there, asks for its key, and works again."""
     flags = ("--profile-dir", str(profiles), *FLAGS)
     with ExitStack() as processes:
         first = Process(tmp_path / "first", *flags)
@@ -521,7 +521,7 @@ _CONTRAST_OF = (
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_enough_contrast(server: Process, visit: Visit, scheme: str) -> None:
-    """WCAG's contrast of 4.5 for whatever holds text, and the scheme is the one that the system asks for."""
+    """Every text has WCAG's contrast of 4.5, in the colour scheme that the system prefers."""
     visitor = visit(server.url, color_scheme=scheme).ready()
     visitor.excused = ("status of 400",)
     visitor.ask(CODE)
@@ -543,7 +543,7 @@ def test_text_has_enough_contrast(server: Process, visit: Visit, scheme: str) ->
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 def test_nothing_moves_for_users_who_prefer_reduced_motion(server: Process, visit: Visit, motion: str) -> None:
-    """Elsewhere a cursor blinks until there is text; then the text is what moves."""
+    """For other users a cursor blinks until there is text, and the text moves."""
     visitor = visit(server.url, reduced_motion=motion).ready()
     waiting = """() => { message("assistant running", "Answer").append(make("div", "text"));
                          return document.getAnimations().length; }"""
@@ -589,7 +589,7 @@ def test_the_curves_can_be_told_apart_without_colours(visitor: Visitor) -> None:
 
 @pytest.mark.parametrize("touch", [False, True])
 def test_targets_are_large_enough(server: Process, visit: Visit, touch: bool) -> None:
-    """And a finger's touch neither raises a keyboard that nobody asked for nor zooms."""
+    """A touch neither zooms nor raises an unwanted keyboard."""
     visitor = visit(server.url, viewport={"width": 390, "height": 844}, has_touch=touch, is_mobile=touch).ready()
     assert (visitor.focused() == "text") is not touch
     visitor["#settings summary"].click()
@@ -738,7 +738,7 @@ def test_an_answer_is_read_out_once_it_is_complete(visitor: Visitor) -> None:
 
 
 def test_the_browser_enforces_the_content_security_policy(server: Process, visitor: Visitor) -> None:
-    """Whatever ran in the page could fetch from nobody else. Every other test checks that it does not try."""
+    """A script in the page could fetch from no other host. Every other test checks that the page does not try."""
     directive = visitor.page.evaluate(
         """(url) => new Promise((tell) => {
           addEventListener("securitypolicyviolation", (event) => tell(event.violatedDirective));

@@ -1,4 +1,4 @@
-"""The command line in this process: what its subcommands do, and the one line that says why one refuses."""
+"""The subcommands of the command line, run in this process, and the one-line errors of bad calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNCLOSED = pytest.mark.filterwarnings("ignore")  # transformers' warnings, and c
 
 @pytest.fixture
 def knapserve(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Runs a command, with the prepared fixture as the model unless told otherwise."""
+    """Run a command, with the prepared fixture as the model unless a flag names another."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     for name in [name for name in os.environ if name.startswith("KNAPSERVE_")]:
@@ -48,7 +48,7 @@ def knapserve(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def refusal(knapserve: Run) -> Callable[..., str]:
-    """The one line that `serve` with some flags leaves on stderr, behind what it logged of its start."""
+    """The error line of `serve` with these flags, after the log lines of its start."""
 
     def run(*flags: str, code: int = 2, **environ: str) -> str:
         process = knapserve("serve", "--engine", "thread", *flags, **environ)
@@ -105,7 +105,7 @@ def test_a_taken_port_exits_1(refusal: Callable[..., str], server: Process) -> N
 
 
 def test_profile_measures_saves_and_is_loaded_by_key(knapserve: Run, tmp_path: Path) -> None:
-    """Short and rough: what is tested is that a later start takes the file."""
+    """The measurement is short and rough: the test is that a later start loads the file."""
     flags = ("--repetitions", "1", "--profile-dir", str(tmp_path), "--max-model-len", "256")
     process = knapserve("profile", *flags)
     assert process.returncode == 0, process.stderr
@@ -183,7 +183,7 @@ def test_bench_compares_several_menus_in_one_run(knapserve: Run) -> None:
     assert [row["policy"] for row in result["rows"]] == ["none", "knapspec skip", "knapspec low-bit"]
 
 
-@pytest.mark.nightly  # by day in test_bench_serve_asks_servers_the_engine_and_generate_in_one_run
+@pytest.mark.nightly  # `make test` has test_bench_serve_asks_servers_the_engine_and_generate_in_one_run
 @UNCLOSED
 def test_bench_runs_transformers_beside_the_engine(knapserve: Run) -> None:
     flags = (*PROMPTS, "--limit", "1", "--max-tokens", "4", "--ignore-eos", "--max-model-len", "256")

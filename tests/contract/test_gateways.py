@@ -1,4 +1,4 @@
-"""Gateways in between: LiteLLM, where it is installed (`pip install -e '.[test,gateways]'`)."""
+"""Requests through gateways: LiteLLM, where installed (`pip install -e '.[test,gateways]'`)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     litellm = pytest.importorskip("litellm")
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's, and turned into errors it takes them for the server's
+pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM would take errors made of its own warnings for the server's
 
 
 @pytest.fixture
 def options(server: Process) -> Iterator[dict[str, Any]]:
-    """Of every call; the connections are ours to close, for LiteLLM keeps its own open."""
+    """Options of every call. The client is closed here, since LiteLLM keeps its own open."""
     with server.client() as client:
         yield {
             "model": f"openai/{MODEL}",

@@ -1,4 +1,4 @@
-"""A server as an operator guards it: keys, origins, a short queue, small bodies, comments on idle streams."""
+"""A server with an operator's limits: keys, origins, a short queue, small bodies, keep-alive comments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENDLESS: dict[str, Any] = TEXT | {"max_tokens": 1900, "stream": True, "ignore_eo
 
 @pytest.fixture(scope="module")
 def guarded(profile_dir: Path, shared_server: Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    """One request runs, one waits; the profile is that of the shared server."""
+    """A server that runs one request and queues one; its profile is the shared server's."""
     process = Process(
         tmp_path_factory.mktemp("guarded") / "stderr",
         *("--profile-dir", str(profile_dir), "--max-num-seqs", "1", "--max-queued", "1", "--max-n", "2"),
@@ -158,7 +158,7 @@ def test_choices_that_can_never_fit_are_a_400(server: Process) -> None:
 
 
 def test_comments_disturb_no_client(server: Process) -> None:
-    """The SDK reads past comments; the chunks are those of a quick stream."""
+    """The client skips comments and reads the chunks of a quick stream."""
     with keyed(server) as client, server.http.stream("POST", TEXT_PATH, json=ENDLESS) as running:
         until(lambda: in_flight(server) == 1, "a busy server")
         quick = TEXT | {"max_tokens": 30}

@@ -1,6 +1,7 @@
-"""Connections on which nothing happens: they take no request's place, change no stream, and leave nothing behind.
+"""Idle connections take no request's place, change no stream and leak nothing.
 
-And none hangs when the engine dies."""
+No connection hangs when the engine dies.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ from tests.support.examples import nightly
 from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
 from tests.support.serving import PATIENCE, Process, engine_of, until
 
-pytestmark = pytest.mark.nightly  # death of the engine by day: tests/http/test_process.py
+pytestmark = pytest.mark.nightly  # `make test` has engine failures in tests/http/test_process.py
 
 IDLE, HALF_SENT = (1000, 200) if nightly() else (300, 60)
-FEW_FILES = 256  # what a process may open to begin with; 1024 is common, and too few for a thousand as well
+FEW_FILES = 256  # soft limit at the start; the usual 1024 would be too low as well
 BODY: dict[str, Any] = {
     "prompt": "Once upon a time",
     "temperature": 0,
@@ -37,7 +38,7 @@ BODY: dict[str, Any] = {
 
 @contextmanager
 def open_files(soft: int) -> Iterator[None]:
-    """This process, and those that it starts, may open so many files unless they ask for more."""
+    """Limit the open files of this process and its children, unless they raise the limit."""
     before, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 2 * (IDLE + HALF_SENT):
         pytest.skip(f"this machine allows a process {hard} open files")
@@ -50,7 +51,7 @@ def open_files(soft: int) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def modest(profile_dir: Path, shared_server: Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    """A server that was started with few files, after the one that measures the profile."""
+    """A server started with a low limit of open files, once the shared server has measured the profile."""
     with open_files(FEW_FILES):
         process = Process(tmp_path_factory.mktemp("modest") / "stderr", "--profile-dir", str(profile_dir))
     yield process
@@ -66,12 +67,12 @@ def text_of(raw: bytes) -> str:
 
 
 def files_of(process: Process) -> int:
-    """How many files the server has open."""
+    """Number of files that the server has open."""
     return len(list(Path(f"/proc/{process.popen.pid}/fd").iterdir()))
 
 
 def read_reply(connection: socket.socket) -> bytes:
-    """A reply with a Content-Length, head and body."""
+    """Read a reply with a Content-Length, head and body."""
     raw = b""
     while True:
         raw += (part := connection.recv(65536))
@@ -104,13 +105,13 @@ def test_a_stream_is_answered_among_many_idle_connections(modest: Process) -> No
         for connection in waiting[::2]:
             connection.sendall(half)
         for connection in waiting[1::2]:
-            connection.sendall(head.encode())  # not even the head ends
+            connection.sendall(head.encode())  # the head has no end
         until(lambda: files_of(modest) >= before + IDLE + HALF_SENT, "the server to accept all connections")
         assert text_of(raw + b"".join(lines)) == alone
 
         assert modest.http.get("/health").status_code == 200
         assert text_of(modest.http.post(TEXT_PATH, json=BODY).content) == alone
-        waiting[0].sendall(body[len(body) // 2 :])  # patience is rewarded
+        waiting[0].sendall(body[len(body) // 2 :])  # the slow request is answered
         assert read_reply(waiting[0]).startswith(b"HTTP/1.1 200")
         idle[-1].sendall(f"GET /health HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
         assert read_reply(idle[-1]).startswith(b"HTTP/1.1 200")
@@ -121,7 +122,7 @@ def test_a_stream_is_answered_among_many_idle_connections(modest: Process) -> No
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")
 def test_an_engine_that_dies_ends_every_connection(modest: Process) -> None:
-    """Killed in the midst of a stream and of a whole reply: both are told, and the server's process ends with 1."""
+    """The engine is killed during a stream and a whole reply: both end with an error, and the server exits with 1."""
     endless = BODY | {"max_tokens": 2000, "draft_policy": "none"}
     with modest.http.stream("POST", TEXT_PATH, json=endless) as stream, ThreadPoolExecutor() as pool:
         raw = stream.iter_raw()

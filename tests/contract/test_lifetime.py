@@ -1,4 +1,4 @@
-"""From start to SIGTERM: the profile is measured once, and a server that stops leaves nobody hanging."""
+"""From start to SIGTERM: the profile is measured once, and a stopping server leaves no client waiting."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ LONG = ("--max-model-len", "8192", "--shutdown-timeout", str(SHUTDOWN))
 
 @pytest.fixture(scope="module")
 def measured(shared_server: Process, profile_dir: Path) -> tuple[Path, os.stat_result]:
-    """What the first server left in the directory."""
+    """The profile that the first server saved."""
     (path,) = profile_dir.iterdir()
     return path, path.stat()
 
 
 class Loading(NamedTuple):
-    """What a server answered before its model was there."""
+    """Replies of a server whose model is still loading."""
 
     refused: tuple[httpx.Response, ...]
     metrics: httpx.Response
-    idle: socket.socket  # a connection on which nothing is said
+    idle: socket.socket  # an idle connection
 
 
 def look(port: int) -> Loading:
@@ -64,7 +64,7 @@ def port() -> int:
 
 @pytest.fixture(scope="module")
 def loading(measured: tuple[Path, os.stat_result], port: int) -> Iterator[Future[Loading]]:
-    """Looks at the second server while that starts, and from then on says nothing: who does, holds nothing up."""
+    """Query the second server during its start, then keep a silent connection, which must not delay it."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(look, port)
         yield future
@@ -119,7 +119,7 @@ def test_a_loading_server_is_live_but_not_healthy(second: Process, loading: Futu
 
 
 def test_sigterm_finishes_short_requests_and_ends_long_ones(second: Process) -> None:
-    """One stream has a few tokens to go, the other thousands: both end with [DONE], one of them after an error."""
+    """One stream has a few tokens left, the other thousands: both end with [DONE], the long one after an error."""
     http = second.http
     with (
         http.stream("POST", TEXT_PATH, json=BODY | {"max_tokens": 8000, "n": 8, "temperature": 1}) as endless,
@@ -153,7 +153,7 @@ def test_sigterm_finishes_short_requests_and_ends_long_ones(second: Process) -> 
 
 
 def runs(process: int) -> bool:
-    """Whether it has not ended. One that outlived its parent for a moment is a zombie until it is reaped."""
+    """Whether the process runs. A zombie that is not reaped yet does not."""
     try:
         return Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -162,7 +162,7 @@ def runs(process: int) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")
 def test_sigterm_while_the_model_loads_ends_both_processes(tmp_path: Path) -> None:
-    """By a handler of its own: the first process of a container gets no signal that it does not ask for."""
+    """The server needs its own handler: the first process of a container gets no other signals."""
     arguments = command("serve", "--port", "0", "--profile-dir", str(tmp_path))
     with subprocess.Popen(**arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
         try:
@@ -179,7 +179,7 @@ def test_sigterm_while_the_model_loads_ends_both_processes(tmp_path: Path) -> No
 
 
 def test_an_engine_whose_server_ends_first_exits_silently() -> None:
-    """A signal may reach the server between the start of its child and the first word to it."""
+    """A signal may end the server between the start of its child and the first message to it."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         child = [sys.executable, "-m", "engine.host.child", str(theirs.fileno())]

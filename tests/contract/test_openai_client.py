@@ -1,4 +1,4 @@
-"""The official client against the real server: every parameter works under drafting."""
+"""The official client against the real server: replies, streams, choices, stops and errors under drafting."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_stream_has_the_text_of_the_whole_reply(client: openai.OpenAI, policy:
     "sampling", [pytest.param(GREEDY, marks=pytest.mark.nightly), SAMPLED], ids=["greedy", "sampled"]
 )
 def test_drafting_changes_no_token(client: openai.OpenAI, sampling: dict[str, Any]) -> None:
-    """docs/method.md. Equal to the last bit with our own kernels, and to the last letter in float32."""
+    """docs/method.md: equal to the last bit with the native kernels, to the last letter in float32."""
     for prompt in (STORY, SQL, SUMMARY):
         plain = ask(client, prompt, "none", max_tokens=60, **sampling)
         assert (figures(plain)["num_draft_tokens"], figures(plain)["draft_acceptance_rate"]) == (0, None)

@@ -1,4 +1,4 @@
-"""Parameters, structured output and tools through the official client, against a real server, drafting or not."""
+"""Parameters, structured output and tools through the official client and a real server, drafting or not."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CHECKED = ("presence", "schema")
 
 
 class Person(BaseModel):
-    """What `parse` asks for."""
+    """The class that `parse` requests."""
 
     name: str
     kind: Literal["cat", "dog"]
@@ -52,7 +52,7 @@ class Person(BaseModel):
 
 
 class Trip(BaseModel):
-    """What a tool is called with."""
+    """The arguments of a tool."""
 
     city: Literal["Bern", "Oslo"]
     days: Literal[1, 2, 3]
@@ -61,13 +61,13 @@ class Trip(BaseModel):
 @pytest.mark.parametrize(
     "sampling", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
 )
-@pytest.mark.parametrize(  # the others are looked at under a policy that never gives drafting up
+@pytest.mark.parametrize(  # `make nightly` has the others
     "name", [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in CHANGES]
 )
 def test_every_parameter_gives_the_same_text_with_and_without_drafting(
     client: openai.OpenAI, name: str, sampling: dict[str, Any]
 ) -> None:
-    """docs/method.md: the text under every policy is that of plain decoding, and something was drafted."""
+    """docs/method.md: every policy gives the text of plain decoding, and some tokens were drafted."""
     options = {"max_tokens": 64, **sampling, **CHANGES[name]}
     plain = ask(client, STORY, "none", **options)
     for policy in POLICIES[1:]:
@@ -133,7 +133,7 @@ def test_logprobs_and_echo_of_a_completion_are_consistent(client: openai.OpenAI)
 
 @pytest.mark.parametrize("policy", ["none", "layerskip"])
 def test_an_echo_has_log_probabilities(client: openai.OpenAI, policy: str) -> None:
-    """What evaluation harnesses send: the log-probabilities of a text are those of writing it, token by token."""
+    """Evaluation harnesses score texts so: log-probabilities equal those of generating the text."""
     options: Any = {"model": MODEL, "logprobs": 2, "extra_body": {"ignore_eos": True, "draft_policy": policy}, **GREEDY}
     ids = ids_of("Once upon a time there was a")
     written = client.completions.create(prompt=ids, max_tokens=24, **options).choices[0].logprobs
@@ -214,7 +214,7 @@ def test_forced_tools_are_called_with_valid_arguments(client: openai.OpenAI, cho
 
 
 def test_the_async_client_parses_and_calls_tools_all_at_once(server: Process) -> None:
-    """`parse`, its stream helper and tools, side by side on one engine, each under another policy."""
+    """`parse`, its stream helper and tools run side by side on one engine, each under another policy."""
     options: Any = {"model": MODEL, "max_tokens": 200, **GREEDY}
     asked = messages("Mia has a dog that is 3. JSON with name, kind, age.")
 

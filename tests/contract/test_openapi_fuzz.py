@@ -1,4 +1,4 @@
-"""Whatever is sent to the endpoints of `/openapi.json`, by schemathesis: the statuses and shapes that it documents."""
+"""Random requests by schemathesis get only replies that `/openapi.json` documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POST = {
     "/tokenize": {"prompt": "Hi", "return_token_strs": True},
     "/detokenize": {"tokens": [5, 6, 7]},
 }
-BARE = ["/reset_calibration"]  # no body is asked for
+BARE = ["/reset_calibration"]  # requests without a body
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -77,7 +77,7 @@ NEEDED["TokenizeRequest"] = ["prompt"]
 
 
 class Target(NamedTuple):
-    """A server that is asked: its address and a client of it."""
+    """A server under test: its address and a client of it."""
 
     url: str
     http: httpx.Client
@@ -85,7 +85,7 @@ class Target(NamedTuple):
 
 @pytest.fixture(scope="module", params=["fake", pytest.param("real", marks=pytest.mark.nightly)])
 def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """A server whose context is short, so that nothing that is asked of it takes long; with a fake engine, or whole."""
+    """A server whose short context keeps every request quick; with a fake engine, or a real one."""
     if request.param == "fake":
         engine = FakeEngine()
         engine.info = replace(INFO, max_model_len=CONTEXT, policies=POLICIES)
@@ -114,7 +114,7 @@ def session() -> Iterator[requests.Session]:
 
 @pytest.fixture(scope="module")
 def document(small: Target) -> dict[str, Any]:
-    """What the server says of itself, but that replies have no other keys than those it names."""
+    """The server's document, made strict: replies may have no keys that it does not name."""
     document: dict[str, Any] = small.http.get("/openapi.json").json()
     for name, schema in document["components"]["schemas"].items():
         kind = getattr(schemas, name, None) or getattr(reply_schemas, name)
@@ -130,7 +130,7 @@ def documented(document: dict[str, Any]) -> BaseSchema:
 
 @pytest.fixture(scope="module")
 def feasible(document: dict[str, Any]) -> BaseSchema:
-    """The same with requests that are mostly served."""
+    """The document with narrower requests, most of which can be served."""
     narrow = json.loads(json.dumps(document))
     for name, properties in FEASIBLE.items():
         if (schema := narrow["components"]["schemas"].get(name)) is not None:
@@ -141,7 +141,7 @@ def feasible(document: dict[str, Any]) -> BaseSchema:
 
 
 def integral(value: Any) -> Any:
-    """JSON Schema takes 1.0 for an integer, the server does not."""
+    """Reject 1.0 as an integer, as the server does and JSON Schema does not."""
     if isinstance(value, dict):
         return {key: integral(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -157,7 +157,7 @@ def fuzz(
     session: requests.Session,
     count: int,
 ) -> set[int]:
-    """Sends `count` requests and checks every reply; the statuses seen."""
+    """Send `count` requests and check every reply. Returns the statuses."""
     method, path = operation
     seen: set[int] = set()
 
@@ -209,7 +209,7 @@ def test_random_valid_requests_get_documented_replies(
 def test_random_requests_of_any_values_get_documented_replies(
     small: Target, session: requests.Session, documented: BaseSchema, path: str, mode: GenerationMode
 ) -> None:
-    """All that the document allows, where most is refused for what it cannot say; and what it does not allow."""
+    """Requests that the document allows are mostly refused for their values; so are those that it does not allow."""
     assert 400 in fuzz(documented, ("POST", path), mode, small.url, session, 50)
 
 

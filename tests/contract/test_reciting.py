@@ -1,6 +1,6 @@
-"""Reasoning and the tool formats of other families, through the official client against real servers.
+"""Reasoning and the tool formats of other families, through the official client and real servers.
 
-The models say one text whatever they are asked: what is tested is how it is told apart, drafted or not.
+Each model recites one text: the tests check how it is parsed, drafted or not.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def test_reasoning_and_calls_are_separated(speaker: tuple[str, Process], policy:
     assert speculation["policy"] == policy
     if policy == "layerskip":
         drafted = speculation["num_draft_tokens"]
-        assert drafted - 4 <= speculation["num_accepted_draft_tokens"] <= drafted  # what follows the end is refused
+        assert drafted - 4 <= speculation["num_accepted_draft_tokens"] <= drafted  # text after the end is refused
         assert drafted > 20
     assert streamed(chunks) == {
         "reasoning": REASONING,
@@ -103,7 +103,7 @@ def test_reasoning_and_calls_are_separated(speaker: tuple[str, Process], policy:
 
 
 def streamed(chunks: list[ChatCompletionChunk]) -> dict[str, Any]:
-    """What the deltas add up to."""
+    """Content, reasoning and calls that the deltas add up to."""
     seen: dict[str, Any] = {"reasoning": "", "content": "", "calls": [], "finish": []}
     for choice in (choice for chunk in chunks for choice in chunk.choices):
         delta = choice.delta

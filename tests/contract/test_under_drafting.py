@@ -1,4 +1,4 @@
-"""Every parameter under a knapspec that always drafts: the text is that of plain decoding (docs/method.md)."""
+"""Every parameter gives the text of plain decoding under a knapspec that always drafts (docs/method.md)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "forced tool": (ASK, TOOLS | {"tool_choice": "required"}),
     "named tool": (STORY, TOOLS | {"tool_choice": {"type": "function", "function": {"name": "get_time"}}}),
 }
-SAME = {"choices", "logprobs", "prediction"}  # which change nothing of the greedy text
+SAME = {"choices", "logprobs", "prediction"}  # these do not change the greedy text
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def eager(profile_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def answers(client: openai.OpenAI, policy: str, prompt: str, parameters: dict[str, Any]) -> tuple[list[Any], int]:
-    """What every choice says, with its log-probabilities and calls, and how many tokens were drafted."""
+    """Text, log-probabilities and calls of every choice, and the number of drafted tokens."""
     reply = client.post(
         "/chat/completions",
         cast_to=dict[str, Any],

@@ -1,4 +1,4 @@
-"""What goes over the wire: framing byte by byte, clients that leave, and metrics that agree with what clients saw."""
+"""The bytes on the wire: framing, disconnects, and metrics that agree with replies."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def reply_of(connection: socket.socket) -> tuple[int, Any]:
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("split", [False, True])
 def test_an_offered_upgrade_is_declined(server: Process, chunked: bool, split: bool) -> None:
-    """As `curl --http2` and the JDK's client offer it; the connection serves further requests, too."""
+    """`curl --http2` and the JDK's client offer an upgrade; the connection serves further requests."""
     body = json.dumps(TEXT | {"max_tokens": 3, "ignore_eos": True}).encode()
     sent = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body) if chunked else body
     length = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(body)}"
@@ -135,7 +135,7 @@ def test_a_head_without_end_is_refused(server: Process) -> None:
 
 
 def cut(before: Metrics, server: Process) -> None:
-    """The one request that runs disappears, long before its 1,500 tokens."""
+    """Wait until the only running request is gone, long before its 1,500 tokens."""
     until(lambda: server.metrics().total("vllm:num_requests_running") == 0, "the end of a request whose client left")
     after = server.metrics()
     assert after.total("vllm:kv_cache_usage_perc") == 0
@@ -146,7 +146,7 @@ def cut(before: Metrics, server: Process) -> None:
     name = "vllm:request_success_total"
     assert after.total(name, **ended) - before.total(name, **ended) == 1
     assert after.total(name) - before.total(name) == 1
-    # It is gone, not just unreported: others run, and of it no token comes any more.
+    # The request is gone, not just unreported: others run, and it gets no further token.
     reply = server.http.post(TEXT_PATH, json=TEXT | {"max_tokens": 5, "ignore_eos": True})
     assert reply.json()["usage"]["completion_tokens"] == 5
     assert server.metrics().total("vllm:generation_tokens_total") == after.total("vllm:generation_tokens_total") + 5
@@ -165,7 +165,7 @@ def test_a_client_that_leaves_a_stream_ends_its_request(server: Process) -> None
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_client_that_is_killed_ends_its_request(server: Process, stream: bool) -> None:
-    """A connection that is reset, in the midst of a stream or while a whole reply is awaited."""
+    """The connection is reset during a stream, or before a whole reply."""
     before = server.metrics()
     body = json.dumps(ENDLESS | {"stream": stream}).encode()
     host, port = server.url.removeprefix("http://").split(":")
@@ -258,8 +258,10 @@ def test_metrics_have_vllms_names_and_labels(server: Process, profile_dir: Path)
 
 @pytest.mark.nightly  # compares times
 def test_latency_between_tokens_agrees_with_the_clients_clock(server: Process) -> None:
-    """One observation for each time that tokens come, after the first: with every chunk of text, however many rounds
-    it holds, and perhaps where there is no text to be sent, or not yet."""
+    """Each arrival of tokens after the first is one observation.
+
+    There is one for every chunk of text, and there may be more: some arrivals have no text to send yet.
+    """
     before = server.metrics()
     body = CHAT | {"stream": True, "max_tokens": 300, "ignore_eos": True, "temperature": 0, "draft_policy": "none"}
     times, texts = [], 0
@@ -277,7 +279,7 @@ def test_latency_between_tokens_agrees_with_the_clients_clock(server: Process) -
 
 
 def test_counters_equal_the_usage_of_replies(server: Process) -> None:
-    """Several requests, some with drafts, some at their limit, one refused: every counter moves by their figures."""
+    """Several requests, some drafted, some at their limit, one refused: every counter moves by their usage."""
     before = server.metrics()
     usages, speculations, ends = [], [], []
     for policy, limit in (("none", 7), ("layerskip", 30), ("knapspec", 30), ("fixed", 200)):

@@ -12,7 +12,7 @@ torch.set_num_threads(1)  # tests run beside each other, and threads that wait f
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random checkpoint of four layers, two of which draft a quarter of its tokens; for tests in float64."""
+    """A random checkpoint of four layers, for tests in float64. Two of its layers draft a quarter of its tokens."""
     directory = tmp_path_factory.mktemp("tiny")
     tiny_model(directory, scale=0.6, drafts=True, max_position_embeddings=1024)
     return directory

@@ -1,4 +1,4 @@
-"""config.json and safetensors files as people have them, in every spelling; and damaged ones: a typed error, always."""
+"""Real and damaged config.json and safetensors files: each is read, or refused with a typed error."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_older_names_in_a_config_mean_the_same(kind: str) -> None:
 def test_absent_keys_of_a_config_mean_transformers_defaults(
     family: type[PreTrainedConfig], changes: dict[str, Any], spelled_out: bool
 ) -> None:
-    """What transformers reads from a config equals what we read, also from one with nothing but what differs."""
+    """A config with only the changed keys is read as transformers reads it."""
     known = {k: v for k, v in BASE.items() if k not in ("architectures", "num_key_value_heads")}
     config = family(**known, **changes, num_key_value_heads=2)
     given_ = config.to_dict() if spelled_out else known | changes | {"num_key_value_heads": 2}
@@ -126,7 +126,7 @@ def test_an_unsupported_config_is_refused_by_name(change: dict[str, Any], says: 
 
 
 def test_yarn_extends_the_context_as_model_cards_say() -> None:
-    """They add the scaling and leave max_position_embeddings alone; and what they add wins, as in transformers."""
+    """Model cards add the scaling and keep max_position_embeddings; the scaling wins, as in transformers."""
     card = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
     saved = {"rope_type": "default", "rope_theta": 1e6}
     assert spec_of(rope_scaling=card).max_positions == 256
@@ -258,7 +258,7 @@ def test_a_checkpoint_of_another_format_is_refused_by_name(whole: Path, tmp_path
 def test_any_header_is_read_or_refused(
     whole: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """A good file's header changed, its length changed, or the file cut: an error, or a file that still fits."""
+    """The header is changed, its length is changed, or the file is cut: an error, or a file that still fits."""
     good = (whole / "model.safetensors").read_bytes()
     length = struct.unpack("<Q", good[:8])[0]
     kind = data.draw(st.sampled_from(["flip", "length", "cut", "json"]))
@@ -344,7 +344,7 @@ def test_sampling_defaults_can_be_ignored(whole: Path, tmp_path: Path) -> None:
 
 
 def test_end_tokens_come_from_generation_config_and_the_tokenizer(whole: Path, tmp_path: Path) -> None:
-    """A fine-tune's turns often end with a token that only its tokenizer's config names."""
+    """A fine-tune's turns often end with a token that only its tokenizer config names."""
     copy_of(whole, tmp_path)
     (tmp_path / "generation_config.json").write_text('{"eos_token_id": [7, 9]}')
     (tmp_path / "tokenizer_config.json").write_text('{"eos_token": {"content": "<|user|>"}, "add_bos_token": true}')
@@ -363,7 +363,7 @@ def test_truncation_and_padding_of_a_tokenizer_file_are_ignored(whole: Path, tmp
 
 
 def test_a_config_is_checked_before_the_weights_are_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """One that is not supported costs no download; and whatever a download dies of is a typed error."""
+    """An unsupported model costs no download, and a failed download is a typed error."""
     asked: list[list[str]] = []
 
     def download(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Rounds through the whole engine, in float64: what may change speed must not change text."""
+"""Rounds of the whole engine in float64: prefixes, preemption and chunks change no token."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_policies_learn_from_every_round_before_they_decide(
 
 @pytest.fixture
 def cramped(model: LoadedModel) -> LoadedModel:
-    """The model with memory for less than two full contexts."""
+    """The model with memory for fewer than two full contexts."""
     return exact(max_model_len=256, kv_cache_memory=320 * bytes_per_token(model.spec, model.backend.cache_dtype))
 
 
@@ -83,7 +83,7 @@ def test_a_preempted_request_gives_the_same_tokens(
 
 
 def test_a_prefix_hit_gives_the_tokens_of_a_miss(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    """Turns of a chat: each prompt continues the one before; cached tokens are those of full blocks."""
+    """Each turn of a chat continues the one before; its cached tokens are those of full blocks."""
     core = model.core(EngineConfig())
     prompt = ids[5]
     for turn in range(3):
@@ -170,7 +170,7 @@ def test_figures_of_a_request_add_up(model: LoadedModel, ids: list[tuple[int, ..
 
 
 def test_freed_blocks_return_their_memory_to_the_system(tiny: Path, ids: list[tuple[int, ...]]) -> None:
-    """Slabs promise more than `--kv-cache-memory`: what is not in use must not stay resident."""
+    """Slabs are larger than `--kv-cache-memory`: unused blocks must not stay resident."""
     memory = 320 * bytes_per_token(load_spec(tiny), torch.float64)
     model = load(torch.float64, model=tiny, max_model_len=256, kv_cache_memory=memory)
     core = model.core(EngineConfig())

@@ -63,7 +63,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @torch.inference_mode()
 def logits(model: LoadedModel, chunks: list[int], slab: int = 0) -> torch.Tensor:
-    """All positions' logits, read in chunks of these sizes."""
+    """Logits of all positions, read in chunks of these sizes."""
     out, start = [], 0
     for rows in chunks:
         batch = model.attention.prepare([Segment(slab, start, rows)])
@@ -93,7 +93,7 @@ def test_a_prompt_in_chunks_gives_the_logits_of_one_pass(pair: tuple[Any, Loaded
 def test_attention_over_some_rows_at_a_time_gives_the_same_logits(
     pair: tuple[Any, LoadedModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on CUDA, where long prompts would make too many scores at once."""
+    """On CUDA a long prompt would need too many scores at once."""
     _, model = pair
     whole = logits(model, [20, 50])
     asked: list[int] = []
@@ -108,9 +108,9 @@ OFTEN = [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly
 
 @pytest.mark.parametrize("name", OFTEN)
 def test_generation_equals_transformers_alone_and_together(tmp_path: Path, name: str) -> None:
-    """64 greedy tokens under every policy, one request at a time and all in one batch; float64, so to the last token.
+    """Each policy gives transformers' 64 greedy tokens in float64, alone and in a batch.
 
-    Long enough to leave the original RoPE length and the windows behind.
+    The texts are longer than the original RoPE length and the windows.
     """
     config = EngineConfig(knapspec=KnapSpecConfig(interval=16, min_skip=0.01), max_num_seqs=8)
     family, changes = SHAPES[name]
@@ -143,7 +143,7 @@ def test_attend_then_mlp_is_the_layer(pair: tuple[Any, LoadedModel]) -> None:
 
 @torch.inference_mode()
 def test_a_batch_of_requests_equals_each_alone(pair: tuple[Any, LoadedModel]) -> None:
-    """Segments of different lengths and widths, neighbours and not, prompt chunks among them."""
+    """Segments differ in length and width, and some are prompt chunks."""
     _, model = pair
     whole = logits(model, [70])
     for slab in range(8):

@@ -1,4 +1,4 @@
-"""The engine in a process of its own: the same answers as in a thread, and what happens when either side fails."""
+"""The engine in its own process: the answers of a thread, and failures on either side."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ ENDLESS = SamplingParams(max_tokens=1500, temperature=0.0, ignore_eos=True)
 
 @pytest.fixture(autouse=True)
 def this_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Children import from here, installed or not."""
+    """Children import this checkout, whether or not it is installed."""
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
 
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> EngineConfig:
-    """float32 and no drafting; with a made-up profile, so that nothing is measured."""
+    """float32 without drafting, and a made-up profile, so that nothing is measured."""
     tmp_path = tmp_path_factory.mktemp("profiles")
     config = EngineConfig(
         model=str(PREPARED),
@@ -107,9 +107,9 @@ async def collect(engine: EngineProcess, id: str, sampling: SamplingParams = SHO
 def test_the_process_answers_like_the_engine_until_it_is_killed(
     config: EngineConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Starts are slow, so one engine answers, refuses, is told to cancel and dies in the midst of an answer.
+    """Starts are slow, so one engine answers, refuses, cancels and is killed during an answer.
 
-    Signals meant for its parent do not stop it, nor do modules in the current directory, which are not ours.
+    It ignores signals meant for its parent, and modules in the current directory.
     """
     for name in ("pickle.py", "queue.py", "profiles.py"):
         (tmp_path / name).write_text("raise SystemExit(77)")
@@ -135,8 +135,8 @@ def test_the_process_answers_like_the_engine_until_it_is_killed(
                 while reports[-1].running:
                     await asyncio.sleep(0)
             emitted.append(sum(r.emitted for report in reports for r in report.rounds))
-            await cancelling_frees_and_a_full_queue_refuses(engine)
-            await killed_it_fails_every_waiter(engine)
+            await check_cancellation_and_a_full_queue(engine)
+            await check_that_a_killed_engine_fails_every_request(engine)
             return said
 
     said = asyncio.run(test())
@@ -147,7 +147,7 @@ def test_the_process_answers_like_the_engine_until_it_is_killed(
     assert emitted == [4 * 24]
 
 
-async def cancelling_frees_and_a_full_queue_refuses(engine: EngineProcess) -> None:
+async def check_cancellation_and_a_full_queue(engine: EngineProcess) -> None:
     streams = [engine.submit(GenerateRequest(str(i), ids(engine, "x"), ENDLESS)) for i in range(5)]
     with pytest.raises(QueueFullError):
         engine.submit(GenerateRequest("one more", ids(engine, "x"), SHORT))
@@ -158,7 +158,7 @@ async def cancelling_frees_and_a_full_queue_refuses(engine: EngineProcess) -> No
         await asyncio.sleep(0.01)
 
 
-async def killed_it_fails_every_waiter(engine: EngineProcess) -> None:
+async def check_that_a_killed_engine_fails_every_request(engine: EngineProcess) -> None:
     stream = engine.submit(GenerateRequest("snow", ids(engine, "snow"), ENDLESS))
     await anext(stream)
     os.kill(engine.pid, signal.SIGKILL)
@@ -229,7 +229,8 @@ def test_messages_are_assembled_from_pieces_of_any_size(size: int) -> None:
         relay.join()
 
 
-def test_requests_wait_in_order_while_the_child_reads_nothing() -> None:
+def test_requests_wait_in_the_parent_while_the_child_is_busy() -> None:
+    """Requests of one turn of the event loop travel together, and write a shared prompt once."""
     short, long = GenerateRequest("first", (1, 2)), GenerateRequest("long", tuple(range(300, 400)) * 5000)
     requests = [short, long, replace(long, id="as long")]
     info = replace(INFO, vocab_size=512, max_model_len=1 << 20, max_num_seqs=8)
@@ -247,7 +248,7 @@ def test_requests_wait_in_order_while_the_child_reads_nothing() -> None:
             end, got = Channel(theirs), []
             while len(got) < 3:
                 got += await asyncio.to_thread(end.receive)
-        engine.reset_calibration()  # nobody reads this
+        engine.reset_calibration()  # the child reads no message any more
         await engine.drain(0)
         return got
 

@@ -1,4 +1,4 @@
-"""Models in GGUF files: the same as transformers has of the same weights, and as the fixture tokenises."""
+"""GGUF files give the logits of transformers and the tokens of the original tokenizer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MODELS: dict[str, tuple[type[PreTrainedConfig], dict[str, Any], dict[str, str]]]
 
 
 def made(directory: Path, kind: str, extra: dict[str, Any] | None = None, **changes: Any) -> tuple[Path, Any]:
-    """The file, and transformers' model of the same weights."""
+    """Write a file. Returns its path, and transformers' model of the same weights."""
     family, own, types = MODELS[kind]
     settings = {"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "head_dim": 64}
     model = tiny_model(directory / "plain", family, scale=0.5, **settings | own | changes)

@@ -1,4 +1,4 @@
-"""GGUF files that are damaged, or of something that is not supported, are refused by name."""
+"""Damaged and unsupported GGUF files are refused by name."""
 
 from __future__ import annotations
 

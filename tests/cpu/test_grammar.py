@@ -1,4 +1,4 @@
-"""Structured output: of its grammar at any temperature, the same when drafting, nobody else disturbed."""
+"""Structured output matches its grammar, drafted or not, and does not change other requests."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_an_answer_cut_short_has_finish_reason_length(core: EngineCore, ids: lis
 def test_masks_equal_those_of_a_matcher_that_never_rolls_back(
     tokens: LLTokenizer, grammars: Grammars, seed: int
 ) -> None:
-    """Whatever is drafted, kept and thrown away, drafts that the grammar forbids included."""
+    """Drafts are accepted, rejected, or forbidden by the grammar."""
     random = Random(seed)
     matcher, said = grammars.begin(JSON), []
 
@@ -212,7 +212,7 @@ def test_masks_equal_those_of_a_matcher_that_never_rolls_back(
                 assert allowed == matched([*said, *drafted]).allows(token, [])
                 assert allowed or not mask[token]
             drafted.append(random.choice(mask.nonzero()[:, 0].tolist()))
-            if matched([*said, *drafted]).stopped:  # what a draft says behind the end is of no account
+            if matched([*said, *drafted]).stopped:  # drafted tokens behind the end do not count
                 break
         banned = (~matcher.allowed(drafted)).nonzero()[:, 0].tolist()
         if banned and random.random() < 0.3:
@@ -225,7 +225,7 @@ def test_masks_equal_those_of_a_matcher_that_never_rolls_back(
         own = random.choice(matcher.allowed(kept).nonzero()[:, 0].tolist())
         for token in (*kept, own):
             if not matcher.stopped:
-                assert random.random() < 0.5 or matcher.allows(token, [])  # so that it has gone ahead, or not
+                assert random.random() < 0.5 or matcher.allows(token, [])  # half of the time it matches ahead
                 matcher.advance((token,))
                 said.append(token)
     text = tokens.decode_str(said)
@@ -233,7 +233,7 @@ def test_masks_equal_those_of_a_matcher_that_never_rolls_back(
 
 
 def too_complex() -> str:
-    """Valid, and more than the library follows once the object has begun."""
+    """A valid grammar that exceeds the library's limits once the object has begun."""
     optional = {f"p{i}": {"type": "string", "pattern": f"^(a|b|c{i})*$"} for i in range(6000)}
     return LLMatcher.grammar_from_json_schema({"type": "object", "properties": optional, "additionalProperties": False})
 
@@ -341,7 +341,7 @@ def test_a_tokenizer_that_grammars_cannot_read_is_the_requests_error(
 def test_every_call_that_a_grammar_allows_is_parsed_as_a_call(
     core: EngineCore, grammars: Grammars, kind: str, parallel: bool, thinking: bool
 ) -> None:
-    """Whatever the model would say, what the grammar lets through is what the parser of the format takes for calls."""
+    """Random texts that the grammar allows are parsed as calls of the format."""
 
     def marker(text: str) -> str:
         token = core.tokenizer.added_token_id(text)
@@ -404,7 +404,7 @@ def test_searches_apply_the_requests_edits_to_logits(
     asked: dict[str, Any],
     temperature: float,
 ) -> None:
-    """Drawn again from the full model's own states, the verified rows of the answer say what the answer says."""
+    """Verified rows drawn again from the full model's states give the tokens of the answer."""
     replayed: list[tuple[tuple[int, ...], list[int]]] = []
     core = model.core(EngineConfig(knapspec=KnapSpecConfig(budget=1.0, interval=8, rows=8), prior="none"))
     candidates = core.runner.candidates

@@ -1,4 +1,4 @@
-"""The dynamic program: equal to its naive loop, optimal where it can be, and close on real models."""
+"""The dynamic program equals its naive loop, is optimal where it can be, and close on real models."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def naive(references: Tensor, menus: Sequence[Menu], run: Transition, capacity: 
 
 
 def toy(sublayers: int, seed: int, rows: int = 3, hidden: int = 8) -> tuple[Tensor, Transition]:
-    """Nonlinear residual sublayers, row by row, with copies that are not quite they, and the full model's states."""
+    """Nonlinear residual sublayers, their inexact copies, and the full model's states."""
     generator = torch.Generator().manual_seed(seed)
     matrices = torch.randn(sublayers, hidden, hidden, generator=generator, dtype=torch.float64) * 0.4
     copies = matrices * 1.1
@@ -66,8 +66,7 @@ def toy(sublayers: int, seed: int, rows: int = 3, hidden: int = 8) -> tuple[Tens
 def test_the_batched_table_equals_the_naive_loop(
     seed: int, offered: list[tuple[int, int | None, bool]], tau: float, share: float
 ) -> None:
-    """Whatever the menus: of the weight of a sublayer, what its copy saves, if it has one, and whether it may be left
-    out."""
+    """Menus vary: weights of sublayers, savings of copies, and which may be skipped."""
     references, run = toy(len(offered), seed)
     menus: list[dict[int, int]] = [
         {TARGET: 0} | ({} if copy is None else {LOW_BIT: copy}) | ({SKIP: weight} if skips else {})
@@ -87,7 +86,7 @@ def test_the_batched_table_equals_the_naive_loop(
 @examples(40)
 @given(values=st.lists(st.tuples(st.integers(1, 6), st.floats(0.05, 1.0)), min_size=2, max_size=8))
 def test_the_table_is_optimal_for_additive_sublayers(values: list[tuple[int, float]]) -> None:
-    """Where likeness depends on what was skipped by a sum, one state per weight loses nothing: brute force agrees.
+    """Brute force finds nothing better where the cosine depends only on a sum over skipped sublayers.
 
     Sublayer i adds gain_i along one axis beside a large constant, so the cosine falls strictly with the gain skipped.
     """
@@ -136,7 +135,7 @@ def test_beam_bounds_the_states_and_keeps_every_range() -> None:
 
 
 def test_a_beam_loses_little_where_much_is_skipped() -> None:
-    """What is best by cosine alone skips least, so a beam that goes by that ends with plans far worse than need be."""
+    """The states of highest cosine skip least, so a beam by cosine alone would keep much worse plans."""
 
     class ByCosine(Knapsack):
         def _prune(self, best: dict[int, tuple[float, int, int]]) -> list[int]:
@@ -165,7 +164,7 @@ def test_a_beam_loses_little_where_much_is_skipped() -> None:
 
 
 def test_a_table_may_end_without_candidates() -> None:
-    """Where the one state that a beam keeps comes to be too far from the model."""
+    """The states that the beam keeps may all move too far from the model."""
     references, run = toy(12, 5)
     table = Knapsack(references, skipping([2, 3] * 6), capacity=30, tau=0.8, beam=2)
     while not table.done:
@@ -225,8 +224,7 @@ def test_lemma_4_1() -> None:
 def test_a_candidate_row_equals_a_draft_pass_of_its_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scores: int
 ) -> None:
-    """A candidate row's state equals that of a draft pass of the same sub-network at the same position, however many
-    heads are looked at together."""
+    """The position and the sub-network are the same, and any number of heads is computed at once."""
     monkeypatch.setattr("engine.model.attention._SCORES", scores)
     tiny_model(tmp_path)
     model = load(torch.float64, model=tmp_path)
@@ -251,7 +249,7 @@ def test_a_candidate_row_equals_a_draft_pass_of_its_plan(
 
 @torch.inference_mode()
 def test_candidates_come_close_to_brute_force_on_a_tiny_model(tmp_path: Path) -> None:
-    """The table keeps one state per weight, which is not always the best one; on a real model it comes close."""
+    """The table keeps one state per weight, which is not always the best."""
     tiny_model(tmp_path)
     model = load(torch.float64, model=tmp_path)
     tokens = torch.randint(0, 1024, (20,), generator=torch.Generator().manual_seed(4)).tolist()

@@ -1,4 +1,4 @@
-"""The knapspec policy: it drafts where that pays, stops where it does not, and keeps to its budget."""
+"""The knapspec policy drafts where drafting pays, stops where it does not, and keeps to its budget."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ids(model: LoadedModel, prompts: Sequence[str]) -> list[tuple[int, ...]]:
 
 
 class FrozenCosts(CostModel):
-    """Trusts the profile whatever rounds take, so that decisions do not depend on this machine."""
+    """A cost model that ignores measured rounds, so that decisions do not depend on this machine."""
 
     def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:
         pass
@@ -70,7 +70,7 @@ def test_it_drafts_with_part_of_the_model_where_that_pays(model: LoadedModel, id
 
 
 def test_it_decodes_plainly_where_drafting_cannot_pay(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    """Verification of several rows at many times the price of a single one."""
+    """Verifying several rows costs many times a single row."""
     core, policy = core_with(model, EngineConfig(), verify_slope=3.0)
     assert not any(r.drafted for r in rounds(core, ids[:3]))
     assert policy.searcher.searches > 0, "though it looked for plans"
@@ -78,7 +78,7 @@ def test_it_decodes_plainly_where_drafting_cannot_pay(model: LoadedModel, ids: l
 
 @pytest.mark.nightly
 def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    """The head runs in every draft pass: the cost must count it."""
+    """Every draft pass runs the head, so its price counts."""
     cheap, _ = core_with(model, EngineConfig())
     dear, _ = core_with(model, EngineConfig(), head=4e-2)
     assert sum(r.drafted for r in rounds(cheap, ids[:4])) > 10 * sum(r.drafted for r in rounds(dear, ids[:4]))
@@ -149,7 +149,7 @@ def test_reading_prompts_does_not_change_the_price_of_drafting(model: LoadedMode
 
 
 def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel) -> None:
-    """Others are corrected by what drafts take in general."""
+    """Other plans are corrected by the average of all drafts."""
     costs = CostModel(model.spec, made_up_profile())
     plans = [Plan(exit_plan(model.spec, depth), 3) for depth in (2, 4, 6)]
     before = [costs.draft_pass(plan.variants, [50]) for plan in plans]
@@ -164,7 +164,7 @@ def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel) -> None
 
 
 def test_an_unseen_pass_is_priced_like_similar_ones(model: LoadedModel) -> None:
-    """Passes of a width that was not seen are corrected like those of the nearest; a moment's slowness passes."""
+    """A pass of an unseen width is corrected like the nearest seen one; a short slow-down fades."""
     costs = CostModel(model.spec, made_up_profile())
     work = Work("a", 0, 50, (1,), True, GREEDY)
     plain, wide, draft = (lambda: costs.verify_pass(1, [50])), (lambda: costs.verify_pass(12, [50])), costs.draft_pass
@@ -181,8 +181,7 @@ def test_an_unseen_pass_is_priced_like_similar_ones(model: LoadedModel) -> None:
 
 
 def test_verify_passes_after_drafts_and_plain_passes_are_priced_apart(model: LoadedModel) -> None:
-    """Four rows of one request that drafted three, and of four that drafted nothing: what is seen of the one says
-    nothing of the other once that was seen."""
+    """Four rows: one request with three drafts, or four plain requests. Once seen, neither corrects the other."""
     costs = CostModel(model.spec, made_up_profile())
     together, alone = (lambda: costs.verify_pass(4, [50] * 4)), (lambda: costs.verify_pass(4, [50]))
     before = together(), alone()
@@ -204,7 +203,7 @@ def test_verify_passes_after_drafts_and_plain_passes_are_priced_apart(model: Loa
 
 
 def test_a_slow_moment_does_not_raise_the_price_of_plain_decoding(model: LoadedModel) -> None:
-    """Its price is hardly seen again while drafting goes on, which would go on at a loss."""
+    """While drafting goes on, plain rounds are rare, so a wrong price would stay and drafting lose."""
     costs = CostModel(model.spec, made_up_profile())
     usual, plan = costs.verify_pass(1, [50]), Plan(exit_plan(model.spec, 3), 3)
     price, verify = costs.draft_pass(plan.variants, [50]), costs.verify_pass(4, [50])
@@ -257,7 +256,7 @@ def test_requests_in_a_batch_share_one_plan(model: LoadedModel, ids: list[tuple[
 
 
 def test_a_sublayer_that_others_run_costs_little_more(model: LoadedModel) -> None:
-    """Beside others, a sublayer that they run costs little more; one that they skip costs what it costs alone."""
+    """A sublayer that others skip costs as much as alone."""
     costs = CostModel(model.spec, made_up_profile())
     alone = costs.sublayers(100, 1, None)
     union = (*((1, 1, 0, 0) * model.spec.layers)[: model.spec.sublayers], 1)

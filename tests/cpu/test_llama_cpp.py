@@ -1,4 +1,4 @@
-"""llama.cpp as a target: what it is asked for, what is counted, and what is refused."""
+"""llama.cpp as a target: its requests, its figures, and refused comparisons."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROMPTS = [Prompt("a", (1, 2, 3)), Prompt("b", (4, 5))]
 
 
 def loaded(**source: Any) -> Any:
-    """What is asked of a loaded model."""
+    """A loaded model, as far as targets read one."""
     return SimpleNamespace(
         source=SimpleNamespace(**{"name": "some model", "gguf_path": None, **source}),
         decoder=SimpleNamespace(device=torch.device("cpu"), dtype=torch.bfloat16),
@@ -40,7 +40,7 @@ def loaded(**source: Any) -> Any:
 
 
 class FakeServer:
-    """Generates what was asked for, at 1 ms a token read and 10 ms a token said."""
+    """A server that takes 1 ms for each token read and 10 ms for each token generated."""
 
     made: list[FakeServer]
 
@@ -58,7 +58,7 @@ class FakeServer:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> list[FakeServer]:
-    """The servers that are made, of a module that takes the wheel's place."""
+    """Servers that are created while a fake module takes the wheel's place."""
 
     def params() -> SimpleNamespace:
         names = ("model", "cpuparams", "cpuparams_batch")

@@ -1,4 +1,4 @@
-"""The engine's thread over a real core: what streams, listeners and late comers see, whatever happens inside."""
+"""The engine's thread over a real core: streams, listeners, cancellation, draining and failures."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def core(model: LoadedModel) -> EngineCore:
 
 
 class Observed:
-    """An engine whose rounds wait for `release`, with what it ran and reported."""
+    """An engine whose rounds wait for `release`; records requests and reports."""
 
     def __init__(self, core: EngineCore, clock: Clock, max_live: int) -> None:
         core.info = replace(core.info, max_queued=max_live - core.info.max_num_seqs)
         self.engine = EngineThread(core, clock)
-        self.ran: list[list[str]] = []  # who ran when a round began, before it admits anybody
+        self.ran: list[list[str]] = []  # requests that run as each round begins
         self.reports: list[RoundReport] = []
         self.error: Exception | None = None  # what the next round raises
         self._core = core
@@ -67,7 +67,7 @@ class Observed:
         self._permits.release(rounds)
 
     async def report(self, condition: Callable[[RoundReport], bool]) -> RoundReport:
-        """The newest report, once it fulfils the condition."""
+        """The newest report, once it fulfils `condition`."""
         while not (self.reports and condition(self.reports[-1])):
             self._reported.clear()
             await self._reported.wait()
@@ -87,7 +87,7 @@ class Observed:
 
 @asynccontextmanager
 async def observed(core: EngineCore, *, clock: Clock | None = None, max_live: int = 8) -> AsyncIterator[Observed]:
-    """A started engine that is drained at the end, and must then have left no thread."""
+    """A started engine, drained at the end, which must leave no thread."""
     session = Observed(core, clock or SystemClock(), max_live)
     await session.engine.start()
     try:
@@ -112,7 +112,7 @@ async def collect(stream: TokenStream) -> list[TokenEvent]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """For what only another task of this loop can bring about; the engine's timeout bounds it."""
+    """Wait for another task of this event loop; the session's timeout bounds the wait."""
     while not condition():
         await asyncio.sleep(0)
 
@@ -122,7 +122,7 @@ def tokens_of(events: list[TokenEvent]) -> tuple[int, ...]:
 
 
 def alone(model: LoadedModel, *ids: str) -> list[tuple[int, ...]]:
-    """What `Observed.submit` of these ids says without thread, company or drafting."""
+    """Tokens of these requests, each alone, without a thread or drafting."""
     core = model.core(EngineConfig())
     return answer(core, [chat_ids(core, f"What is {id}?") for id in ids], SHORT, ["none"])
 
@@ -231,7 +231,7 @@ def test_a_closed_stream_yields_nothing_more(core: EngineCore) -> None:
             session.release(3)
             await session.report(lambda report: len(session.reports) == 3)
             await stream.aclose()
-            assert await collect(stream) == []  # what had arrived is not for anybody any more
+            assert await collect(stream) == []  # events that had arrived are dropped
             await stream.aclose()
             assert session.engine.stats().waiting == 0
 
@@ -398,7 +398,7 @@ def test_draining_fails_requests_that_outlast_its_timeout(core: EngineCore) -> N
             clock.time = 29.9
             looked = clock.looked
             await until(lambda: clock.looked >= looked + 3)
-            assert (await anext(stream)).token_ids  # it has not been failed
+            assert (await anext(stream)).token_ids  # the stream has not failed
             clock.time = 30.1
             with pytest.raises(EngineDrainingError):
                 await collect(stream)
@@ -509,7 +509,7 @@ def test_a_full_queue_refuses_until_a_request_leaves(model: LoadedModel) -> None
                 session.submit("a late comer")
             session.release()
             said = [tokens_of(events) for events in await asyncio.gather(collect(first), collect(third))]
-            assert tokens_of(await collect(session.submit("a late comer")))  # the finished have left, too
+            assert tokens_of(await collect(session.submit("a late comer")))  # finished requests have left
         assert said == alone(model, "snow", "a boat")
 
     run(test())

@@ -1,8 +1,8 @@
-"""Text depends on prompt, parameters and seed alone: any policy, alone or in company, equals plain decoding.
+"""Text depends on prompt, parameters and seed alone: any policy equals plain decoding, alone or in a batch.
 
-Exact in float64, and in bf16 with our own kernels. In float32, and in bf16 through torch, passes of different width
-round differently; a divergence is legitimate only at a near-tie: the two candidates' scores differ by less than twice
-the measured width noise (docs/method.md).
+It is exact in float64, and in bf16 with the native kernels. In float32, and in bf16 through torch, passes of different
+width round differently. A divergence is then legitimate only at a near-tie: the two candidates' scores differ by less
+than twice the measured width noise (docs/method.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MANY = pytest.param(True, marks=[pytest.mark.nightly, pytest.mark.timeout(600)])
 
 @pytest.fixture(scope="module", params=["tiny", pytest.param("prepared", marks=pytest.mark.nightly)])
 def checkpoint(request: pytest.FixtureRequest, tiny: Path) -> Path:
-    """What is decoded in torch's arithmetic, which takes ten times as long as our kernels do."""
+    """The checkpoint for torch's arithmetic, which takes ten times as long as the native kernels."""
     return tiny if request.param == "tiny" else PREPARED
 
 
@@ -48,7 +48,7 @@ def native() -> LoadedModel:
 
 
 def some(prompts: Sequence[str], many: bool) -> Sequence[str]:
-    """Five prompts, one of each domain, or every third."""
+    """Five prompts, one of each domain; with `many` every third prompt."""
     return prompts[::3] if many else prompts[::20]
 
 
@@ -79,13 +79,13 @@ def test_every_policy_equals_plain_decoding_in_float64(
     assert answer(mixed, ids, sampling, POLICIES, concurrency=8) == plain
 
 
-@pytest.mark.nightly  # by day tests/cpu/test_native.py, with fewer prompts
+@pytest.mark.nightly  # `make test` has tests/cpu/test_native.py instead, with fewer prompts
 @pytest.mark.parametrize("many", [False, MANY], ids=["five", "many"])
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_equals_plain_decoding_with_our_own_kernels(
     native: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, many: bool
 ) -> None:
-    """In bf16, to the last token: passes of any width round alike."""
+    """Passes of any width round alike, so bf16 is exact too."""
     ids = prompt_ids(native, some(prompts, many))
     plain = answer(native.core(CONFIG), ids, sampling, ["none"])
     for policy in POLICIES[1:]:
@@ -136,7 +136,7 @@ def test_drafted_texts_diverge_only_at_near_ties(
 
 @torch.inference_mode()
 def forced_logits(model: LoadedModel, tokens: Sequence[int], width: int, requests: int = 1) -> torch.Tensor:
-    """Logits at every position, read `width` rows at a time, in the company of requests that read the same."""
+    """Logits at every position, read `width` rows at a time beside requests with the same prompt."""
     out = []
     for start in range(0, len(tokens), width):
         rows = tokens[start : start + width]
@@ -147,14 +147,14 @@ def forced_logits(model: LoadedModel, tokens: Sequence[int], width: int, request
 
 
 def width_noise(model: LoadedModel, tokens: Sequence[int]) -> float:
-    """Largest difference of a logit between passes of one row and wider ones, alone and in company."""
+    """Largest difference of a logit between passes of one row and wider ones, alone and in a batch."""
     narrow = forced_logits(model, tokens, 1)
     passes = ((2, 1), (4, 1), (8, 1), (33, 1), (1, 8), (5, 3))
     return max(float((forced_logits(model, tokens, *rows) - narrow).abs().max()) for rows in passes)
 
 
 def score_gap(model: LoadedModel, context: Sequence[int], a: int, b: int, sampling: SamplingParams) -> float:
-    """How far apart the target's scores of two tokens are after `context`."""
+    """Difference of the target's scores of two tokens after `context`."""
     scores = forced_logits(model, context, 1)[-1]
     if not sampling.greedy:
         noise = gumbel([sampling.seed], [len(context)], scores.shape[0], scores.device)[0]

@@ -1,4 +1,4 @@
-"""The copy of a model's weights in fewer bits: what it is made of, and that drafting with it changes no text."""
+"""The copy of a model's weights in fewer bits: its codes, its menu, and drafts that change no text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BITS = (4, 5, 6, 8)
 
 
 def weights(out: int, inputs: int, seed: int = 0) -> torch.Tensor:
-    """bf16 [out, inputs]; a row of zeros and a group of zeros among them."""
+    """bf16 [out, inputs], with a row and a group of zeros."""
     made = torch.randn(out, inputs, generator=torch.Generator().manual_seed(seed)).mul_(0.05)
     made[1] = 0.0
     made[2, 32:64] = 0.0
@@ -38,14 +38,14 @@ def weights(out: int, inputs: int, seed: int = 0) -> torch.Tensor:
 
 
 def products_of(linear: NativeLinear, inputs: int) -> torch.Tensor:
-    """[out, inputs]: what the layer multiplies each input with."""
+    """The layer's weights [out, inputs], by its products with the identity."""
     return linear(torch.eye(inputs)).t()
 
 
 @pytest.mark.parametrize("bits", BITS)
 @pytest.mark.parametrize("inputs", [64, 288])
 def test_codes_have_nearly_the_least_squared_error_of_all_candidates(bits: int, inputs: int) -> None:
-    """Of the candidates of docs/method.md; the same on a CPU as in torch's operations."""
+    """Candidates are those of docs/method.md. Native code and torch agree."""
     weight, half = weights(70, inputs), 1 << (bits - 1)
     groups = weight.float().view(70, -1, 32)
     extreme = groups.gather(2, groups.abs().argmax(2, keepdim=True))
@@ -67,7 +67,7 @@ def test_codes_have_nearly_the_least_squared_error_of_all_candidates(bits: int, 
 
 @pytest.mark.parametrize("order", [None, "turned"])
 def test_the_copy_of_packed_weights_has_nearly_the_least_squared_error(order: str | None) -> None:
-    """Whatever their scales, offsets and order of inputs."""
+    """Scales, offsets and the order of inputs vary."""
     generator = torch.Generator().manual_seed(1)
     codes = torch.randint(0, 256, (64, 320), generator=generator, dtype=torch.uint8)
     scale, minimum = torch.rand(64, 5, generator=generator) * 0.01, torch.randn(64, 5, generator=generator) * 0.1
@@ -118,7 +118,7 @@ def test_a_model_too_large_for_the_draft_memory_gets_no_copy() -> None:
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @pytest.mark.parametrize("policy", ["fixed", "knapspec"])
 def test_drafts_of_the_copy_change_no_text(policy: str, temperature: float, prompts: Sequence[str]) -> None:
-    """Requests in flight together, drafts of four tokens, all by the copy."""
+    """Three requests in a batch; the copy drafts every token."""
     model = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
     config = EngineConfig(fixed_plan="2", draft_confidence=0.0, prior="none")
     sampling = SamplingParams(max_tokens=40, temperature=temperature, seed=3, ignore_eos=True)

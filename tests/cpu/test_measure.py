@@ -1,4 +1,4 @@
-"""What is measured fits the context."""
+"""Measured passes fit into the context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading takes little more memory than the weights, in every dtype, tied or not."""
+"""Loading a model takes little more memory than its weights; limits of containers are read."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ KINDS = [
 def test_loading_takes_little_more_memory_than_the_weights(
     tmp_path: Path, stored: str, dtype: str, kernels: str, tied: bool
 ) -> None:
-    """A head that has to be cast takes its own size for a moment, where the backend keeps a form of its own."""
+    """A head that is cast takes its own size for a moment, where the backend keeps another form."""
     config = CONFIG | {"tie_word_embeddings": tied}
     spec = parse_spec(config)
     (tmp_path / "config.json").write_text(json.dumps(config))

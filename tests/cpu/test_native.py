@@ -1,4 +1,4 @@
-"""The native kernels: right, and the same to the last bit whatever shares the pass."""
+"""The native kernels are exact, and a row is bit-identical in any pass."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def kernels() -> KernelLibrary:
 
 @pytest.fixture(scope="module", params=["-mno-amx-bf16", "-mno-avx512bf16", "-mno-avx512f", "-mno-avx2"])
 def portable(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> KernelLibrary:
-    """The kernels as a CPU without tiles gets them, one without bf16 instructions, without AVX-512, without AVX2."""
+    """The kernels for CPUs without tiles, without bf16 instructions, without AVX-512, without AVX2."""
     path = tmp_path_factory.mktemp("native") / "kernels.so"
     build(compiler() or [], path, [request.param] if platform.machine() == "x86_64" else [])
     return KernelLibrary(path)
@@ -128,13 +128,13 @@ def test_the_kernels_are_as_exact_as_torchs_own_bf16(directory: Path, tmp_path: 
 
 
 def with_kernels(directory: Path, threads: int, kernels: KernelLibrary | None) -> LoadedModel:
-    """A model over this machine's kernels, or over others."""
+    """A model over these kernels, or over this machine's."""
     backend = native_backend(load_spec(directory), threads, kernels)
     return load(torch.bfloat16, model=directory, kernels="native", threads=threads, backend=backend)
 
 
-def rows_of_a_long_context(directory: Path, kernels: KernelLibrary | None = None) -> None:
-    """The last 40 rows, one by one, in chunks, beside other requests, by one thread, two or five: the same bits."""
+def check_that_rows_are_bit_identical(directory: Path, kernels: KernelLibrary | None = None) -> None:
+    """Check that 40 rows are bit-identical alone, in chunks, beside others, and by one, two or five threads."""
     models = [with_kernels(directory, threads, kernels) for threads in (1, 2, 5)]
     first = LENGTH - 40
     seen = []
@@ -157,7 +157,7 @@ def rows_of_a_long_context(directory: Path, kernels: KernelLibrary | None = None
 
 @torch.inference_mode()
 def test_a_row_is_bit_identical_in_any_pass(directory: Path) -> None:
-    rows_of_a_long_context(directory)
+    check_that_rows_are_bit_identical(directory)
 
 
 @torch.inference_mode()
@@ -194,7 +194,7 @@ def test_a_row_is_bit_identical_in_any_pass_on_older_instruction_sets(
     family, changes = SHAPES[shape]
     tiny_model(tmp_path, family, seed=3, **(WIDE | changes))
     usual = run(load(torch.bfloat16, model=tmp_path, kernels="native"), [Segment(0, 0, 100)])
-    rows_of_a_long_context(tmp_path, portable)
+    check_that_rows_are_bit_identical(tmp_path, portable)
     again = run(with_kernels(tmp_path, 1, portable), [Segment(0, 0, 100)])
     assert (again - usual).pow(2).mean().sqrt() < 0.02 * usual.std()
 
@@ -247,7 +247,7 @@ def test_rows_with_different_plans_equal_each_row_alone(directory: Path) -> None
 def test_drafts_in_one_call_equal_single_passes(
     directory: Path, temperature: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Requests with plans, lengths and stop rules of their own, token by token."""
+    """Each request has its own plan, length and stop rule."""
     model = load(torch.bfloat16, model=directory, kernels="native")
     generator = torch.Generator().manual_seed(3)
     sublayers = model.spec.sublayers
@@ -288,7 +288,7 @@ def test_drafts_in_one_call_equal_single_passes(
 
 @torch.inference_mode()
 def test_more_threads_than_cores_give_the_same_logits(tmp_path: Path) -> None:
-    """More threads than cores, several teams at once: the same logits, and nobody waits for ever."""
+    """Several teams run at once, and none of them hangs."""
     tiny_model(tmp_path, LlamaConfig, **WIDE)
     wanted = run(load(torch.bfloat16, model=tmp_path, kernels="native", threads=1), chunks(0, 700))
     models = [load(torch.bfloat16, model=tmp_path, kernels="native", threads=n) for n in (3, 8, 17)]
@@ -304,7 +304,7 @@ def test_more_threads_than_cores_give_the_same_logits(tmp_path: Path) -> None:
 
 @torch.inference_mode()
 def test_a_candidate_attends_to_the_cache_before_it_and_to_itself(directory: Path) -> None:
-    """A candidate state that is the row's own input comes out as the row did, and nothing is written."""
+    """A candidate that equals the row's own input gives the row's output; the cache is not written."""
     model = load(torch.bfloat16, model=directory, kernels="native")
     for segment in chunks(0, 1500, 600):
         states: list[Tensor] = []
@@ -327,7 +327,7 @@ def test_a_candidate_attends_to_the_cache_before_it_and_to_itself(directory: Pat
 def test_a_knapsack_filled_in_one_call_equals_its_definition(
     directory: Path, tau: float, copies: bool, kept: tuple[int, ...]
 ) -> None:
-    """As the definition fills them from the sublayers, one by one or together; with a τ that no entry reaches, none."""
+    """The definition fills rows one by one or together; no entry reaches a τ of 2."""
     model = load(
         torch.bfloat16, model=directory, kernels="native", draft_bits="4", profile=made_up_profile(low_bit=0.3)
     )
@@ -364,7 +364,7 @@ def test_a_knapsack_filled_in_one_call_equals_its_definition(
 
 
 def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None:
-    """Greedy and sampled, alone and mixed in a batch: in bf16 too, to the token."""
+    """Greedy and sampled, alone and mixed in a batch, in bf16."""
     tiny_model(tmp_path, LlamaConfig, **(WIDE | {"max_position_embeddings": 256}))
     model = load(torch.bfloat16, model=tmp_path, kernels="native")
     core = model.core(_config(tmp_path))
@@ -442,7 +442,7 @@ RULES = [
 @pytest.mark.parametrize("spread", [0.0, 0.5, 4.0, 40.0])
 @pytest.mark.parametrize("vocabulary", [7, 1001])
 def test_native_draws_equal_torchs(vocabulary: int, spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seeds, positions, truncation, masked tokens, shares; and a row's draw does not depend on the others."""
+    """Seeds, positions, truncation, masks and probabilities agree; a row's draw does not depend on others."""
     generator = torch.Generator().manual_seed(vocabulary)
     rows = 20 * len(RULES)
     logits = spread * torch.randn(rows, vocabulary, generator=generator)
@@ -463,7 +463,7 @@ def test_native_draws_equal_torchs(vocabulary: int, spread: float, monkeypatch: 
 
 
 def test_a_damaged_library_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a compiler that takes no time: what it writes was compiled before."""
+    """The compiler of the test only copies the library that was compiled before."""
     name = f"{name_for(compiler() or [])}.so"
     made = directory_of_libraries(name) / name
     if not made.exists():
@@ -516,7 +516,7 @@ def test_a_library_is_loaded_from_a_read_only_directory(tmp_path: Path, monkeypa
 
 
 def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> None:
-    """A checkpoint in float16, whatever it runs in: else each pass would be many calls."""
+    """Without it every pass of a float16 checkpoint would be many calls."""
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         (tmp_path / name).write_bytes((PREPARED / name).read_bytes())
     halves = {name: tensor.half() for name, tensor in load_file(PREPARED / "model.safetensors").items()}

@@ -1,4 +1,4 @@
-"""Drafts and verify passes that are one call of the native library say what the same passes say part by part."""
+"""One call of the native library gives the tokens of its passes one by one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def part_by_part(model: LoadedModel) -> LoadedModel:
 
 
 def checked(kind: str, policy: str) -> bool:
-    """What `make test` looks at: every kind under drafts, and the other policies."""
+    """Whether `make test` runs the case: each kind under layerskip, and one of each other policy."""
     return policy == "layerskip" or (kind, policy) in (("greedy", "none"), ("grammar, sampled", "knapspec"))
 
 

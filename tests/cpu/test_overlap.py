@@ -1,5 +1,7 @@
-"""What the host does while a device computes, on a CPU that is taken for one: rounds are told one late, nothing else
-changes."""
+"""A host that works while the device computes reports rounds one later, and changes nothing else.
+
+The device is a CPU that is treated as asynchronous.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def requests(core: EngineCore, prompts: Sequence[str]) -> list[GenerateRequest]:
 
 
 class Script:
-    """The port of a scripted client: message lists by the number of the look, then nothing, then `Shutdown`."""
+    """The port of a scripted client: one list of messages at each look, then none, then `Shutdown`."""
 
     def __init__(self, *messages: Sequence[EngineMessage]) -> None:
         self.reports: list[RoundReport] = []
@@ -79,7 +81,7 @@ class Script:
         pass
 
     def said(self) -> dict[str, list[TokenEvent | RequestFailure]]:
-        """All events, without what the clock or the cache's memory of earlier prompts says."""
+        """All events by request, without timings and the cache's hits."""
         found: dict[str, list[TokenEvent | RequestFailure]] = {}
         for event in (event for report in self.reports for event in report.events):
             if isinstance(event, TokenEvent):
@@ -152,12 +154,12 @@ def test_a_round_is_reported_while_the_next_one_runs(
 def test_passes_begun_ahead_of_their_round_change_no_token(
     tiny: Path, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch, pages: bool
 ) -> None:
-    """Requests that come, end by a token, a stop string or their length, draft, are cancelled or preempted."""
+    """Requests arrive, end by a token, a stop string or their length, draft, are cancelled or preempted."""
     blocks = 14 * 16 * bytes_per_token(load_spec(tiny), torch.float64)
     backend = cuda_backend(torch.device("cpu"), torch.float64) if pages else None
     settings: dict[str, Any] = {"max_num_seqs": 4, "max_model_len": 128, "kernels": "torch", "kv_cache_memory": blocks}
     model = load(torch.float64, model=tiny, backend=backend, **settings)
-    passes: list[tuple[int, bool]] = []  # requests, and whether they go on from what has not been read
+    passes: list[tuple[int, bool]] = []  # requests, and whether the pass starts from unread tokens
     begin = PlainPass.__init__
     reused, fewer = [0], [0]
     has = PlainPass.computes
@@ -231,7 +233,7 @@ def test_passes_begun_ahead_of_their_round_change_no_token(
 def test_a_pass_begun_for_a_cancelled_request_is_not_used_by_its_namesake(
     core: EngineCore, prompts: Sequence[str]
 ) -> None:
-    """Whose prompt of one token is a row of the same kind."""
+    """The namesake's prompt of one token makes a row of the same shape."""
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=40, ignore_eos=True), "none")
     other = replace(one, prompt=(77,), sampling=replace(one.sampling, max_tokens=6))
     alone, script = Script([other]), Script([one], *([[]] * 6), [CancelRequest("0"), other])
@@ -244,7 +246,7 @@ def test_a_pass_begun_for_a_cancelled_request_is_not_used_by_its_namesake(
 
 @pytest.mark.parametrize("policy", ["layerskip", "knapspec"])
 def test_policies_learn_from_every_round_once(core: EngineCore, prompts: Sequence[str], policy: str) -> None:
-    """While the next one runs, if what they proposed stands there; before they are asked, if not."""
+    """They learn during the next round if their plan stands, and before they are asked otherwise."""
     learning = Learning(core, policy)
     sampling = SamplingParams(max_tokens=160, ignore_eos=True)
     ids = [chat_ids(core, text)[:120] for text in prompts[::20]]
@@ -274,7 +276,7 @@ def test_a_failing_round_loses_no_token_of_earlier_rounds(core: EngineCore, prom
 
 
 def test_a_finished_round_is_reported_before_a_new_request_is_added(core: EngineCore, prompts: Sequence[str]) -> None:
-    """Whose grammar, say, may take a while to read."""
+    """The new request's grammar may take a while to compile."""
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=8, ignore_eos=True), "none")
     bad = replace(one, id="bad", sampling=replace(one.sampling, grammar="no grammar"))
     script = Script([one], [], [], [], [bad])

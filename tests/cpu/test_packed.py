@@ -1,4 +1,4 @@
-"""Products with weights that stay packed, in the native kernels."""
+"""Products of the native kernels with packed weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS = 70  # more than read a group together
 
 
 def shuffled(packed: PackedRows) -> PackedRows:
-    """The same columns, each of which is another input's."""
+    """The same columns, assigned to shuffled inputs."""
     return replace(packed, order=torch.randperm(packed.inputs, generator=torch.Generator().manual_seed(5)))
 
 
@@ -73,7 +73,7 @@ def inputs(count: int, rows: int = ROWS) -> Tensor:
 
 
 def rounded(x: Tensor, packed: PackedRows) -> Tensor:
-    """As the kernels round inputs: each group of 32, of those that lie together, to eight bits."""
+    """Inputs rounded as by the kernels: groups of 32 neighbours to eight bits."""
     if packed.format.name == "fp8":
         return x.double()
     order = torch.arange(packed.inputs) if packed.order is None else packed.order
@@ -156,7 +156,7 @@ def test_inputs_are_normed_before_they_are_rounded() -> None:
 
 @pytest.mark.parametrize("name", [name for name, packed in MATRICES.items() if packed.format.block_bytes])
 def test_rows_looked_up_equal_dequantised_rows(name: str) -> None:
-    """As an embedding."""
+    """An embedding is looked up so."""
     packed = MATRICES[name].select(torch.tensor([7, 0, 11, 3, 7]))
     out, addresses = torch.empty(packed.shape), row_addresses(packed)
     made_by().library.read_rows(packed_format(packed), addresses.ctypes.data, *packed.shape, out.data_ptr())
@@ -164,7 +164,7 @@ def test_rows_looked_up_equal_dequantised_rows(name: str) -> None:
 
 
 def test_float16_scales_take_two_bytes() -> None:
-    """And a minimum that float16 does not hold takes four, with its scale."""
+    """A minimum that float16 cannot hold takes four bytes, and so does its scale."""
     half, wide = some_codes(32, 512, 32, 4, minimum=True), some_codes(32, 512, 32, 4, minimum=True)
     wide.rows[5, -4:] = torch.tensor([0.1]).view(torch.uint8)
     assert [linear(packed).weights[0].nbytes for packed in (half, wide)] == [32 * (256 + 64), 32 * (256 + 128)]
@@ -191,7 +191,7 @@ def test_gated_halves_in_different_formats_make_no_packed_layer() -> None:
 
 
 def test_rows_whose_codes_are_all_minima_are_read_exactly() -> None:
-    """Codes without a scale: what is left is the minimum times the sum of the inputs."""
+    """With a scale of zero only the minimum times the sum of the inputs remains."""
     zero = torch.zeros(32, 2)
     packed = pack_codes(torch.full((32, 64), 9, dtype=torch.uint8), zero, zero - 0.5, bits=4)
     x = inputs(64)

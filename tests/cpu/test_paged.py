@@ -1,6 +1,6 @@
-"""The CUDA backend's pages, static passes and replays, on a CPU: all of it but the capture and the kernels' compiler.
+"""The CUDA backend's pages, static passes and replays on a CPU, without graph capture.
 
-The kernels run too, in Triton's interpreter: `TRITON_INTERPRET=1 pytest tests/cpu/test_paged.py`, triton installed.
+Triton's interpreter runs the kernels too: `TRITON_INTERPRET=1 pytest tests/cpu/test_paged.py`, with triton installed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def test_every_policy_on_pages_gives_the_tokens_of_plain_decoding_on_slabs(
         assert answer(core, ids, sampling, policies, concurrency=concurrency) == plain
         core.scheduler.blocks.check_integrity()
         assert core.scheduler.blocks.usage == 0
-    assert model.decoder._passes, "passes that recur are recorded"
+    assert model.decoder.recorded, "passes that recur are recorded"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_every_policy_on_pages_gives_the_tokens_of_plain_decoding_on_slabs(
 )
 @torch.inference_mode()
 def test_logits_on_pages_equal_those_on_slabs(family: type, changes: dict[str, object], tmp_path: Path) -> None:
-    """A prompt in one chunk, single rows, a few rows, two requests at a time with unlike plans, pages out of order."""
+    """Chunks, single rows, few rows, two requests with different plans, and pages out of order."""
     tiny_model(tmp_path, family, **changes)
     spec = load_spec(tmp_path)
     tokens = torch.randint(0, 300, (90,), generator=torch.Generator().manual_seed(0)).tolist()

@@ -1,4 +1,4 @@
-"""Penalties, bias, least lengths, stop tokens, log-probabilities: by their definition, and the same when drafting."""
+"""Penalties, bias, min_tokens, stop tokens and log-probabilities follow their definitions, drafted or not."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def accepted(events: Sequence[TokenEvent]) -> int:
 
 
 def naive(logits: Tensor, sampling: SamplingParams, prompt: Sequence[int], said: Sequence[int]) -> list[float]:
-    """One row, token by token, as the documents of OpenAI (penalties, bias) and of CTRL's authors (repetition) say."""
+    """One row edited token by token, as OpenAI (penalties, bias) and CTRL (repetition) define it."""
     scores = logits.tolist()
     counts = Counter(said)
     for token, score in enumerate(scores):
@@ -246,7 +246,7 @@ def test_logprobs_are_reported_only_on_request(core: EngineCore, ids: list[tuple
 
 
 def scores(core: EngineCore, prompt: tuple[int, ...], policy: str) -> tuple[tuple[float, ...], list[int]]:
-    """Log-probabilities of a prompt's tokens but the first, and the answer; what else is said of them is checked."""
+    """Log-probabilities of a prompt's tokens after the first, and the answer; checks the other fields."""
     events = run(core, prompt, replace(GREEDY, max_tokens=4, logprobs=2, prompt_logprobs=True), policy)
     found, *rest = (event.prompt_logprobs for event in events)
     assert not any(rest), "they come with the first event"
@@ -257,7 +257,7 @@ def scores(core: EngineCore, prompt: tuple[int, ...], policy: str) -> tuple[tupl
 
 
 def test_logprobs_of_a_prompt_equal_those_of_one_pass(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    """Of every position, cached or not, in whatever chunks it is read; and the answer stays what it is."""
+    """Every position is scored, cached or not, in chunks of any size; the answer does not change."""
     core = model.core(EngineConfig())
     chunked = model.core(EngineConfig(max_num_batched_tokens=16, max_num_seqs=2))
     prompt = tuple(token for part in ids for token in part)[:150]
@@ -279,7 +279,7 @@ def test_logprobs_of_a_prompt_equal_those_of_one_pass(model: LoadedModel, ids: l
 
 
 def test_logprobs_of_a_prompt_survive_a_preemption(model: LoadedModel) -> None:
-    """The first request's answer takes the memory of a prompt that is half read: that one begins again."""
+    """The first request takes the memory of a half-read prompt, which is then read again."""
     prompts = [tuple(range(20, 40)), tuple(range(100, 200)), tuple(range(300, 400))]
     alone = [scores(model.core(EngineConfig()), prompt, "none")[0] for prompt in prompts]
     tight = model.core(EngineConfig(max_num_batched_tokens=5, max_num_seqs=2))

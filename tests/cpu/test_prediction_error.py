@@ -1,4 +1,4 @@
-"""What the figures of a benchmark are made of."""
+"""Figures of a benchmark: prediction errors and speed-ups by domain."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_predictions_are_compared_request_by_request() -> None:
 
 
 def test_the_error_expected_from_sampling_noise_is_reported() -> None:
-    """Promises of the very shares that tokens come by miss by that much, and not by more than a little else."""
+    """Exact predictions have about the error that sampling noise explains."""
     random = np.random.default_rng(0)
     history: list[RoundRecord] = []
     for request in range(300):
@@ -48,7 +48,7 @@ def test_rounds_without_drafts_have_no_predictions_to_compare() -> None:
 
 
 def test_a_domain_without_a_figure_has_an_empty_cell() -> None:
-    """Answers of one token have been decoded in no time: their domain has no speed-up of decoding."""
+    """Answers of one token have no decoding time, so their domain has no speed-up of decoding."""
     domains = {"code": {"knapspec": 1.5, "knapspec, decode": 2.0}, "yes or no": {"knapspec": 1.1}}
     assert [*domain_lines(domains)] == [
         ["", "knapspec", "knapspec, decode"],

@@ -1,4 +1,4 @@
-"""Quantised checkpoints mean what their formats say; what is damaged or unknown is refused by name."""
+"""Quantised checkpoints are read by the definition of their format; damaged or unknown ones are refused by name."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_blocks_that_do_not_divide_the_inputs_become_smaller_groups(kind: str) -
 
 
 def test_awq_interleaves_columns_and_gptq_stores_zeros_less_one() -> None:
-    """Words as published ones are, by hand: AWQ's holds columns 0 2 4 6 1 3 5 7, GPTQ's zero of 8 is stored as 7."""
+    """Words written by hand: AWQ holds columns 0 2 4 6 1 3 5 7, GPTQ stores a zero point of 8 as 7."""
     words = torch.tensor([[0x75316420]], dtype=torch.int32).repeat(32, 1)
     awq = {"qweight": words, "qzeros": torch.zeros(1, 1, dtype=torch.int32), "scales": torch.ones(1, 8).half()}
     read = parsed(quant_method="awq", bits=4, group_size=32, zero_point=True, version="GEMM")

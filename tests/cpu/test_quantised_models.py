@@ -1,4 +1,4 @@
-"""Models with quantised matrices: as the plain model of the weights that these mean."""
+"""A quantised model equals the plain model of its dequantised weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def with_tokenizer(directory: Path) -> Path:
 
 
 def twins(directory: Path, kind: str) -> tuple[Path, Path]:
-    """Directories of the quantised model and of the same in float32."""
+    """Directories of the quantised model and of its dequantised twin in float32."""
     quantised, plain = directory / "quantised", directory / "plain"
     meant = write_quantised(quantised, kind, vocab=3072)
     plain.mkdir()

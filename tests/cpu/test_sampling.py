@@ -1,4 +1,4 @@
-"""The sampler: its distribution, its purity, and that the statistical test would catch a wrong one."""
+"""The sampler's distribution and purity, and the power of the statistical test."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_the_statistical_test_catches_missing_truncation(params: SamplingParams)
 
 
 def test_speculation_keeps_the_enumerated_distribution() -> None:
-    """Two tokens drafted by another distribution and verified: the pair's law is the target's, exactly as without."""
+    """Two tokens are drafted by another distribution and verified: the pair has the target's distribution."""
     target = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))  # logits of the second token given the first
     first = torch.tensor([0.2, 1.0, -0.5, 0.4])
     draft = first + torch.tensor([0.5, -0.8, 0.3, 0.0])
@@ -152,7 +152,7 @@ def test_the_draw_of_a_row_does_not_depend_on_other_rows() -> None:
 
 @pytest.mark.parametrize("params", CASES)
 def test_less_noise_draws_the_likeliest_token_more_often(params: SamplingParams) -> None:
-    """None: always that; half: as at half of the temperature, among what the request's own temperature leaves."""
+    """Without noise a draw is the likeliest token; half of the noise equals half of the temperature, once truncated."""
     rows = 4000
 
     def drawn(noise: float, params: SamplingParams = params) -> list[int]:
@@ -169,7 +169,7 @@ def test_less_noise_draws_the_likeliest_token_more_often(params: SamplingParams)
 
 
 def test_a_draft_with_less_noise_agrees_more_often() -> None:
-    """What a flatter distribution draws with half of the noise is more often what a peaked one draws with all of it."""
+    """Half of the noise makes a flatter distribution agree more often with a peaked one under full noise."""
     random = torch.Generator().manual_seed(0)
     peaked = 3 * torch.randn(4000, 40, generator=random)
     flat = peaked / 2 + 0.3 * torch.randn(4000, 40, generator=random)

@@ -1,4 +1,4 @@
-"""Simulated time: the model answers, the profile says how long that takes."""
+"""Simulated time: the model answers, and the profile decides how long passes take."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def simulated(capsys: pytest.CaptureFixture[str], *flags: str) -> dict[str, Any]
 
 @pytest.mark.parametrize("streams", [pytest.param("1", marks=pytest.mark.nightly), "2"])
 def test_a_simulation_repeats_exactly(capsys: pytest.CaptureFixture[str], streams: str) -> None:
-    """To the last bit: nothing of it depends on what this machine does meanwhile."""
+    """Nothing depends on this machine's load."""
     flags = ("--shuffle", "1", "--concurrency", streams)
     first = simulated(capsys, *flags)
     assert first == simulated(capsys, *flags)

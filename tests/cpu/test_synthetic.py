@@ -1,4 +1,4 @@
-"""Random models of real shapes: what makes them fit to measure with."""
+"""Random models of real shapes behave like trained ones where measurements need it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAME = f"synthetic:{SMALL},alpha=0.85"
 @pytest.fixture(scope="module")
 def small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(synthetic._TABLE, SMALL, ("Llama", 6, 192, 512, (3, 1, 64), 4096, True, 8192, RopeSpec()))
+        patch.setitem(synthetic.SHAPES, SMALL, ("Llama", 6, 192, 512, (3, 1, 64), 4096, True, 8192, RopeSpec()))
         yield
 
 
@@ -59,7 +59,7 @@ def test_every_policy_gives_the_same_tokens(model: LoadedModel) -> None:
 
 @torch.inference_mode()
 def test_half_of_the_model_drafts_as_well_as_its_name_says(model: LoadedModel) -> None:
-    """On positions that the calibration has not seen; and which half it is matters."""
+    """Positions are new to the calibration, and another half drafts worse."""
     assert isinstance(model.source, SyntheticSource)
     made = model.source.model
     scales = made.scales()

@@ -1,4 +1,4 @@
-"""Prompts of chats equal transformers' own, token by token: templates as checkpoints of the supported families have."""
+"""Prompts of chats equal transformers' token by token, for templates of the supported families."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def checkpoint(directory: Path, template: Any, **config: Any) -> Path:
 
 
 def same(directory: Path, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any) -> str:
-    """Our prompt, checked against transformers' text and ids."""
+    """Render a prompt and check it against transformers' text and ids."""
     theirs = AutoTokenizer.from_pretrained(directory)
     ours = Tokenizer.from_directory(directory)
     given: dict[str, Any] = {"tools": tools or None, "add_generation_prompt": True, **options}

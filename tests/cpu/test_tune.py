@@ -1,4 +1,4 @@
-"""`knapserve tune` from inside: the order of the prompts it searches on, and what it learns of plans."""
+"""`knapserve tune`: the order of its prompts, and its evidence about plans."""
 
 from __future__ import annotations
 

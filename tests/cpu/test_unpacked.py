@@ -1,4 +1,4 @@
-"""Packed weights taken apart are the same weights, to the bit."""
+"""Unpacking gives the packed weights bit by bit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.packed import random_rows
 
 
 class Unpacked(NamedTuple):
-    """Codes, scales [out, groups] and what is added [out, groups] of packed weights."""
+    """Codes, scales [out, groups] and minima [out, groups] of packed weights."""
 
     codes: torch.Tensor
     scale: torch.Tensor

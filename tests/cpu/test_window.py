@@ -1,4 +1,4 @@
-"""The variant of an attention that sees only the first and the last tokens of the cache."""
+"""The attention variant that sees only the first and the last tokens of the cache."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BACKENDS = ["portable", "paged", pytest.param("native", marks=pytest.mark.skipif
 
 
 def build(directory: Path, backend: str) -> LoadedModel:
-    """A model whose copy in fewer bits is itself."""
+    """A model whose low-bit copy is itself."""
     dtype, kernels = (torch.bfloat16, "native") if backend == "native" else (torch.float32, "torch")
     pages = cuda_backend(torch.device("cpu"), dtype) if backend == "paged" else None
     model = load(dtype, model=directory, backend=pages, kernels=kernels, draft_bits="none", max_num_seqs=3)
@@ -47,7 +47,7 @@ def build(directory: Path, backend: str) -> LoadedModel:
 
 
 def attended(model: LoadedModel, slab: int, tokens: Tensor, rows: int, variant: int) -> Tensor:
-    """The attention of the only layer, behind the last `rows` tokens; all before them are put into the cache."""
+    """Output of the only attention for the last `rows` tokens, with all others in the cache."""
     decoder, attention, length = model.decoder, model.attention, len(tokens)
     for start in range(0, length - rows, 500):
         count = min(500, length - rows - start)

@@ -1,4 +1,4 @@
-"""Rules as promtool sees them: valid, and each alert provoked by made-up series (alerts_test.yml)."""
+"""Rules are valid for promtool, and made-up series provoke each alert (alerts_test.yml)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_operators_manifest_has_the_same_rules() -> None:
 
 
 def test_every_selector_of_an_expression_is_parsed() -> None:
-    """As test_prometheus_live.py asks for them."""
+    """test_prometheus_live.py relies on it."""
     expression = """sum by (job, reason) (rate(a:b_total{reason!~"x|y (z)"}[5m])) > 0.25e1 and on (job) absent(up)"""
     assert selectors(expression) == [
         'a:b_total{reason!~"x|y (z)", job!="", reason!=""}',
@@ -52,7 +52,7 @@ def test_every_selector_of_an_expression_is_parsed() -> None:
 
 
 def test_recorded_series_are_used() -> None:
-    """By alerts, by other records, or named for people in the manual."""
+    """Every recorded series is used by an alert, by another record, or in the manual."""
     text = " ".join(rule["expr"] for name in ("alerts", "recording") for rule in rules(name))
     manual = "".join((PROMETHEUS.parents[1] / "docs" / "operations.md").read_text("utf-8").split())
     assert not [rule["record"] for rule in rules("recording") if rule["record"] not in text + manual]

@@ -1,4 +1,4 @@
-"""Image, Compose files and manifests: valid by their schemas, and true of what they start."""
+"""Image, Compose files and manifests fit their schemas and the server that they start."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def services() -> dict[str, Any]:
 
 
 def merged(one: Any, other: Any) -> Any:
-    """As Compose merges files: mappings key by key, lists one after the other, and else the later one holds."""
+    """Merge as Compose does: mappings key by key, lists appended, otherwise the later value."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one | {key: merged(one[key], value) if key in one else value for key, value in other.items()}
     if isinstance(one, list) and isinstance(other, list):
@@ -218,7 +218,7 @@ def test_a_new_pod_needs_no_second_gpu() -> None:
 
 
 def test_state_can_outlive_pods() -> None:
-    """The kustomization changes one volume and nothing else."""
+    """The kustomization changes only the volume of the state."""
     built = run(program("kubectl", "kubectl"), "kustomize", "deploy/kubernetes")
     assert built.returncode == 0, built.stderr
     made = {one["kind"]: one for one in yaml.safe_load_all(built.stdout)}
@@ -277,7 +277,7 @@ def test_every_setting_named_in_deployment_files_exists() -> None:
 
 
 def test_the_manifests_arguments_are_known_to_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """`main` returns what is wrong with settings, and raises what is wrong with arguments."""
+    """`main` returns 2 for bad settings, and raises SystemExit for unknown arguments."""
     from server.cli import main
 
     assert instruction("ENTRYPOINT") == '["knapserve"]'

@@ -1,4 +1,4 @@
-"""The dashboards: explained, asking for metrics that the server has, and Service fit for any vLLM server."""
+"""Dashboards are explained, query exported metrics, and Service works with any vLLM server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ each_dashboard = pytest.mark.parametrize("dashboard", DASHBOARDS)
 
 @pytest.fixture(scope="module")
 def families() -> list[Metric]:
-    """Those of a server whose engine is another process."""
+    """The metrics of a server whose engine is another process."""
     engine = FakeEngine()
     engine.pid = 1
     return list(Metrics(engine, "fake/model").registry.collect())
@@ -66,7 +66,7 @@ def test_the_service_dashboard_uses_vllms_metrics_only() -> None:
 
 @each_dashboard
 def test_single_numbers_show_the_latest_value(dashboard: str) -> None:
-    """A stat over a range would go on showing its last value when traffic has ended."""
+    """A stat over a range would show its last value after traffic has ended."""
     stats = [panel for panel in panels(dashboard) if panel["type"] == "stat"]
     assert stats
     for panel in stats:
@@ -78,7 +78,7 @@ def test_single_numbers_show_the_latest_value(dashboard: str) -> None:
 
 @each_dashboard
 def test_queries_use_exported_metrics_and_the_chosen_labels(dashboard: str, families: list[Metric]) -> None:
-    """A metric that was renamed would leave a panel empty; one without a choice's label would ignore the choice."""
+    """A renamed metric would leave a panel empty; a query without a chosen label would ignore the choice."""
     labels: defaultdict[str, set[str]] = defaultdict(set)
     for family in families:
         for suffix in SUFFIXES.get(family.type, ("",)):

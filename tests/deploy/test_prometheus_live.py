@@ -79,14 +79,14 @@ class Prometheus:
         return found
 
     def answers(self, expression: str) -> bool:
-        """Whether there is at least one number."""
+        """Whether the query returns at least one number."""
         return any(not math.isnan(float(series["value"][1])) for series in self.query(expression))
 
     def firing(self) -> set[str]:
         return {series["metric"]["alertname"] for series in self.query('ALERTS{alertstate="firing"}')}
 
     def until(self, condition: Callable[[], bool], what: object) -> None:
-        """Look again after every scrape: in between nothing changes."""
+        """Check a condition after every scrape, since nothing changes in between."""
         deadline = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < deadline, f"in vain waited for: {what}"
@@ -125,11 +125,11 @@ def children(pid: int) -> list[int]:
 
 @contextmanager
 def load(server: Process, *policies: str) -> Iterator[None]:
-    """A client for each policy that asks one thing after the other, until the block ends."""
+    """A client for each policy, which sends one request after the other until the block ends."""
     over = threading.Event()
 
     def client(policy: str) -> None:
-        expected: dict[str, dict[str, str]] = {}  # from the second time on, what was said the first time
+        expected: dict[str, dict[str, str]] = {}  # first replies, which later requests predict
         for prompt in itertools.cycle(PROMPTS):
             body = {
                 "messages": [{"role": "user", "content": prompt}],
@@ -137,7 +137,7 @@ def load(server: Process, *policies: str) -> Iterator[None]:
             }
             try:
                 reply = server.http.post("/v1/chat/completions", json={"model": MODEL, "ignore_eos": True, **body})
-            except httpx.HTTPError:  # the server was stopped under it
+            except httpx.HTTPError:  # the test has stopped the server
                 return
             if reply.status_code == 200:
                 expected[prompt] = {"type": "content", "content": reply.json()["choices"][0]["message"]["content"]}
@@ -154,7 +154,7 @@ def load(server: Process, *policies: str) -> Iterator[None]:
 
 
 def dashboard_queries() -> list[str]:
-    """As Grafana would send them."""
+    """The queries of all dashboards, with Grafana's variables filled in."""
     chosen = {"$model_name": MODEL, "$instance": ".+", "$policy": ".+", "$__rate_interval": "10s"}
     pattern = re.compile("|".join(map(re.escape, chosen)))
     asked = [expression for dashboard in DASHBOARDS for expression in expressions(dashboard)]
@@ -163,7 +163,7 @@ def dashboard_queries() -> list[str]:
 
 @pytest.mark.nightly
 def test_no_query_divides_nothing_by_nothing(prometheus: Prometheus) -> None:
-    """Without traffic there is no number, rather than one that is none."""
+    """Without traffic a query returns no sample instead of NaN."""
     prometheus.until(lambda: prometheus.answers("count_over_time(up[1m]) > 4"), "scrapes to rate")
     numbers = {
         query: [float(series["value"][1]) for series in prometheus.query(query)] for query in dashboard_queries()
@@ -173,7 +173,7 @@ def test_no_query_divides_nothing_by_nothing(prometheus: Prometheus) -> None:
 
 @pytest.mark.nightly
 def test_every_metric_of_a_rule_is_scraped(server: Process, prometheus: Prometheus) -> None:
-    """An alert on a metric or a label that was renamed would stay silent for ever."""
+    """An alert on a renamed metric or label would never fire."""
     missing: set[str] = set()
     for rule in [*rules("alerts"), *rules("recording")]:
         missing.update(selectors(rule["expr"]))

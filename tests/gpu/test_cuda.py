@@ -1,4 +1,4 @@
-"""The CUDA path: the same code, the same properties. Skipped where there is no device."""
+"""The CUDA path has the properties of the CPU path. Skipped without a CUDA device."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_every_policy_equals_plain_decoding_in_float64(prompts: Sequence[str], s
 
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_drafting_in_bf16_gives_the_tokens_of_plain_decoding(prompts: Sequence[str], sampling: SamplingParams) -> None:
-    """To the last token: with Triton's kernels a row's logits do not depend on the rows beside it."""
+    """Triton's kernels make a row's logits independent of the rows beside it."""
     model = load(torch.bfloat16, device="cuda")
     core = model.core(EngineConfig(device="cuda"))
     ids = [chat_ids(core, text) for text in prompts[::5]]
@@ -67,7 +67,7 @@ def test_drafting_in_bf16_gives_the_tokens_of_plain_decoding(prompts: Sequence[s
 @pytest.mark.parametrize("name", ["llama-3.1-8b", "qwen3-8b", "qwen2.5-0.5b"])
 @torch.inference_mode()
 def test_a_row_is_bit_identical_in_any_pass(name: str) -> None:
-    """Residual streams and logits of sixteen positions, one by one, five at a time and all at once, bit for bit."""
+    """Residual streams and logits of sixteen positions, in passes of one, five and sixteen rows."""
     model = LoadedModel(EngineConfig(model=f"synthetic:{name},layers=2", device="cuda", max_model_len=4096))
     tokens = torch.randint(0, 1000, (3016,), generator=torch.Generator().manual_seed(0)).tolist()
 

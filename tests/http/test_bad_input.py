@@ -1,4 +1,4 @@
-"""What the client can fix is a 400 (or 404) that names the field, before the engine hears of it."""
+"""A bad request is a 400 or 404 that names the field, and never reaches the engine."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_malformed_body_is_refused(path: str, raw: bytes) -> None:
 
 @pytest.mark.parametrize("media_type", ["", "text/plain", "application/x-www-form-urlencoded"])
 def test_a_body_that_is_not_declared_as_json_is_refused(media_type: str) -> None:
-    """Such as pages of other origins may send without being asked whether they may."""
+    """A page of another origin may send such bodies without a preflight request."""
     body = json.dumps(CHAT).encode()
     error = refused(CHAT_PATH, content=body, headers={"content-type": media_type} if media_type else {})
     assert "Content-Type" in error["message"]
@@ -208,7 +208,7 @@ CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
     ({"logprobs": True, "top_logprobs": -1}, "top_logprobs"),
     ({"top_logprobs": 2}, "top_logprobs"),
-    ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),  # this template knows none
+    ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),  # the fake engine's template has no tools
     ({"tools": [{"type": "retrieval"}]}, "tools[0].type"),
     ({"tools": [{"type": "function"}]}, "tools[0].function"),
     ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name"),

@@ -1,4 +1,4 @@
-"""What surrounds the two generation endpoints: keys, paths, ids, limits, health, models, the OpenAPI document."""
+"""Everything around generation: keys, paths, ids, limits, health, models, the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_calibration_can_be_reset_only_while_the_engine_serves() -> None:
 @pytest.mark.parametrize(
     ("origin", "origins", "status"),
     [
-        ("http://test", (), 200),  # its own page
+        ("http://test", (), 200),  # the server's own page
         ("https://a.example", (), 403),
         ("null", (), 403),
         ("http://test.a.example", (), 403),

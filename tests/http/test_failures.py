@@ -53,7 +53,7 @@ def test_each_error_of_the_engine_has_its_status_and_type(
 
 
 def test_only_internal_errors_of_the_engine_are_a_500(caplog: pytest.LogCaptureFixture) -> None:
-    """An error class added to the engine that nobody mapped would be a logged 500."""
+    """A new error class of the engine that has no mapping fails this test."""
     pending, unmapped = [KnapServeError], set()
     with caplog.at_level(logging.CRITICAL):
         while pending:
@@ -64,7 +64,7 @@ def test_only_internal_errors_of_the_engine_are_a_500(caplog: pytest.LogCaptureF
             error.__dict__ |= {"param": None, "retry_after": 1}
             if as_api_error(error).status == 500:
                 unmapped.add(kind.__name__)
-    # Those that are left end the process before it serves, or are the engine's own fault.
+    # The others end the process before it serves, or are the engine's own fault.
     before = {"ConfigError", "ModelError", "PriorError", "ProfileMismatchError"}
     assert unmapped == {"KnapServeError", "RequestFailedError", *before}
 

@@ -1,4 +1,4 @@
-"""What only shows over a socket: disconnects, draining, the engine's death, keep-alive comments, bodies in chunks."""
+"""Behaviour that needs a socket: disconnects, draining, engine failures, keep-alive comments, chunked bodies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_client_that_leaves_a_stream_cancels_all_choices(live: Start, n: int) 
         assert reply.status_code == 200
         assert next(reply.iter_lines()).startswith("data: ")
     assert engine.left.wait(10)
-    assert server.client.get("/live").status_code == 200  # the loop has gone round: all cancellations are in
+    assert server.client.get("/live").status_code == 200  # once this is answered, every cancellation has arrived
     assert sorted(engine.cancelled) == sorted(request.id for request in engine.submitted)
     assert len(engine.submitted) == n
     assert engine.running == set()
@@ -136,7 +136,7 @@ def test_draining_keeps_the_socket_open_and_refuses(live: Start) -> None:
         next(lines)
         server.terminate()
         with httpx.Client(base_url=server.url) as other:
-            while (health := other.get("/health")).status_code == 200:  # until the signal has been taken in
+            while (health := other.get("/health")).status_code == 200:  # until the signal has been handled
                 pass
             assert health.json()["error"]["code"] == "draining"
             refused = other.post(TEXT_PATH, json=TEXT)
@@ -206,7 +206,7 @@ def test_pipelined_bytes_are_dropped_and_do_not_hide_a_disconnect(
             if leaves:
                 continue
             engine.release(2)
-            reply = read_all(connection)  # the server closes: what was dropped has to be asked again
+            reply = read_all(connection)  # the server closes: the client has to send dropped requests again
         assert reply.startswith(b"HTTP/1.1 200 ")
         assert reply.count(b"HTTP/1.1") == 1
         assert reply.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n") if stream else b'"finish_reason":"stop"' in reply

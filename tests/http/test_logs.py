@@ -1,4 +1,4 @@
-"""A line for each request that generates, without its text unless asked; as text or as JSON."""
+"""Each generation request is logged as one line of text or JSON, without prompts unless set."""
 
 from __future__ import annotations
 

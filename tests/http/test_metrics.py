@@ -1,4 +1,4 @@
-"""Metrics agree with what clients saw."""
+"""Metrics agree with the replies that clients received."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_search_seconds_and_corrections_of_the_profile_are_exported() -> None:
     assert found["knapserve_profile_error_ratio", (("pass", "verify"),)] == 0.75
     for name, mean in {"tpt_predicted": 60, "tpt_plain": 40}.items():
         assert found[f"knapserve_{name}_sum", (policy,)] == mean * found["knapserve_tpt_measured_count", (policy,)] > 0
-    # The search of the second round, which brought no decision, belongs to that of the third.
+    # The second round decided nothing: its search counts for the third.
     assert found["knapserve_reselection_seconds_sum", (policy,)] == 0.25
     assert found["knapserve_reselection_seconds_count", (policy,)] == 2
     assert found["knapserve_fallback_total", (policy, ("reason", "slower_than_plain"))] == 2
@@ -133,7 +133,7 @@ def test_search_seconds_and_corrections_of_the_profile_are_exported() -> None:
 
 
 def test_rates_over_many_rounds_are_tokens_over_seconds() -> None:
-    """Short rounds that bring little and long ones that bring much: the mean of their rates is another figure."""
+    """Short rounds with few tokens and long ones with many: the mean of their rates would differ."""
     metrics = Metrics(FakeEngine(), "fake/model")
     part = RequestRound("a", "knapspec", 1, 1, 0, 1, 9, 5, 4, 1.2, 0.75, plain_tpt=1.0)
     for emitted, seconds in [(1, 1.5)] * 7 + [(6, 3.5)] * 3:
@@ -168,7 +168,7 @@ def test_copied_tokens_do_not_count_for_the_policy() -> None:
 
 
 def test_drafts_accepted_as_predicted_show_no_prediction_error() -> None:
-    """A mean of rounds' rates would not, nor would acceptance at a position that not all drafts reach."""
+    """A mean over rounds would show an error, and so would acceptance at positions that few drafts reach."""
     metrics = Metrics(FakeEngine(), "fake/model")
     part = RequestRound("a", "knapspec", 5, 8, 4, 8, 9, 5, 4, 1.2, 0.5)
     short = replace(part, emitted=2, drafted=1, accepted=1, predicted_acceptance=1.0)

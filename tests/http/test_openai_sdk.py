@@ -1,4 +1,4 @@
-"""The official client against a real server: what parses there parses everywhere."""
+"""The official client parses the replies of a real server."""
 
 from __future__ import annotations
 

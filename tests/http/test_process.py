@@ -71,7 +71,7 @@ def test_sigterm_after_the_ready_line_exits_0() -> None:
 
 def test_a_second_interrupt_ends_the_process_at_once() -> None:
     with serving("--max-num-seqs", "1") as (process, _, url):
-        # A request that never ends; the comment says that it runs.
+        # A request that never ends; a keep-alive comment shows that it runs.
         body = {"prompt": "x", "stream": True}
         with httpx.stream("GET", f"{url}/live"), httpx.Client(base_url=url) as client:
             request = client.build_request("POST", "/v1/completions", json=body)

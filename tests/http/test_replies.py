@@ -202,7 +202,7 @@ def test_special_tokens_surround_bare_prompts_only() -> None:
     engine = FakeEngine()
     engine.tokenizer.bos = (1,)
     ask(engine, "POST", TEXT_PATH, json=TEXT)
-    ask(engine, "POST", CHAT_PATH, json=CHAT)  # the template has put them where they belong
+    ask(engine, "POST", CHAT_PATH, json=CHAT)  # the template adds special tokens itself
     ask(engine, "POST", TEXT_PATH, json=TEXT | {"prompt": [7]})
     assert [request.prompt for request in engine.submitted] == [(1, *b"Hi"), tuple(b"u:Hi\n"), (7,)]
 
@@ -227,7 +227,7 @@ def test_a_seed_of_minus_one_means_no_seed() -> None:
 
 
 def test_absent_parameters_take_the_checkpoints_defaults() -> None:
-    """generation_config.json's values; its max_new_tokens is also a limit, as in vLLM."""
+    """The defaults are generation_config.json's. Its max_new_tokens is also a limit, as in vLLM."""
     engine = FakeEngine()
     engine.info = replace(INFO, sampling_defaults=(("temperature", 0.6), ("top_k", 20), ("max_tokens", 7)))
     ask(engine, "POST", CHAT_PATH, json=CHAT)
@@ -298,7 +298,7 @@ def test_an_assistant_message_may_have_calls_and_no_content() -> None:
 
 
 def test_an_empty_list_of_calls_is_removed() -> None:
-    """Chat templates ask whether there is one, not what is in it."""
+    """Chat templates check whether the key exists, not whether the list is empty."""
     engine = FakeEngine()
     messages = [{"role": "assistant", "content": "Hi", "tool_calls": []}, {"role": "user", "content": "x"}]
     assert ask(engine, "POST", CHAT_PATH, json=CHAT | {"messages": messages}).status_code == 200
@@ -314,7 +314,7 @@ def test_tokens_without_text_make_no_chunk() -> None:
 
 @pytest.mark.parametrize("path", [CHAT_PATH, TEXT_PATH, "/tokenize", "/detokenize"])
 def test_long_bodies_are_processed_outside_the_event_loop(path: str) -> None:
-    """They are parsed, rendered and tokenised in another thread; short ones at once."""
+    """Long bodies are parsed, rendered and tokenised in a thread; short ones in the event loop."""
     threads: list[int] = []
 
     class Watched(ByteTokenizer):
@@ -370,7 +370,7 @@ def test_offsets_skip_special_tokens_that_the_text_omits(special: bool) -> None:
 
 
 def test_offsets_of_an_echo_are_positions_in_its_text() -> None:
-    """Which is without the token that the tokenizer has put before it."""
+    """The text omits the token that the tokenizer puts before it."""
     names = TokenTexts(ByteTokenizer())
     found = [TokenLogprobs(token, -1.0) for token in b"Hi"]
     assert prompt_logprobs(1, found, names, "Hi")["text_offset"] == [0, 0, 1]
@@ -379,7 +379,7 @@ def test_offsets_of_an_echo_are_positions_in_its_text() -> None:
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_the_end_of_a_stream_is_sent_as_one_message(n: int) -> None:
-    """Each message is a write, and each write wakes the client: the last chunk, usage and [DONE] go out together."""
+    """Each message is a write that wakes the client: the last chunk, usage and [DONE] are sent together."""
     bodies: list[bytes] = []
     body = json.dumps(CHAT | {"stream": True, "n": n, "stream_options": {"include_usage": True}}).encode()
     given = iter([{"type": "http.request", "body": body}])

@@ -1,4 +1,7 @@
-"""Settings: file < environment < flags, unknown keys fail, and every error says where."""
+"""Flags override environment variables, which override the file.
+
+Unknown keys fail, and every error names its source.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What replies carry besides text: log-probabilities, echoes, reasoning, tool calls; and what the template is shown."""
+"""Log-probabilities, echoes, reasoning and tool calls in replies, and the input of the chat template."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pieces(text: str, size: int = 5) -> tuple[str, ...]:
 
 
 class SpeakingEngine(FakeEngine):
-    """Adds log-probabilities where they are asked for; the template knows tools and thoughts."""
+    """An engine that adds log-probabilities on request; its template knows tools and reasoning."""
 
     info = replace(INFO, max_model_len=4096, tool_format="hermes", thinks=True)
 
@@ -102,7 +102,7 @@ def test_an_echo_precedes_every_choice() -> None:
 
 
 def test_an_echo_has_logprobs_too() -> None:
-    """What scoring harnesses ask for: the prompt's tokens first, of which the first follows nothing."""
+    """Scoring harnesses need the prompt's tokens first; the first of them has no log-probability."""
     body = TEXT | {"prompt": ["ab\xe9", [99]], "echo": True, "logprobs": 1}
     reply = ask(SpeakingEngine(("xy",)), "POST", TEXT_PATH, json=body).json()
     Completion.model_validate(reply)
@@ -194,7 +194,7 @@ def test_tool_calls_are_the_same_whole_and_streamed(size: int) -> None:
 
 
 def test_ids_of_calls_suit_mistrals_templates() -> None:
-    """Nine letters and digits; what another server, or we for another model, called otherwise is cut."""
+    """Ids have nine letters and digits; longer ids in a conversation are cut."""
 
     class Mistral(SpeakingEngine):
         info = replace(SpeakingEngine.info, tool_format="mistral")
@@ -219,7 +219,7 @@ def test_half_a_surrogate_pair_in_a_call_does_not_lose_the_reply(arguments: str)
 
 @pytest.mark.parametrize(("special", "with_tools", "without"), [("<tool_call>", True, False), ("</think>", True, True)])
 def test_special_tokens_that_mark_calls_are_kept_for_the_parser(special: str, with_tools: bool, without: bool) -> None:
-    """They tell calls and reasoning; other answers are without special tokens, as always."""
+    """They separate calls and reasoning from text. Other answers omit special tokens as usual."""
     engine = SpeakingEngine((CALL,))
     engine.tokenizer.special = frozenset({special})
     for tools, shown in (([TOOL], with_tools), ([], without)):
@@ -388,7 +388,7 @@ def test_tokenize_and_detokenize_need_the_key() -> None:
 
 
 class TracingEngine(SpeakingEngine):
-    """Three tokens a round, two of them drafted."""
+    """An engine that reports rounds of three tokens, two of them drafted."""
 
     async def _events(self, request: Any) -> Any:
         async for event in super()._events(request):

@@ -1,4 +1,4 @@
-"""The lines on throughput: what came since the one before, and nothing while nothing runs."""
+"""Throughput lines cover the time since the last line; an idle engine logs none."""
 
 from __future__ import annotations
 

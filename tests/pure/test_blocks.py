@@ -21,9 +21,9 @@ from hypothesis.stateful import (
 from engine.kv.blocks import Allocation, BlockManager
 from tests.support.examples import examples
 
-TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
+TOKENS = st.sampled_from([0, 0, 0, 1])  # few values, so that prefixes collide
 PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)
-GARBAGE = -1  # what a rejected draft leaves behind
+GARBAGE = -1  # left by a rejected draft
 
 
 @dataclass(eq=False)
@@ -38,7 +38,7 @@ class Owner:
 
 
 class Blocks(RuleBasedStateMachine):
-    """Requests come, compute, draft, grow and go."""
+    """Requests arrive, compute, draft, grow and leave in any order."""
 
     live = Bundle("live")
 
@@ -47,7 +47,7 @@ class Blocks(RuleBasedStateMachine):
         self.manager = BlockManager(slabs, per_slab, size, per_slab + spare)
         self.size, self.per_slab, self.slabs = size, per_slab, slabs
         self.capacity = min(per_slab + spare, slabs * per_slab)
-        self.there: list[list[int]] = [[] for _ in range(slabs)]  # tokens whose K/V lies in a slab, by position
+        self.held: list[list[int]] = [[] for _ in range(slabs)]  # tokens whose K/V lies in a slab, by position
         self.owners: list[Owner] = []
         self.names = 0
 
@@ -60,7 +60,8 @@ class Blocks(RuleBasedStateMachine):
 
     def sealed(self, slab: int) -> list[int]:
         """Tokens of the blocks that the manager believes are verified in a slab."""
-        return [token for node in self.manager._slabs[slab].sealed for token in node.tokens]
+        slabs = self.manager._slabs  # noqa: SLF001 (which prefixes are evicted is up to the manager)
+        return [token for node in slabs[slab].sealed for token in node.tokens]
 
     def brute_match(self, tokens: Sequence[int]) -> int:
         """The longest run of whole blocks, short of the last token, that some slab's sealed tokens begin with."""
@@ -88,35 +89,38 @@ class Blocks(RuleBasedStateMachine):
             return multiple()
         assert allocation.slab not in {owner.slab for owner in self.owners}
         assert allocation.cached == promised < len(tokens)
-        self.bring(allocation)
-        assert self.there[allocation.slab][: allocation.cached] == tokens[: allocation.cached]
+        self.copy_prefix(allocation)
+        assert self.held[allocation.slab][: allocation.cached] == tokens[: allocation.cached]
         owner = Owner(f"r{self.names}", allocation.slab, tokens, allocation.cached, needed)
         self.owners.append(owner)
         return owner
 
-    def bring(self, allocation: Allocation) -> None:
-        """What the runner does before a round: copy, unless the slab was adopted."""
+    def copy_prefix(self, allocation: Allocation) -> None:
+        """Copy a prefix as the runner does before a round, unless the slab was adopted."""
         if allocation.slab == allocation.source or not allocation.cached:
             assert allocation.copied == 0
             return
         assert allocation.copied == allocation.cached
-        source, target = self.there[allocation.source], self.there[allocation.slab]
+        source, target = self.held[allocation.source], self.held[allocation.slab]
         target[: allocation.copied] = source[: allocation.copied]
 
     @rule(owner=live, rows=st.sampled_from([1, 2, 5, 12]), drafted=st.integers(0, 3))
     def compute(self, owner: Owner, rows: int, drafted: int) -> None:
         """A verify pass over the next rows, with drafts behind them that are all rejected."""
         end = min(owner.computed + rows, len(owner.tokens))
-        there = self.there[owner.slab]
+        held = self.held[owner.slab]
         room = owner.blocks * self.size - end
-        there[owner.computed :] = owner.tokens[owner.computed : end] + [GARBAGE] * min(drafted, room)
+        held[owner.computed :] = owner.tokens[owner.computed : end] + [GARBAGE] * min(drafted, room)
         owner.computed = end
         self.manager.seal(owner.slab, owner.tokens, owner.computed)
         assert self.sealed(owner.slab) == owner.tokens[: owner.computed // self.size * self.size]
 
     @rule(owner=live, more=st.lists(TOKENS, min_size=1, max_size=4), draft=st.integers(0, 4))
     def grow(self, owner: Owner, more: list[int], draft: int) -> None:
-        """Room for new tokens and a draft. All or nothing, and nothing only when the memory is owned."""
+        """Reserve room for new tokens and a draft.
+
+        A failure changes nothing, and means that requests own the memory.
+        """
         wanted = len(owner.tokens) + len(more) + draft
         blocks = max(self.blocks(wanted), owner.blocks)
         fits = blocks <= self.per_slab and self.owned - owner.blocks + blocks <= self.capacity
@@ -134,8 +138,8 @@ class Blocks(RuleBasedStateMachine):
         self.owners.remove(owner)
 
     @rule(tokens=PROMPTS)
-    def come_and_go(self, tokens: list[int]) -> None:
-        """A request that leaves all its whole blocks behind."""
+    def compute_and_leave(self, tokens: list[int]) -> None:
+        """A request that computes its whole prompt and leaves at once."""
         owner = self.allocate(tokens)
         if isinstance(owner, Owner):
             self.compute(owner, rows=len(tokens), drafted=0)
@@ -148,16 +152,16 @@ class Blocks(RuleBasedStateMachine):
 
     @rule()
     def give_back(self) -> None:
-        """Memory is taken from under blocks that nobody uses."""
+        """Returned ranges lose their contents; no request may use them."""
         for slab, first, last in self.manager.take_freed():
             assert first < last
-            for position in range(first, min(last, len(self.there[slab]))):
-                self.there[slab][position] = GARBAGE
+            for position in range(first, min(last, len(self.held[slab]))):
+                self.held[slab][position] = GARBAGE
             assert not any(o.slab == slab and first < o.blocks * self.size for o in self.owners)
 
     @precondition(lambda self: not self.owners)
     @rule(target=live, data=st.data())
-    def nobody_is_refused_when_all_are_gone(self, data: st.DataObject) -> object:
+    def a_full_request_fits_when_all_others_are_gone(self, data: st.DataObject) -> object:
         most = self.per_slab * self.size
         owner = self.allocate(data.draw(st.lists(TOKENS, min_size=1, max_size=most)))
         assert isinstance(owner, Owner)
@@ -170,14 +174,14 @@ class Blocks(RuleBasedStateMachine):
         assert self.owned + self.manager.cached <= self.capacity
 
     @invariant()
-    def sealed_is_there_and_verified(self) -> None:
+    def sealed_blocks_hold_verified_tokens(self) -> None:
         for slab in range(self.slabs):
             sealed = self.sealed(slab)
             assert GARBAGE not in sealed
-            assert self.there[slab][: len(sealed)] == sealed
+            assert self.held[slab][: len(sealed)] == sealed
 
     @invariant()
-    def what_is_owned_is_not_evicted(self) -> None:
+    def blocks_of_requests_are_not_evicted(self) -> None:
         for owner in self.owners:
             whole = owner.tokens[: owner.computed // self.size * self.size]
             assert self.sealed(owner.slab) == whole
@@ -196,7 +200,7 @@ TestBlocks = Blocks.TestCase
 
 
 def finished(manager: BlockManager, tokens: Sequence[int]) -> int:
-    """A request that has come, computed `tokens` and gone. Returns its slab."""
+    """Allocate, compute and release a request with `tokens`. Returns its slab."""
     allocation = manager.allocate("past", tokens)
     assert allocation is not None
     manager.seal(allocation.slab, tokens, len(tokens))
@@ -265,7 +269,7 @@ def test_the_age_of_a_prefix_counts_from_the_end_of_its_request() -> None:
 def test_an_empty_slab_is_taken_before_an_older_prefix() -> None:
     manager = BlockManager(2, 2, 2, 4)
     finished(manager, [1, 1])
-    finished(manager, [9])  # leaves nothing
+    finished(manager, [9])  # seals no block
     assert manager.allocate("a", [9, 9]) is not None
     assert manager.match([1, 1, 0]) == 2
 
@@ -304,7 +308,7 @@ def test_with_one_slab_left_a_partial_prefix_is_still_used() -> None:
 
 
 def test_a_prefix_held_by_a_running_request_is_adopted_from_a_free_slab() -> None:
-    """Slab 0 is owned and shares its prefix with slab 1, which nobody owns: adopting that loses nothing."""
+    """Slab 0 is owned and shares its prefix with the free slab 1: adopting slab 1 loses nothing."""
     manager = BlockManager(2, 2, 2, 4)
     first = manager.allocate("a", [1, 2, 3])
     assert first is not None

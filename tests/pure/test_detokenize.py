@@ -1,4 +1,4 @@
-"""Text as it comes, after the prompt's: tokenizers of both kinds that checkpoints have."""
+"""Text of tokens that arrive one by one after a prompt, for both kinds of tokenizers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WORDS = ["▁The", "▁is", "▁Paris", ".", "▁", "s", "▁fox"]
 
 @pytest.fixture(scope="module")
 def sentencepiece() -> Tokenizer:
-    """Words begin with a space, a text's first one without; bytes stand for what is in no word."""
+    """A tokenizer whose words begin with a space, except at the start of a text; other text is bytes."""
     entries = ["<unk>", *WORDS, *(f"<0x{byte:02X}>" for byte in range(256))]
     made = Tokenizer(models.BPE({text: i for i, text in enumerate(entries)}, [], unk_token="<unk>", byte_fallback=True))
     made.decoder = decoders.Sequence(
@@ -56,7 +56,7 @@ def test_a_prompt_that_ends_within_a_character_is_not_repeated(sentencepiece: To
 
 @given(data=st.data())
 def test_prompt_and_answer_decode_as_they_do_together(sentencepiece: Tokenizer, data: st.DataObject) -> None:
-    """Of whole words: what comes after a prompt is what decoding both at once adds to it."""
+    """For whole words, the answer's text is what decoding both together adds to the prompt's."""
     words = st.lists(st.integers(1, len(WORDS)), min_size=1, max_size=12)
     prompt, tokens = data.draw(words), data.draw(words)
     whole = sentencepiece.decode(prompt + tokens)
@@ -66,7 +66,7 @@ def test_prompt_and_answer_decode_as_they_do_together(sentencepiece: Tokenizer, 
 
 
 def test_an_unfinished_character_does_not_lose_the_one_before_it(sentencepiece: Tokenizer) -> None:
-    """Byte tokens are decoded a run at a time: an unfinished character spoils the run that it follows."""
+    """Runs of byte tokens are decoded together: an unfinished character spoils the run."""
     ids = [sentencepiece.token_to_id(f"<0x{byte:02X}>") for byte in (*"你".encode(), 0xE4)]
     detokenizer = Detokenizer(sentencepiece, ())
     text = (
@@ -88,7 +88,7 @@ def stops_of(text: str) -> st.SearchStrategy[tuple[str, ...]]:
 
 
 def deltas(detokenizer: Detokenizer, tokens: list[int]) -> Iterator[str]:
-    """What each token adds until a stop string ends the text, and what the end adds."""
+    """Yield the text that each token adds until a stop string, and the text that the end adds."""
     for token in tokens:
         yield detokenizer.push(token)
         if detokenizer.stopped:
@@ -142,7 +142,7 @@ def test_encoded_text_decodes_to_itself_up_to_a_stop_string(text: str, data: st.
 @examples(300)
 @given(TOKENS, TOKENS)
 def test_an_answer_repeats_no_part_of_the_prompt(prompt: list[int], tokens: list[int]) -> None:
-    """The text does not repeat the prompt's, and bytes that the prompt lacks make no character of it."""
+    """Bytes that complete a character of the prompt make no character of the answer."""
     before = TOKENIZER.decode(prompt)
     alone = before.endswith("\ufffd")
     expected = TOKENIZER.decode(tokens) if alone else TOKENIZER.decode(prompt + tokens).removeprefix(before)

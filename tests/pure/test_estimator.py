@@ -1,4 +1,4 @@
-"""The estimator in worlds that are made up: what it costs to find out what pays, and that it finds out."""
+"""The estimator finds the best plan in simulated worlds, at little cost."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ CONTEXT = 50
 
 @dataclass
 class World:
-    """Requests of 128 tokens, one after the other, whose drafts agree as often as `alpha` says of each plan.
+    """Requests of 128 tokens in turn; drafts of a plan agree with probability `alpha[plan]`.
 
-    Drafts take `slow` times what the profile says, and every pass a few per cent more or less.
+    Drafts take `slow` times the profile's price, and every pass varies by a few per cent.
     """
 
     alpha: dict[Variants, float]
@@ -116,7 +116,7 @@ def test_a_plan_that_becomes_good_later_is_found() -> None:
 
 
 def test_rejections_of_one_plan_lower_the_requests_expectation_of_others() -> None:
-    """Its text is hard, whatever drafts it; other requests are as they were."""
+    """The text of that request is hard for every plan; other requests are not affected."""
     estimator, hard = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 2000), AgreementShift()
     for plan in (COPY, EXITS[0]):
         estimator.add(plan, count([0.95] * 400, [True] * 320 + [False] * 80))
@@ -147,12 +147,12 @@ def test_old_evidence_fades() -> None:
 
 
 def test_the_union_of_plans_has_the_dearest_variant_of_each_sublayer() -> None:
-    """As the target (1) before the copy (2) before its window (3) before nothing (0)."""
+    """The order is target (1), copy (2), its window (3), skipped (0)."""
     assert union([(0, 2, 3, 1), (0, 1, 2, 2), (0, 0, 0, 1)]) == (0, 1, 2, 1)
 
 
 def test_a_plan_added_without_a_context_evicts_no_other() -> None:
-    """The copy and its window are there beside eight plans of a prior that promise more."""
+    """The copy stays beside eight prior plans that promise more."""
     estimator = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 2000)
     for depth in range(1, MOST_PLANS + 1):
         estimator.add(exit_plan(SPEC, depth), count([0.95] * 500, [True] * 500), CONTEXT)

@@ -1,4 +1,4 @@
-"""server → engine → profiles: imports point one way, and what is pure stays without torch."""
+"""Imports point from server to engine to profiles, and pure modules import no torch."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WITHOUT_TORCH = (
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Absolute names of all that a file imports, in functions and under TYPE_CHECKING too."""
+    """Yield absolute names of all imports of a file, including those in functions and under TYPE_CHECKING."""
     package = path.relative_to(ROOT).parent.parts
     for node in ast.walk(ast.parse(path.read_text("utf-8"), str(path))):
         if isinstance(node, ast.Import):
@@ -67,6 +67,13 @@ def test_imports_point_one_way(package: str) -> None:
     assert not wrong
 
 
+def test_tests_import_helpers_from_support_only() -> None:
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    names = {(path, name) for path in files for name in imported(path) if name.startswith("tests.")}
+    assert len(names) > 100
+    assert not [f"{path}: {name}" for path, name in names if not name.startswith("tests.support")]
+
+
 def test_relative_and_nested_imports_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
     path = tmp_path / "engine" / "kv" / "file.py"
@@ -76,7 +83,7 @@ def test_relative_and_nested_imports_are_seen(tmp_path: Path, monkeypatch: pytes
 
 
 def test_pure_modules_import_no_torch() -> None:
-    """An import of torch fails in the child, and so does a name that was imported by way of something else."""
+    """The child process cannot import torch; modules that need it indirectly fail too."""
     code = (
         "import sys\n"
         "sys.modules['torch'] = None\n"

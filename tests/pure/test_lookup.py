@@ -1,4 +1,4 @@
-"""Drafts that are looked up in the text: what is found, what is learnt of it, and when it is taken."""
+"""Drafts looked up in earlier text: matches, their statistics, and when they are drafted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAIN = Plan(COSTS.spec.whole, 0, predicted_tpt=1 / PASS, plain_tpt=1 / PASS)
 
 
 def longest(text: Sequence[int]) -> tuple[int, int]:
-    """Length of the longest match of the end, of at most 16 tokens, and its newest place; by trying all."""
+    """Length of the longest match of the end, at most 16 tokens, and its newest position; by brute force."""
     best, place = 0, 0
     for end in range(2, len(text)):
         match = 0
@@ -35,7 +35,7 @@ def longest(text: Sequence[int]) -> tuple[int, int]:
 @examples(150)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.data())
 def test_the_longest_match_is_found_as_the_text_grows(text: list[int], data: st.DataObject) -> None:
-    """Of the newest sixteen places of a pair, whatever is said at a time."""
+    """Among the newest sixteen positions of a pair, however many tokens arrive at a time."""
     lookup, end = LookUp(AgreementCounts()), 1
     while True:
         found = lookup.find(text[:end])
@@ -50,7 +50,7 @@ def test_the_longest_match_is_found_as_the_text_grows(text: list[int], data: st.
 
 
 def test_a_match_is_scored_against_the_tokens_that_follow() -> None:
-    """Drafted or not, up to the first token that differs; by how many tokens before it agree."""
+    """Tokens are scored up to the first that differs, by the number of agreeing tokens before each."""
     pool = AgreementCounts()
     lookup = LookUp(pool)
     text = [1, 2, 3, 4, 5, 6, 1, 2]
@@ -77,7 +77,7 @@ def test_a_request_trusts_the_pool_until_it_has_evidence_of_its_own() -> None:
 
 
 def finding(match: int, share: float, tokens: int = MOST) -> LookUp:
-    """A request whose text ends with a match, in whose company such tokens agree at that share."""
+    """A request whose text ends with a match of `match` tokens, and a pool in which matches agree at rate `share`."""
     pool = AgreementCounts()
     for length in range(2, 30):
         for i in range(40):
@@ -111,7 +111,7 @@ def test_drafts_are_shorter_where_fewer_tokens_agree() -> None:
 
 
 def test_requests_in_a_batch_draft_nothing_where_rows_are_dear() -> None:
-    """Where rows cost as much as tokens bring, nobody drafts beside others."""
+    """Each further row costs more than it gains in a batch."""
     costs = CostModel(COSTS.spec, made_up_profile(verify_slope=1.0))
     seconds = costs.verify_pass(8, [100] * 8)
     plain = Plan(costs.spec.whole, 0, predicted_tpt=1 / seconds)
@@ -132,7 +132,7 @@ def test_old_counts_fade() -> None:
 
 
 def following(expected: list[int], *answers: list[int], own: bool = False) -> tuple[int, ...]:
-    """What is found behind the last answer, said after the prompt and those before it."""
+    """Tokens found after the last of `answers`, which the request generated in turn after the prompt."""
     lookup = LookUp(AgreementCounts(), expected, own=own)
     found = None
     for answer in answers:
@@ -159,7 +159,7 @@ def test_of_equal_matches_the_next_one_in_the_prediction_is_taken() -> None:
 
 
 def test_the_position_in_a_repetitive_prediction_advances_with_the_answer() -> None:
-    """One token forty times, then others: these are expected once it has been said as often."""
+    """The prediction has one token forty times, then others: they are expected after forty of it."""
     token, end = 1, (8, 9)
     lookup = LookUp(AgreementCounts(), [token] * 40 + [*end], own=False)
     text = [7]
@@ -181,7 +181,7 @@ def test_a_prediction_comes_before_a_match_in_the_prompt() -> None:
 
 
 def test_beside_a_policy_without_predictions_a_match_must_beat_plain_decoding() -> None:
-    """`fixed` and `layerskip` do not say what they bring: what agrees too seldom to pay does not take their place."""
+    """`fixed` and `layerskip` predict no speed: a match that rarely agrees must not replace their plan."""
     fixed = Plan(COSTS.spec.whole, 4)
     assert plan_lookup(finding(4, 1.0), 99, fixed, [100], COSTS) is not None
     for requests in (1, 2, 8):
@@ -189,7 +189,7 @@ def test_beside_a_policy_without_predictions_a_match_must_beat_plain_decoding() 
 
 
 def test_a_prediction_that_never_agrees_is_given_up() -> None:
-    """Every other pair is in it, and nothing that follows them."""
+    """The prediction contains every other pair of the answer, but nothing that follows."""
     lookup = LookUp(AgreementCounts(), [1, 2, 3, 1, 2, 4] * 4, own=False)
     answer, drafted = [1, 2], 0
     for token in range(60, 100):

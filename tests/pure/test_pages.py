@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from engine.kv.pages import PageManager
 from tests.support.examples import examples
 
-TOKENS = st.sampled_from([0, 0, 0, 1])  # so few that prefixes collide
+TOKENS = st.sampled_from([0, 0, 0, 1])  # few values, so that prefixes collide
 PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)
 
 
@@ -27,7 +27,7 @@ class Owner:
 
 
 class Pages(RuleBasedStateMachine):
-    """Requests come, compute, draft, grow and go."""
+    """Requests arrive, compute, draft, grow and leave in any order."""
 
     live = Bundle("live")
 
@@ -36,14 +36,14 @@ class Pages(RuleBasedStateMachine):
         self.manager = PageManager(tables, per_table, size, per_table + spare)
         self.size, self.per_table, self.tables = size, per_table, tables
         self.contents: dict[int, list[int]] = {}  # page -> tokens whose K/V it holds
-        self.known: list[list[int]] = [[0] * per_table for _ in range(tables)]  # what the runner was told
+        self.known: list[list[int]] = [[0] * per_table for _ in range(tables)]  # the runner's tables
         self.owners: list[Owner] = []
 
     def blocks(self, tokens: int) -> int:
         return -(-tokens // self.size)
 
     def place(self) -> None:
-        """What the runner does before a round."""
+        """Read placements as the runner does before a round."""
         for slab, first, pages in self.manager.take_placements():
             self.known[slab][first : first + len(pages)] = pages
         for owner in self.owners:
@@ -52,7 +52,7 @@ class Pages(RuleBasedStateMachine):
             assert len(set(table)) == len(table)
 
     def read(self, owner: Owner, tokens: int) -> list[int]:
-        """What a pass would see at the first positions of a request."""
+        """Contents that a pass would read at the first positions of a request."""
         table = self.known[owner.slab]
         return [self.contents[table[p // self.size]][p % self.size] for p in range(tokens)]
 
@@ -61,8 +61,7 @@ class Pages(RuleBasedStateMachine):
         needed = self.blocks(len(tokens))
         promised = self.manager.match(tokens)
         self.place()
-        kept = self.held() | {node.page for node in self.manager._walk(tokens)}
-        room = needed - promised // self.size <= self.manager.capacity - len(kept)
+        room = needed - self.shared(tokens) <= self.manager.capacity - len(self.held())
         allocation = self.manager.allocate("somebody", tokens)
         assert (allocation is not None) == (needed <= self.per_table and len(self.owners) < self.tables and room)
         if allocation is None:
@@ -74,6 +73,11 @@ class Pages(RuleBasedStateMachine):
         self.place()
         assert self.read(owner, promised) == tokens[:promised]
         return owner
+
+    def shared(self, tokens: list[int]) -> int:
+        """Leading whole blocks of `tokens`, short of the last token, whose pages some request holds already."""
+        ends = range(self.size, len(tokens), self.size)
+        return sum(any(o.computed >= end and o.tokens[:end] == tokens[:end] for o in self.owners) for end in ends)
 
     def held(self) -> set[int]:
         """Pages in any request's table."""
@@ -93,7 +97,10 @@ class Pages(RuleBasedStateMachine):
 
     @rule(owner=live, more=st.lists(TOKENS, min_size=1, max_size=4), draft=st.integers(0, 4))
     def grow(self, owner: Owner, more: list[int], draft: int) -> None:
-        """Room for new tokens and a draft: all or nothing, and nothing only when requests hold the pages."""
+        """Reserve room for new tokens and a draft.
+
+        A failure changes nothing, and means that requests hold the pages.
+        """
         wanted = len(owner.tokens) + len(more) + draft
         blocks = max(self.blocks(wanted), owner.blocks)
         self.place()
@@ -126,8 +133,8 @@ class Pages(RuleBasedStateMachine):
         assert self.manager.usage == pytest.approx(len(self.held()) / self.manager.capacity)
 
     @invariant()
-    def what_is_computed_is_there(self) -> None:
-        """Whoever else came, grew, was evicted or left."""
+    def computed_tokens_stay_in_place(self) -> None:
+        """Arrivals, growth, eviction and releases of other requests change nothing."""
         self.place()
         for owner in self.owners:
             assert self.read(owner, owner.computed) == owner.tokens[: owner.computed]
@@ -147,7 +154,7 @@ TestPages = Pages.TestCase
 
 
 def finished(manager: PageManager, tokens: Sequence[int]) -> tuple[int, ...]:
-    """A request that has come, computed `tokens` and gone. Returns its pages."""
+    """Allocate, compute and release a request with `tokens`. Returns its pages."""
     allocation = manager.allocate("past", tokens)
     assert allocation is not None
     (placement,) = manager.take_placements()

@@ -1,4 +1,4 @@
-"""Reasoning and tool calls: what a message says does not depend on how its text is cut."""
+"""Reasoning and tool calls are parsed alike however the text is cut into pieces."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_message_is_parsed_alike_wherever_it_is_cut(name: str) -> None:
 @examples(300)
 @given(st.data())
 def test_any_mixture_of_markers_is_parsed_alike_wherever_it_is_cut(data: st.DataObject) -> None:
-    """Of any mixture of what the formats are made of."""
+    """Texts are random mixtures of markers, JSON and letters."""
     parts = ["<tool_call>", "</tool_call>", "<think>", "</think>", "[TOOL_CALLS]", "[ARGS]", WEATHER, TIME, "{", "}"]
     parts += ['"', "\\", "name", ":", ",", " ", "\n", "x", "<", "[", "]", ";", "ü", "<|python_tag|>"]
     text = "".join(data.draw(st.lists(st.sampled_from(parts), max_size=14)))
@@ -159,7 +159,7 @@ def test_any_mixture_of_markers_is_parsed_alike_wherever_it_is_cut(data: st.Data
 
 @given(st.text(st.sampled_from("ab <>tool_c/\n \t{}[]"), max_size=30), st.sampled_from([None, "hermes", "mistral"]))
 def test_a_text_without_calls_is_returned_unchanged(text: str, tools: str | None) -> None:
-    """But for what is a marker by chance."""
+    """Texts that contain a marker by chance are skipped."""
     if not any(marker in text for marker in ("<tool_call>", "</tool_call>", "[TOOL_CALLS]")):
         assert parsed(maker(tools, reasoning=tools is None), list(text))[0] == text
 

@@ -1,4 +1,4 @@
-"""Prior plans: files are whole or refused by name."""
+"""Files of prior plans are complete, or refused by name."""
 
 from __future__ import annotations
 

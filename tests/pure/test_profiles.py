@@ -1,4 +1,4 @@
-"""Latency profiles: the fit finds what is there, files are whole or refused, and only the right one is found."""
+"""Latency profiles: the fit, its prices, and how files are saved, refused and found."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PROFILE = LatencyProfile(
 
 
 def price(profile: LatencyProfile, rows: int, context: int, attention: int, mlp: int, head: bool) -> float:
-    """A pass of one request, by the formula at the head of `profiles.schema`."""
+    """Seconds of a pass of one request, by the formula of `profiles.schema`."""
     knot = profile.rows.index(rows)
     return (
         profile.fixed
@@ -49,7 +49,7 @@ def price(profile: LatencyProfile, rows: int, context: int, attention: int, mlp:
 
 
 def observe(profile: LatencyProfile, noise: Callable[[], float] = lambda: 1.0) -> list[Observation]:
-    """Passes that tell the parts apart: sub-networks, contexts and widths."""
+    """Passes that distinguish the terms: several sub-networks, contexts and widths."""
     return [
         Observation(
             *(rows, ((attention, context),), (attention,), (mlp,), (int(head),)),
@@ -118,7 +118,7 @@ def test_the_fit_recovers_coefficients_of_zero(name: str) -> None:
 
 
 def test_a_copy_in_fewer_bits_has_prices_of_its_own() -> None:
-    """Passes of the copy, and of either with the other's head, are told apart from the model's own."""
+    """Passes of the copy, and of either with the other's head, determine both sets of prices."""
     copy = replace(PROFILE, projection_at=((4e-5, 5e-5, 9e-5),), mlp_at=((6e-5, 9e-5, 2e-4),), head_at=((1e-4,) * 3,))
     own = [replace(o, attention=(*o.attention, 0), mlp=(*o.mlp, 0), head=(*o.head, 0)) for o in observe(PROFILE)]
     low = [replace(o, attention=(0, *o.attention), mlp=(0, *o.mlp), head=(0, *o.head)) for o in observe(copy)]
@@ -138,7 +138,7 @@ def test_the_fit_recovers_scans_that_cost_nothing() -> None:
 
 
 def test_row_counts_may_be_timed_at_different_contexts() -> None:
-    """Those seen at fewer read at one cost a row and token."""
+    """Row counts timed at fewer contexts share one price per row and token."""
     slope = 3e-9
     scans = tuple(
         (PROFILE.scan(n, 1), PROFILE.scan(n, 2), *(slope * n * rows for rows in (64, 256))) for n in (512, 2048)
@@ -160,7 +160,7 @@ def test_row_counts_may_be_timed_at_different_contexts() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_two_per_cent_of_noise_misprices_no_pass_by_more(seed: int) -> None:
-    """Times off by up to 2 %: passes are priced within that, and so is what weighs in them."""
+    """Passes are priced within 2 %, and so are the terms that dominate them."""
     random = Random(seed)
     found = fit(KEY, observe(PROFILE, lambda: 1 + random.uniform(-0.02, 0.02)))
     for o in observe(PROFILE):
@@ -188,7 +188,7 @@ def test_two_per_cent_of_noise_misprices_no_pass_by_more(seed: int) -> None:
     )
 )
 def test_coefficients_are_never_negative(observations: list[Observation]) -> None:
-    """Whatever was timed, the profile is one that can be saved and loaded."""
+    """Any timings give a profile that can be saved and loaded."""
     found = fit(KEY, observations)
     numbers = [
         found.fixed,
@@ -211,7 +211,7 @@ def test_prices_are_linear_between_knots_and_continue_the_last_slope() -> None:
     assert [PROFILE.mlp(rows) for rows in (1, 1.5, 2, 3, 4)] == pytest.approx([2e-4, 2.5e-4, 3e-4, 4.5e-4, 6e-4])
     assert PROFILE.mlp(10) == pytest.approx(6e-4 + 6 * 1.5e-4)
     assert PROFILE.head(8) == pytest.approx(7e-4 + 4 * 0.5e-4)
-    assert PROFILE.projection(0.5) == pytest.approx(0.5e-4)  # below the first, the first line goes on
+    assert PROFILE.projection(0.5) == pytest.approx(0.5e-4)  # the first line continues below the first knot
     assert PROFILE.scan(256, 3) == pytest.approx(0.5 * 7.5e-5)
     assert PROFILE.scan(1280, 1) == pytest.approx(6.5e-5)
     assert PROFILE.scan(2048 + 1536, 2) == pytest.approx(9e-5 + 4e-5)
@@ -231,7 +231,7 @@ def test_a_single_knot_makes_a_constant_price() -> None:
 @examples(100)
 @given(latency_profiles(), st.floats(0, 1000))
 def test_no_price_is_negative(profile: LatencyProfile, rows: float) -> None:
-    """A last slope that falls stops at nothing."""
+    """A falling last slope stops at zero."""
     assert min(profile.projection(rows), profile.mlp(rows), profile.head(rows), profile.scan(10**5, rows)) >= 0
 
 
@@ -343,7 +343,7 @@ VALUES = st.recursive(
 def test_a_changed_file_is_refused_or_prices_every_pass(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """One value anywhere replaced by anything: a ProfileError, or a profile whose every price is a time."""
+    """One value anywhere is replaced: loading raises ProfileError, or every price is a finite time."""
     raw = json.loads(PROFILE.to_json())
     inside: Any = raw
     while True:
@@ -388,7 +388,7 @@ def test_the_users_profile_comes_before_a_shipped_one(shipped: Path, tmp_path: P
 def test_an_unreadable_home_is_skipped_but_a_named_directory_is_an_error(
     shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of a service whose HOME is root's; a directory that was named is an error."""
+    """A service may run with root's HOME."""
     there = store.save(PROFILE, shipped)
     exists = Path.exists
 
@@ -410,7 +410,7 @@ def test_a_named_directory_is_the_only_one_searched(shipped: Path, tmp_path: Pat
 
 
 def test_a_file_of_another_key_with_the_same_name_is_skipped(shipped: Path, tmp_path: Path) -> None:
-    """Hardware names differ in what file names cannot show: such a file is not taken, and hides none that fits."""
+    """File names omit some characters of hardware names. Such a file is skipped, and does not hide a match."""
     other = replace(KEY, hardware=KEY.hardware.replace("@", "#"))
     assert other.slug == KEY.slug
     store.save(replace(PROFILE, key=other), store.default_directory())
@@ -470,7 +470,7 @@ def test_a_key_names_a_plain_file(hardware: str, backend: str) -> None:
 
 
 def test_every_shipped_profile_is_found_by_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each lies under its own key's name."""
+    """Each file has the name of its key."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     shipped = list(store.SHIPPED.glob("*.json"))
     assert shipped

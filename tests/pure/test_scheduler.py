@@ -1,4 +1,4 @@
-"""Any interleaving of arrivals, cancellations and rounds, in any memory, says what plain decoding says."""
+"""Any interleaving of arrivals, cancellations and rounds, in any memory, gives the tokens of plain decoding."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_drafting_never_preempts(setting: Setting, seed: int, asked: list[tuple[
 
 
 def test_a_draft_takes_no_room_that_the_next_request_needs() -> None:
-    """Two tokens each in four blocks of one: both may go on, so the first must not draft into the last block."""
+    """Two requests of two tokens in four blocks of one: both can go on, so the first must not draft."""
     world = World(Setting(block_size=1, blocks_per_slab=4, slabs=2, spare=0, max_rows=9, gamma=1, always_draft=True))
     for prompt in ([1], [2]):
         world.add(prompt, SamplingParams(ignore_eos=True))
@@ -86,7 +86,7 @@ def test_a_draft_takes_no_room_that_the_next_request_needs() -> None:
 
 
 def test_a_rejected_draft_takes_no_room_from_the_next_request() -> None:
-    """As above, but the room was taken a round before the second request came."""
+    """The room was taken a round before the second request arrived."""
     world = World(
         Setting(block_size=1, blocks_per_slab=6, slabs=2, spare=0, max_rows=9, gamma=3, always_draft=True, skill=0.0)
     )
@@ -104,7 +104,7 @@ def test_a_rejected_draft_takes_no_room_from_the_next_request() -> None:
 def test_requests_that_arrive_together_all_finish(
     setting: Setting, seed: int, asked: list[tuple[list[int], SamplingParams]]
 ) -> None:
-    """Choices of one request share its arrival: who is the youngest is then not decided by time."""
+    """Choices of one request share its arrival, so time does not tell which is the youngest."""
     world = World(Setting(**{**vars(setting), "stopped_clock": True}), seed)
     for prompt, sampling in asked:
         world.add(prompt, sampling)
@@ -113,7 +113,7 @@ def test_requests_that_arrive_together_all_finish(
 
 @pytest.mark.parametrize("seed", range(60))
 def test_long_runs_in_little_memory_give_the_tokens_of_plain_decoding(seed: int) -> None:
-    """As above, longer and fuller than examples that must be found one by one."""
+    """Longer and fuller runs than Hypothesis would find."""
     random = Random(seed)
     setting = Setting(
         block_size=random.randint(1, 4),
@@ -141,7 +141,7 @@ LONG = SamplingParams(ignore_eos=True)
 
 
 def crowded(gamma: int, skill: float = 1.0) -> World:
-    """Four requests that each want all the memory there is."""
+    """Four requests, each of which wants all of the memory."""
     world = World(Setting(block_size=2, blocks_per_slab=8, slabs=4, spare=2, max_num_seqs=4, gamma=gamma, skill=skill))
     for seed in range(4):
         world.add([1, 2, seed % 3 + 1], SamplingParams(ignore_eos=True, seed=seed))
@@ -171,7 +171,7 @@ def test_a_request_alone_is_never_preempted() -> None:
 
 
 def test_a_common_prefix_is_read_once() -> None:
-    """Those that begin alike wait for the one that reads, and find its blocks."""
+    """Requests with that prefix wait for the one that reads it, and reuse its blocks."""
     world = World(Setting(block_size=2, blocks_per_slab=6, slabs=4, spare=18, max_num_seqs=4, max_rows=8))
     prompt = [1, 2, 2, 1, 1]
     for seed in range(3):
@@ -185,7 +185,7 @@ def test_a_common_prefix_is_read_once() -> None:
 
 
 def test_a_common_prefix_of_several_chunks_is_read_once() -> None:
-    """Those that begin alike wait for all that they have in common, and no longer."""
+    """Requests wait for the whole common prefix, and no longer."""
     world = World(Setting(block_size=2, blocks_per_slab=6, slabs=4, spare=18, max_num_seqs=4, max_rows=4))
     prompt = [1, 2, 2, 1, 1, 2, 1, 1, 2]
     prompts = [prompt, prompt, [*prompt[:4], 2, 2, 2]]
@@ -251,7 +251,7 @@ def test_a_draft_may_take_every_row_that_no_prompt_needs() -> None:
 
 
 def test_rounds_count_only_tokens_that_the_client_receives() -> None:
-    """A draft accepted beyond the end of the request is nobody's: sums over rounds are the request's own figures."""
+    """Accepted tokens beyond the end of a request do not count: sums over rounds equal the request's figures."""
     world = World(Setting(block_size=4, blocks_per_slab=6, gamma=5, skill=1.0))
     for seed in range(8):
         world.add([1, 2], SamplingParams(seed=seed))

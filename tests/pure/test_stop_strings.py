@@ -1,4 +1,4 @@
-"""Stop strings in a text that comes in pieces."""
+"""Stop strings in a text that arrives in pieces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pieces(text: str, cuts: Sequence[int]) -> list[str]:
 
 
 def shown(parts: Sequence[str], stops: tuple[str, ...]) -> str:
-    """All that is shown of a text; never more than may stay, whatever comes after."""
+    """Return the text that is shown. Shown text never has to be taken back."""
     watch, so_far, said = StopStrings(stops), "", ""
     for part in parts:
         said += part
@@ -93,7 +93,7 @@ def test_worked_examples(parts: list[str], stops: tuple[str, ...], text: str) ->
 def test_a_stop_string_counts_only_if_it_ends_after_the_minimum(
     text: str, cuts: list[int], stops: tuple[str, ...], from_: int, include: bool
 ) -> None:
-    """Nothing stops within the first pieces (`min_tokens`); what begins there and ends behind them does."""
+    """No stop string ends within the first pieces (`min_tokens`); one that begins there may end behind them."""
     assume(not any(inner in outer[1:] for inner in stops for outer in stops))
     watch, said, so_far, free = StopStrings(stops, include=include), "", "", 0
     for i, part in enumerate(pieces(text, cuts)):

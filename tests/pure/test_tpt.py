@@ -1,4 +1,4 @@
-"""The objective's expectations against the stop rule played out, and the plans of policies that never change."""
+"""The objective's expectations equal the enumerated stop rule; plans of the policies that never change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COUNTS = st.lists(
 
 
 def play(kinds: tuple[tuple[int, int], ...], threshold: int) -> tuple[int, int]:
-    """One round: draft tokens of these kinds (confidence bin, agrees) come in turn. Returns drafted and accepted."""
+    """Play one round whose draft tokens have these kinds (confidence bin, agrees). Returns drafted and accepted."""
     drafted = 0
     for confidence, _ in kinds:
         drafted += 1
@@ -96,7 +96,7 @@ def test_a_higher_threshold_never_drafts_more(counts: np.ndarray) -> None:
 @examples(30)
 @given(st.lists(COUNTS, min_size=2, max_size=4))
 def test_a_batch_of_plans_equals_each_plan_alone(plans: list[np.ndarray]) -> None:
-    """A batch is its plans one by one."""
+    """Plans in a batch do not affect each other."""
     together = expectations(np.stack(plans), 4)
     for i, counts in enumerate(plans):
         for a, b in zip(together, expectations(counts[None], 4), strict=True):
@@ -104,7 +104,7 @@ def test_a_batch_of_plans_equals_each_plan_alone(plans: list[np.ndarray]) -> Non
 
 
 def best_by_loops(counts: np.ndarray, prices: Prices) -> float:
-    """The highest TPT of one plan's thresholds and γ, one after the other, from [bins, 2]."""
+    """The highest tokens per second of one plan over all thresholds and γ, from counts [bins, 2], by loops."""
     best, share = 0.0, counts / counts.sum()
     for threshold, gamma in product(range(BINS), range(1, prices.gamma + 1)):
         sure, both = share[threshold:].sum(), share[threshold:, 1].sum()

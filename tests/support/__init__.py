@@ -1,4 +1,4 @@
-"""What several tests share. Nothing here imports torch; `cores` does."""
+"""Helpers shared by several test modules. Only `cores` imports torch at import time."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
 
 
 class TickingClock:
-    """As much later at every look."""
+    """A clock that advances by `tick` at every look."""
 
     def __init__(self, tick: float) -> None:
         self.tick, self.time = tick, 0.0
@@ -38,7 +38,7 @@ class TickingClock:
 
 
 class ManualClock:
-    """Time that passes when a test says so; counts who looked."""
+    """A clock that a test sets, and that counts looks."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -85,8 +85,10 @@ class Learning:
 
 
 def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02, low_bit: float | None = None) -> LatencyProfile:
-    """Plausible seconds for a small model, so that tests neither measure nor depend on the machine. `low_bit`: how much
-    of the model's own a copy in fewer bits costs; without it drafts know of none."""
+    """Plausible prices for a small model, so that tests neither measure nor depend on the machine.
+
+    `low_bit`: the price of a copy in fewer bits, as a share of the model's own; None: there is no copy.
+    """
     rows = (1, 2, 4, 8, 16, 32)
 
     def grows(base: float) -> tuple[tuple[float, ...], ...]:
@@ -104,9 +106,9 @@ def load(
     backend: Backend | None = None,
     **settings: Any,
 ) -> LoadedModel:
-    """The prepared fixture, or `model=` another, with a made-up profile.
+    """Load the prepared fixture, or `model`, with a made-up profile.
 
-    With one thread, unless another number is asked for: tests run beside each other.
+    It gets one thread unless `threads` says otherwise, since tests run beside each other.
     """
     settings.setdefault("threads", 1)
     settings["model"] = str(settings.get("model", PREPARED))
@@ -114,9 +116,9 @@ def load(
 
 
 def exact(**settings: Any) -> LoadedModel:
-    """The prepared fixture in arithmetic in which a row's logits do not depend on the rows beside it.
+    """The prepared fixture in arithmetic in which a row's logits do not depend on other rows.
 
-    The kernels for bfloat16 take a tenth of the time of float64.
+    The native kernels in bfloat16 take a tenth of the time of float64.
     """
     if kernel_library() is None:
         return load(torch.float64, **settings)
@@ -134,10 +136,10 @@ def tiny_model(
     drafts: bool = False,
     **changes: Any,
 ) -> Any:
-    """A random-weight checkpoint in `directory`, with the prepared fixture's tokenizer; returns the reference model.
+    """Write a random checkpoint with the prepared fixture's tokenizer. Returns the reference model.
 
     Weights are large enough for greedy text to vary. With `drafts` layers matter less than the embedding, so that parts
-    of the model draft some tokens, and the model is sure of what it says.
+    of the model draft some tokens.
     """
     settings: dict[str, Any] = {
         "vocab_size": VOCABULARY,
@@ -187,7 +189,7 @@ def answer(
 ) -> list[tuple[int, ...]]:
     """Tokens of every prompt, `concurrency` at a time; prompt i runs under policies[i % len] with seed i.
 
-    `rounds` receives what each request did in each round.
+    `rounds` receives each request's part in each round.
     """
     said: dict[str, list[int]] = {}
     todo = list(enumerate(prompts))

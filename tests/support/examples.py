@@ -1,7 +1,7 @@
-"""How many examples the property tests try: a quarter in `make test`, all under Hypothesis's profile `nightly`.
+"""Numbers of Hypothesis examples: a quarter in `make test`, all under the profile `nightly`.
 
-They are the same ones each time, and no verdict depends on the clock. To look further, `KNAPSERVE_EXPLORE=20 pytest
-tests/pure` draws 20 times as many, at random.
+Examples are the same each time, and no verdict depends on the clock. `KNAPSERVE_EXPLORE=20 pytest tests/pure` draws 20
+times as many, at random.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def register_profiles() -> None:
 
 
 def nightly() -> bool:
-    """Whether all examples are tried."""
+    """Whether all examples are drawn."""
     return settings.get_current_profile_name() == "nightly"
 
 

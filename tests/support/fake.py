@@ -1,4 +1,4 @@
-"""An engine of scripted tokens: what the HTTP tests run against."""
+"""A fake engine of scripted tokens, for the HTTP tests."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class FakeEngine:
         self.ready, self.draining, self.failure, self.heartbeat_age = True, False, None, 0.0
         self.resets = 0
         self.refuse: Exception | None = None
-        self.fail_at: tuple[int, Exception] | None = None  # position of a token, and what comes instead
+        self.fail_at: tuple[int, Exception] | None = None  # position of a token, and the error raised instead of it
         self.listeners: list[Callable[[RoundReport], None]] = []
         self.loop: asyncio.AbstractEventLoop | None = None
 
@@ -164,14 +164,14 @@ class FakeEngine:
             self.left.set()
 
     def release(self, tokens: int = 1, error: Exception | None = None) -> None:
-        """Let gated requests go on by so many tokens, or fail one of them; from any thread."""
+        """Let gated requests continue by so many tokens, or fail one of them; from any thread."""
         assert self.gate is not None
         assert self.loop is not None
         for _ in range(tokens):
             self.loop.call_soon_threadsafe(self.gate.put_nowait, error)
 
     def die(self, reason: str) -> None:
-        """Fail as an engine does: every request that runs gets the error."""
+        """Fail like an engine: every running request gets the error."""
         self.failure = reason
         self.refuse = EngineDeadError(reason)
         self.release(len(self.running), self.refuse)

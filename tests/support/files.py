@@ -1,4 +1,4 @@
-"""What is deployed, as files, and the programs that read it."""
+"""Deployed files, and the programs that read them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rules(name: str) -> list[dict[str, Any]]:
 
 
 def panels(dashboard: str) -> list[dict[str, Any]]:
-    """All panels of a dashboard that show something, in collapsed rows too."""
+    """All panels of a dashboard that show data, including those in collapsed rows."""
     placed = DASHBOARDS[dashboard]["panels"]
     return [one for panel in placed for one in (panel, *panel.get("panels", ())) if one["type"] != "row"]
 

@@ -32,7 +32,7 @@ Tensors = dict[str, tuple[np.ndarray[Any, Any], str]]  # by name: bytes or float
 
 
 def gguf_name(name: str) -> str:
-    """Of a transformers model's parameter."""
+    """The GGUF name of a transformers parameter."""
     stem, _, kind = name.rpartition(".")
     if stem in _NAMES:
         return f"{_NAMES[stem]}.{kind}"
@@ -41,7 +41,7 @@ def gguf_name(name: str) -> str:
 
 
 def random_blocks(name: str, out: int, inputs: int, seed: int) -> np.ndarray[Any, Any]:
-    """Of a K-quant: weights of about the size that a model's have."""
+    """Random blocks of a K-quant, with weights of realistic size."""
     rows = random_rows(GGUF_FORMATS[name], out, inputs, seed).rows.numpy()
     blocks, random = rows.reshape(out, -1, GGUF_FORMATS[name].block_bytes), np.random.default_rng(seed)
     for factor in (1.0, 0.08):  # once to learn the size
@@ -53,9 +53,10 @@ def random_blocks(name: str, out: int, inputs: int, seed: int) -> np.ndarray[Any
 
 
 def tensors_of(model: Any, types: Mapping[str, str], heads: Mapping[str, int] | None = None) -> Tensors:
-    """A transformers model's, whose weights become what is stored. `types` by part of a name, vectors are F32.
+    """Tensors of a transformers model, whose weights are replaced by the stored ones.
 
-    `heads` by "attn_q" and "attn_k": their rows are turned as llama.cpp's converter turns a Llama's.
+    `types` maps parts of names to types; vectors are F32. `heads` maps "attn_q" and "attn_k" to their heads, whose rows
+    are reordered as by llama.cpp's converter.
     """
     found: Tensors = {}
     for seed, (name, parameter) in enumerate(model.named_parameters()):
@@ -75,12 +76,12 @@ def tensors_of(model: Any, types: Mapping[str, str], heads: Mapping[str, int] | 
 
 
 def turned(weight: np.ndarray[Any, Any], heads: int) -> np.ndarray[Any, Any]:
-    """Rows of each head: of both halves by turns."""
+    """Interleave the halves of each head's rows."""
     return weight.reshape(heads, 2, -1, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
 
 
 def byte_level(pre: str = "smollm") -> dict[str, Any]:
-    """The prepared fixture's tokenizer."""
+    """Metadata of the prepared fixture's tokenizer."""
     made = json.loads((PREPARED / "tokenizer.json").read_text("utf-8"))
     tokens = {i: token for token, i in made["model"]["vocab"].items()}
     types = dict.fromkeys(tokens, 1)
@@ -101,7 +102,7 @@ def byte_level(pre: str = "smollm") -> dict[str, Any]:
 
 
 def fields_of(config: Any, architecture: str) -> dict[str, Any]:
-    """What llama.cpp's converter says of a transformers config."""
+    """Metadata that llama.cpp's converter writes for a transformers config."""
     fields = {
         "block_count": config.num_hidden_layers,
         "context_length": config.max_position_embeddings,
@@ -117,7 +118,7 @@ def fields_of(config: Any, architecture: str) -> dict[str, Any]:
 
 
 def write(path: Path, fields: Mapping[str, Any], tensors: Tensors, architecture: str = "llama") -> Path:
-    """`fields` of None are left out; ints are uint32, floats float32."""
+    """Write a file; fields of None are left out, ints are uint32, floats float32."""
     writer = gguf.GGUFWriter(path, architecture)
     for key, value in fields.items():
         match value:
@@ -143,7 +144,7 @@ def write(path: Path, fields: Mapping[str, Any], tensors: Tensors, architecture:
 
 
 def small() -> tuple[dict[str, Any], Tensors]:
-    """Fields and tensors of a Llama of a layer with bytes for tokens: a file of a few kilobytes."""
+    """Fields and tensors of a Llama of one layer with bytes as tokens: a file of a few kilobytes."""
     tokens = ["<end>", *sorted(ByteLevel.alphabet()), "ab"]
     fields: dict[str, Any] = {
         "block_count": 1, "context_length": 64, "embedding_length": 8, "feed_forward_length": 8,

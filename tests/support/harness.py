@@ -1,4 +1,4 @@
-"""Two ways to an app: in process, and behind a real server on a loopback port."""
+"""Two ways to test an app: in process, and as a real server on a loopback port."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHAT_PATH, TEXT_PATH = "/v1/chat/completions", "/v1/completions"
 def ask(
     engine: FakeEngine, method: str, path: str, *, config: ServerConfig | None = None, **options: Any
 ) -> httpx.Response:
-    """One request to an app over `engine`, with no past but routes, which take much longer to make than to use."""
+    """Send one request to a fresh app over `engine`; only the routes, which are slow to build, are shared."""
     config = config or ServerConfig()
     app = _routed(config)
     app.state.services = Services(engine, config)
@@ -38,7 +38,7 @@ def ask(
 def asks(
     engine: FakeEngine, *requests: tuple[str, str, dict[str, Any]], config: ServerConfig | None = None
 ) -> list[httpx.Response]:
-    """Requests, one after the other, to one fresh app over `engine`."""
+    """Send requests in turn to one fresh app over `engine`."""
     return _answers(create_app(engine, config or ServerConfig()), engine, requests)
 
 

@@ -1,4 +1,4 @@
-"""Packed weights by chance."""
+"""Random packed weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a PromQL expression asks for, as far as our rules go."""
+"""The selectors of a PromQL expression, as far as our rules need them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WORDS = frozenset({"and", "or", "unless", "bool", "offset"})
 
 
 def _operand(expression: str, start: int) -> range:
-    """Where the parenthesis that opens next to `start` reaches; a string with one in it would mislead."""
+    """Position behind the parenthesis that opens at `start`. Strings must not contain parentheses."""
     start = expression.index("(", start)
     depth = 0
     for place in range(start, len(expression)):
@@ -22,8 +22,10 @@ def _operand(expression: str, start: int) -> range:
 
 
 def selectors(expression: str, *more: str) -> list[str]:
-    """The series that it reads, each with the labels that it groups and matches by, and with labels `more` where no
-    aggregation has dropped them."""
+    """The series that an expression reads, with the labels that it groups and matches by.
+
+    `more` labels are added where no aggregation has dropped them.
+    """
     blank = re.compile(r"\[[^\]]*\]").sub(lambda found: " " * len(found[0]), expression)
     of_operand: list[tuple[range, list[str]]] = []
     of_all: list[str] = []

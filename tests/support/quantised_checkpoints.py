@@ -1,4 +1,4 @@
-"""Tiny quantised Llama checkpoints in the formats that people publish, with the weights that they mean.
+"""Tiny quantised Llama checkpoints in published formats, with their dequantised weights.
 
 Packers and formulas are written out here, independently of the engine.
 """
@@ -19,7 +19,7 @@ AWQ_COLUMNS = (0, 2, 4, 6, 1, 3, 5, 7)  # that bits 0-3, 4-7, ... of a word hold
 
 @dataclass(frozen=True)
 class Kind:
-    """A format: its quantization_config, and what is needed to write it."""
+    """A format: its quantization_config, and the parameters for writing it."""
 
     layout: str  # awq, gptq, packed, int8 or fp8
     config: dict[str, Any]
@@ -33,7 +33,7 @@ class Kind:
 
 
 def _compressed(format: str, **weights: Any) -> dict[str, Any]:
-    """As llm-compressor writes it."""
+    """Tensors as llm-compressor writes them."""
     kind = "float" if format.startswith("float") else "int"
     arguments = {"num_bits": 8, "type": kind, "symmetric": True, "dynamic": False, "actorder": None} | weights
     activations = None
@@ -112,7 +112,7 @@ def act_order(inputs: int, size: int) -> Tensor:
 
 
 def quantised(kind: Kind, weight: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-    """What a checkpoint stores of a weight [out, in], and float32 [out, in] that this means: scale · (code − zero)."""
+    """The tensors stored for a weight [out, in], and its value scale · (code − zero), float32 [out, in]."""
     out, inputs = weight.shape
     rows, columns = kind.block[0] or out, kind.block[1] or inputs
     row, column = torch.arange(out) // rows, torch.arange(inputs) // columns
@@ -121,7 +121,7 @@ def quantised(kind: Kind, weight: Tensor) -> tuple[dict[str, Tensor], Tensor]:
     shape = (int(row.max()) + 1, int(column.max()) + 1)
 
     def extreme(values: Tensor, which: str) -> Tensor:
-        """Of each block, and 0."""
+        """The extreme of each block and 0."""
         by_row = torch.zeros(shape[0], inputs).scatter_reduce(0, row[:, None].expand(out, inputs), values, which)
         return torch.zeros(shape).scatter_reduce(1, column.expand(shape[0], inputs), by_row, which)
 
@@ -185,9 +185,9 @@ def _stored(kind: Kind, codes: Tensor, scale: Tensor, zero: Tensor, column: Tens
 def write_quantised(
     directory: Path, kind: str, *, vocab: int = 512, layers: int = 2, seed: int = 0
 ) -> dict[str, Tensor]:
-    """A tiny Llama checkpoint (hidden 256, intermediate 512, 4 heads of 64) in `directory`, without a tokenizer.
+    """Write a tiny Llama checkpoint (hidden 256, intermediate 512, 4 heads of 64) without a tokenizer.
 
-    Returns the weights by the names of a checkpoint that is not quantised: those of matrices in float32, as meant.
+    Returns the weights by the names of a checkpoint that is not quantised, matrices dequantised to float32.
     """
     generator, format = torch.Generator().manual_seed(seed), KINDS[kind]
     hidden, inner, heads, kv_heads = 256, 512, 256, 128

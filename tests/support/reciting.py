@@ -1,6 +1,6 @@
-"""A checkpoint that answers every prompt with one text: real passes over weights made so that each token has one next.
+"""A checkpoint that answers every prompt with one text, by real passes over constructed weights.
 
-Sublayers add nothing, the embedding tells a token's place in the text, and the head knows the place behind it.
+Sublayers add nothing, the embedding encodes a token's position in the text, and the head finds the next one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from tests.support import CONFIG, PREPARED
 
 
 def recite(directory: Path, text: str, size: int = 3) -> Path:
-    """A checkpoint in `directory` that says `text` in tokens of `size` characters, longer where they would not be new,
-    and ends; with the prepared fixture's tokenizer and chat template."""
+    """Write a checkpoint that recites `text` in tokens of about `size` characters, and then ends.
+
+    Tokens are longer where shorter ones would repeat. Tokenizer and chat template are the prepared fixture's.
+    """
     tokenizer = Tokenizer.from_file(str(PREPARED / "tokenizer.json"))
     pieces = _pieces(text, size, tokenizer.get_vocab().keys())
     tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in pieces])

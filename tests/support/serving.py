@@ -1,4 +1,4 @@
-"""The real command line as a process, and its metrics in numbers."""
+"""The real command line as a process, and its metrics as numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MAIN = "import sys; from server.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 def command(*arguments: str, **environ: str) -> dict[str, Any]:
-    """What `subprocess` needs to run `knapserve` from this checkout, installed or not, with the prepared fixture."""
+    """Arguments of `subprocess` that run `knapserve` from this checkout with the prepared fixture."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("KNAPSERVE_")}
     return {
         "args": [sys.executable, "-c", _MAIN, *arguments],
@@ -43,7 +43,7 @@ def command(*arguments: str, **environ: str) -> dict[str, Any]:
 
 
 def knapserve(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """A run that ends by itself."""
+    """Run a command that ends by itself."""
     return subprocess.run(**command(*arguments, **environ), capture_output=True, timeout=PATIENCE)
 
 
@@ -93,7 +93,7 @@ class Process:
 
 
 class Metrics:
-    """One scrape."""
+    """One scrape of /metrics."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,10 +1,11 @@
-"""Policies in simulated time: `python -m tests.support.simulate`. Passes take what the profile says, nearly.
+"""Compare policies in simulated time: `python -m tests.support.simulate`.
 
-The model really answers; only the clock is made up. So two policies, or two versions of one, differ by what they decide
-and not by what else the machine does meanwhile: differences of one per cent show, where runs in real time show five.
-That may be made up too: with `--unsteady 1.5` passes take 1.5 times as long for half of the time, which policies see
-and the figures do not count. Searches take what their passes do. What decisions take does not count, nor what a cold
-cache adds: what looks good here is to be measured.
+The model really answers; the profile, with some noise, decides how long passes take. Two policies then differ only by
+their decisions: differences of one per cent show, where runs in real time show five.
+
+With `--unsteady 1.5` passes take 1.5 times as long for half of the time. Policies see that, the figures do not count
+it. Searches take the time of their passes. Decisions and cold caches take none, so a good result has to be measured
+again in real time.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _SEARCH_OUTSIDE = 1e-4  # seconds of a search beside each of its sublayers
 
 
 class SimulatedClock:
-    """Time that passes as the passes say."""
+    """A clock that advances by the time of passes."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -54,7 +55,7 @@ class SimulatedClock:
 
 
 class _TimedSearch:
-    """A search whose sublayers take their share of a pass of as many rows."""
+    """A search whose sublayers take their share of a pass of the same width."""
 
     def __init__(self, search: CandidatePass, clock: SimulatedClock, truth: CostModel, context: int) -> None:
         self._search, self._clock, self._truth, self._context = search, clock, truth, context
@@ -72,7 +73,7 @@ class _TimedSearch:
 
 
 class Result(NamedTuple):
-    """Tokens per second of decoding by domain and in all; errors of the acceptance promised, one a request."""
+    """Tokens per second by domain and in total, and the error of predicted acceptance for each request."""
 
     domains: dict[str, float]
     total: float
@@ -83,7 +84,7 @@ class Simulation:
     """A core whose rounds take simulated time."""
 
     def __init__(self, model: LoadedModel, config: EngineConfig, unsteady: float = 1.0) -> None:
-        """`unsteady`: what passes take now and then of what they usually take."""
+        """`unsteady`: how many times their usual time passes take now and then."""
         assert model.profile is not None
         self.clock = SimulatedClock()
         model.clock = self.clock
@@ -125,7 +126,7 @@ class Simulation:
         return StepOutput(out.outputs, out.draft_passes, draft, verify)
 
     def answer(self, prompts: Sequence[Prompt], policy: str, sampling: SamplingParams, streams: int) -> Result:
-        """All prompts, so many at a time."""
+        """Answer all prompts, `streams` at a time."""
         core, todo = self.core, list(enumerate(prompts))[::-1]
         live: dict[str, str] = {}  # domains
         seconds: defaultdict[str, float] = defaultdict(float)
@@ -170,7 +171,7 @@ def config_with(model: str | None, settings: Sequence[str]) -> EngineConfig:
 
 
 def compare(args: argparse.Namespace, profile: LatencyProfile | None = None) -> dict[str, Any]:
-    """Policy `args.policy` over `none`."""
+    """Compare `args.policy` with `none`."""
     config = config_with(args.model, args.set)
     model = LoadedModel(config, profile=profile)
     texts = read_prompts(args.prompts, args.limit) * args.repeat

@@ -1,7 +1,7 @@
-"""A scheduler with everything around it made up: the model, the cache, the text, the policy, the clock.
+"""A real scheduler with a simulated model, cache, text, policy and clock.
 
-The model's next token is a pure function of the tokens before it, which it reads from the cache and nowhere else; so a
-prefix that is not where the scheduler says it is shows as a failed assertion, or as wrong text.
+The model's next token is a pure function of the tokens before it, which it reads from the cache only. A prefix that is
+missing where the scheduler expects it fails an assertion, or changes the text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Slot = tuple[int, ...] | None  # the K/V of a position depends on all tokens up 
 
 
 def next_token(prefix: Sequence[int], seed: int) -> int:
-    """What the model says after `prefix`; the end of the sequence one time in eight."""
+    """The model's token after `prefix`; one in eight ends the sequence."""
     noise = hash((seed, *prefix)) >> 8
     return EOS if noise % 8 == 0 else 1 + (noise >> 3) % (VOCABULARY - 1)
 
@@ -54,7 +54,7 @@ class LateText:
 
 
 def plain_decoding(prompt: Sequence[int], sampling: SamplingParams, limit: int) -> tuple[list[int], str, FinishReason]:
-    """Completion, text and reason of a request served alone, token by token."""
+    """Tokens, text and finish reason of a request that runs alone, token by token."""
     tokens, text, reason = list(prompt), LateText(sampling.stop), None
     shown = ""
     while reason is None:
@@ -70,7 +70,7 @@ def plain_decoding(prompt: Sequence[int], sampling: SamplingParams, limit: int) 
 
 
 class StepClock:
-    """Every look at the clock takes a second; a stopped clock gives all requests the same arrival."""
+    """A clock that advances a second at every look; stopped, it gives all requests the same arrival."""
 
     def __init__(self, stopped: bool = False) -> None:
         self.time, self._stopped = 0.0, stopped
@@ -81,7 +81,7 @@ class StepClock:
 
 
 class FakePolicy:
-    """Drafts of any length up to `gamma`, or always of that; and the names of requests that were suspended."""
+    """Drafts of random length up to `gamma`, or always of `gamma`; records suspended requests."""
 
     name = "fake"
 
@@ -134,7 +134,7 @@ class FakeRunner:
         return StepOutput(outputs, max((o.drafted for o in outputs), default=0), 0.5, 1.0)
 
     def resident(self, block_size: int) -> int:
-        """Blocks with anything in them."""
+        """Number of blocks that hold tokens."""
         starts = range(0, len(self.cache[0]), block_size)
         return sum(any(slab[i : i + block_size]) for slab in self.cache for i in starts)
 
@@ -165,7 +165,7 @@ class FakeRunner:
 
 
 class WatchedBlocks(BlockManager):
-    """The manager, and what it has promised each slab's owner."""
+    """A manager that records the blocks promised to each slab's owner."""
 
     def __init__(self, slabs: int, blocks_per_slab: int, block_size: int, capacity: int) -> None:
         super().__init__(slabs, blocks_per_slab, block_size, capacity)
@@ -207,7 +207,7 @@ class Setting:
     skill: float = 0.7
     always_draft: bool = False  # all of gamma
     stopped_clock: bool = False
-    apart: bool = False  # what a round said is told while the next one runs
+    apart: bool = False  # a round is reported while the next one runs
 
     @property
     def max_model_len(self) -> int:
@@ -216,7 +216,7 @@ class Setting:
 
 @dataclass(eq=False)
 class Expected:
-    """A request, what it must say, and what it has said."""
+    """A request, its expected tokens, and its events so far."""
 
     request: Request
     tokens: list[int]
@@ -225,7 +225,7 @@ class Expected:
     events: list[TokenEvent] = field(default_factory=list)
     rounds: list[RequestRound] = field(default_factory=list)
     cancelled: bool = False
-    rounds_then: int = -1  # that had been told
+    rounds_when_cancelled: int = -1  # rounds reported when it was cancelled
 
 
 class World:
@@ -250,12 +250,12 @@ class World:
         self.policy = FakePolicy(setting.gamma, setting.always_draft, random)
         self.runner = FakeRunner(setting.slabs, setting.max_model_len, setting.skill, random)
         self.requests: dict[str, Expected] = {}
-        self.untold = Commit([], [])
+        self.unreported = Commit([], [])
         self.steps = 0
         self.needless_preemptions = 0  # with room for every token but the drafted ones
 
     def add(self, prompt: Sequence[int], sampling: SamplingParams | None = None) -> Expected:
-        """A request, its prompt cut so that it fits."""
+        """Add a request, its prompt cut to fit."""
         sampling = sampling or SamplingParams()
         prompt = tuple(prompt)[: self.setting.max_model_len - 1]
         limit = min(self.setting.max_model_len, len(prompt) + (sampling.max_tokens or self.setting.max_model_len))
@@ -275,7 +275,7 @@ class World:
         return expected
 
     def cancel(self, name: str) -> None:
-        """Cancel, and see that its slab is free at once."""
+        """Cancel a request and check that its slab is free at once."""
         expected = self.requests.get(name)
         slab = expected.request.slab if expected else -1
         self.scheduler.cancel(name)
@@ -283,11 +283,11 @@ class World:
         assert name not in [r.id for r in (*self.scheduler.running, *self.scheduler.waiting)]
         if expected and expected.request.finish_reason is FinishReason.CANCELLED:
             expected.cancelled = True
-            expected.rounds_then = len(expected.rounds)
+            expected.rounds_when_cancelled = len(expected.rounds)
         self.blocks.check_integrity()
 
     def step(self) -> StepPlan:
-        """One round."""
+        """Run one round."""
         scheduler = self.scheduler
         self.admit()
         decoding = [r for r in scheduler.running if r.decoding]
@@ -308,7 +308,7 @@ class World:
         self.settle()
         out = self.runner.run(plan)
         assert self.runner.resident(self.setting.block_size) <= self.blocks.capacity, "memory that was not given back"
-        self.untold = scheduler.commit(plan, out)
+        self.unreported = scheduler.commit(plan, out)
         if not self.setting.apart:
             self.settle()
         self.blocks.check_integrity()
@@ -316,12 +316,12 @@ class World:
         return plan
 
     def settle(self) -> None:
-        """Take what the last round said, unless that is done."""
-        commit, self.untold = self.untold, Commit([], [])
+        """Check the events of the last round, unless that is done."""
+        commit, self.unreported = self.unreported, Commit([], [])
         self._take(commit.events(), commit.rounds)
 
     def admit(self) -> None:
-        """Oldest first, but for those who wait for a common prefix that is being read."""
+        """Admit requests, oldest first, except those that wait for a common prefix."""
         scheduler, size = self.scheduler, self.setting.block_size
         queue = list(scheduler.waiting)
         scheduler.admit()
@@ -365,8 +365,8 @@ class World:
             expected = self.requests[event.request_id]
             request = expected.request
             assert part.request_id == event.request_id
-            if self.setting.apart and expected.cancelled and expected.rounds_then == len(expected.rounds):
-                expected.rounds_then -= 1  # one that was not told when it was cancelled
+            if self.setting.apart and expected.cancelled and expected.rounds_when_cancelled == len(expected.rounds):
+                expected.rounds_when_cancelled -= 1  # a round not reported yet when the request was cancelled
                 continue
             assert isinstance(event, TokenEvent)
             assert not any(e.finish_reason for e in expected.events), "an event after the last"
@@ -387,7 +387,7 @@ class World:
                 assert event.speculation is event.timing is None
 
     def _check_finished(self, expected: Expected) -> None:
-        """The text is plain decoding's, and the figures add up."""
+        """Check the text against plain decoding, and the request's figures."""
         request, last = expected.request, expected.events[-1]
         assert [t for e in expected.events for t in e.token_ids] == expected.tokens
         assert "".join(e.text for e in expected.events) == expected.text
@@ -411,7 +411,7 @@ class World:
             assert figures.draft_acceptance_rate is None
 
     def drain(self) -> None:
-        """Run until all is said, in a number of rounds that the lengths of all requests bound."""
+        """Run all requests to their end, in a number of rounds bounded by their lengths."""
         bound = self.steps + 10 + 4 * sum(len(e.request.prompt) + len(e.tokens) for e in self.requests.values())
         while not self.scheduler.idle:
             assert self.steps < bound, "somebody starves"

@@ -6,6 +6,6 @@ from collections.abc import Sequence
 
 
 def cut_text(text: str, stops: Sequence[str]) -> str:
-    """The text before the stop string that is complete first; of those that end together, the one that begins first."""
+    """The text before the stop string that ends first; of those that end together, the longest."""
     found = [(where + len(stop), where) for stop in stops if (where := text.find(stop)) >= 0]
     return text[: min(found)[1]] if found else text

@@ -1,4 +1,4 @@
-"""Someone at the page, and what they can see of it."""
+"""A visitor of the page, and the contents of the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WATCH = (
 
 @dataclass(frozen=True)
 class Stream:
-    """What the server sent for one answer, as it went over the wire."""
+    """The events that the server sent for one answer."""
 
     request: dict[str, Any]
     chunks: list[dict[str, Any]]
@@ -47,8 +47,10 @@ class Stream:
 
     @property
     def plans(self) -> list[str]:
-        """The plans in the order of their use, each once for as long as no other drafts, nor more rounds decode plainly
-        than it takes to time that."""
+        """The plans in order of use, each listed until another drafts.
+
+        Plain rounds between two drafts do not end a plan unless there are more than timing needs.
+        """
         found: list[str | None] = []
         alone = 0
         for plan in [round["plan"] for round in self.rounds[1:]]:  # the first waited for the prompt
@@ -91,7 +93,7 @@ class Visitor:
 
     @property
     def answer(self) -> Locator:
-        """The newest."""
+        """The newest answer."""
         return self[".message.assistant"].last
 
     @property
@@ -103,7 +105,7 @@ class Visitor:
         return self
 
     def set(self, **fields: str) -> Visitor:
-        """Fill in settings, by the ids of their fields."""
+        """Fill in settings by the ids of their fields."""
         if not self["#settings"].evaluate("(settings) => settings.open"):
             self["#settings summary"].click()
         for name, value in fields.items():
@@ -112,7 +114,7 @@ class Visitor:
         return self
 
     def type(self, text: str) -> None:
-        """With the keyboard, line breaks by Shift+Enter; Enter sends."""
+        """Type a text: Shift+Enter breaks lines, Enter sends."""
         self["#text"].focus()
         for i, line in enumerate(text.split("\n")):
             if i:

@@ -251,6 +251,12 @@ class PackedRowsLinear:
         self._matrices = [_repacked(part, paired=self._paired) for part in merged]
         self._outputs, self._bias = sum(matrix.outputs for matrix in self._matrices), bias
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the packed weights, without bias."""
+        stored = {tensor.data_ptr(): tensor.nbytes for matrix in self._matrices for tensor in matrix.tensors}
+        return sum(stored.values())
+
     def __call__(self, x: Tensor) -> Tensor:
         return self._product(x)
 
