@@ -44,4 +44,4 @@ def test_while_tuning_old_evidence_counts_as_much_as_new(model: LoadedModel, sea
     if searching:
         assert (rejected, agreed) == pytest.approx((2000, 2000), rel=1e-3)
     else:
-        assert agreed < 0.5 * rejected, "what came last counts for more"
+        assert agreed < 0.5 * rejected, "recent evidence counts for more"
