@@ -112,6 +112,10 @@ def test_every_error_code_is_documented() -> None:
     assert codes - set(code_spans(text_of("docs/api.md"))) == set()
 
 
+def flags_of(text: str) -> set[str]:
+    return set(re.findall(r"--[a-z]+(?:-[a-z]+)*(?![a-z-])", text))
+
+
 def test_every_flag_of_the_guide_exists() -> None:
     import argparse
     import importlib
@@ -123,18 +127,13 @@ def test_every_flag_of_the_guide_exists() -> None:
     parser = argparse.ArgumentParser()
     for kind in (ServerConfig, EngineConfig):
         add_arguments(parser, kind)
-    flags = set(parser._option_string_actions) | {"--config"}
+    flags = {"--config", "--help"} | flags_of(parser.format_usage())
     for module in ("decode", "prefill", "serve", "profile", "tune"):
         bench = argparse.ArgumentParser()
         importlib.import_module(f"bench.{module}").add_arguments(bench)
-        flags |= set(bench._option_string_actions)
+        flags |= flags_of(bench.format_usage())
     pages = ("docs/guide.md", "docs/api.md", "docs/method.md", "docs/results.md")
-    named = {
-        flag
-        for page in pages
-        for span in code_spans(text_of(page))
-        for flag in re.findall(r"--[a-z]+(?:-[a-z]+)*(?![a-z-])", span)
-    }
+    named = {flag for page in pages for span in code_spans(text_of(page)) for flag in flags_of(span)}
     assert named - flags - {"--no-deps"} == set()
 
 
