@@ -123,11 +123,12 @@ def test_every_flag_of_the_guide_exists() -> None:
     parser = argparse.ArgumentParser()
     for kind in (ServerConfig, EngineConfig):
         add_arguments(parser, kind)
-    flags = set(parser._option_string_actions) | {"--config"}
+    helps = [parser.format_help()]
     for module in ("decode", "prefill", "serve", "profile", "tune"):
         bench = argparse.ArgumentParser()
         importlib.import_module(f"bench.{module}").add_arguments(bench)
-        flags |= set(bench._option_string_actions)
+        helps.append(bench.format_help())
+    flags = set(re.findall(r"--[a-z]+(?:-[a-z]+)*", "\n".join(helps))) | {"--config"}
     pages = ("docs/guide.md", "docs/api.md", "docs/method.md", "docs/results.md")
     named = {
         flag
