@@ -24,7 +24,7 @@ from engine.model.search import Row, SearchTable
 from engine.quantised.packed import PackedRows
 from engine.sampling.sample import sample, sampling_array
 
-_VARIANTS = (SKIP, TARGET, LOW_BIT, WINDOW)
+_VARIANTS = (SKIP, TARGET, LOW_BIT, WINDOW)  # in the order of `SearchTable.saves`
 
 
 def fits(spec: ModelSpec) -> bool:
