@@ -202,7 +202,7 @@ def test_figures_move_while_an_answer_is_written(server: Process, visitor: Visit
                              accepted: text("accepted"), plans }; }"""
             )
         )
-    assert running(server) == 1, "looked at while it ran"
+    assert running(server) == 1, "the answer was still running"
     visitor["#stop"].click()
     contexts = [look["context"] for look in seen]
     assert contexts == sorted(set(contexts))

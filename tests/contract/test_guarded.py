@@ -103,7 +103,7 @@ def test_only_the_configured_origin_may_call_from_a_browser(server: Process) -> 
     assert "x-request-id" in stream.headers["access-control-expose-headers"].lower()
     unknown = httpx.post(f"{server.url}{CHAT_PATH}", json={}, headers={"origin": ORIGIN})
     assert unknown.status_code == 401
-    assert unknown.headers["access-control-allow-origin"] == ORIGIN, "a page may read why it was refused"
+    assert unknown.headers["access-control-allow-origin"] == ORIGIN, "a page may read the reason of a refusal"
     other = httpx.options(f"{server.url}{CHAT_PATH}", headers={"origin": "https://other.example"} | asks)
     assert other.status_code == 400
     assert "access-control-allow-origin" not in other.headers
@@ -128,8 +128,8 @@ def test_a_request_beyond_the_queue_is_a_429_with_retry_after(server: Process) -
             reply = server.http.post(TEXT_PATH, json=TEXT | {"stream": stream})
             assert (reply.status_code, reply.headers["content-type"]) == (429, "application/json")
         assert server.metrics().total("vllm:admission_rejections_total") == before + 3
-        assert server.http.get("/health").status_code == 200, "a full queue is no illness"
-        assert '"text"' in next(line for line in lines if line), "who runs is not disturbed"
+        assert server.http.get("/health").status_code == 200, "a server with a full queue is healthy"
+        assert '"text"' in next(line for line in lines if line), "running requests are not affected"
 
 
 def test_a_client_that_retries_after_a_429_succeeds(server: Process) -> None:

@@ -133,7 +133,9 @@ def test_an_engine_that_dies_ends_every_connection(modest: Process) -> None:
         assert engine is not None
         resident = modest.metrics().total("knapserve_engine_process_resident_memory_bytes")
         pages = int(Path(f"/proc/{engine}/statm").read_text().split()[1])
-        assert 0.5 < resident / (pages * os.sysconf("SC_PAGE_SIZE")) < 2, "of the process that holds the model"
+        assert 0.5 < resident / (pages * os.sysconf("SC_PAGE_SIZE")) < 2, (
+            "the metric is of the process that holds the model"
+        )
         os.kill(engine, signal.SIGKILL)
         *_, error, done = sse(beginning + b"".join(raw))
         reply = whole.result()

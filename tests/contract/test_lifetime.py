@@ -113,7 +113,7 @@ def test_a_loading_server_is_live_but_not_healthy(second: Process, loading: Futu
         assert int(reply.headers["retry-after"]) > 0
         assert reply.headers["x-request-id"]
     status, text = seen.metrics.status_code, seen.metrics.text
-    assert (status, text.splitlines()[-1]) == (200, "knapserve_loading 1.0"), "up, not down"
+    assert (status, text.splitlines()[-1]) == (200, "knapserve_loading 1.0"), "a loading server is up"
     assert second.http.get("/health").status_code == 200
     assert "\nknapserve_loading 0.0\n" in second.http.get("/metrics").text
 

@@ -90,7 +90,7 @@ def test_logprobs_of_a_chat_are_consistent(client: openai.OpenAI, policy: str) -
     assert whole.decode() == said(reply)
     for entry in logprobs.content:
         assert len(entry.top_logprobs) == 3
-        assert entry.top_logprobs[0].token == entry.token, "greedy takes the likeliest"
+        assert entry.top_logprobs[0].token == entry.token, "greedy decoding takes the likeliest token"
         assert entry.logprob == entry.top_logprobs[0].logprob <= 0
         assert sum(math.exp(top.logprob) for top in entry.top_logprobs) <= 1 + 1e-4
     chunks = list(
@@ -157,7 +157,7 @@ def test_an_echo_has_log_probabilities(client: openai.OpenAI, policy: str) -> No
         assert scored.tokens[part] == written.tokens
         assert scored.token_logprobs[part] == pytest.approx(written.token_logprobs, abs=1e-4)
         for token, top in zip(scored.tokens[part], scored.top_logprobs[part], strict=True):
-            assert max(top, key=lambda name: top[name]) == token, "greedy text is the likeliest"
+            assert max(top, key=lambda name: top[name]) == token, "greedy decoding takes the likeliest token"
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -180,7 +180,7 @@ def test_parse_returns_the_requested_class(client: openai.OpenAI, policy: str) -
         assert person is not None
         assert person.kind in ("cat", "dog")
         parsed += 1
-    assert parsed, "all were cut"
+    assert parsed, "every answer was cut short"
 
 
 @pytest.mark.parametrize("policy", ["none", "layerskip"])
@@ -252,7 +252,7 @@ def test_the_async_client_parses_and_calls_tools_all_at_once(server: Process) ->
 
     people, trips = asyncio.run(together())
     assert people[0] is not None
-    assert people == [people[0]] * (2 * len(POLICIES)), "the policy changes nothing"
+    assert people == [people[0]] * (2 * len(POLICIES)), "every policy gives the same"
     name, trip = trips[0]
     assert name == "Trip"
     assert isinstance(trip, Trip)
@@ -298,7 +298,7 @@ def test_the_final_message_can_be_continued(client: openai.OpenAI) -> None:
     assert reply.usage is not None
     assert answered.usage is not None
     begun_tokens = reply.usage.prompt_tokens - answered.usage.prompt_tokens
-    assert 0 < begun_tokens < 20, "the beginning alone, and no turn after it"
+    assert 0 < begun_tokens < 20, "the continuation adds no turn"
 
 
 def test_tokenize_counts_the_prompt_tokens_of_a_chat(server: Process, client: openai.OpenAI) -> None:

@@ -100,7 +100,7 @@ def test_every_parameter_gives_the_text_of_plain_decoding(
     assert undrafted == 0 or name == "prediction"
     if sampling["temperature"] == 0:
         free, _ = answers(eager, "none", prompt, sampling)
-        assert (plain[0][:2] == free[0][:2]) == (name in SAME), "the parameter shows in what is said"
+        assert (plain[0][:2] == free[0][:2]) == (name in SAME), "the parameter changes the text"
 
 
 def test_an_echo_under_drafting_equals_plain_decoding(eager: openai.OpenAI) -> None:

@@ -322,7 +322,7 @@ def test_counters_equal_the_usage_of_replies(server: Process) -> None:
         "knapserve_reselections_total": moved("knapserve_reselections_total", policy="knapspec"),
     }
     assert {name: moved(name) for name in expected} == expected
-    assert 0 < moved("vllm:inter_token_latency_seconds_count") <= rounds - 4, "quick rounds come together"
+    assert 0 < moved("vllm:inter_token_latency_seconds_count") <= rounds - 4, "tokens of quick rounds share a chunk"
     for reason in ("length", "stop"):
         assert moved("vllm:request_success_total", finished_reason=reason) == ends.count(reason)
     for figures in speculations:

@@ -64,7 +64,7 @@ def test_policies_learn_from_every_round_before_they_decide(
     learning = Learning(core, policy)
     for index, prompt in enumerate(ids[:3]):
         run(core, GenerateRequest(str(index), prompt, replace(GREEDY, ignore_eos=True), policy))
-        assert learning.done, "an answer has ended"
+        assert learning.done, "a finished answer leaves nothing to learn"
     assert max(late for _, late in learning.behind) == 0
 
 

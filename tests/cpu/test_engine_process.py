@@ -339,6 +339,6 @@ def test_a_late_reader_gets_pending_events_joined() -> None:
     first, second, last = asyncio.run(test())
     assert (first.text, first.token_ids, first.pieces, first.rounds) == (" 1 2 3", (1, 2, 3), (" 1", " 2", " 3"), 3)
     assert first.completion_tokens == 3
-    assert second is traced, "what a round did is of one round"
+    assert second is traced, "a traced round is not joined with others"
     assert (last.text, last.rounds, last.finish_reason) == (" 5 6", 2, FinishReason.STOP)
     assert TokenEvent.joined(events).token_ids == (1, 2, 3, 4, 5, 6)

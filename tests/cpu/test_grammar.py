@@ -385,7 +385,7 @@ def test_every_call_that_a_grammar_allows_is_parsed_as_a_call(
                 assert 1 <= found["days"] <= 9
             else:
                 assert (name, found) == ("time", {})
-    assert (most > 1) == parallel, "several were seen where several may come"
+    assert (most > 1) == parallel, "some texts have several calls if parallel calls are allowed"
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])

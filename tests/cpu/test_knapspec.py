@@ -73,7 +73,7 @@ def test_it_decodes_plainly_where_drafting_cannot_pay(model: LoadedModel, ids: l
     """Verifying several rows costs many times a single row."""
     core, policy = core_with(model, EngineConfig(), verify_slope=3.0)
     assert not any(r.drafted for r in rounds(core, ids[:3]))
-    assert policy.searcher.searches > 0, "though it looked for plans"
+    assert policy.searcher.searches > 0, "it searched for plans all the same"
 
 
 @pytest.mark.nightly
@@ -176,7 +176,7 @@ def test_an_unseen_pass_is_priced_like_similar_ones(model: LoadedModel) -> None:
     assert [a / b for a, b in zip(after, before, strict=True)] == pytest.approx([1.4] * 3, rel=0.05)
     for _ in range(5):
         costs.observe(StepPlan((work,)), StepOutput((WorkOutput((1,)),), 0, 0.0, 2.0 * before[0]), 1e-4)
-    assert plain() / wide() == pytest.approx(after[0] / after[1], rel=0.2), "a slow moment slows all"
+    assert plain() / wide() == pytest.approx(after[0] / after[1], rel=0.2), "a slow moment raises all prices"
     assert plain() > 1.1 * after[0]
 
 
@@ -192,7 +192,7 @@ def test_verify_passes_after_drafts_and_plain_passes_are_priced_apart(model: Loa
     plain = StepPlan(tuple(Work(str(i), i, 50, (1,), True, GREEDY) for i in range(4)))
     for _ in range(300):
         costs.observe(drafting, StepOutput((drafted,), 3, 3 * price, 0.7 * before[1]), 1e-4)
-    assert together() / before[0] == pytest.approx(alone() / before[1]), "nothing else is known of it yet"
+    assert together() / before[0] == pytest.approx(alone() / before[1]), "the other pass has no evidence of its own yet"
     for turn in range(600):
         if turn % 20 < 10:
             costs.observe(drafting, StepOutput((drafted,), 3, 3 * price, 0.7 * before[1]), 1e-4)
@@ -221,7 +221,7 @@ def test_a_slow_moment_does_not_raise_the_price_of_plain_decoding(model: LoadedM
         plain(usual)
     for _ in range(8):
         plain(1.5 * usual)
-    assert costs.verify_pass(1, [50]) > 1.2 * usual, "it is slow now"
+    assert costs.verify_pass(1, [50]) > 1.2 * usual, "the price follows the slow-down"
     for _ in range(200):
         drafting()
     assert costs.verify_pass(1, [50]) == pytest.approx(usual, rel=0.1)
@@ -264,7 +264,7 @@ def test_a_sublayer_that_others_run_costs_little_more(model: LoadedModel) -> Non
     for i, ran in enumerate(union[:-1]):
         if ran:
             scan = costs.profile.scan(100, 1) if i % 2 == 0 else 0.0
-            assert beside[i] < 0.1 * alone[i] + scan, "its own scan stays at full price"
+            assert beside[i] < 0.1 * alone[i] + scan, "its own scan costs the full price"
         else:
             assert beside[i] == alone[i]
 

@@ -96,10 +96,12 @@ def test_llama_cpp_gets_the_same_tokens_and_threads_and_no_cache(fake: list[Fake
         )
     stats = target.stats
     assert stats.tokens == 8
-    assert (stats.decode_tokens, stats.decode_seconds) == (6, pytest.approx(0.06)), "first tokens are the prompts'"
+    assert (stats.decode_tokens, stats.decode_seconds) == (6, pytest.approx(0.06)), (
+        "the first token counts as prompt time"
+    )
     target.run(PROMPTS, 2)
     assert [batch.tokens for batch in stats.batches] == [8, 8]
-    assert stats.decode_tokens == 6, "of streams at a time nobody can tell"
+    assert stats.decode_tokens == 6, "first tokens of concurrent streams cannot be timed"
 
 
 def test_a_prompt_that_was_cached_or_cut_is_an_error(
@@ -164,7 +166,7 @@ def test_prefill_reads_prompts_that_begin_differently(
     assert bench_prefill.run(args, EngineConfig(model=str(PREPARED), threads=1, profile_dir=tmp_path)) == 0
     asked = [body["prompt"] for body in fake[0].asked]
     assert [len(prompt) for prompt in asked] == [40] * 4
-    assert len({tuple(prompt[:3]) for prompt in asked}) == 4, "nobody can have kept a prefix"
+    assert len({tuple(prompt[:3]) for prompt in asked}) == 4, "no prefix can be cached"
     assert {body["max_tokens"] for body in fake[0].asked} == {1}
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     ours, theirs = result["rows"]

@@ -60,7 +60,7 @@ def test_codes_have_nearly_the_least_squared_error_of_all_candidates(bits: int, 
     for copy in (dequantise(low_bit.lowered(weight, bits)), products_of(native, inputs)):
         error = (copy.view_as(groups) - groups).square().sum(2)
         assert error.sum() <= 1.01 * least.sum()
-        assert bool((error <= 1.5 * least + 1e-7).all()), "a group may round a tie the other way, and its scale"
+        assert bool((error <= 1.5 * least + 1e-7).all()), "a tie in a group may round either way, and change its scale"
         assert not copy[1].any()
         assert not copy[2, 32:64].any()
 

@@ -101,7 +101,7 @@ def test_reporting_rounds_late_changes_no_event(model: LoadedModel, core: Engine
     assert {events[-1].finish_reason for events in said.values() if isinstance(events[-1], TokenEvent)} >= {
         *("stop", "length"),
     }
-    assert len(late.reports) >= len(at_once.reports), "every round is told, and an empty engine's last one"
+    assert len(late.reports) >= len(at_once.reports), "every round is reported, and a last one of the idle engine"
     assert sum(report.batched_tokens for report in late.reports) == sum(r.batched_tokens for r in at_once.reports)
     assert late.reports[-1].running == late.reports[-1].waiting == 0
 
@@ -144,10 +144,10 @@ def test_a_round_is_reported_while_the_next_one_runs(
     order.clear()
     run_rounds(core, Script([replace(one, sampling=replace(one.sampling, max_tokens=40), draft_policy="layerskip")]))
     drafting = [i for i in range(len(order) - 2) if order[i : i + 3] == ["launched", "launched", "told"]]
-    assert drafting, "two draft passes are under way when the last round is told"
+    assert drafting, "two draft passes run while the last round is reported"
     for i, what in enumerate(order[:-1]):
         if what == "told" and order[:i].count("waited") > 1:
-            assert order[i - 1] == "launched", "not between two rounds"
+            assert order[i - 1] == "launched", "no round is reported between two rounds"
 
 
 @pytest.mark.parametrize("pages", [False, True], ids=["slabs", "pages"])
@@ -225,9 +225,9 @@ def test_passes_begun_ahead_of_their_round_change_no_token(
     assert cancelled[:least] == whole[:least]
     ahead = sum(unread for _, unread in passes)
     assert reused[0] > 40
-    assert 0 < ahead - reused[0] < 12, "some are thrown away, few"
+    assert 0 < ahead - reused[0] < 12, "a few passes are thrown away"
     assert {requests for requests, unread in passes if unread} >= {1, 2}
-    assert fewer[0] > 0, "not all have room for a token more, or may say one"
+    assert fewer[0] > 0, "some requests have no room or no need for another token"
 
 
 def test_a_pass_begun_for_a_cancelled_request_is_not_used_by_its_namesake(

@@ -161,7 +161,7 @@ def test_drafts_that_are_read_late_are_the_same(tiny: Path, prompts: Sequence[st
     at_once, late = history(False), history(True)
     assert late == at_once
     drafted = [entry[1] for entry in at_once if isinstance(entry, tuple) and len(entry) == 4]
-    assert len(set(drafted)) > 2, "drafts of unlike length"
+    assert len(set(drafted)) > 2, "drafts differ in length"
 
 
 def test_warming_up_runs_every_shape_of_decoding(tiny: Path) -> None:

@@ -126,7 +126,7 @@ def test_editing_a_row_leaves_the_other_rows_unchanged() -> None:
         logits, [GREEDY] * 3, range(3), edits=[None, lambda row: row.index_fill_(0, torch.arange(8), -9e9), None]
     )
     assert drawn.tokens == [int(before[0].argmax()), 8, int(before[2].argmax())]
-    assert torch.equal(logits, before), "log-probabilities are asked of these later"
+    assert torch.equal(logits, before), "later log-probabilities are compared with these"
 
 
 # -- under drafting ----------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_drafting_changes_no_token(core: EngineCore, ids: list[tuple[int, ...]],
     assert answer(core, ids, sampling, ["knapspec", "fixed"], concurrency=3) == plain
     assert accepted(run(core, ids[0], sampling, "layerskip")) > 0
     neutral = replace(WARM, temperature=sampling.temperature)
-    assert answer(core, ids, neutral, ["none"]) != plain, "the parameter says something here"
+    assert answer(core, ids, neutral, ["none"]) != plain, "the parameter changes the tokens"
 
 
 def test_penalties_survive_a_preemption(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
@@ -249,7 +249,7 @@ def scores(core: EngineCore, prompt: tuple[int, ...], policy: str) -> tuple[tupl
     """Log-probabilities of a prompt's tokens after the first, and the answer; checks the other fields."""
     events = run(core, prompt, replace(GREEDY, max_tokens=4, logprobs=2, prompt_logprobs=True), policy)
     found, *rest = (event.prompt_logprobs for event in events)
-    assert not any(rest), "they come with the first event"
+    assert not any(rest), "prompt log-probabilities come with the first event"
     assert [one.token_id for one in found] == list(prompt[1:])
     assert all(one.logprob <= one.top[0][1] and len(one.top) == 2 for one in found)
     assert events[-1].cached_tokens == 0

@@ -43,7 +43,9 @@ def test_slow_moments_change_decisions_but_not_measured_speed(capsys: pytest.Cap
     assert plain["speedup"] == plain["mean"] == 1.0
     fixed = ("--policy", "layerskip", *few)
     steady, unsteady = (simulated(capsys, *fixed, "--unsteady", factor) for factor in ("1", "3"))
-    assert unsteady["domains"] == pytest.approx(steady["domains"], rel=1e-9), "what is decided without looking"
+    assert unsteady["domains"] == pytest.approx(steady["domains"], rel=1e-9), (
+        "decisions that ignore the clock do not change"
+    )
     looking = [simulated(capsys, "--unsteady", factor, *few)["speedup"] for factor in ("1", "3")]
     assert looking[0] != pytest.approx(looking[1], rel=1e-6)
 

@@ -73,7 +73,7 @@ def test_prompts_are_picked_evenly(tmp_path: Path) -> None:
     assert [text.prompt for text in read_prompts(path, 3)] == ["0", "3", "6"]
     assert len(read_prompts(path, 50)) == 10
     picked = [int(text.prompt) for text in read_prompts(path, 7)]
-    assert picked == [0, 1, 2, 4, 5, 7, 8], "to the end, though seven does not divide ten"
+    assert picked == [0, 1, 2, 4, 5, 7, 8], "prompts are spread over the file, though seven does not divide ten"
 
 
 @pytest.mark.parametrize("line", ["[]", "3", "{}", '{"text": "a"}', "{"])

@@ -150,6 +150,6 @@ def test_a_damaged_tokenizer_file_is_named(tmp_path: Path, damage: str) -> None:
 def test_special_tokens_are_distinguished_from_tags() -> None:
     tokenizer = Tokenizer.from_directory(PREPARED)
     assert tokenizer.is_special("<|end|>")
-    assert not tokenizer.is_special("<tool_call>"), "a token of its own, but text"
+    assert not tokenizer.is_special("<tool_call>"), "it is a token, but part of the text"
     assert not tokenizer.is_special("the")
     assert not tokenizer.is_special("<|nothing|>")

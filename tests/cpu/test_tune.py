@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from bench import tune
@@ -12,7 +17,9 @@ from engine.draft.estimator import AgreementShift
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count
 from engine.runtime.build import LoadedModel
-from tests.support.cores import exact
+from profiles import store
+from tests.support import PREPARED
+from tests.support.cores import exact, load, made_up_profile
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +37,17 @@ def test_prompts_are_searched_on_in_another_order_than_their_file_has() -> None:
     assert compared != texts[1::2]
 
 
+def test_answers_of_one_token_find_no_plans_and_save_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, profiles = tmp_path / "prompts.jsonl", tmp_path / "profiles"
+    file.write_text("".join(json.dumps({"prompt": f"What is {i} + 1?"}) + "\n" for i in range(4)), "utf-8")
+    store.save(replace(made_up_profile(), key=load(model=PREPARED).key), profiles)  # so that nothing is measured
+    saved = list(profiles.iterdir())
+    args = argparse.Namespace(prompts=file, limit=0, max_tokens=1, temperature=0.0)
+    assert tune.run(args, EngineConfig(model=str(PREPARED), threads=1, profile_dir=profiles)) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"plans": 0}
+    assert list(profiles.iterdir()) == saved
+
+
 @pytest.mark.parametrize("searching", [True, False])
 def test_while_tuning_old_evidence_counts_as_much_as_new(model: LoadedModel, searching: bool) -> None:
     config = EngineConfig(prior="none")
@@ -44,4 +62,4 @@ def test_while_tuning_old_evidence_counts_as_much_as_new(model: LoadedModel, sea
     if searching:
         assert (rejected, agreed) == pytest.approx((2000, 2000), rel=1e-3)
     else:
-        assert agreed < 0.5 * rejected, "what came last counts for more"
+        assert agreed < 0.5 * rejected, "recent evidence counts for more"

@@ -31,8 +31,8 @@ def families() -> list[Metric]:
 def test_there_are_two_dashboards() -> None:
     assert set(DASHBOARDS) == {"service", "speculation"}
     for name, dashboard in DASHBOARDS.items():
-        assert dashboard["uid"] == f"knapserve-{name}", "its address in Grafana"
-        assert "knapserve" in dashboard["tags"], "by which the other links to it"
+        assert dashboard["uid"] == f"knapserve-{name}", "the address in Grafana depends on it"
+        assert "knapserve" in dashboard["tags"], "the other dashboard links by this tag"
 
 
 @each_dashboard

@@ -247,7 +247,7 @@ def test_clients_cannot_add_series() -> None:
     replies, found = scrape(engine, *bodies)
     assert {reply.status_code for reply in replies} == {200, 400, 404}
     assert {name for name in found.keys() - before if name[0] != "http_requests_total"} == set()
-    assert len(found.keys() - before) <= 3, "statuses of what these paths had not answered yet"
+    assert len(found.keys() - before) <= 3, "only statuses that are new for these paths"
 
 
 def test_corrections_of_the_profile_begin_at_one() -> None:
@@ -266,7 +266,7 @@ def test_gauges_show_the_current_state() -> None:
     assert found["knapserve_heartbeat_age_seconds", ()] >= 0
     assert found["process_cpu_seconds_total", ()] > 0
     for reason in ("queue_full", "draining", "unavailable", "invalid"):
-        assert vllm(found, "admission_rejections_total", reason=reason) == 0, "counted from zero on"
+        assert vllm(found, "admission_rejections_total", reason=reason) == 0, "counters begin at zero"
 
 
 def test_refusals_and_failures_are_counted() -> None:

@@ -107,7 +107,7 @@ def test_deltas_are_the_whole_text_cut_at_the_first_stop_string(
     shown = ""
     for delta in deltas(detokenizer, tokens):
         shown += delta
-        assert cut_text(whole, stops).startswith(shown), "what is shown stays"
+        assert cut_text(whole, stops).startswith(shown), "shown text is never taken back"
     assert shown == cut_text(whole, stops)
     assert detokenizer.stopped == any(stop in whole for stop in stops)
 

@@ -97,7 +97,7 @@ HOPELESS = {
 @pytest.mark.parametrize("name", HOPELESS)
 def test_drafting_that_never_pays_costs_at_most_one_per_cent(name: str) -> None:
     world = HOPELESS[name]
-    assert max(world.best(plan) for plan in world.alpha) < world.plain, "nothing pays"
+    assert max(world.best(plan) for plan in world.alpha) < world.plain, "no plan pays"
     assert world.run(4000) > 0.99
 
 
@@ -140,7 +140,7 @@ def test_only_the_best_of_many_plans_are_kept() -> None:
 def test_old_evidence_fades() -> None:
     estimator, request = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 100), AgreementShift()
     estimator.add(COPY, count([0.95] * 500, [True] * 500))
-    assert estimator.counts[COPY].sum() == pytest.approx(100), "worth no more than is remembered"
+    assert estimator.counts[COPY].sum() == pytest.approx(100), "evidence is capped by the memory"
     for _ in range(100):
         estimator.observe(request, 1, None, None)
     assert estimator.counts[COPY].sum() == pytest.approx(100 * np.exp(-1.0))

@@ -59,7 +59,7 @@ def test_a_match_is_scored_against_the_tokens_that_follow() -> None:
     assert pool.cells[:2] == [[0, 1], [1, 1]]
     assert lookup.find([*text, 3, 4, 9, 8]) is None
     lookup.find([*text, 3, 4, 9, 8, 7])
-    assert pool.cells[:2] == [[0, 1], [1, 1]], "nothing was found, nothing is learnt"
+    assert pool.cells[:2] == [[0, 1], [1, 1]], "without a match nothing is counted"
 
 
 def test_a_request_trusts_the_pool_until_it_has_evidence_of_its_own() -> None:
@@ -142,7 +142,7 @@ def following(expected: list[int], *answers: list[int], own: bool = False) -> tu
 
 def test_a_prediction_is_matched_again_after_a_deviation() -> None:
     expected = [1, 2, 3, 4, 5, 6, 2, 3, 9]
-    assert following(expected, [1]) == (2, 3, 4, 5, 6, 2, 3, 9), "it begins as expected"
+    assert following(expected, [1]) == (2, 3, 4, 5, 6, 2, 3, 9), "the answer begins as predicted"
     assert following(expected, [3]) == ()
     assert following(expected, [1], [1, 2, 7]) == ()
     assert following(expected, [1], [1, 2, 7, 5]) == (), "one word in common is not enough"

@@ -197,7 +197,7 @@ def test_a_common_prefix_of_several_chunks_is_read_once() -> None:
         running.append([r.id for r in world.scheduler.running])
     assert [e.request.cached_tokens for e in world.requests.values()] == [0, 8, 4]
     first = {name: next(i for i, ids in enumerate(running) if name in ids) for name in ("r0", "r2")}
-    assert first == {"r0": 0, "r2": 1}, "the third one's common part is read in the first round"
+    assert first == {"r0": 0, "r2": 1}, "the third request's common prefix is read in the first round"
 
 
 def test_a_held_request_does_not_hold_up_others() -> None:

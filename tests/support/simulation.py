@@ -304,10 +304,10 @@ class World:
         if needed <= self.blocks.capacity:  # every pending token had room
             self.needless_preemptions += scheduler.preemptions - preemptions
         self._check_plan(plan)
-        assert idle or plan.work, "a round in which nothing moves"
+        assert idle or plan.work, "a round makes progress"
         self.settle()
         out = self.runner.run(plan)
-        assert self.runner.resident(self.setting.block_size) <= self.blocks.capacity, "memory that was not given back"
+        assert self.runner.resident(self.setting.block_size) <= self.blocks.capacity, "freed memory is returned"
         self.unreported = scheduler.commit(plan, out)
         if not self.setting.apart:
             self.settle()
@@ -335,7 +335,9 @@ class World:
             if request in left and passed:
                 end = self.blocks.match(request.tokens) + size
                 readers = [r for r in scheduler.running if r.tokens[:end] == request.tokens[:end]]
-                assert any(r.computed < end for r in readers), "passed by a younger one for no reason"
+                assert any(r.computed < end for r in readers), (
+                    "a request is passed only if it waits for a common prefix"
+                )
 
     def _check_plan(self, plan: StepPlan) -> None:
         setting = self.setting
@@ -343,9 +345,9 @@ class World:
         assert sum(len(w.tokens) + w.gamma for w in plan.work) <= setting.max_rows
         prompt_rows = sum(len(w.tokens) for w in plan.work if not running[w.request_id].decoding)
         if any(r.decoding for r in running.values()):
-            assert prompt_rows <= (setting.max_shared or setting.max_rows), "reading a prompt holds others up"
+            assert prompt_rows <= (setting.max_shared or setting.max_rows), "prompt rows beside decoding are limited"
         slabs = [w.slab for w in plan.work]
-        assert slabs == sorted(set(slabs)), "one share of the round a slab, in the order of slabs"
+        assert slabs == sorted(set(slabs)), "each slab has at most one piece of work, in the order of slabs"
         assert {r.slab for r in running.values()} == set(self.blocks.promised)
         for work in plan.work:
             request = running[work.request_id]
@@ -369,7 +371,7 @@ class World:
                 expected.rounds_when_cancelled -= 1  # a round not reported yet when the request was cancelled
                 continue
             assert isinstance(event, TokenEvent)
-            assert not any(e.finish_reason for e in expected.events), "an event after the last"
+            assert not any(e.finish_reason for e in expected.events), "no event follows the last"
             expected.events.append(event)
             expected.rounds.append(part)
             said = [t for e in expected.events for t in e.token_ids]
@@ -414,7 +416,7 @@ class World:
         """Run all requests to their end, in a number of rounds bounded by their lengths."""
         bound = self.steps + 10 + 4 * sum(len(e.request.prompt) + len(e.tokens) for e in self.requests.values())
         while not self.scheduler.idle:
-            assert self.steps < bound, "somebody starves"
+            assert self.steps < bound, "every request finishes in bounded time"
             self.step()
         self.settle()
         self.blocks.check_integrity()
