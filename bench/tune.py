@@ -17,7 +17,8 @@ from engine.config import EngineConfig
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, PriorError
 from engine.runtime import prior as priors
-from engine.runtime.build import LoadedModel, progress_bar
+from engine.runtime.build import LoadedModel
+from engine.runtime.loading.progress import progress_bar
 from engine.runtime.prior import Prior
 from engine.types import SamplingParams
 

@@ -13,7 +13,8 @@ from engine.architecture.spec import ModelSpec
 from engine.checkpoints.source import Source, SyntheticSource
 from engine.clock import SystemClock
 from engine.errors import ConfigError
-from engine.runtime.build import DTYPES, LoadedModel
+from engine.runtime.build import LoadedModel
+from engine.runtime.loading.device import DTYPES
 from engine.types import SamplingParams
 
 

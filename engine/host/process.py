@@ -57,7 +57,7 @@ class EngineLaunch:
 
     def ready(self, clock: Clock | None = None) -> EngineProcess:
         """Read the tokenizer and wait for the model. Raises the error that kept the child from loading it."""
-        from engine.runtime.vocabulary import open_tokenizer  # a quarter of a second that the child need not spend
+        from engine.host.tokenizer import open_tokenizer  # a quarter of a second, while the child loads the model
 
         tokenizer, refusal = None, None
         try:

@@ -1,7 +1,7 @@
-"""Attention over the live cache. The portable backend: torch's SDPA, on every device.
+"""Attend over the live cache with torch's SDPA, the portable backend for every device.
 
 A pass prepares one `AttentionBatch` from its segments (positions, RoPE factors, masks); every attention sublayer of the
-pass then calls `attend(layer, qkv)`. Requests of similar length share one call; the others get one each.
+pass then calls `attend(layer, qkv)`. Requests of similar length share one SDPA call; the others get one each.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from engine.architecture.spec import TARGET, WINDOW, ModelSpec
 from engine.kv.cache import Cache
 from engine.tensors import to_device
 
-_CALL_BYTES = 400_000  # K/V bytes that may be read in vain to save one SDPA call (measured: about 15 µs each)
-_SCORES = 1 << 24  # scores that are held at once: 64 MB; at 64k all heads of 128 candidate rows have 16 times as many
-_LONG = 16  # more rows than this in one segment are a prompt chunk, which gets a call of its own
+_BYTES_PER_CALL = 400_000  # K/V bytes that take as long to read as an SDPA call takes to start (measured: about 15 µs)
+_SCORES = 1 << 24  # in memory at once, 64 MB; all heads of 128 candidate rows at 64k tokens have 16 times as many
+_PROMPT_ROWS = 16  # a segment of more rows is a prompt chunk, which gets a call of its own
 
 
 class Segment(NamedTuple):
@@ -32,20 +32,35 @@ class Segment(NamedTuple):
 
 
 class AttentionBatch(Protocol):
-    """What the attention sublayers of one pass share."""
+    """The state that all attention sublayers of one pass share."""
 
     def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
-        """qkv [rows, (heads + 2·kv_heads)·head_dim] -> [rows, heads·head_dim], in qkv's dtype. Of the variant only what
-        it sees of the cache matters."""
+        """Attend: qkv [rows, (heads + 2·kv_heads)·head_dim] -> [rows, heads·head_dim], in qkv's dtype.
+
+        `variant` only decides which positions of the cache are visible.
+        """
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
-        """The batch of a subset of the rows (row indices in ascending order)."""
+        """Return the batch of a subset of the rows; row indices ascend."""
+
+
+class Attention(Protocol):
+    """Makes the batches of passes over a cache, whose layout it knows."""
+
+    @property
+    def cache(self) -> Cache: ...
+
+    def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
+        """Return the batch of a pass over the segments' positions, in order; segments are sorted by slab."""
+
+    def candidates(self, slab: int, positions: Sequence[int], states: int) -> AttentionBatch:
+        """Return the batch of `states` candidate states for verified positions of a request (`CandidateBatch`)."""
 
 
 class PortableCache(Cache, Protocol):
     """A cache that the portable backend reads: `SlabCache`, or one of pages."""
 
-    contiguous: bool  # whether a request's neighbouring positions are neighbours in memory, so that views will do
+    contiguous: bool  # whether neighbouring positions of a request are neighbours in memory, so that `rows` works
 
     @property
     def dtype(self) -> torch.dtype: ...
@@ -56,7 +71,10 @@ class PortableCache(Cache, Protocol):
 
 
 class Rope:
-    """Rotary factors e^{i·p·θ} [positions, head_dim/2]; q and k weights are stored interleaved to use them directly."""
+    """Rotary factors e^{i·p·θ} [positions, head_dim/2].
+
+    q and k weights are stored interleaved, so that neighbouring outputs are the real and imaginary part of one pair.
+    """
 
     def __init__(self, spec: ModelSpec, positions: int, dtype: torch.dtype, device: torch.device) -> None:
         inverse = spec.rope.inverse_frequencies(spec.head_dim)
@@ -65,21 +83,21 @@ class Rope:
         self.table = factors.to(device=device, dtype=torch.complex128 if dtype == torch.float64 else torch.complex64)
 
     def factors(self, positions: Tensor) -> Tensor:
-        """One factor per row and pair, the same for all heads: [rows, 1, head_dim/2]."""
+        """Return one factor per row and pair, the same for all heads: [rows, 1, head_dim/2]."""
         return self.table.index_select(0, positions).unsqueeze(1)
 
 
 class Workspace:
-    """Buffers for the heads of a pass of `rows` rows, with every view of them that a layer needs.
+    """Buffers for q, k and v of a pass of `rows` rows, with the views of them that a layer needs.
 
-    They are reused by all layers and passes: at one row, making the views anew costs as much as the attention itself.
+    All layers and passes share them: at one row, making the views anew costs as much as the attention itself.
     """
 
     def __init__(self, spec: ModelSpec, rows: int, dtype: torch.dtype, cache_dtype: torch.dtype, device: torch.device):
         wide = torch.float64 if cache_dtype == torch.float64 else torch.float32
-        heads, turned = spec.heads + 2 * spec.kv_heads, spec.heads + spec.kv_heads
+        heads, rotated = spec.heads + 2 * spec.kv_heads, spec.heads + spec.kv_heads
         self._flat = torch.empty(rows, heads * spec.head_dim, dtype=wide, device=device)
-        self._pairs = torch.view_as_complex(self._flat.view(rows, heads, spec.head_dim // 2, 2)[:, :turned])
+        self._pairs = torch.view_as_complex(self._flat.view(rows, heads, spec.head_dim // 2, 2)[:, :rotated])
         by_head = self._flat.view(rows, heads, spec.head_dim)
         self._narrow = None if wide == cache_dtype else torch.empty_like(by_head, dtype=cache_dtype)
         out = by_head if self._narrow is None else self._narrow
@@ -90,7 +108,7 @@ class Workspace:
         self.single_out = self.out[:1].view_as(self.single)
 
     def load(self, qkv: Tensor, factors: Tensor) -> None:
-        """qkv [rows, …] with RoPE applied to its q and k heads (not to v), in the cache's dtype."""
+        """Copy qkv [rows, …] into the buffers, apply RoPE to q and k, and convert all to the cache's dtype."""
         self._flat.copy_(qkv)
         self._pairs.mul_(factors)
         if self._narrow is not None:
@@ -102,19 +120,19 @@ class _Call:
     """One SDPA call: rows `first:last` of the pass, or a padded gather of them, over neighbouring slabs."""
 
     live: Sequence[tuple[Tensor, Tensor]]  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
-    beginning: Sequence[tuple[Tensor, Tensor]]  # the same of the first tokens, where there are some beside a window
+    sinks: Sequence[tuple[Tensor, Tensor]]  # the same for the first tokens, which a window also sees; may be empty
     slabs: int
     width: int  # query rows per slab
     first: int
     last: int
     mask: Tensor | None  # additive, [slabs, 1, width·group or width, length]
-    folded: bool  # query heads of a group folded into rows, so that K/V is read once a group
+    folded: bool  # query heads of a group become rows, so that K/V is read once a group
     gather: Tensor | None = None  # [slabs·width] rows of the pass, padded
-    scatter: Tensor | None = None  # [rows] back
+    scatter: Tensor | None = None  # [rows] of the padded output
 
 
 class SdpaAttention:
-    """Backend "sdpa": prepares batches over a `PortableCache`."""
+    """Backend "sdpa": makes batches over a `PortableCache`."""
 
     def __init__(self, spec: ModelSpec, cache: PortableCache) -> None:
         self.spec = spec
@@ -124,26 +142,26 @@ class SdpaAttention:
         self._token_bytes = 2 * spec.kv_heads * spec.head_dim * cache.dtype.itemsize
 
     def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
-        """The batch of a pass whose rows are the segments' positions in order; segments are sorted by slab."""
+        """Return the batch of a pass over the segments' positions, in order; segments are sorted by slab."""
         return SdpaBatch(self, tuple(segments))
 
     def candidates(self, slab: int, positions: Sequence[int], states: int) -> CandidateBatch:
-        """The batch of a search: `states` states of the same verified rows of one request."""
+        """Return the batch of `states` candidate states for verified positions of a request."""
         return CandidateBatch(self, slab, positions, states)
 
     def workspace(self, rows: int, dtype: torch.dtype) -> Workspace:
-        """Buffers for a pass of this many rows; kept for the small passes that recur."""
+        """Return buffers for a pass of this many rows. Those of small passes are reused."""
         space = self._workspaces.get((rows, dtype))
         if space is None:
             space = Workspace(self.spec, rows, dtype, self.cache.dtype, self.cache.device)
-            if rows <= 4 * _LONG:
+            if rows <= 4 * _PROMPT_ROWS:
                 self._workspaces[rows, dtype] = space
         return space
 
     def plan_calls(self, segments: tuple[Segment, ...], sight: tuple[int, int]) -> list[_Call]:
         """Partition segments into SDPA calls: neighbours in slab order share one while that wastes little reading.
 
-        `sight`: what each row sees, `ModelSpec.attention_window`.
+        `sight`: the window and the sinks that each row sees, `ModelSpec.attention_window`.
         """
         calls: list[_Call] = []
         group: list[Segment] = []
@@ -158,11 +176,12 @@ class SdpaAttention:
         return calls
 
     def _joins(self, group: list[Segment], segment: Segment) -> bool:
-        if segment.rows > _LONG or group[-1].rows > _LONG or segment.slab != group[-1].slab + 1:
+        """Whether a segment joins a group's call: padding must cost less than calls of their own."""
+        if segment.rows > _PROMPT_ROWS or group[-1].rows > _PROMPT_ROWS or segment.slab != group[-1].slab + 1:
             return False
         lengths = [s.start + s.rows for s in (*group, segment)]
         wasted = max(lengths) * len(lengths) - sum(lengths)
-        return wasted * self._token_bytes <= _CALL_BYTES * len(group)
+        return wasted * self._token_bytes <= _BYTES_PER_CALL * len(group)
 
     def _call(self, group: list[Segment], first: int, window: int, sinks: int) -> _Call:
         width = max(s.rows for s in group)
@@ -170,10 +189,10 @@ class SdpaAttention:
         length = max(s.start + s.rows for s in group)
         rows = sum(s.rows for s in group)
         device = self.cache.device
-        first_slab, last_slab, read = group[0].slab, group[-1].slab, min(sinks, begin)
+        first_slab, last_slab, separate_sinks = group[0].slab, group[-1].slab, min(sinks, begin)
         live = self.cache.read(first_slab, last_slab, begin, length)
-        beginning = self.cache.read(first_slab, last_slab, 0, read) if read else ()
-        call = _Call(live, beginning, len(group), width, first, first + rows, None, width <= _LONG)
+        sink_kv = self.cache.read(first_slab, last_slab, 0, separate_sinks) if separate_sinks else ()
+        call = _Call(live, sink_kv, len(group), width, first, first + rows, None, width <= _PROMPT_ROWS)
         if rows < width * len(group):
             gather: list[int] = []
             scatter: list[int] = []
@@ -191,7 +210,7 @@ class SdpaAttention:
     def _mask(
         self, group: list[Segment], width: int, begin: int, length: int, folded: bool, window: int, sinks: int
     ) -> Tensor:
-        """Additive causal mask [slabs, 1, rows, sinks + length - begin]; padded rows see what the last one does."""
+        """Return the additive causal mask [slabs, 1, rows, sinks + length - begin]; padding repeats the last row."""
         device = self.cache.device
         seen = to_device([[s.start + min(i, s.rows - 1) for i in range(width)] for s in group], device)
         if folded:
@@ -216,7 +235,7 @@ class SdpaBatch:
         self._rope = backend.rope.factors(to_device(positions, cache.device))
         self._rows = len(positions)
         self._space: Workspace | None = None
-        self._calls: dict[tuple[int, int], list[_Call]] = {}  # by what is seen
+        self._calls: dict[tuple[int, int], list[_Call]] = {}  # by sight
         # One row of one request, the most frequent pass of all, needs no padding, mask or transposition.
         self._single: tuple[tuple[Tensor, Tensor], ...] | None = None
         if len(positions) == 1 and cache.contiguous:
@@ -231,7 +250,7 @@ class SdpaBatch:
         self._subsets: dict[tuple[int, ...], SdpaBatch] = {}
 
     def select(self, rows: tuple[int, ...]) -> SdpaBatch:
-        """The sub-batch of these rows; segments have one row each here, so it stays a list of segments."""
+        """Return the batch of these rows. Segments must have one row each, as those of draft passes do."""
         subset = self._subsets.get(rows)
         if subset is None:
             assert all(s.rows == 1 for s in self._segments), "only draft passes leave rows out"
@@ -262,11 +281,11 @@ class SdpaBatch:
         return out.to(qkv.dtype)
 
     def _run(self, call: _Call, layer: int, q: Tensor) -> Tensor:
-        """One SDPA call -> [rows, heads·head_dim]."""
+        """Run one SDPA call and return [rows, heads·head_dim]."""
         spec = self._backend.spec
         k, v = call.live[layer]
-        if call.beginning:
-            k, v = (torch.cat(both, dim=2) for both in zip(call.beginning[layer], (k, v), strict=True))
+        if call.sinks:
+            k, v = (torch.cat(both, dim=2) for both in zip(call.sinks[layer], (k, v), strict=True))
         rows = q[call.first : call.last] if call.gather is None else q.index_select(0, call.gather)
         slabs, width, group = call.slabs, call.width, spec.heads // spec.kv_heads
         if call.folded:
@@ -289,16 +308,18 @@ class SdpaBatch:
 
 
 def _rows_at_once(device: torch.device, rows: int, scores: int) -> int:
-    """How many of the query rows, of so many scores each, SDPA is given at once: on CUDA, masks and grouped heads may
-    leave only the kernel that holds all scores."""
+    """Return how many of `rows` query rows, of `scores` scores each, one SDPA call computes.
+
+    On CUDA, masks and grouped heads may rule out all kernels but the one that holds all scores in memory.
+    """
     return rows if device.type == "cpu" else max(1, _SCORES // scores)
 
 
 class CandidateBatch:
-    """Attention for the knapsack's candidate states: c states of the same r verified rows of one request.
+    """Attention for a search's candidate states: c states of the same r verified rows of one request.
 
-    A row at position p sees the target's K/V before p and always its own at p, never the target's there: that would
-    leak the full model's state into the candidate (docs/method.md). Nothing is written.
+    A row at position p sees the target's K/V before p, and its own at p: the target's K/V at p would leak the full
+    model's state into the candidate (docs/method.md). Nothing is written to the cache.
     """
 
     def __init__(self, backend: SdpaAttention, slab: int, positions: Sequence[int], states: int) -> None:
@@ -306,27 +327,26 @@ class CandidateBatch:
         self._backend = backend
         self._length = max(max(positions), 1)
         self._live = cache.read(slab, slab, 0, self._length)
-        where = to_device(positions, cache.device)
-        self._rope = backend.rope.factors(where).repeat(states, 1, 1)
-        self._where, self._states = where, states
-        self._masks: dict[tuple[int, int], Tensor] = {}  # by what is seen
+        self._positions, self._states = to_device(positions, cache.device), states
+        self._rope = backend.rope.factors(self._positions).repeat(states, 1, 1)
+        self._masks: dict[tuple[int, int], Tensor] = {}  # by sight
 
     def _mask(self, window: int, sinks: int) -> Tensor:
-        """Additive, [states·rows·group, length]."""
+        """Return the additive mask [states·rows·group, length]."""
         found = self._masks.get((window, sinks))
         if found is None:
-            spec, where = self._backend.spec, self._where[:, None]
-            keys = torch.arange(self._length, device=where.device)
-            hidden = keys >= where
+            spec, positions = self._backend.spec, self._positions[:, None]
+            keys = torch.arange(self._length, device=positions.device)
+            hidden = keys >= positions
             if window:
-                hidden |= (keys <= where - window) & (keys >= sinks)
-            mask = torch.zeros(hidden.shape, dtype=self._backend.cache.dtype, device=where.device)
+                hidden |= (keys <= positions - window) & (keys >= sinks)
+            mask = torch.zeros(hidden.shape, dtype=self._backend.cache.dtype, device=positions.device)
             mask = mask.masked_fill_(hidden, float("-inf")).repeat_interleave(spec.heads // spec.kv_heads, dim=0)
             found = self._masks[window, sinks] = mask.repeat(self._states, 1)
         return found
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
-        raise AssertionError("candidates run whole batches")
+        raise AssertionError("a search runs all rows of its candidates")
 
     def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         spec = self._backend.spec
@@ -352,18 +372,5 @@ class CandidateBatch:
 
 
 def _first_seen(position: int, window: int) -> int:
-    """The first position that the row at `position` sees."""
+    """Return the first position that a row at `position` sees; `window` 0: the whole context."""
     return max(0, position + 1 - window) if window else 0
-
-
-class Attention(Protocol):
-    """Prepares what the sublayers of a pass need to know of its rows; owns the cache's layout."""
-
-    @property
-    def cache(self) -> Cache: ...
-
-    def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
-        """The batch of a pass whose rows are the segments' positions in order; segments are sorted by slab."""
-
-    def candidates(self, slab: int, positions: Sequence[int], states: int) -> AttentionBatch:
-        """The batch of a search: `states` states of the same verified rows of one request (`CandidateBatch`)."""

@@ -1,4 +1,4 @@
-"""What runs a model on a device in a dtype: how linear layers, passes and the cache are made."""
+"""Name the parts that a backend provides."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from engine.model.linear import LinearFactory
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """`name` is part of profile keys."""
+    """Makes the linear layers, the decoder and the cache of a model on one device, in one dtype."""
 
-    name: str
+    name: str  # part of profile keys
     linear: LinearFactory
     decoder: Callable[..., Decoder]
     cache_dtype: torch.dtype
     attention: Callable[[ModelSpec, CacheSize], Attention]
-    paged: bool = False  # whether blocks are pages
-    packs: bool = False  # whether matrices may stay packed,
-    looks_up_packed: bool = False  # and the embedding
+    paged: bool = False  # whether the cache consists of pages
+    packs: bool = False  # whether packed matrices of a checkpoint stay packed
+    looks_up_packed: bool = False  # whether a packed embedding stays packed

@@ -1,7 +1,7 @@
-"""The one decoder: attention and MLP sublayers that run apart, in any sub-network.
+"""Run a model's attention and MLP sublayers one by one, so that any sub-network can run.
 
-`attend(i, x)` and `mlp(i, x)` include their input norm and the residual add, so a layer is
-`mlp(i, attend(i, x))` and skipping a sublayer is the identity.
+`attend(i, x)` and `mlp(i, x)` include their input norm and the residual add: a layer is `mlp(i, attend(i, x))`, and
+skipping a sublayer is the identity.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LayerWeights:
-    """One layer. q and k rows are interleaved for `attention.Rope`."""
+    """The weights of one layer. q and k rows are interleaved for `attention.Rope`."""
 
     attention_norm: Tensor  # [hidden]
     qkv: Linear  # [(heads + 2·kv_heads)·head_dim, hidden]
@@ -47,9 +47,9 @@ class LayerWeights:
 
 
 class Decoder:
-    """Weights and the passes over them. `x` is the residual stream, [rows, hidden] in the model's dtype."""
+    """A model's weights and the passes over them. `x` is the residual stream, [rows, hidden] in `dtype`."""
 
-    drafts_in_one_call = False  # whether `draft` costs less than its passes one by one
+    drafts_in_one_call = False  # whether `draft` takes less time than its passes would take one by one
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Decoder:
         norm: Tensor,
         head: Linear,
     ) -> None:
-        """`embedding` [vocab, hidden] may be of another dtype than the passes, which are in `dtype`."""
+        """`norm` [hidden] is the final norm. `embedding` [vocab, hidden] may have another dtype than `dtype`."""
         self.spec = spec
         self.dtype = dtype
         self._embedding = embedding
@@ -75,39 +75,39 @@ class Decoder:
 
     @property
     def packed(self) -> Sequence[Tensor]:
-        """The weights as passes read them, where they lie in memory in one order of their own."""
+        """The packed weights that a pass reads; empty if the backend does not pack weights."""
         return ()
 
     @property
     def weight_bytes(self) -> int:
-        """What a pass of one row reads of the weights: all but the embedding's rows, where the head is not they."""
+        """Bytes of weights that a pass of one row reads: all but an embedding that is not the head too."""
         unread = 0 if self.spec.tied else self.spec.vocab * self.spec.hidden
         return (self.spec.parameters - unread) * self.dtype.itemsize
 
     def embed(self, tokens: Sequence[int]) -> Tensor:
-        """Token ids -> [rows, hidden]."""
+        """Look token ids up: -> [rows, hidden]."""
         return self.embed_ids(to_device(tokens, self.device))
 
     def embed_ids(self, tokens: Tensor) -> Tensor:
-        """The same for ids [rows] that are on the device."""
+        """Look token ids [rows] on the device up: -> [rows, hidden]."""
         return self._embedding.index_select(0, tokens).to(self.dtype)
 
     def replace_head(self, head: Linear) -> None:
-        """For synthetic models, whose head is calibrated on what comes before it."""
+        """Replace the head: that of a synthetic model is calibrated once its layers are there."""
         self._heads[TARGET] = head
 
     @property
     def variants(self) -> tuple[int, ...]:
-        """Whose weights there are: what plans may run of the head."""
+        """The variants of the head that plans may run: TARGET, and LOW_BIT if there is a copy."""
         return tuple(self._heads)
 
     def add_low_bit(self, layers: Sequence[LayerWeights], head: Linear) -> None:
-        """Copies of all linear layers in fewer bits, for drafts."""
+        """Add a copy of all linear layers in fewer bits, for drafts."""
         self._layers[LOW_BIT] = self._layers[WINDOW] = tuple(layers)
         self._heads[LOW_BIT] = head
 
-    def lowered(self, lower: Callable[[Linear], Linear], progress: Callable[[float], None]) -> None:
-        """Make and add them, each by `lower`; `progress` gets the share done."""
+    def add_lowered(self, lower: Callable[[Linear], Linear], progress: Callable[[float], None]) -> None:
+        """Add a copy of all linear layers, each made by `lower`; `progress` gets the share done."""
         layers = []
         for i, w in enumerate(self._layers[TARGET]):
             qkv, output, gate_up, down = (lower(linear) for linear in (w.qkv, w.output, w.gate_up, w.down))
@@ -117,7 +117,7 @@ class Decoder:
         progress(1.0)
 
     def attend(self, layer: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
-        """Attention sublayer 2·layer."""
+        """Run attention sublayer 2·layer."""
         weights = self._layers[variant][layer]
         h = torch.rms_norm(x, self._shape, weights.attention_norm, self.spec.norm_eps)
         qkv = weights.qkv(h)
@@ -126,25 +126,25 @@ class Decoder:
         return weights.output.add(batch.attend(layer, qkv, variant), x)
 
     def _normalise_heads(self, qkv: Tensor, weight: Tensor) -> None:
-        """RMSNorm of each q and k head, in place."""
+        """Apply RMSNorm to each q and k head, in place."""
         heads, width = weight.shape
         qk = qkv[:, : heads * width].view(-1, heads, width)
         qk.copy_(torch.rms_norm(qk, (width,), None, self.spec.norm_eps).mul_(weight))
 
     def mlp(self, layer: int, x: Tensor, variant: int = TARGET) -> Tensor:
-        """MLP sublayer 2·layer + 1."""
+        """Run MLP sublayer 2·layer + 1."""
         weights = self._layers[variant][layer]
         h = torch.rms_norm(x, self._shape, weights.mlp_norm, self.spec.norm_eps)
         gate, up = weights.gate_up(h).chunk(2, dim=-1)
         return weights.down.add(F.silu(gate).mul_(up), x)
 
     def sublayer(self, index: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
-        """Sublayer `index` of 0 .. 2L-1."""
+        """Run sublayer `index` of 0 .. 2L-1."""
         layer, is_mlp = divmod(index, 2)
         return self.mlp(layer, x, variant) if is_mlp else self.attend(layer, x, batch, variant)
 
     def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
-        """All sublayers. `record` receives the 2L+1 residual streams, X^(0) first: no copies."""
+        """Run all sublayers. `record` receives the 2L+1 residual streams, X^(0) first, without copies."""
         if record is not None:
             record.append(x)
         for index in range(self.spec.sublayers):
@@ -154,14 +154,14 @@ class Decoder:
         return x
 
     def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor:
-        """The sublayers of a plan, the same for all rows."""
+        """Run the sublayers of a plan, the same for all rows."""
         for index in range(self.spec.sublayers):
             if variants[index] != SKIP:
                 x = self.sublayer(index, x, batch, variants[index])
         return x
 
     def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[Variants]) -> Tensor:
-        """Row r through the sublayers of plans[r]; each variant of a sublayer runs once, for all whose plan has it."""
+        """Run row r through the sublayers of plans[r]. Rows with the same variant of a sublayer run together."""
         if all(plan == plans[0] for plan in plans):
             return self.run_plan(x, batch, plans[0])
         for index in range(self.spec.sublayers):
@@ -176,7 +176,7 @@ class Decoder:
         return x
 
     def heads(self, x: Tensor, plans: Sequence[Variants]) -> Tensor:
-        """Row r's logits by the head of plans[r]."""
+        """Return the logits [rows, vocab], row r's by the head of plans[r]."""
         first = plans[0][-1]
         logits = self.head(x, first)
         for variant in {plan[-1] for plan in plans} - {first}:
@@ -192,7 +192,7 @@ class Decoder:
         ahead: bool = False,
         on_wait: OnWait | None = None,
     ) -> Drafted:
-        """All draft passes of a round (`passes.draft_in_lock_step`); backends may run them in one call."""
+        """Run all draft passes of a round (`passes.draft_in_lock_step`). Backends may run them in one call."""
         return draft_in_lock_step(self, attention, requests, ahead=ahead, on_wait=on_wait)
 
     def verify(
@@ -207,16 +207,16 @@ class Decoder:
         variants: Variants | None = None,
         on_wait: OnWait | None = None,
     ) -> Verified:
-        """A pass of the whole model, or of a sub-network, and its draws (`passes.verify_by_sublayers`).
+        """Run a pass of the whole model, or of a sub-network, and its draws (`passes.verify_by_sublayers`).
 
-        Backends may run it in one call. `Verified.hidden` and `.logits` are there for sure with `keep_logits`.
+        Backends may run it in one call. With `keep_logits`, `Verified.hidden` and `Verified.logits` are set.
         """
         return verify_by_sublayers(
             self, attention, segments, tokens, draws, record=record, variants=variants, on_wait=on_wait
         )
 
     def fill_rows(self, table: SearchTable, batch_of: Callable[[int], AttentionBatch], count: int) -> None:
-        """Fill up to `count` rows of a search's table. `batch_of(n)`: attention of n candidates over its rows."""
+        """Fill up to `count` rows of a search's table. `batch_of(n)` returns the batch of n candidate states."""
 
         def transition(index: int, states: Tensor, variant: int) -> Tensor:
             return self.sublayer(index, states.flatten(0, 1), batch_of(len(states)), variant).view_as(states)
@@ -227,9 +227,9 @@ class Decoder:
             table.advance(transition)
 
     def head(self, x: Tensor, variant: int = TARGET) -> Tensor:
-        """Final norm and output head: [rows, hidden] -> logits [rows, vocab]."""
+        """Apply final norm and output head: x [rows, hidden] -> logits [rows, vocab]."""
         return self._heads[variant](self.normalise(x))
 
     def normalise(self, x: Tensor) -> Tensor:
-        """The final norm."""
+        """Apply the final norm."""
         return torch.rms_norm(x, self._shape, self._norm, self.spec.norm_eps)

@@ -1,4 +1,4 @@
-"""Linear layers behind one protocol, and torch's own."""
+"""Define the protocol of linear layers, and implement it with torch's matrix product."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from engine.quantised.packed import PackedRows
 
 
 class Linear(Protocol):
-    """A weight matrix [out, in] and perhaps a bias [out], in whatever form the backend reads fastest."""
+    """A weight matrix [out, in], with or without a bias [out], in the form that the backend reads fastest."""
 
     def __call__(self, x: Tensor) -> Tensor:
-        """x [rows, in] -> [rows, out]."""
+        """Multiply: x [rows, in] -> x·Wᵀ (+ bias) [rows, out]."""
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
-        """x [rows, in], residual [rows, out] -> residual + x·Wᵀ (+ bias), a new tensor."""
+        """Multiply x [rows, in] and add residual [rows, out]: residual + x·Wᵀ (+ bias), a new tensor."""
 
 
 class LinearFactory(Protocol):
-    """Makes linear layers: a backend's class."""
+    """Makes the linear layers of a backend."""
 
     @property
     def shares(self) -> bool:
-        """Whether they keep the weight itself rather than a form of their own."""
+        """Whether layers refer to the weight itself instead of a copy in another form."""
 
     def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> Linear:
-        """weight [out, in], bias [out]; `gated`: the first half of the outputs gates the second."""
+        """Make a layer from weight [out, in] and bias [out]; `gated`: the first half of the outputs gates the rest."""
 
     def packed(
         self,
@@ -43,19 +43,21 @@ class LinearFactory(Protocol):
         device: torch.device,
         release: Callable[[], None],
     ) -> Linear | None:
-        """A matrix of parts, one below the other, whose weights stay as they are; None where that cannot be had.
+        """Make a layer from packed parts, one below the other, without unpacking them; None if not possible.
 
-        Inputs and outputs are in `dtype`. `release` may be called now and then: the parts' memory that was read so far
-        is not read again, if it is a file's.
+        Inputs and outputs are in `dtype`. The factory may call `release` to drop the pages of the parts' file that it
+        has read: it does not read them again.
         """
 
     def lower(self, linear: Linear, bits: int, /) -> Linear | None:
-        """A copy of a layer, for drafts: symmetric codes of 4, 5, 6 or 8 bits in groups of 32 inputs, the scale of each
-        by squared error (docs/method.md); None where that cannot be had, or would be no smaller."""
+        """Copy a layer in fewer bits, for drafts; None if the backend cannot, or if the copy would be no smaller.
+
+        Codes are symmetric, of 4, 5, 6 or 8 bits, in groups of 32 inputs that share a scale (`low_bit`).
+        """
 
 
 class PlainLinear:
-    """torch's own matrix product: every device and dtype."""
+    """A linear layer by torch's matrix product, for every device and dtype."""
 
     shares = True
 
@@ -64,11 +66,11 @@ class PlainLinear:
 
     @classmethod
     def packed(cls, *args: Any, **named: Any) -> None:
-        """Nothing is read packed."""
+        """Return None: torch reads no packed weights."""
 
     @classmethod
     def lower(cls, *args: Any) -> None:
-        """Nothing is read in fewer bits."""
+        """Return None: torch reads no low-bit weights."""
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.linear(x, self._weight, self._bias)

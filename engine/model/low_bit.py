@@ -1,8 +1,8 @@
-"""A copy of a model's linear layers in fewer bits, made from its own weights at load, for drafts (docs/method.md).
+"""Copy a model's linear layers in fewer bits, for drafts (docs/method.md).
 
-Codes are symmetric, in groups of 32 inputs that share a float16 scale. Of a group w, each candidate step gives codes
-q = round(w / step), kept within the code's range, and with them the scale Σwq / Σq², which leaves the squared error
-Σw² − (Σwq)² / Σq²; the candidate with the least is taken. `kernels/low_bit.h` does the same for a CPU.
+Codes are symmetric, in groups of 32 inputs that share a float16 scale. For a group w, each candidate step gives codes
+q = round(w / step), clamped to the range of codes. Their best scale is Σwq / Σq²; it leaves the squared error
+Σw² − (Σwq)² / Σq². The candidate with the least error wins. `kernels/low_bit.h` does the same on a CPU.
 """
 
 from __future__ import annotations
@@ -18,14 +18,19 @@ from engine.model.linear import Linear, LinearFactory
 from engine.quantised.packed import PackedRows, pack_codes
 
 GROUP = 32  # inputs that share a scale
-# Where the largest weight of a group falls, in codes beyond the last one: on Qwen2.5-Coder-0.5B, four bits, these leave
-# 1 % more error than forty of them, the single candidate 0 a fifth more.
+# Candidate steps map a group's largest weight to this many codes beyond the last code. On Qwen2.5-Coder-0.5B at four
+# bits, these five leave 1 % more error than forty candidates do, and the single candidate 0 leaves 20 % more.
 BEYOND = (-1.0, -0.5, 0.0, 0.5, 1.0)
-USUAL_BITS = 4  # of Qwen2.5-Coder 0.5B and 1.5B; SmolLM2-135M gains less with 5 or 6 (docs/notes/drafting.md)
+USUAL_BITS = (
+    4  # fastest for Qwen2.5-Coder 0.5B and 1.5B; 5 and 6 bits gain less on SmolLM2-135M (docs/notes/drafting.md)
+)
 
 
 def add_copy(decoder: Decoder, linear: LinearFactory, bits: int, progress: Callable[[float], None]) -> bool:
-    """Give the decoder a copy in so many bits; False where its backend or its weights allow none."""
+    """Add a copy in `bits` bits to the decoder; False if its backend or its weights allow none.
+
+    `progress` gets the share done, 0 to 1.
+    """
 
     def lower(layer: Linear) -> Linear:
         made = linear.lower(layer, bits)
@@ -34,20 +39,20 @@ def add_copy(decoder: Decoder, linear: LinearFactory, bits: int, progress: Calla
         return made
 
     try:
-        decoder.lowered(lower, progress)
+        decoder.add_lowered(lower, progress)
     except _NoCopy:
         return False
     return True
 
 
 def copy_bytes(spec: ModelSpec, bits: int) -> int:
-    """Memory of the copy: all parameters but a separate embedding's."""
+    """Return the bytes of a copy, which has all parameters but those of a separate embedding."""
     copied = spec.parameters - (0 if spec.tied else spec.vocab * spec.hidden)
     return copied * bits // 8 + copied * torch.float16.itemsize // GROUP
 
 
 def lowered(weight: Tensor, bits: int) -> PackedRows:
-    """weight [out, in], `in` a multiple of 32, in so many bits."""
+    """Quantise weight [out, in] to `bits` bits; `in` is a multiple of 32."""
     half = 1 << (bits - 1)
     groups = weight.float().view(len(weight), -1, GROUP)
     extreme = groups.gather(2, groups.abs().argmax(2, keepdim=True))
@@ -66,4 +71,4 @@ def lowered(weight: Tensor, bits: int) -> PackedRows:
 
 
 class _NoCopy(Exception):
-    """A layer cannot be copied."""
+    """The backend cannot copy a layer in fewer bits."""

@@ -1,4 +1,4 @@
-"""Draft and verify passes: what a round asks of a model, and how any decoder runs them pass by pass."""
+"""Define draft and verify passes, and run them on any decoder, pass by pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OnWait = Callable[[], None]  # host work to do while the device computes; may be called several times
 
 
-@dataclass(slots=True)  # made every round: a frozen dataclass takes three times as long
+@dataclass(slots=True)  # not frozen: one is made per request and round, and a frozen one takes three times as long
 class DraftRequest:
     """One request's draft: its sub-network, length and stop rule (`engine.step.Plan`)."""
 
@@ -33,9 +33,9 @@ class DraftRequest:
     min_confidence: float
     pass_worth: float
     sampling: SamplingParams
-    edit: Callable[[Tensor, Sequence[int]], None] | None = None  # of logits [vocab], in place, after drafted tokens
-    # A backend may edit only after it drew a token below `logits.MASK_BELOW_CONFIDENCE`, and draw again. A surer token
-    # may break the grammar; verification then rejects it. Greedy requests only.
+    edit: Callable[[Tensor, Sequence[int]], None] | None = None  # edits logits [vocab] in place, given drafted tokens
+    # A backend may edit only after a token of less confidence than `logits.MASK_BELOW_CONFIDENCE`, and then draw again.
+    # A token of more confidence may break the grammar; verification then rejects it. Greedy requests only.
     mask_after_draw: bool = False
 
 
@@ -48,19 +48,19 @@ class Drafted(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Rows of a pass after which a token is drawn, ascending, and how."""
+    """Rows of a pass after which a token is drawn, ascending, and how to draw it."""
 
     rows: list[int]
     sampling: list[SamplingParams]
-    edits: Sequence[Edit | None] = ()  # of logits [vocab], in place; empty, or one for each draw
+    edits: Sequence[Edit | None] = ()  # edits of logits [vocab] in place; empty, or one per draw
 
 
 class Verified(NamedTuple):
-    """The target's tokens [draws], and what else the caller asked for."""
+    """The target's tokens [draws], and the states and logits that the caller asked for."""
 
     tokens: list[int]
     states: list[Tensor] | None  # residual streams X^(0) … X^(2L), each [rows, hidden]
-    redraw: Callable[[int, Edit], int]  # draw one of the tokens again after an edit, until the next pass
+    redraw: Callable[[int, Edit], int]  # (draw, edit) -> new token; valid until the next pass
     hidden: Tensor | None = None  # [rows, hidden], after the last sublayer
     logits: Tensor | None = None  # [draws, vocab], before any edit
 
@@ -76,12 +76,13 @@ class _Draft:
 
     @property
     def alive(self) -> bool:
+        """Whether neither the length limit nor the confidence limit has ended the draft."""
         unsure = bool(self.confidences) and self.confidences[-1] < self.request.min_confidence
         return len(self.tokens) < self.request.gamma and not unsure
 
     @property
     def edit(self) -> Edit | None:
-        """The request's edit of the next token's logits."""
+        """The edit of the next token's logits."""
         edit = self.request.edit
         return None if edit is None else partial(_edit_row, edit, tuple(self.tokens))
 
@@ -103,13 +104,13 @@ def draft_in_lock_step(
     ahead: bool = False,
     on_wait: OnWait | None = None,
 ) -> Drafted:
-    """Draft for all requests together, one token a pass; a request leaves when its stop rule says so.
+    """Draft for all requests together, one token a pass, until each request's stop rule ends its draft.
 
-    K/V is written only for the sublayers that run. With `ahead`, the next pass starts before the last one's tokens are
-    read, and is thrown away where the stop rule ends the draft; the drafted tokens are the same.
+    K/V is written only for the sublayers that run. With `ahead`, the next pass starts before the current one's tokens
+    are read; it is discarded if the stop rule ends the draft. The drafted tokens are the same.
     """
     drafts = [_Draft(request) for request in requests]
-    ahead = ahead and not any(request.edit for request in requests)  # edits need every token
+    ahead = ahead and not any(request.edit for request in requests)  # an edit needs the tokens before it
     passes = 0
     current: _DraftPass | None = _DraftPass(decoder, attention, drafts)
     while current is not None:
@@ -126,12 +127,12 @@ def draft_in_lock_step(
 
 
 class _DraftPass:
-    """One more token for each of some drafts, being computed."""
+    """A pass in progress that drafts one more token for each of several drafts."""
 
     def __init__(
         self, decoder: Decoder, attention: Attention, drafts: Sequence[_Draft], last: Tensor | None = None
     ) -> None:
-        """`last` [drafts]: their last tokens on the device, where the host has not read them yet."""
+        """Start the pass. `last` [drafts]: last tokens on the device, if the host has not read them yet."""
         self._decoder, self._attention, self._drafts = decoder, attention, drafts
         unread = last is not None
         ends = [draft.request.start + len(draft.tokens) + unread for draft in drafts]
@@ -150,7 +151,7 @@ class _DraftPass:
         )
 
     def start_next(self) -> _DraftPass | None:
-        """Start the pass after this one, for all drafts whose length allows it, before this one is read."""
+        """Start the next pass before this one is read, for all drafts that have room for two more tokens."""
         picked = [i for i, d in enumerate(self._drafts) if d.alive and len(d.tokens) + 1 < d.request.gamma]
         if not picked:
             return None
@@ -160,7 +161,7 @@ class _DraftPass:
         return _DraftPass(self._decoder, self._attention, [self._drafts[i] for i in picked], last)
 
     def read(self) -> list[_Draft]:
-        """Wait for the tokens, append them to the drafts that are still alive, and return those that go on."""
+        """Wait for the tokens, append them to their drafts, and return the drafts that continue."""
         drawn = self._drawn.wait()
         for draft, token, confidence in zip(self._drafts, drawn.tokens, drawn.confidence, strict=True):
             if draft.alive:
@@ -179,9 +180,9 @@ def verify_by_sublayers(
     variants: Variants | None = None,
     on_wait: OnWait | None = None,
 ) -> Verified:
-    """Run all rows through the model (or the sub-network `variants`) and draw the target's tokens.
+    """Run all rows through the model, or through the sub-network `variants`, and draw the target's tokens.
 
-    `record` keeps the residual streams of the whole model.
+    `record` keeps the residual streams of a pass of the whole model.
     """
     states: list[Tensor] | None = [] if record else None
     x, batch = decoder.embed(tokens), attention.prepare(segments)

@@ -1,4 +1,4 @@
-"""The table of a search as a model fills it: sublayers × candidate states (`engine.draft.knapsack`)."""
+"""Define the table that a search for plans fills: sublayers × candidate states (`engine.draft.knapsack`)."""
 
 from __future__ import annotations
 
@@ -12,29 +12,33 @@ Transition = Callable[[int, Tensor, int], Tensor]
 
 
 class Row(NamedTuple):
-    """A filled row: each entry's saved weight j, which entry of the row before it comes from, and by which variant."""
+    """A filled row of the table, by entry."""
 
-    saved: list[int]
-    source: list[int]
-    variant: list[int]
+    saved: list[int]  # weight j: ticks that the entry's plan saves
+    source: list[int]  # the entry of the row above that this one continues
+    variant: list[int]  # the sublayer's variant
 
 
 class SearchTable(Protocol):
-    """Sublayers × live entries. An entry is kept if its cosine is at least `tau` and its weight at most `capacity`."""
+    """Rows of live entries, one row a sublayer.
+
+    An entry stays live if its cosine is at least `tau` and its saved weight at most `capacity`.
+    """
 
     @property
     def menus(self) -> Sequence[Mapping[int, int]]:
-        """Of each sublayer, what its variants save."""
+        """The ticks that each variant saves, by sublayer."""
 
     @property
     def directions(self) -> Tensor:
-        """Of the full model's states, of unit length: [sublayers + 1, rows, hidden]."""
+        """Unit vectors of the full model's states: [sublayers + 1, rows, hidden]."""
 
     capacity: int
     tau: float
-    beam: int  # entries of a row, at most
-    rows: list[Row]  # filled
-    saved: list[int]  # by the live entries,
+    beam: int  # maximum live entries of a row; 0: no limit
+    rows: list[Row]  # filled so far
+    # Of the live entries of the last row:
+    saved: list[int]
     states: Tensor  # [live, rows, hidden]
     cosines: list[float]
 
@@ -42,7 +46,7 @@ class SearchTable(Protocol):
     def done(self) -> bool: ...
 
     def advance(self, transition: Transition) -> None:
-        """Fill one row."""
+        """Fill the next row, computing states by `transition`."""
 
     def take(self, rows: Sequence[Row], states: Tensor, cosines: list[float]) -> None:
-        """Rows that were filled; states and cosines of the last one's entries."""
+        """Append filled rows. `states` [live, rows, hidden] and `cosines` [live] belong to the last one's entries."""

@@ -1,4 +1,4 @@
-"""Checkpoints in Hugging Face's layout to a `Decoder`, one tensor at a time: read, cast, put into place."""
+"""Load a checkpoint in Hugging Face's layout into a `Decoder`, one tensor at a time."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 class Weights(Protocol):
     """The tensors of a checkpoint by the names of `expected_tensors`. Raises ModelError."""
 
-    interleaved: bool  # whether q and k rows lie as RoPE turns them (`attention.Rope`)
+    interleaved: bool  # whether q and k rows have the order that `attention.Rope` needs
 
     def mapped(self, name: str) -> Tensor:
-        """Floats, which may be the file's own memory."""
+        """Return a tensor of floats, which may be the file's own memory."""
         ...
 
     def packed(self, name: str) -> PackedRows | None:
-        """A matrix as it is published, if that is packed."""
+        """Return a matrix in the packed format of the checkpoint; None if it is not packed."""
         ...
 
     def release(self, name: str) -> None:
-        """The tensor has been read, and is not needed in memory."""
+        """Drop a tensor's pages of the file from memory: it is not read again."""
         ...
 
 
@@ -48,10 +48,11 @@ def load_decoder(
     backend: Backend,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Decoder:
-    """Read the weights, build; matrices stay packed where the backend reads them so, all else is cast to `dtype`.
+    """Read the weights and make a decoder of them.
 
-    Beside the weights it takes memory for a layer's widest matrix, or for the head if that has to be cast. `progress`
-    gets the share done. Raises ModelError.
+    Matrices stay packed if the backend can read them packed; all other tensors are cast to `dtype`. Loading needs extra
+    memory for the widest matrix of a layer, or for the head if it is cast. `progress` gets the share done. Raises
+    ModelError.
     """
     linear = backend.linear
     place = Placement(spec, weights, dtype, device, linear)
@@ -61,12 +62,14 @@ def load_decoder(
         progress((i + 1) / (spec.layers + 1))
     packed = weights.packed(_EMBEDDING)
     embedding: Tensor | PackedRows
-    if packed is not None and packed.format.block_bytes and backend.looks_up_packed:  # kernels look up GGUF's alone
+    if (
+        packed is not None and packed.format.block_bytes and backend.looks_up_packed
+    ):  # kernels look up GGUF's formats alone
         embedding, head = packed, place.linear((_EMBEDDING if spec.tied else _HEAD,))
     elif spec.tied and (packed is not None or not linear.shares):
-        # The head has a form of its own; of the embedding only the rows that are looked up need be in memory.
+        # The head is a copy in another form, so only the embedding's rows that are looked up need be in memory.
         embedding, head = weights.mapped(_EMBEDDING), place.linear((_EMBEDDING,))
-        if packed is not None or embedding.dtype == torch.float16:  # which kernels do not look up
+        if packed is not None or embedding.dtype == torch.float16:  # the kernels look up neither
             embedding = place.tensor(_EMBEDDING)
     else:
         embedding = place.tensor(_EMBEDDING)
@@ -78,26 +81,26 @@ def load_decoder(
 
 
 class Placement:
-    """Puts tensors where they belong, in the engine's dtype: read straight into place, no copies in between.
+    """Reads tensors into their place, in the engine's dtype, without copies in between.
 
-    Where the backend makes a form of its own, all matrices are read into the same scratch memory.
+    If the backend makes layers in another form, all matrices are read into the same scratch memory.
     """
 
     def __init__(
         self, spec: ModelSpec, weights: Weights, dtype: torch.dtype, device: torch.device, linear: LinearFactory
     ) -> None:
         self._spec, self._weights, self._linear = spec, weights, linear
-        self._expanded: list[tuple[str, int, int]] = []  # matrices: name, bytes as published and as they are now
+        self._expanded: list[tuple[str, int, int]] = []  # by matrix: name, bytes packed and unpacked
         self._dtype, self._device = dtype, device
         self._shapes = expected_tensors(spec)
         self._scratch = self._empty((0,))
 
     def tensor(self, *names: str) -> Tensor:
-        """A copy of our own, several stacked: a mapped tensor would go bad with its file."""
+        """Copy tensors, stacked: a mapped tensor would become invalid with its file."""
         return self._fill(self._empty(self._stacked(names)), names)
 
     def linear(self, weights: tuple[str, ...], biases: tuple[str, ...] = (), *, gated: bool = False) -> Linear:
-        """Projections that read the same input become one matrix."""
+        """Make one linear layer of projections that read the same input."""
         bias = self.tensor(*biases) if biases else None
         made = self._packed(weights, bias, gated)
         if made is None:
@@ -111,7 +114,7 @@ class Placement:
             self._weights.release(name)
 
     def _packed(self, names: tuple[str, ...], bias: Tensor | None, gated: bool) -> Linear | None:
-        """The matrix as it is published, if it is packed and the backend can read it so."""
+        """Make a layer of packed matrices; None if they are not packed, or if the backend cannot read them."""
         found = [(name, self._weights.packed(name)) for name in names]
         parts = [self._ordered(name, part) for name, part in found if part is not None]
         made = None
@@ -126,19 +129,19 @@ class Placement:
         return made
 
     def _ordered(self, name: str, packed: PackedRows) -> PackedRows:
-        """Rows as RoPE turns them."""
-        if not self._turns(name):
+        """Return a matrix whose q and k rows are interleaved."""
+        if not self._needs_interleaving(name):
             return packed
         order = torch.arange(packed.shape[0]).view(-1, 2, self._spec.head_dim // 2).transpose(1, 2).reshape(-1)
         return packed.select(order)
 
-    def _turns(self, name: str) -> bool:
-        """Whether the rows of a tensor are those of q or k heads, and not in RoPE's order yet."""
+    def _needs_interleaving(self, name: str) -> bool:
+        """Whether the rows of a tensor belong to q or k heads and are not in RoPE's order yet."""
         heads = any(part in name for part in ("q_proj", "k_proj", "q_norm", "k_norm"))
         return heads and not (self._weights.interleaved and "proj" in name)
 
     def report(self) -> None:
-        """Log what could not stay packed."""
+        """Log a warning if packed matrices had to be unpacked."""
         if not self._expanded:
             return
         before, after = (sum(sizes) for sizes in list(zip(*self._expanded, strict=True))[1:])
@@ -149,8 +152,8 @@ class Placement:
         )
 
     def _lend(self, names: tuple[str, ...]) -> Tensor:
-        """The stacked tensors until the next call: in scratch memory, or, where one is fit as it is, in its file."""
-        if len(names) == 1 and not self._turns(names[0]):
+        """Return stacked tensors that are valid until the next call, in scratch memory or in their file."""
+        if len(names) == 1 and not self._needs_interleaving(names[0]):
             source = self._weights.mapped(names[0])
             if (source.dtype, source.device) == (self._dtype, self._device):
                 return source
@@ -164,6 +167,7 @@ class Placement:
         return torch.empty(shape, dtype=self._dtype, device=self._device)
 
     def layer(self, layer: int) -> LayerWeights:
+        """Read the weights of one layer."""
         spec, prefix = self._spec, f"model.layers.{layer}."
 
         def projections(biased: bool, *names: str, gated: bool = False) -> Linear:
@@ -185,17 +189,17 @@ class Placement:
         )
 
     def _stacked(self, names: tuple[str, ...]) -> tuple[int, ...]:
-        """Shape of these tensors one below the other."""
+        """Return the shape of the tensors, one below the other."""
         return (sum(self._shapes[name][0] for name in names), *self._shapes[names[0]][1:])
 
     def _fill(self, target: Tensor, names: tuple[str, ...]) -> Tensor:
-        """Each tensor below the one before; q and k rows in the order that RoPE turns them in (`attention.Rope`)."""
+        """Copy tensors into `target`, one below the other, with q and k rows interleaved (`attention.Rope`)."""
         row = 0
         for name in names:
             source = self._weights.mapped(name)
             place = target[row : row + source.shape[0]]
             row += source.shape[0]
-            if self._turns(name):
+            if self._needs_interleaving(name):
                 half, rest = self._spec.head_dim // 2, source.shape[1:]
                 place.view(-1, half, 2, *rest).copy_(source.view(-1, 2, half, *rest).transpose(1, 2))
             else:
@@ -204,7 +208,7 @@ class Placement:
 
 
 def expected_tensors(spec: ModelSpec) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every tensor the checkpoint must hold."""
+    """Return name and shape of every tensor that the checkpoint must have."""
     hidden, inner = spec.hidden, spec.intermediate
     heads, kv_heads = spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim
     shapes: dict[str, tuple[int, ...]] = {

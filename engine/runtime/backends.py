@@ -1,4 +1,4 @@
-"""The fastest backend that there is for a model on a device."""
+"""Choose the fastest backend for a model on a device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from engine.model.linear import PlainLinear
 def choose_backend(
     spec: ModelSpec, device: torch.device, dtype: torch.dtype, threads: int, kernels: str = "auto"
 ) -> Backend:
-    """The fastest backend there is; `kernels` is "auto", "native" or "torch". Raises ConfigError."""
+    """Return the fastest backend that can run the model.
+
+    `kernels`: "auto", "native" or "torch". Raises ConfigError if it is "native" and the native kernels cannot run.
+    """
     if kernels != "torch" and device.type == "cpu" and dtype == torch.bfloat16:
         from engine.backends.native.backend import native_backend
 
@@ -33,7 +36,7 @@ def choose_backend(
         from engine.backends.cuda.backend import cuda_backend
 
         return cuda_backend(device, dtype)
-    # SDPA with bf16 queries of a row or two is many times slower than with float32.
+    # With bf16, SDPA of one or two query rows takes many times as long as with float32.
     cache_dtype = torch.float32 if dtype.itemsize < 4 else dtype
 
     def attention(spec: ModelSpec, size: CacheSize) -> SdpaAttention:

@@ -1,4 +1,4 @@
-"""How fast this device reads memory."""
+"""Measure how fast a device reads memory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from engine.kernels.library import kernel_library
 
 _BYTES = 512 << 20  # far beyond any cache
 _PIECE = 4 << 20  # bytes of the smallest weight that is read
-_QUEUED = 8  # reads, where a read takes little longer than to ask for it
+_QUEUED_READS = 8  # on a GPU, where launching a read takes almost as long as the read
 
 
 class ReadBandwidth:
-    """Times reads of half a gigabyte by all threads; `observe` now and then, for machines are busy at times.
+    """Times reads of half a gigabyte by all threads. Several reads, spread over time, average out other load.
 
-    Of the model's own weights, where they are so much: memory may lie in places of unlike speed.
+    On a CPU, the model's own weights are read if they are large enough: parts of memory may differ in speed.
     """
 
     def __init__(
@@ -33,7 +33,10 @@ class ReadBandwidth:
         size: int = _BYTES,
         piece: int = _PIECE,
     ) -> None:
-        """Read `size` bytes: of those `weights` that have at least `piece` bytes, if they are so large together."""
+        """Prepare reads of `size` bytes by `threads` threads, which a GPU does not need.
+
+        They are those `weights` of at least `piece` bytes, which a pass reads, if these are large enough together.
+        """
         self._clock, self._threads = clock, threads
         self._native = kernel_library() if device.type == "cpu" else None
         large = [weight for weight in weights if weight.nbytes >= piece]
@@ -45,11 +48,11 @@ class ReadBandwidth:
         else:
             self.blocks = [huge(size // 8, torch.int64).fill_(1)]
         self._bytes = sum(block.nbytes for block in self.blocks)
-        self._reads = 1 if device.type == "cpu" else _QUEUED
-        self._seen: list[float] = []
+        self._reads = 1 if device.type == "cpu" else _QUEUED_READS
+        self._observed: list[float] = []  # bytes per second
 
     def observe(self) -> None:
-        """One timed read."""
+        """Time one read."""
         started = self._clock.now()
         if self._native is not None:
             executor = self._native.executor(self._threads)
@@ -57,9 +60,9 @@ class ReadBandwidth:
                 self._native.read(executor, block.data_ptr(), block.nbytes)
         else:
             torch.stack([self.blocks[0].sum() for _ in range(self._reads)]).sum().item()
-        self._seen.append(self._reads * self._bytes / (self._clock.now() - started))
+        self._observed.append(self._reads * self._bytes / (self._clock.now() - started))
 
     @property
     def median(self) -> float:
-        """Bytes per second."""
-        return statistics.median(self._seen)
+        """The median of all reads, in bytes per second."""
+        return statistics.median(self._observed)

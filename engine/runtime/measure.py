@@ -1,4 +1,4 @@
-"""Times real passes of designed sub-networks and fits a latency profile to them."""
+"""Time passes of designed sub-networks, and fit a latency profile to them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from engine.types import SamplingParams
 from profiles.fit import Observation, fit, price
 from profiles.schema import LatencyProfile, ProfileKey
 
-_SHORT = 64  # the context at which sublayers are told apart
+_SHORT_CONTEXT = 64  # tokens of context at which the costs of sublayers are separated
 _BUDGET = 4.0  # seconds of the measurement at a start
-_REPETITIONS = (3, 40)  # least and most of it
-_MOST_DRAFTING = 16  # rows of a pass of the copy in fewer bits
-_DRAFTS = 12  # times that drafts are timed,
-_DRAFT_LENGTH = 5  # tokens each
+_MIN_REPETITIONS, _MAX_REPETITIONS = 3, 40  # of each pass, at a start
+_MAX_DRAFT_ROWS = 16  # wider passes of the copy in fewer bits are not measured
+_DRAFT_REPETITIONS = 12  # of each draft
+_DRAFT_LENGTH = 5  # tokens
+_CUDA_WARM_UPS = 3  # the first two passes of a shape compile kernels, the third records a CUDA graph
+_CPU_WARM_UPS, _CPU_WARM_DESIGNS = 5, 4
 _GREEDY = SamplingParams(temperature=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A pass to time: rows of one request at a context, through a sub-network, with head and draw or not."""
+    """A pass to time: rows of one request at a context, through a sub-network, with or without head and draws."""
 
     rows: int
     context: int
@@ -37,7 +39,7 @@ class Design:
     head: bool = True
 
     def observe(self, spec: ModelSpec, variants: Sequence[int], seconds: float) -> Observation:
-        """`variants`: those that there are."""
+        """Describe the pass, which took `seconds`, for the fit. `variants`: all that the model has."""
         *sublayers, head = self.plan
 
         def count(part: Sequence[int]) -> tuple[int, ...]:
@@ -50,37 +52,43 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Row counts and context lengths to measure; `wide` rows, as of prompts, at the first two contexts alone."""
+    """Row counts and context lengths to measure.
+
+    `wide` row counts, as of prompts, are measured at the first two contexts only.
+    """
 
     rows: tuple[int, ...]
     contexts: tuple[int, ...]
     wide: tuple[int, ...] = ()
 
     def within(self, length: int) -> Grid:
-        """What of it a context of `length` tokens has room for; a short one is measured at half and whole."""
+        """Return the part of the grid that fits into `length` tokens, with at least two contexts."""
         rows, wide = (tuple(r for r in counts if r < length) for counts in (self.rows, self.wide))
-        most = length - max(r for r in self.rows if r < length)  # that leaves room for the rows
-        contexts = tuple(n for n in self.contexts if n <= most)
+        longest = length - max(r for r in self.rows if r < length)  # leaves room for the rows
+        contexts = tuple(n for n in self.contexts if n <= longest)
         if len(contexts) < 2:
-            contexts = tuple(sorted({min(self.contexts[0], most // 2), *contexts, most} - {0}))
+            contexts = tuple(sorted({min(self.contexts[0], longest // 2), *contexts, longest} - {0}))
         return Grid(rows, contexts, tuple(r for r in wide if contexts[:2][-1] + r <= length))
 
 
-QUICK = Grid((1, 2, 4, 8, 16, 32), (_SHORT, 1536))
+QUICK = Grid((1, 2, 4, 8, 16, 32), (_SHORT_CONTEXT, 1536))
 THOROUGH = Grid(
-    (1, 2, 3, 4, 6, 8, 12, 16), (_SHORT, 512, 2048, 8192, 16384, 32768, 65536, 131072), (32, 64, 128, 256, 512)
+    (1, 2, 3, 4, 6, 8, 12, 16), (_SHORT_CONTEXT, 512, 2048, 8192, 16384, 32768, 65536, 131072), (32, 64, 128, 256, 512)
 )
 
 
 def thorough_grid(length: int) -> Grid:
-    """The grid of a model whose contexts end at `length` tokens: up to there."""
-    most = length - max(THOROUGH.rows)
-    return replace(THOROUGH, contexts=(*(n for n in THOROUGH.contexts if n < 0.75 * most), most))
+    """Return the thorough grid for contexts of up to `length` tokens, the longest included."""
+    longest = length - max(THOROUGH.rows)
+    return replace(THOROUGH, contexts=(*(n for n in THOROUGH.contexts if n < 0.75 * longest), longest))
 
 
 @dataclass(slots=True)
 class Measured:
-    """A profile, the passes that it was fitted to, and others that it had not seen: design and median seconds."""
+    """A profile, with the passes that it was fitted to and others that the fit did not see.
+
+    Each pass has its median seconds.
+    """
 
     profile: LatencyProfile
     passes: list[tuple[Design, float]] = field(default_factory=list)
@@ -88,7 +96,10 @@ class Measured:
 
 
 class Measurement:
-    """Whole passes at several row counts and context lengths, interleaved so that a slow moment hurts none alone."""
+    """Times passes at several row counts and context lengths.
+
+    The passes take turns, so that a slow moment of the machine does not fall on one of them alone.
+    """
 
     def __init__(self, decoder: Decoder, attention: Attention, clock: Clock) -> None:
         self._decoder, self._attention, self._clock = decoder, attention, clock
@@ -97,58 +108,58 @@ class Measurement:
     def run(
         self, key: ProfileKey, *, budget: float = _BUDGET, progress: Callable[[float], None] = lambda share: None
     ) -> LatencyProfile:
-        """Measure the essentials for about `budget` seconds and fit. `progress` gets the share done."""
+        """Measure the quick grid for about `budget` seconds, and fit. `progress` gets the share done."""
         grid = QUICK.within(self._attention.cache.length)
         designs = list(self._designs(grid))
         started = self._clock.now()
 
         def share_done(repetition: int) -> float:
-            least, most = _REPETITIONS
-            if repetition < least:
-                return repetition / most
-            return max(repetition / most, (self._clock.now() - started) / budget)
+            if repetition < _MIN_REPETITIONS:
+                return repetition / _MAX_REPETITIONS
+            return max(repetition / _MAX_REPETITIONS, (self._clock.now() - started) / budget)
 
         return self._fit(key, self._medians(designs, share_done, progress))
 
     def thorough(
         self, key: ProfileKey, grid: Grid, *, repetitions: int, progress: Callable[[float], None] = lambda share: None
     ) -> Measured:
-        """Measure all of `grid`, each pass `repetitions` times, and some sub-networks that the fit does not see."""
+        """Measure all of `grid`, and some sub-networks that the fit does not see, `repetitions` times each."""
         grid = grid.within(self._attention.cache.length)
         designs, unseen = list(self._designs(grid)), list(self._unseen(grid))
         timed = self._medians([*designs, *unseen], lambda repetition: repetition / repetitions, progress)
-        passes, rest = timed[: len(designs)], timed[len(designs) :]
-        return Measured(self._fit(key, passes), passes, rest)
+        passes = timed[: len(designs)]
+        return Measured(self._fit(key, passes), passes, timed[len(designs) :])
 
     def _fit(self, key: ProfileKey, passes: Sequence[tuple[Design, float]]) -> LatencyProfile:
         profile = fit(
             key, [design.observe(self._decoder.spec, self._decoder.variants, seconds) for design, seconds in passes]
         )
-        return replace(profile, drafting=self._drafting(profile))
+        return replace(profile, drafting=self._draft_factor(profile))
 
     @torch.inference_mode()
-    def _drafting(self, profile: LatencyProfile) -> float:
-        """What passes of whole drafts take, as a share of what the profile says: median over sub-networks.
+    def _draft_factor(self, profile: LatencyProfile) -> float:
+        """Return the measured time of a pass within a draft, divided by its price in the profile: the median.
 
-        Between drafts all of the model runs, as in a round: what drafts is not in the processor's nearest cache.
+        The whole model runs between drafts, as in a round, so that its weights displace the drafter's in the
+        processor's caches.
         """
         spec, variants = self._decoder.spec, self._decoder.variants
-        context = min(_SHORT, self._attention.cache.length - _DRAFT_LENGTH - 1)
+        context = min(_SHORT_CONTEXT, self._attention.cache.length - _DRAFT_LENGTH - 1)
         if not self._decoder.drafts_in_one_call or context <= 0:
             return 1.0
-        self._draft(spec.whole, context)
+        self._seconds_per_draft_pass(spec.whole, context)
         low = [(LOW_BIT,) * len(spec.whole)] if LOW_BIT in variants else []
         exits = [exit_plan(spec, depth) for depth in {spec.layers // 3, spec.layers // 2} if depth]
-        shares = []
-        for _ in range(_DRAFTS):
+        ratios = []
+        for _ in range(_DRAFT_REPETITIONS):
             for plan in low or (*exits, self._half(), self._half()):
                 self._time(Design(1, 0, spec.whole))
-                parts = price(profile, Design(1, _SHORT, plan).observe(spec, variants, 0.0))
-                shares.append(self._draft(plan, context) / parts)
-        return statistics.median(shares)
+                predicted = price(profile, Design(1, _SHORT_CONTEXT, plan).observe(spec, variants, 0.0))
+                ratios.append(self._seconds_per_draft_pass(plan, context) / predicted)
+        return statistics.median(ratios)
 
-    def _draft(self, variants: Variants, context: int) -> float:
-        """Seconds of a pass within a draft."""
+    def _seconds_per_draft_pass(self, variants: Variants, context: int) -> float:
+        """Time a draft, and return its seconds per pass."""
         request = DraftRequest(0, context, 0, variants, _DRAFT_LENGTH, 0.0, 0.0, _GREEDY)
         started = self._clock.now()
         drafted = self._decoder.draft(self._attention, [request])
@@ -157,18 +168,21 @@ class Measurement:
     def _medians(
         self, designs: Sequence[Design], share_done: Callable[[int], float], progress: Callable[[float], None]
     ) -> list[tuple[Design, float]]:
-        """Every design in turn, again and again until all is done; median seconds of each.
+        """Time every design in turn until `share_done(repetition)` reaches 1; return the median seconds of each.
 
-        Context by context: a long one leaves nothing of the model in the processor's caches. Narrow passes last: after
-        wide ones they took half as long again (measured).
+        Turns are sorted by context, because reading a long context displaces the model's weights in the processor's
+        caches. Within a context, rows descend: a narrow pass right after a wide one takes 1.5 times as long (measured).
         """
         turns = sorted(range(len(designs)), key=lambda i: (designs[i].context, -designs[i].rows))
         whole = self._decoder.spec.whole
         times: list[list[float]] = [[] for _ in designs]
         cache, context = self._attention.cache, max(design.context for design in designs)
-        cache.fill(0, context)  # memory never written need not be read
-        # On CUDA the first two passes of a shape compile and run as they are written, the third is recorded.
-        for design in list(designs) * 3 if self._decoder.device.type == "cuda" else list(designs[:4]) * 5:
+        cache.fill(0, context)  # reading memory that was never written would take less time
+        if self._decoder.device.type == "cuda":
+            warm_ups = list(designs) * _CUDA_WARM_UPS
+        else:
+            warm_ups = list(designs[:_CPU_WARM_DESIGNS]) * _CPU_WARM_UPS
+        for design in warm_ups:
             self._time(design)
         repetition = 0
         while (share := share_done(repetition)) < 1:
@@ -185,11 +199,11 @@ class Measurement:
         return [(design, statistics.median(seconds)) for design, seconds in zip(designs, times, strict=True)]
 
     def _designs(self, grid: Grid) -> Iterator[Design]:
-        """What tells fixed cost, projections, scans, MLPs and head apart."""
+        """Yield passes that separate the costs of a pass, of projections, attention, MLPs and the head."""
         layers = self._decoder.spec.layers
         short, *longer = grid.contexts
         for rows in (*grid.rows, *grid.wide):
-            for variant in self._decoder.variants if rows <= _MOST_DRAFTING else (TARGET,):
+            for variant in self._decoder.variants if rows <= _MAX_DRAFT_ROWS else (TARGET,):
                 attention = (variant, SKIP) * layers + (variant,)
                 none = (SKIP, SKIP) * layers + (variant,)
                 for plan in ((variant,) * (2 * layers + 1), attention, (SKIP, variant) * layers + (variant,), none):
@@ -201,7 +215,7 @@ class Measurement:
                 yield Design(rows, context, (TARGET, SKIP) * layers + (TARGET,))
 
     def _unseen(self, grid: Grid) -> Iterator[Design]:
-        """Sub-networks as drafts use them, and whole passes between the knots."""
+        """Yield sub-networks as drafts use them, and whole passes between the contexts of the grid."""
         for context in grid.contexts:
             yield Design(1, context, self._half())
             yield Design(1, context, self._half())
@@ -210,12 +224,13 @@ class Measurement:
             yield Design(5, (low + high) // 2, self._decoder.spec.whole)
 
     def _half(self) -> Variants:
+        """Return a random plan of half of the sublayers, and the head."""
         layers = self._decoder.spec.layers
         return (*self._chooser.sample((TARGET, SKIP) * layers, 2 * layers), TARGET)
 
     @torch.inference_mode()
     def _time(self, design: Design) -> float:
-        """Seconds of one pass, draws included."""
+        """Return the seconds of one pass, draws included."""
         started = self._clock.now()
         segments = [Segment(0, design.context, design.rows)]
         draws = Draws(*([*range(design.rows)], [_GREEDY] * design.rows) if design.head else ([], []))

@@ -1,4 +1,4 @@
-"""What `knapserve tune` leaves for later starts: plans worth knowing, with what was seen of them."""
+"""Read and write prior plans: the plans that `knapserve tune` found, with their acceptance counts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ MOST_PLANS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prior:
-    """`plans`: for the variants of each, tested draft tokens [bins, rejected | agreed] as in `AcceptanceCounts`."""
+    """Hold the plans of one model by their variants, each with its counts.
+
+    Counts: draft tokens that verification rejected and accepted, [bins, 2], as in `AcceptanceCounts`.
+    """
 
     model: str  # fingerprint of the checkpoint
     plans: Mapping[tuple[int, ...], np.ndarray]
 
     def to_json(self) -> str:
+        """Return the text of a prior file."""
         plans = [
             {"plan": "".join(map(str, variants)), "counts": np.round(counts, 3).tolist()}
             for variants, counts in self.plans.items()
@@ -39,7 +43,7 @@ class Prior:
 
     @classmethod
     def from_json(cls, text: str) -> Prior:
-        """Raises PriorError for anything that is not whole, valid and of this version."""
+        """Parse the text of a prior file. Raises PriorError unless it is complete, valid and of this version."""
         try:
             raw: dict[str, Any] = json.loads(text)
             if raw["version"] != VERSION or tuple(raw["thresholds"]) != THRESHOLDS:
@@ -54,6 +58,7 @@ class Prior:
 
 
 def _variants(text: str) -> tuple[int, ...]:
+    """Parse a plan, one digit a sublayer and one for the head."""
     if not text or set(text) - set("0123"):
         raise ValueError("a plan is made of 0, 1, 2 and 3")
     variants = tuple(map(int, text))
@@ -63,6 +68,7 @@ def _variants(text: str) -> tuple[int, ...]:
 
 
 def _counts(rows: list[list[float]]) -> np.ndarray:
+    """Check counts [bins, 2]: finite and not negative."""
     counts = np.array(rows, dtype=float)
     if counts.shape != (len(THRESHOLDS), 2) or not all(math.isfinite(x) and x >= 0 for x in counts.flat):
         raise ValueError("counts of another shape")
@@ -70,12 +76,12 @@ def _counts(rows: list[list[float]]) -> np.ndarray:
 
 
 def path_of(directory: Path, key: ProfileKey, fingerprint: str) -> Path:
-    """Where the prior of a model on a machine is kept: beside its latency profile."""
+    """Return the file for the prior plans of a model on a machine, named as its latency profile is."""
     return directory / f"{key.slug}-{fingerprint[:16]}.prior.json"
 
 
 def load(path: Path) -> Prior:
-    """Read one file. Raises PriorError naming it."""
+    """Read a prior file. Raises PriorError, which names the file."""
     try:
         return Prior.from_json(path.read_text("utf-8"))
     except OSError as error:
@@ -85,5 +91,5 @@ def load(path: Path) -> Prior:
 
 
 def save(prior: Prior, path: Path) -> None:
-    """Write whole or not at all."""
+    """Write a prior file, completely or not at all."""
     write_atomically(prior.to_json(), path)

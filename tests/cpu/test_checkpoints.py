@@ -391,7 +391,7 @@ def test_a_cache_takes_no_memory_until_it_is_written(whole: Path) -> None:
 
 
 def test_too_little_memory_is_refused_before_loading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.runtime.build.free_memory", lambda device: 1 << 20)
+    monkeypatch.setattr("engine.runtime.loading.memory.free_memory", lambda device: 1 << 20)
     with pytest.raises(ConfigError, match="GiB are free on cpu"):
         load()
 

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from engine.config import EngineConfig, KnapSpecConfig
+from engine.core import policies
 from engine.kernels.library import kernel_library
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
@@ -23,7 +24,7 @@ from engine.types import SamplingParams
 from tests.support import PREPARED
 from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, load
 
-POLICIES = ("none", "fixed", "layerskip", "knapspec")
+POLICIES = ("none", *sorted({*policies.POLICIES} - {"none"}))
 CONFIG = EngineConfig(knapspec=KnapSpecConfig(interval=12, redecide=4, budget=0.5))  # many re-decisions
 WIDE_OPEN = SamplingParams(max_tokens=48, temperature=0.7)
 MANY = pytest.param(True, marks=[pytest.mark.nightly, pytest.mark.timeout(600)])  # minutes without bf16 products

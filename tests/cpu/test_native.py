@@ -205,7 +205,7 @@ def test_bfloat16_is_chosen_on_a_cpu_without_it_where_the_kernels_can_widen_it(
     family, changes = SHAPES["llama"]
     tiny_model(tmp_path / "suits", family, **(WIDE | changes))
     tiny_model(tmp_path / "does not", family, **(WIDE | changes | {"intermediate_size": 168}))
-    monkeypatch.setattr("engine.runtime.build.native_bf16", lambda: False)
+    monkeypatch.setattr("engine.runtime.loading.device.native_bf16", lambda: False)
 
     def chosen(name: str, **settings: Any) -> tuple[str, str]:
         config = EngineConfig(model=str(tmp_path / name), **settings, draft_bits="none")

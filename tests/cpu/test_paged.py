@@ -88,7 +88,7 @@ def test_logits_on_pages_equal_those_on_slabs(family: type, changes: dict[str, o
             batch = model.attention.prepare(segments)
             out.append(model.decoder.run_plans(model.decoder.embed(tokens[start : start + 2]), batch, plans))
         decoder = model.decoder
-        decoder.lowered(lambda linear: linear, lambda share: None)
+        decoder.add_lowered(lambda linear: linear, lambda share: None)
         segments = [Segment(0, 57, 1), Segment(1, 46, 1)]
         mixed = [tuple(variant * both for variant in plan) for plan, both in zip(plans, (TARGET, LOW_BIT), strict=True)]
         out.append(decoder.run_plans(decoder.embed(tokens[:2]), model.attention.prepare(segments), mixed))

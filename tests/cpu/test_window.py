@@ -42,7 +42,7 @@ def build(directory: Path, backend: str) -> LoadedModel:
         model.attention.cache.place(
             [Placement(s, 0, tuple(range(1 + s * pages, 1 + (s + 1) * pages))) for s in range(3)]
         )
-    model.decoder.lowered(lambda linear: linear, lambda share: None)
+    model.decoder.add_lowered(lambda linear: linear, lambda share: None)
     return model
 
 

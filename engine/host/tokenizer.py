@@ -1,4 +1,4 @@
-"""A model's tokenizer alone, for the process that talks to clients: torch is not imported, nor are weights read."""
+"""Read a model's tokenizer alone, for the server's process: without torch and without weights."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from engine.text.tokenizer import Tokenizer
 
 
 def open_tokenizer(model: str | None) -> Tokenizer:
-    """The tokenizer of what `--model` names, or else of the default model. Raises ConfigError, ModelError."""
+    """Read the tokenizer of the model that `--model` names; None: the default model. Raises ConfigError, ModelError."""
     if model is not None and model.startswith(SYNTHETIC):
-        from engine.checkpoints import synthetic  # with torch, which such models need not do without
+        from engine.checkpoints import synthetic  # imports torch, which only these models need here
 
         return Tokenizer(synthetic.tokenizer(synthetic.parse(model).spec.vocab))
     path = find_default_model() if model is None else resolve(model)

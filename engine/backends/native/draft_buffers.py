@@ -1,0 +1,86 @@
+"""Arrays through which draft requests and drafted tokens pass between Python and the native library."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import lru_cache
+
+from engine.architecture.spec import Variants
+from engine.backends.native.attention import NativeCache
+from engine.backends.native.logit_edits import LogitEdits
+from engine.kernels import structures as native
+from engine.model.passes import Drafted, DraftRequest
+from engine.sampling.logits import MASK_BELOW_CONFIDENCE
+from engine.sampling.sample import draft_noise, sampling_array
+
+
+class DraftBuffers:
+    """Arrays for drafts of `count` requests and up to `longest` tokens each.
+
+    The decoder reuses them: allocating them anew takes as long as a draft pass of a small model.
+    """
+
+    def __init__(self, count: int, longest: int, edits: LogitEdits) -> None:
+        self._longest = longest
+        ints, floats = ctypes.c_int32 * count, ctypes.c_float * count
+        self._slabs, self._starts, self._max_tokens, self._lengths = ints(), ints(), ints(), ints()
+        self._min_confidence, self._pass_worth = floats(), floats()
+        self._tokens = (ctypes.c_int32 * (count * (longest + 1)))()
+        self._confidences = (ctypes.c_float * (count * longest))()
+        self._no_edits = bytes(count)
+        self._batch = native.DraftBatch(
+            slabs=self._slabs,
+            starts=self._starts,
+            max_tokens=self._max_tokens,
+            min_confidence=self._min_confidence,
+            pass_worth=self._pass_worth,
+            edit=edits.callback,
+            tokens=self._tokens,
+            lengths=self._lengths,
+            confidences=self._confidences,
+            mask_below=MASK_BELOW_CONFIDENCE,
+            requests=count,
+            longest=longest,
+        )
+        self.reference = ctypes.byref(self._batch)
+
+    def load(self, requests: Sequence[DraftRequest], cache: NativeCache) -> None:
+        """Write `count` requests into the arrays."""
+        for i, r in enumerate(requests):
+            assert 0 <= r.slab < cache.slabs
+            assert 0 <= r.start <= cache.length - r.gamma
+            self._slabs[i], self._starts[i], self._max_tokens[i] = r.slab, r.start, r.gamma
+            self._min_confidence[i], self._pass_worth[i] = r.min_confidence, r.pass_worth
+            self._tokens[i * (self._longest + 1)] = r.token
+        batch = self._batch
+        batch.plans = b"".join([_plan_bytes(r.variants) for r in requests])
+        batch.sampling = sampling_array([r.sampling for r in requests], [draft_noise(r.variants) for r in requests])
+        edited = any(r.edit is not None for r in requests)
+        batch.edited = bytes([_edit_time(r) for r in requests]) if edited else self._no_edits
+
+    def so_far(self, i: int, drafted: int) -> list[int]:
+        """Return the first `drafted` tokens of draft i."""
+        first = i * (self._longest + 1) + 1
+        return self._tokens[first : first + drafted]
+
+    def drafted(self, passes: int) -> Drafted:
+        """Return the drafts that the kernels wrote in `passes` passes."""
+        lengths, longest = self._lengths[:], self._longest
+        return Drafted(
+            [self.so_far(i, n) for i, n in enumerate(lengths)],
+            [self._confidences[i * longest : i * longest + n] for i, n in enumerate(lengths)],
+            passes,
+        )
+
+
+def _edit_time(request: DraftRequest) -> int:
+    """Return when the kernels let Python edit the logits of this draft; 0: never."""
+    if request.edit is None:
+        return 0
+    return native.EDIT_AFTER_DRAW if request.mask_after_draw else native.EDIT_BEFORE_DRAW
+
+
+@lru_cache(256)
+def _plan_bytes(variants: Variants) -> bytes:
+    return bytes(variants)

@@ -1,0 +1,59 @@
+"""Choose device, dtype and threads from the settings, the model and the machine."""
+
+from __future__ import annotations
+
+import torch
+
+from engine.architecture.spec import ModelSpec
+from engine.backends.native.backend import widens_bf16
+from engine.config import EngineConfig
+from engine.errors import ConfigError
+from engine.runtime.machine import native_bf16, usable_cores
+
+DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float32", "float64")}
+_BYTES_PER_THREAD = 128 << 10  # a thread is worth starting for this many bytes of a layer
+_TINY_LAYER_BYTES = 8 << 20
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device that `--device` names. Raises ConfigError if CUDA is named but missing."""
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("--device cuda: this machine or this build of torch has no CUDA device")
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def choose_dtype(config: EngineConfig, spec: ModelSpec, device: torch.device) -> torch.dtype:
+    """Return the dtype that `--dtype` names; for "auto", bfloat16 where it is fast, else float32."""
+    name = config.dtype
+    if name == "auto":
+        fast_bf16 = device.type == "cuda" or native_bf16() or (config.kernels != "torch" and widens_bf16(spec))
+        name = "bfloat16" if fast_bf16 else "float32"
+    dtype: torch.dtype = DTYPES[name]
+    return dtype
+
+
+def choose_threads(config: EngineConfig, spec: ModelSpec, dtype: torch.dtype, device: torch.device) -> int:
+    """Return the number of threads that compute on the host: on a CPU, at most as many as one layer keeps busy."""
+    if device.type != "cpu":
+        return 1  # the thread that launches passes
+    useful = max(1, min(usable_cores(), _layer_bytes(spec, dtype) // _BYTES_PER_THREAD))
+    return config.threads or useful
+
+
+def set_torch_threads(
+    config: EngineConfig, spec: ModelSpec, dtype: torch.dtype, device: torch.device, threads: int
+) -> None:
+    """Set the number of threads of torch's own CPU operations, for the whole process.
+
+    Tiny models get one unless `--threads` is given: torch's threads wait for each other at every operation, which takes
+    longer than the operation if another process has their cores.
+    """
+    if device.type == "cpu":
+        tiny = not config.threads and _layer_bytes(spec, dtype) < _TINY_LAYER_BYTES
+        torch.set_num_threads(1 if tiny else threads)
+
+
+def _layer_bytes(spec: ModelSpec, dtype: torch.dtype) -> int:
+    return spec.layer_parameters * dtype.itemsize

@@ -1,0 +1,63 @@
+"""Check that weights, contexts and the K/V cache fit into memory, and size the cache."""
+
+from __future__ import annotations
+
+import torch
+
+from engine.architecture.spec import ModelSpec
+from engine.config import EngineConfig
+from engine.errors import ConfigError
+from engine.kv.blocks import CacheSize
+from engine.kv.cache import bytes_per_token
+from engine.model.backend import Backend
+from engine.runtime.machine import free_memory
+
+_PAGES_PER_SEQUENCE = 2  # capacity, in whole contexts of all sequences: the second half is for shared prefixes
+
+
+def check_weights_fit(weight_bytes: int, device: torch.device) -> None:
+    """Raise ConfigError if the weights do not fit: the system would kill the process halfway through reading them."""
+    need, free = int(1.1 * weight_bytes), free_memory(device)
+    if need > free:
+        raise ConfigError(
+            f"the weights take {need / 2**30:.1f} GiB, but {free / 2**30:.1f} GiB are free on {device}; "
+            "free some, or choose a smaller --dtype or model"
+        )
+
+
+def context_length(config: EngineConfig, spec: ModelSpec) -> int:
+    """Return the longest context in tokens. Raises ConfigError if `--max-model-len` exceeds the model's positions."""
+    if config.max_model_len is not None and config.max_model_len > spec.max_positions:
+        raise ConfigError(
+            f"--max-model-len {config.max_model_len} is beyond the {spec.max_positions} positions of the model"
+        )
+    return config.max_model_len or spec.max_positions
+
+
+def cache_size(config: EngineConfig, spec: ModelSpec, length: int, backend: Backend, device: torch.device) -> CacheSize:
+    """Return the slabs and blocks that fit into `--kv-cache-memory`, for contexts of up to `length` tokens.
+
+    A shorter context is returned if one of `length` tokens does not fit and `--max-model-len` is not given. On a CPU,
+    slabs are address space, which takes memory only once it is written. Raises ConfigError if too little fits.
+    """
+    block_bytes = bytes_per_token(spec, backend.cache_dtype) * config.block_size
+    blocks_per_slab = -(-length // config.block_size)
+    budget = config.kv_cache_memory
+    if isinstance(budget, float):
+        budget = int(budget * free_memory(device))
+    capacity = budget // block_bytes
+    if capacity < blocks_per_slab and (config.max_model_len is not None or capacity < 2):
+        raise ConfigError(
+            f"--kv-cache-memory {config.kv_cache_memory} is {budget} bytes, but one context of {length} tokens takes "
+            f"{blocks_per_slab * block_bytes}; raise it or lower --max-model-len"
+        )
+    if capacity < blocks_per_slab:
+        blocks_per_slab = capacity
+        length = blocks_per_slab * config.block_size
+    if backend.paged:
+        slabs = config.max_num_seqs
+        capacity = min(capacity, _PAGES_PER_SEQUENCE * slabs * blocks_per_slab)
+    else:
+        slabs = 2 * config.max_num_seqs
+        capacity = min(capacity, slabs * blocks_per_slab)
+    return CacheSize(slabs, blocks_per_slab, config.block_size, capacity, length)

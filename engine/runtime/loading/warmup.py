@@ -1,0 +1,73 @@
+"""Run passes before the first request, so that kernels are compiled and libraries loaded by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from engine.clock import Clock
+from engine.draft.knapsack import skipping, solve
+from engine.kv.blocks import CacheSize
+from engine.model.attention import Attention, Segment
+from engine.model.decoder import Decoder
+from engine.sampling.sample import sample
+from engine.types import SamplingParams
+
+_PAGED_SECONDS = 20.0  # after these, no further shape is warmed up
+_PAGED_SEQUENCES, _PAGED_ROWS = 64, 16  # largest pass: sequences, and rows of each
+_PAGED_REPETITIONS = 3  # of each shape: CUDA graphs are recorded at the third pass
+_SEARCH_ROWS, _SEARCH_BEAM = 4, 6
+_GREEDY = SamplingParams(temperature=0.0)
+
+
+@torch.inference_mode()
+def warm_up(decoder: Decoder, attention: Attention, size: CacheSize, length: int, clock: Clock, *, paged: bool) -> None:
+    """Run one pass, or over pages every shape of a pass that decoding uses, within a time limit.
+
+    Only backends over pages compile kernels shape by shape. `length`: longest context in tokens.
+    """
+    if not paged:
+        _run_pass(decoder, attention, [Segment(0, 0, 1)])
+        return
+    end = clock.now() + _PAGED_SECONDS
+    for segments in _paged_passes(size.slabs, length):
+        for _ in range(_PAGED_REPETITIONS):
+            _run_pass(decoder, attention, segments)
+        if clock.now() > end:
+            return
+    _run_search(decoder, attention, length)
+
+
+def _paged_passes(slabs: int, length: int) -> Iterator[list[Segment]]:
+    for sequences in _powers(min(_PAGED_SEQUENCES, slabs)):
+        for rows in _powers(min(_PAGED_ROWS, length)):
+            yield [Segment(slab, 0, rows) for slab in range(sequences)]
+
+
+def _powers(limit: int) -> Iterator[int]:
+    """Yield 1, 2, 4 … below `limit`, then `limit`: backends pad other counts to one of these."""
+    return (min(1 << i, limit) for i in range((limit - 1).bit_length() + 1))
+
+
+def _run_pass(decoder: Decoder, attention: Attention, segments: list[Segment]) -> None:
+    rows = sum(segment.rows for segment in segments)
+    x = decoder.run(decoder.embed([0] * rows), attention.prepare(segments))
+    sample(decoder.head(x), [_GREEDY] * rows, range(rows), confidence=True)
+
+
+def _run_search(decoder: Decoder, attention: Attention, length: int) -> None:
+    """Search a plan as policy knapspec does: libraries load their kernels at the first use."""
+    segment = Segment(0, 0, min(_SEARCH_ROWS, length))
+    states: list[torch.Tensor] = []
+    decoder.run(decoder.embed([0] * segment.rows), attention.prepare([segment]), states)
+    positions = range(segment.rows)
+
+    def transition(index: int, x: torch.Tensor, variant: int) -> torch.Tensor:
+        batch = attention.candidates(0, positions, len(x))
+        return decoder.sublayer(index, x.flatten(0, 1), batch, variant).view_as(x)
+
+    sublayers = decoder.spec.sublayers
+    found = solve(torch.stack(states), skipping((1,) * sublayers), transition, capacity=sublayers, beam=_SEARCH_BEAM)
+    final = torch.stack([candidate.state for candidate in found]).flatten(0, 1)
+    sample(decoder.head(final), [_GREEDY] * len(final), range(len(final)), confidence=True)
