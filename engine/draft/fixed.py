@@ -22,7 +22,7 @@ class FixedPlan(DraftPolicy[None]):
     def propose(self, batch: BatchView[None]) -> Sequence[Plan]:
         return [self._plan] * len(batch.views)
 
-    def plans_stand(self) -> bool:
+    def can_reuse_plans(self) -> bool:
         return True
 
 

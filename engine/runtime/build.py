@@ -141,12 +141,12 @@ class LoadedModel:
         attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
         runner = Runner(self.decoder, attention, self.clock, overlaps=overlaps)
         costs = costs or CostModel(self.spec, self.profile)
-        scheduler = self._scheduler(config, costs, ahead=runner.overlaps)
+        scheduler = self._scheduler(config, costs, reserve_next_row=runner.overlaps)
         prior = self.prior(config)
         policies = PolicyContext(self.spec, config, costs, self.clock, prior.plans if prior else {})
         return EngineCore(self._info(config), self.tokenizer, scheduler, runner, policies, self.clock)
 
-    def _scheduler(self, config: EngineConfig, costs: CostModel, *, ahead: bool) -> Scheduler:
+    def _scheduler(self, config: EngineConfig, costs: CostModel, *, reserve_next_row: bool) -> Scheduler:
         sequences = self._sequences(config)
         rows = config.max_num_batched_tokens or max(costs.rows_within(_PROMPT_SECONDS, 1), sequences)
 
@@ -165,7 +165,7 @@ class LoadedModel:
             max_num_batched_tokens=rows,
             prompt_rows=prompt_rows,
             eos_token_ids=self.source.eos_token_ids,
-            ahead=ahead,
+            reserve_next_row=reserve_next_row,
         )
 
     def _info(self, config: EngineConfig) -> EngineInfo:

@@ -46,7 +46,7 @@ class PlainPass:
 
     def start_next(self, work: Sequence[Work]) -> PlainPass | None:
         """Start the next round's pass for all requests that have room for it, before this pass is read."""
-        going = [w for w in work if w.more]
+        going = [w for w in work if w.next_row_reserved]
         if not going:
             return None
         rows, last = [self._rows[w.request_id] for w in going], self._drawn.tokens

@@ -62,8 +62,8 @@ class Runner:
         outputs = verify(self.decoder, self.attention, plan.work, drafts, on_wait=on_wait)
         return StepOutput(outputs, passes, drafted - started if passes else 0.0, self._clock.now() - drafted)
 
-    def imagine(self, placements: Sequence[Placement], slab: int, tokens: int) -> None:
-        """Fill so many positions of a slab with made-up keys and values."""
+    def fill_random_kv(self, placements: Sequence[Placement], slab: int, tokens: int) -> None:
+        """Fill so many positions of a slab with random keys and values."""
         self.attention.cache.place(placements)
         self.attention.cache.fill(slab, tokens)
 

@@ -12,6 +12,7 @@ import torch
 from engine.architecture.spec import load_spec
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
+from engine.errors import ConfigError
 from engine.kv.cache import bytes_per_token
 from engine.runtime.build import LoadedModel
 from engine.types import FinishReason, GenerateRequest, SamplingParams, TokenEvent
@@ -184,3 +185,8 @@ def test_freed_blocks_return_their_memory_to_the_system(tiny: Path, ids: list[tu
         for k, v in cache.read(slab, slab, 0, cache.length):
             assert not k.any()
             assert not v.any()
+
+
+def test_settings_of_every_policy_are_checked_at_start(model: LoadedModel) -> None:
+    with pytest.raises(ConfigError, match="layerskip_exit is 99"):
+        model.core(EngineConfig(layerskip_exit=99))
