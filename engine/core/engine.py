@@ -19,6 +19,7 @@ from engine.draft.base import CandidatePass, DraftPolicy, PolicyContext, Request
 from engine.draft.costs import CostModel
 from engine.draft.lookup import AgreementCounts, LookUp
 from engine.errors import RequestError
+from engine.kernels.library import KernelLibrary
 from engine.kv.blocks import Placement
 from engine.step import StepOutput, StepPlan
 from engine.text.detokenize import Detokenizer
@@ -66,6 +67,7 @@ class EngineCore:
         runner: StepRunner,
         policies: PolicyContext,
         clock: Clock,
+        kernels: KernelLibrary | None = None,
     ) -> None:
         self.info = info
         self.tokenizer = tokenizer
@@ -74,7 +76,7 @@ class EngineCore:
         self.costs: CostModel = policies.costs
         self._clock = clock
         self._proposer = Proposer(scheduler, policies, clock)
-        self._processors = Processors(tokenizer, info)
+        self._processors = Processors(tokenizer, info, kernels)
         self._lookup_counts = AgreementCounts()  # of all requests
         self._pending: FinishedRound | None = None  # a round that is not reported yet
         self.policy(info.default_policy)
