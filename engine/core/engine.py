@@ -27,6 +27,7 @@ from engine.draft.base import CandidatePass, DraftPolicy, PolicyContext, Request
 from engine.draft.costs import CostModel
 from engine.draft.lookup import AgreementCounts, Lookup
 from engine.errors import RequestError
+from engine.kernels.library import KernelLibrary
 from engine.step import StepOutput, StepPlan
 from engine.text.detokenize import Detokenizer
 from engine.text.tokenizer import Tokenizer
@@ -44,6 +45,7 @@ class EngineCore:
         runner: StepRunner,
         policies: PolicyContext,
         clock: Clock,
+        kernels: KernelLibrary | None = None,
     ) -> None:
         self.info = info
         self.tokenizer = tokenizer
@@ -52,7 +54,7 @@ class EngineCore:
         self.costs: CostModel = policies.costs
         self._clock = clock
         self.proposer = Proposer(scheduler, policies, clock)
-        self._processors = Processors(tokenizer, info)
+        self._processors = Processors(tokenizer, info, kernels)
         self._lookup_counts = AgreementCounts()  # of all requests
         self._rounds: Rounds = OverlappedRounds(self) if runner.overlaps else SequentialRounds(self)
 

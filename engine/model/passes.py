@@ -11,7 +11,7 @@ from torch import Tensor
 
 from engine.architecture.spec import Variants
 from engine.model.attention import Attention, Segment
-from engine.sampling.sample import Edit, draft_noise, sample, sample_async
+from engine.sampling.sample import Edit, draft_noise
 from engine.tensors import to_device
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class _DraftPass:
             x = decoder.embed_ids(last)
         plans = [draft.request.variants for draft in drafts]
         x = decoder.run_plans(x, batch, plans)
-        self._drawn = sample_async(
+        self._drawn = decoder.sampler.sample_async(
             *(decoder.heads(x, plans), [draft.request.sampling for draft in drafts], [end + 1 for end in ends]),
             confidence=True,
             edits=() if unread else [draft.edit for draft in drafts],
@@ -197,9 +197,10 @@ def verify_by_sublayers(
     positions = [after[row] for row in draws.rows]  # of the drawn tokens
 
     def redraw(i: int, edit: Edit) -> int:
-        return sample(logits[i : i + 1], draws.sampling[i : i + 1], positions[i : i + 1], edits=[edit]).tokens[0]
+        at = slice(i, i + 1)
+        return decoder.sampler.sample(logits[at], draws.sampling[at], positions[at], edits=[edit]).tokens[0]
 
-    drawn = sample_async(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
+    drawn = decoder.sampler.sample_async(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
     if on_wait is not None:
         on_wait()
     return Verified(drawn.wait().tokens if drawn else [], states, redraw, x, logits)

@@ -16,7 +16,7 @@ from engine.config import EngineConfig
 from engine.core.engine import EngineCore
 from engine.runtime.build import LoadedModel
 from engine.sampling.logits import LogitsProcessor, make_processor
-from engine.sampling.sample import sample
+from engine.sampling.sample import Sampler
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 
@@ -122,7 +122,7 @@ def test_requests_that_ask_for_nothing_have_no_processor() -> None:
 def test_editing_a_row_leaves_the_other_rows_unchanged() -> None:
     logits = torch.randn(3, 9)
     before = logits.clone()
-    drawn = sample(
+    drawn = Sampler(None).sample(
         logits, [GREEDY] * 3, range(3), edits=[None, lambda row: row.index_fill_(0, torch.arange(8), -9e9), None]
     )
     assert drawn.tokens == [int(before[0].argmax()), 8, int(before[2].argmax())]
