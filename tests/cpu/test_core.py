@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.architecture.spec import load_spec
-from engine.config import EngineConfig
+from engine.config import EngineConfig, FixedConfig
 from engine.core.engine import EngineCore
 from engine.errors import ConfigError
 from engine.kv.cache import bytes_per_token
@@ -49,7 +49,7 @@ def run(core: EngineCore, message: GenerateRequest) -> list[TokenEvent]:
 def test_a_model_drafting_with_itself_accepts_everything(
     model: LoadedModel, ids: list[tuple[int, ...]], sampling: SamplingParams
 ) -> None:
-    core = model.core(EngineConfig(fixed_skip_ratio=0.0, draft_confidence=0.0, fixed_gamma=5))
+    core = model.core(EngineConfig(fixed=FixedConfig(skip_ratio=0.0, gamma=5), draft_confidence=0.0))
     for index, prompt in enumerate(ids[:4]):
         last = run(core, GenerateRequest(str(index), prompt, replace(sampling, seed=index), "fixed"))[-1]
         assert last.speculation is not None

@@ -16,7 +16,7 @@ from llguidance import LLMatcher, LLTokenizer
 from torch import Tensor
 
 from engine.architecture.spec import Variants
-from engine.config import EngineConfig, KnapSpecConfig
+from engine.config import EngineConfig, KnapSpecConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.errors import RequestError
 from engine.kernels.library import kernel_library
@@ -52,7 +52,7 @@ def model() -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def core(model: LoadedModel) -> EngineCore:
-    return model.core(EngineConfig(layerskip_exit=model.spec.layers - 2, draft_confidence=0.0))
+    return model.core(EngineConfig(layerskip=LayerSkipConfig(exit=model.spec.layers - 2), draft_confidence=0.0))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import torch
 
 from engine.architecture.spec import load_spec
 from engine.backends.cuda.backend import cuda_backend
-from engine.config import EngineConfig
+from engine.config import EngineConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.core.loop import run_rounds
 from engine.kv.cache import bytes_per_token
@@ -27,7 +27,7 @@ from engine.step import Work
 from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, TokenEvent
 from tests.support.cores import Learning, chat_ids, load
 
-CONFIG = EngineConfig(layerskip_exit=2, layerskip_gamma=4)
+CONFIG = EngineConfig(layerskip=LayerSkipConfig(exit=2, gamma=4))
 OBJECT = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}'
 VARIETY = (
     SamplingParams(max_tokens=24),

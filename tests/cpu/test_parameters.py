@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.config import EngineConfig
+from engine.config import EngineConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.runtime.build import LoadedModel
 from engine.sampling.logits import LogitsProcessor, make_processor
@@ -39,7 +39,7 @@ def model() -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def core(model: LoadedModel) -> EngineCore:
-    return model.core(EngineConfig(layerskip_exit=model.spec.layers - 2, draft_confidence=0.0))
+    return model.core(EngineConfig(layerskip=LayerSkipConfig(exit=model.spec.layers - 2), draft_confidence=0.0))
 
 
 @pytest.fixture(scope="module")
