@@ -188,5 +188,5 @@ def test_freed_blocks_return_their_memory_to_the_system(tiny: Path, ids: list[tu
 
 
 def test_settings_of_every_policy_are_checked_at_start(model: LoadedModel) -> None:
-    with pytest.raises(ConfigError, match="layerskip_exit is 99"):
-        model.core(EngineConfig(layerskip_exit=99))
+    with pytest.raises(ConfigError, match="--layerskip-exit is 99"):
+        model.core(EngineConfig(layerskip=LayerSkipConfig(exit=99)))
