@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.architecture.spec import load_spec
-from engine.config import EngineConfig, LayerSkipConfig
+from engine.config import EngineConfig, FixedConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.errors import ConfigError
 from engine.kv.cache import bytes_per_token
