@@ -126,7 +126,9 @@ class _Bench:
         ]:  # warm up; `none` is the only policy here, as others would learn
             target.run(self.prompts[:1], 1)
             target.stats = RunStats()
-        bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads, model.decoder.packed)
+        bandwidth = ReadBandwidth(
+            model.decoder.device, model.clock, model.key.threads, model.backend.kernels, model.decoder.packed
+        )
         differing = self._run(policies, targets[len(policies) :], bandwidth)
         rows = [summarise(c, policies[0].stats, model.spec.layers) for c in targets]
         add_llama_cpp_ratios(rows)

@@ -205,7 +205,9 @@ class _InProcess:
         self.bandwidth: ReadBandwidth | None = None
         if self.engine is not None and policy == "none":
             model = self.model
-            self.bandwidth = ReadBandwidth(model.decoder.device, model.clock, model.key.threads, model.decoder.packed)
+            self.bandwidth = ReadBandwidth(
+                model.decoder.device, model.clock, model.key.threads, model.backend.kernels, model.decoder.packed
+            )
         self.targets: list[BenchTarget] = [*([self.engine] if self.engine is not None else []), *self.others]
 
     def _encode(self, texts: Sequence[Text]) -> list[Prompt]:

@@ -172,7 +172,7 @@ class PolicyTarget:
         spec, whole = core.costs.spec, core.costs.spec.whole
         core.scheduler.blocks.clear()  # every target computes the prompt itself
         if self._context:
-            core.imagine(self._context)
+            core.cache_random_prefix(self._context)
         answers: dict[str, list[int]] = {}
         searches_before, seconds_before = self._search_totals()
         arrived: dict[str, float] = {}  # arrival time of requests without tokens, on the clock of `seconds`

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from engine.errors import ConfigError
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 MENUS = ("auto", "skip", "low-bit")  # values of `knapspec_menu`
+DRAFT_POLICIES = ("knapspec", "fixed", "layerskip", "none")
+
+T = TypeVar("T")
 
 # Limits of settings.
 _COUNT = (1, math.inf)
@@ -54,13 +57,13 @@ def parse_memory(text: str) -> int | float:
 
 
 def setting(
-    default: Any,
+    default: T,
     help: str,
     *,
     choices: tuple[str, ...] | None = None,
     limits: tuple[float, float] | None = None,
-    parse: Callable[[str], Any] | None = None,
-) -> Any:
+    parse: Callable[[str], T] | None = None,
+) -> T:
     """Declare a field of a settings dataclass, for `check` and `server.settings`.
 
     `choices` are the allowed values, `limits` the lowest and the highest. `parse` turns text into the value.
@@ -68,12 +71,17 @@ def setting(
     return field(default=default, metadata={"help": help, "choices": choices, "limits": limits, "parse": parse})
 
 
+def flag(name: str) -> str:
+    """Return the command line's flag for a setting."""
+    return "--" + name.replace("_", "-")
+
+
 def check(config: DataclassInstance, prefix: str = "") -> None:
     """Raise ConfigError if a field is outside its `choices` or `limits`. `prefix` precedes the names of settings."""
     for spec in fields(config):
         if not spec.metadata:  # a nested dataclass, which checks itself
             continue
-        name, value = prefix + spec.name, getattr(config, spec.name)
+        name, value = flag(prefix + spec.name), getattr(config, spec.name)
         choices, limits = spec.metadata["choices"], spec.metadata["limits"]
         if choices and value not in choices:
             raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value}")
@@ -134,7 +142,42 @@ class KnapSpecConfig:
     def __post_init__(self) -> None:
         check(self, prefix="knapspec_")
         if self.min_skip > self.max_skip:
-            raise ConfigError("knapspec_min_skip must not be above knapspec_max_skip")
+            raise ConfigError("--knapspec-min-skip must not be above --knapspec-max-skip")
+
+
+@dataclass(frozen=True)
+class FixedConfig:
+    """Settings of the draft policy fixed. Flags, variables and files add the prefix `fixed_` to the names."""
+
+    skip_ratio: float = setting(0.5, "policy fixed: share of the sublayers to skip", limits=_SHARE)
+    plan: str = setting(
+        "",
+        "policy fixed: plan to use instead of a share: one digit per sublayer (attention, MLP, …) and for the head, "
+        "or one digit for all. 0: skip; 1: run; 2: run the copy in fewer bits; 3: run that copy, with attention to the "
+        "first and last tokens only",
+    )
+    gamma: int = setting(4, "policy fixed: maximum tokens drafted per round", limits=_AMOUNT)
+
+    def __post_init__(self) -> None:
+        check(self, prefix="fixed_")
+        plan = self.plan
+        if set(plan) - set("0123"):
+            raise ConfigError(f"--fixed-plan must consist of the digits 0 to 3, not {plan}")
+        if plan.endswith("0"):
+            raise ConfigError(f"--fixed-plan must not end with 0, as drafts need the head; it is {plan}")
+        if plan.endswith("3") or "3" in plan[1::2]:
+            raise ConfigError(f"--fixed-plan has a 3, a window of the cache, where there is no attention: {plan}")
+
+
+@dataclass(frozen=True)
+class LayerSkipConfig:
+    """Settings of the draft policy layerskip. Flags, variables and files add the prefix `layerskip_` to the names."""
+
+    exit: int = setting(0, "policy layerskip: number of layers that drafts run; 0: a quarter of them", limits=_AMOUNT)
+    gamma: int = setting(4, "policy layerskip: maximum tokens drafted per round", limits=_AMOUNT)
+
+    def __post_init__(self) -> None:
+        check(self, prefix="layerskip_")
 
 
 @dataclass(frozen=True)
@@ -194,21 +237,9 @@ class EngineConfig:
         256, "maximum number of waiting requests; further ones are rejected with status 429", limits=_AMOUNT
     )
 
-    draft_policy: str = setting(
-        "knapspec", "draft policy of requests that name none: knapspec, fixed, layerskip or none"
-    )
-    fixed_skip_ratio: float = setting(0.5, "policy fixed: share of the sublayers to skip", limits=_SHARE)
-    fixed_plan: str = setting(
-        "",
-        "policy fixed: plan to use instead of a share: one digit per sublayer (attention, MLP, …) and for the head, "
-        "or one digit for all. 0: skip; 1: run; 2: run the copy in fewer bits; 3: run that copy, with attention to the "
-        "first and last tokens only",
-    )
-    fixed_gamma: int = setting(4, "policy fixed: maximum tokens drafted per round", limits=_AMOUNT)
-    layerskip_exit: int = setting(
-        0, "policy layerskip: number of layers that drafts run; 0: a quarter of them", limits=_AMOUNT
-    )
-    layerskip_gamma: int = setting(4, "policy layerskip: maximum tokens drafted per round", limits=_AMOUNT)
+    draft_policy: str = setting("knapspec", "draft policy of requests that name none", choices=DRAFT_POLICIES)
+    fixed: FixedConfig = FixedConfig()
+    layerskip: LayerSkipConfig = LayerSkipConfig()
     draft_confidence: float = setting(
         0.7, "policies fixed and layerskip: minimum top-1 probability to continue a draft", limits=_SHARE
     )
@@ -234,13 +265,9 @@ class EngineConfig:
 
     def __post_init__(self) -> None:
         check(self)
-        if set(self.fixed_plan) - set("0123") or self.fixed_plan.endswith("0"):
-            raise ConfigError(
-                f"fixed_plan must consist of the digits 0 to 3 and must not end with 0, not {self.fixed_plan}"
-            )
         if self.max_num_batched_tokens is not None and self.max_num_batched_tokens < self.max_num_seqs:
             raise ConfigError(
-                "max_num_batched_tokens must be at least max_num_seqs: a pass has a token of every running request"
+                "--max-num-batched-tokens must be at least --max-num-seqs: a pass has a token of every running request"
             )
         if not self.prefill_stall > 0:
-            raise ConfigError(f"prefill_stall must be a positive number of seconds, not {self.prefill_stall}")
+            raise ConfigError(f"--prefill-stall must be a positive number of seconds, not {self.prefill_stall}")

@@ -63,14 +63,14 @@ class Work:
     slab: int
     start: int
     tokens: tuple[int, ...]  # without verified K/V; the last may be followed by a draft
-    samples: bool  # whether all pending tokens are in this round, so that the target draws
+    draws_token: bool  # whether all pending tokens are in this round, so that the target draws
     sampling: SamplingParams
     plan: Plan | None = None  # of the draft, with gamma > 0
-    record: int = 0  # verified rows to keep as references, at most
+    rows_to_record: int = 0  # verified rows to keep as references, at most
     copied: tuple[int, ...] = ()  # the draft, if it is copied from text
     processor: LogitsProcessor | None = None  # of the request's logits; knows all tokens before these
     scored: tuple[int, ...] = ()  # prompt tokens after the first rows, whose log-probabilities the request wants
-    more: bool = False  # whether the next position has room already, so that the next round may start early
+    next_row_reserved: bool = False  # whether the next round may start before this one is read
 
     @property
     def gamma(self) -> int:
@@ -79,8 +79,8 @@ class Work:
     @property
     def plain(self) -> bool:
         """Whether the work is one row and the draw after it, without edits, log-probabilities or recorded rows."""
-        extras = self.processor is not None or self.sampling.logprobs is not None or self.record or self.scored
-        return not extras and self.gamma == 0 and self.samples and len(self.tokens) == 1
+        extras = self.processor is not None or self.sampling.logprobs is not None or self.rows_to_record or self.scored
+        return not extras and self.gamma == 0 and self.draws_token and len(self.tokens) == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,17 +194,17 @@ class RequestRound:
 class RoundReport:
     """The events of one round, and its figures."""
 
-    events: tuple[TokenEvent | RequestFailure, ...]
-    rounds: tuple[RequestRound, ...]
-    running: int
-    waiting: int
-    kv_usage: float  # share of blocks in use, 0..1
-    batched_tokens: int  # rows of the verify pass
-    prompt_tokens: int  # of these, prompt rows
-    draft_seconds: float
-    verify_seconds: float
-    search_seconds: float
-    other_seconds: float
+    events: tuple[TokenEvent | RequestFailure, ...] = ()
+    rounds: tuple[RequestRound, ...] = ()
+    running: int = 0  # requests, after the round
+    waiting: int = 0
+    kv_usage: float = 0.0  # share of blocks in use, 0..1
+    batched_tokens: int = 0  # rows of the verify pass
+    prompt_tokens: int = 0  # of these, prompt rows
+    draft_seconds: float = 0.0
+    verify_seconds: float = 0.0
+    search_seconds: float = 0.0
+    other_seconds: float = 0.0  # of the host
     prefix_queries: int = 0  # prompt tokens looked up by requests admitted in this round
     prefix_hits: int = 0
     preemptions: int = 0

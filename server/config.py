@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.config import check, parse_bytes, setting
+from engine.config import check, flag, parse_bytes, setting
 from engine.errors import ConfigError
 from server.openai.replies.calls import TOOL_FORMATS
 
@@ -67,6 +67,6 @@ class ServerConfig:
         check(self)
         for name in ("api_key", "served_model_name", "cors_origins"):
             if not all(getattr(self, name)):
-                raise ConfigError(f"{name} must not contain an empty value")
+                raise ConfigError(f"{flag(name)} must not contain an empty value")
         if self.metrics_auth and not self.api_key:
-            raise ConfigError("metrics_auth requires at least one api_key")
+            raise ConfigError("--metrics-auth requires at least one --api-key")

@@ -17,6 +17,7 @@ from dataclasses import Field, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from engine.config import flag
 from engine.errors import ConfigError
 
 ENV_PREFIX = "KNAPSERVE_"
@@ -38,7 +39,7 @@ class Setting:
 
     @property
     def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
+        return flag(self.name)
 
     @property
     def choices(self) -> tuple[str, ...] | None:

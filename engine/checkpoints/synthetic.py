@@ -39,6 +39,7 @@ from engine.model.linear import Linear, LinearFactory
 from engine.model.weights import Placement, expected_tensors
 from engine.quantised.formats import GGUF_FORMATS
 from engine.quantised.packed import PackedRows, dequantise
+from engine.sampling.sample import Sampler
 from engine.sampling.seeds import mix64
 
 _QUANTS = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")  # formats that the gguf library writes
@@ -180,7 +181,7 @@ def build(
     embedding = tensors.mapped("model.embed_tokens.weight").mul_(size * math.sqrt(spec.hidden))
     norm = torch.full((spec.hidden,), _LOGIT_STD, dtype=dtype, device=device)
     progress(1.0)
-    return backend.decoder(spec, dtype, embedding, layers, norm, head)
+    return backend.decoder(spec, dtype, embedding, layers, norm, head, Sampler(backend.kernels))
 
 
 class _QuantisingFactory:

@@ -12,6 +12,7 @@ from engine.text.tokenizer import Tokenizer
 from engine.types import EngineInfo, SamplingParams
 
 if TYPE_CHECKING:
+    from engine.kernels.library import KernelLibrary
     from engine.sampling.grammar import GrammarMatcher, Grammars
     from engine.sampling.logits import LogitsProcessor
 
@@ -21,8 +22,8 @@ Edit = Callable[..., None]  # of one row of logits, in place
 class Processors:
     """Makes logits processors. The grammar compiler is made at the first grammar: it reads the whole vocabulary."""
 
-    def __init__(self, tokenizer: Tokenizer, info: EngineInfo) -> None:
-        self._tokenizer, self._info = tokenizer, info
+    def __init__(self, tokenizer: Tokenizer, info: EngineInfo, kernels: KernelLibrary | None) -> None:
+        self._tokenizer, self._info, self._kernels = tokenizer, info, kernels
         self._grammars: Grammars | None = None
         self._unavailable: str | None = None  # why this model has no grammars
 
@@ -63,7 +64,8 @@ class Processors:
             try:
                 from engine.sampling.grammar import Grammars, vocabulary
 
-                self._grammars = Grammars(vocabulary(self._tokenizer, info.vocab_size, info.eos_token_ids))
+                tokens = vocabulary(self._tokenizer, info.vocab_size, info.eos_token_ids)
+                self._grammars = Grammars(tokens, self._kernels)
             except Exception as error:
                 self._unavailable = f"structured output is not available with this model ({error})"
         if self._grammars is None:

@@ -5,54 +5,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from engine.clock import Clock
 from engine.core.constraints import Processors
-from engine.core.finished import FinishedRound
 from engine.core.proposals import Proposer
 from engine.core.request import Request
+from engine.core.rounds import (
+    Deliver,
+    FinishedRound,
+    OpenRound,
+    OverlappedRounds,
+    Rounds,
+    SequentialRounds,
+    StepRunner,
+)
 from engine.core.scheduler import Scheduler
 from engine.draft.base import CandidatePass, DraftPolicy, PolicyContext, RequestView
 from engine.draft.costs import CostModel
-from engine.draft.lookup import AgreementCounts, LookUp
+from engine.draft.lookup import AgreementCounts, Lookup
 from engine.errors import RequestError
-from engine.kv.blocks import Placement
+from engine.kernels.library import KernelLibrary
 from engine.step import StepOutput, StepPlan
 from engine.text.detokenize import Detokenizer
 from engine.text.tokenizer import Tokenizer
-from engine.types import EngineInfo, GenerateRequest, RequestFailure, RoundReport, SamplingParams
-
-Deliver = Callable[[RoundReport], None]
-
-
-class StepRunner(Protocol):
-    """The seam to the tensors: `engine.runtime.runner.Runner`, or a fake."""
-
-    overlaps: bool  # whether the device computes while the host does something else
-
-    @property
-    def attention(self) -> object:
-        """The owner of the K/V cache, which runners may share."""
-
-    def run(
-        self, plan: StepPlan, on_wait: Callable[[], None] | None = None, *, overlap_next: bool = False
-    ) -> StepOutput:
-        """Run a round. With `overlap_next`, a following plain round's pass may start before this one is read."""
-
-    def candidates(
-        self,
-        slab: int,
-        positions: Sequence[int],
-        sampling: SamplingParams,
-        edits: Iterable[Callable[..., None] | None] = (),
-    ) -> CandidatePass:
-        """Return the passes of a search over verified rows; `edits`: of the logits after each row."""
-
-    def imagine(self, placements: Sequence[Placement], slab: int, tokens: int) -> None:
-        """Fill so many positions of a slab with made-up keys and values."""
+from engine.types import EngineInfo, GenerateRequest, RequestFailure, RoundReport
 
 
 class EngineCore:
@@ -66,6 +45,7 @@ class EngineCore:
         runner: StepRunner,
         policies: PolicyContext,
         clock: Clock,
+        kernels: KernelLibrary | None = None,
     ) -> None:
         self.info = info
         self.tokenizer = tokenizer
@@ -73,15 +53,14 @@ class EngineCore:
         self.runner = runner
         self.costs: CostModel = policies.costs
         self._clock = clock
-        self._proposer = Proposer(scheduler, policies, clock)
-        self._processors = Processors(tokenizer, info)
+        self.proposer = Proposer(scheduler, policies, clock)
+        self._processors = Processors(tokenizer, info, kernels)
         self._lookup_counts = AgreementCounts()  # of all requests
-        self._pending: FinishedRound | None = None  # a round that is not reported yet
-        self.policy(info.default_policy)
+        self._rounds: Rounds = OverlappedRounds(self) if runner.overlaps else SequentialRounds(self)
 
     def policy(self, name: str) -> DraftPolicy[Any]:
         """Return the one instance of a policy. Raises UnknownPolicyError."""
-        return self._proposer.policy(name)
+        return self.proposer.policy(name)
 
     # -- requests ----------------------------------------------------------------------------------------------------
 
@@ -94,11 +73,7 @@ class EngineCore:
             limit = min(limit, len(message.prompt) + sampling.max_tokens)
         lookup = None
         if policy.looks_up or sampling.predicted:
-            lookup = LookUp(self._lookup_counts, sampling.predicted, own=policy.looks_up)
-
-        def candidates(positions: Sequence[int]) -> CandidatePass:
-            edits = self._processors.replay(request, positions)
-            return self.runner.candidates(request.slab, positions, sampling, edits)
+            lookup = Lookup(self._lookup_counts, sampling.predicted, own=policy.looks_up)
 
         request = Request(
             id=message.id,
@@ -114,34 +89,38 @@ class EngineCore:
                 skip_special_tokens=sampling.skip_special_tokens,
                 include_stop=sampling.include_stop,
             ),
-            view=RequestView(message.id, sampling, candidates, policy.new_state()),
+            view=RequestView(message.id, partial(self._candidates, message.id), policy.new_state()),
             lookup=lookup,
             processor=self._processors.make(sampling, message.prompt),
         )
         self.scheduler.add(request)
+
+    def _candidates(self, request_id: str, positions: Sequence[int]) -> CandidatePass:
+        """Return the passes of a search over verified rows of a running request."""
+        request = next(r for r in self.scheduler.running if r.id == request_id)
+        edits = self._processors.replay(request, positions)
+        return self.runner.candidates(request.slab, positions, request.sampling, edits)
 
     def cancel(self, request_id: str) -> None:
         """Forget a request and free its cache; unknown ids are ignored."""
         self.scheduler.cancel(request_id)
 
     def reset_calibration(self) -> None:
-        """Price passes by the latency profile again, and have the policies decide anew."""
-        if self._pending is not None:
-            self._pending.learn()
+        """Price passes by the latency profile again, and have the policies decide anew. Flush before."""
         self.costs.reset()
-        self._proposer.recalibrate()
+        self.proposer.recalibrate()
 
-    def imagine(self, tokens: Sequence[int]) -> None:
-        """Cache made-up keys and values for a prefix, so that timing a long context need not read it first.
+    def cache_random_prefix(self, tokens: Sequence[int]) -> None:
+        """Cache random keys and values for a prefix, so that timing a long context need not read it first.
 
         A prompt that begins with these tokens (whole blocks of them) hits the prefix cache. Raises RequestError when
         the cache has no room.
         """
         blocks = self.scheduler.blocks
-        slot = blocks.allocate("imagined", tokens)
+        slot = blocks.allocate("random prefix", tokens)
         if slot is None:
             raise RequestError(f"There is no room for {len(tokens)} cached tokens.")
-        self.runner.imagine(blocks.take_placements(), slot.slab, len(tokens))
+        self.runner.fill_random_kv(blocks.take_placements(), slot.slab, len(tokens))
         blocks.seal(slot.slab, tokens, len(tokens))
         blocks.release(slot.slab)
 
@@ -149,45 +128,33 @@ class EngineCore:
 
     def step(self) -> RoundReport:
         """Run one round, learn from it, and return its report."""
-        assert self._pending is None
-        finished = self._run_round()
-        ended = self._clock.now()
+        opened = self.open_round()
+        opened.search_seconds = self.proposer.propose()
+        plan = self.scheduler.plan()
+        out = self.runner.run(plan)
+        finished = self.finish_round(opened, plan, out)
         finished.learn()
         report = finished.report()
-        report.other_seconds += self._clock.now() - ended
+        report.other_seconds += self._clock.now() - finished.committed
         return report
 
     def run_round(self, deliver: Deliver) -> None:
         """Run one round and deliver its report: at once, or, where host and device overlap, during the next round."""
-        if not self.runner.overlaps:
-            deliver(self.step())
-            return
-        flush = partial(self.flush, deliver)
-        try:
-            finished = self._run_round(flush)
-        finally:
-            flush()  # if the round did not wait for the device, or failed
-        self._pending = finished
+        self._rounds.run(deliver)
 
     def flush(self, deliver: Deliver) -> None:
-        """Learn from the pending round, if there is one, and deliver its report."""
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            pending.learn()
-            deliver(pending.report())
+        """Deliver the reports of all rounds that have run."""
+        self._rounds.flush(deliver)
 
-    def _run_round(self, flush: Callable[[], None] | None = None) -> FinishedRound:
-        """Schedule → propose → run → commit. `flush` is called while the device computes or before a decision."""
-        started = self._clock.now()
+    def open_round(self) -> OpenRound:
+        """Admit waiting requests."""
+        opened = OpenRound(self._clock.now(), self.scheduler.counters)
+        self.scheduler.admit()
+        return opened
+
+    def finish_round(self, opened: OpenRound, plan: StepPlan, out: StepOutput) -> FinishedRound:
+        """Commit a round's output to the requests."""
         scheduler = self.scheduler
-        before = scheduler.counters
-        scheduler.admit()
-        stand = flush is not None and self._proposer.plans_stand()
-        if flush is not None and not stand:
-            flush()  # decisions take all rounds into account
-        search = 0.0 if stand else self._proposer.propose()
-        plan = scheduler.plan()
-        out = self.runner.run(plan, flush, overlap_next=stand and scheduler.settled)
         requests = {request.id: request for request in scheduler.running}
         prompt_tokens = sum(len(w.tokens) for w in plan.work if not requests[w.request_id].decoding)
         commit = scheduler.commit(plan, out)
@@ -197,16 +164,22 @@ class EngineCore:
             commit=commit,
             requests=requests,
             prompt_tokens=prompt_tokens,
-            search_seconds=search,
-            other_seconds=self._clock.now() - started - search - out.draft_seconds - out.verify_seconds,
+            started=opened.started,
+            committed=self._clock.now(),
+            search_seconds=opened.search_seconds,
             running=len(scheduler.running),
             waiting=len(scheduler.waiting),
             kv_usage=scheduler.blocks.usage,
-            counters=scheduler.counters.since(before),
+            counters=scheduler.counters.since(opened.counters),
             costs=self.costs,
         )
 
     def idle_report(self, *failures: RequestFailure) -> RoundReport:
         """Report the engine's state, and failed requests, without a round."""
-        running, waiting = len(self.scheduler.running), len(self.scheduler.waiting)
-        return RoundReport(failures, (), running, waiting, self.scheduler.blocks.usage, 0, 0, 0.0, 0.0, 0.0, 0.0)
+        scheduler = self.scheduler
+        return RoundReport(
+            events=failures,
+            running=len(scheduler.running),
+            waiting=len(scheduler.waiting),
+            kv_usage=scheduler.blocks.usage,
+        )

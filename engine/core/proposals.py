@@ -10,12 +10,12 @@ from engine.core.policies import POLICIES
 from engine.core.request import Request
 from engine.core.scheduler import Scheduler
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext
-from engine.draft.lookup import plan_lookup
+from engine.draft.lookup import Match, plan_lookup
 from engine.errors import UnknownPolicyError
 from engine.step import Plan
 
 
-class _SettledBatch(NamedTuple):
+class _UniformBatch(NamedTuple):
     """The running requests at the last proposal, all decoding by one policy."""
 
     policy: DraftPolicy[Any]
@@ -27,16 +27,15 @@ class Proposer:
     """The policies of one engine, and the plans they propose for the running requests."""
 
     def __init__(self, scheduler: Scheduler, context: PolicyContext, clock: Clock) -> None:
+        """Make all policies. Raises ConfigError for settings that do not fit the model."""
         self._scheduler, self._context, self._clock = scheduler, context, clock
-        self._policies: dict[str, DraftPolicy[Any]] = {}
-        self._settled: _SettledBatch | None = None
+        self._policies = {name: make(context) for name, make in POLICIES.items()}
+        self._last: _UniformBatch | None = None
 
     def policy(self, name: str) -> DraftPolicy[Any]:
-        """Return the one instance of a policy, made at its first use. Raises UnknownPolicyError."""
+        """Return the one instance of a policy. Raises UnknownPolicyError."""
         if name not in self._policies:
-            if name not in POLICIES:
-                raise UnknownPolicyError(name, tuple(POLICIES))
-            self._policies[name] = POLICIES[name](self._context)
+            raise UnknownPolicyError(name, tuple(POLICIES))
         return self._policies[name]
 
     def recalibrate(self) -> None:
@@ -44,14 +43,14 @@ class Proposer:
         for policy in self._policies.values():
             policy.recalibrate()
 
-    def plans_stand(self) -> bool:
-        """Whether the last proposals hold for one more round, so that nobody need be asked."""
-        settled, scheduler = self._settled, self._scheduler
-        if settled is None or scheduler.running != settled.requests or scheduler.preemptions != settled.preemptions:
+    def can_reuse_plans(self) -> bool:
+        """Whether the last plans hold for one more round, so that `propose` need not run."""
+        last, scheduler = self._last, self._scheduler
+        if last is None or scheduler.running != last.requests or scheduler.preemptions != last.preemptions:
             return False
-        if any(request.lookup.find(request.tokens) for request in settled.requests if request.lookup is not None):
+        if any(_match(request) for request in last.requests):
             return False
-        return settled.policy.plans_stand()
+        return last.policy.can_reuse_plans()
 
     def propose(self) -> float:
         """Give every decoding request a plan. Returns the seconds that policies took."""
@@ -74,28 +73,29 @@ class Proposer:
             self._propose(requests, others)
             seconds += self._clock.now() - started
         uniform = len(by_policy) == 1 and all(r.decoding and not r.copied for r in running)
-        self._settled = (
-            _SettledBatch(running[0].policy, list(running), self._scheduler.preemptions) if uniform else None
-        )
+        self._last = _UniformBatch(running[0].policy, list(running), self._scheduler.preemptions) if uniform else None
         return seconds
 
     def _propose(self, requests: Sequence[Request], others: Sequence[tuple[int, Plan]]) -> None:
         """Give requests of one policy their plans; `others`: context and plan of those with other policies."""
-        beside = len(self._scheduler.running) + len(self._scheduler.waiting) - 1
+        other_requests = len(self._scheduler.running) + len(self._scheduler.waiting) - 1
         for request in requests:
-            request.view.context, request.view.beside = request.computed, beside
-        batch = BatchView([request.view for request in requests], others, self._context.config.max_num_seqs)
-        plans = requests[0].policy.propose(batch)
-        for request, plan in zip(requests, plans, strict=True):
-            request.copied = ()
-            request.plan = self._lookup_plan(request, plan, batch.contexts) or plan
+            request.view.context, request.view.other_requests = request.computed, other_requests
+        context = self._context
+        batch = BatchView([request.view for request in requests], others, context.config.max_num_seqs)
+        for request, plan in zip(requests, requests[0].policy.propose(batch), strict=True):
+            request.plan, request.copied = plan, ()
+            if match := _match(request):
+                assert request.lookup is not None
+                copying = plan_lookup(request.lookup, request.room - 1, plan, batch.contexts, context.costs)
+                if copying is not None:
+                    request.plan, request.copied = copying, match.tokens[: copying.gamma]
+                    request.source = match.source
 
-    def _lookup_plan(self, request: Request, plan: Plan, contexts: Sequence[int]) -> Plan | None:
-        """Return a plan that copies tokens from the text, where it is predicted to beat the policy's plan."""
-        match = None if request.lookup is None else request.lookup.find(request.tokens)
-        if request.lookup is None or match is None:
-            return None
-        made = plan_lookup(request.lookup, request.room - 1, plan, contexts, self._context.costs)
-        if made is not None:
-            request.copied, request.source = match.tokens[: made.gamma], match.source
-        return made
+
+def _match(request: Request) -> Match | None:
+    """Return the earlier occurrence of the end of a request's text, if it may be copied from."""
+    if request.lookup is None:
+        return None
+    request.lookup.extend(request.tokens)
+    return request.lookup.match

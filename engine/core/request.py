@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.types import FinishReason, SamplingParams, SpeculationStats, TokenLogprobs
+from engine.architecture.spec import skipped
+from engine.types import FinishReason, RequestRound, SamplingParams, SpeculationStats, TokenLogprobs
 
 if TYPE_CHECKING:
     from engine.draft.base import DraftPolicy, RequestView
-    from engine.draft.lookup import LookUp
+    from engine.draft.lookup import Lookup
     from engine.sampling.logits import LogitsProcessor
-    from engine.step import Plan
+    from engine.step import Plan, Work, WorkOutput
     from engine.text.detokenize import Detokenizer
+
+
+class AwaitedPrefix(NamedTuple):
+    """The beginning of a prompt that another request is reading, up to a position."""
+
+    reader: Request
+    end: int
 
 
 @dataclass(slots=True, eq=False)
@@ -29,13 +38,13 @@ class Request:
     detokenizer: Detokenizer
     view: RequestView[Any]  # what the policy sees of the request
     processor: LogitsProcessor | None = None
-    lookup: LookUp | None = None
+    lookup: Lookup | None = None
 
     # grows with every round
     tokens: list[int] = field(default_factory=list)  # prompt and completion
     computed: int = 0  # positions with verified K/V
     slab: int = -1  # the cache slab, -1 while waiting
-    behind: tuple[Request, int] | None = None  # the request that reads the common prefix, and the prefix's end
+    awaited_prefix: AwaitedPrefix | None = None  # that another request is reading
     cached_tokens: int = 0
     prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)  # until the first event carries them
 
@@ -85,6 +94,82 @@ class Request:
     def room(self) -> int:
         """Tokens that the request may still emit."""
         return self.limit - len(self.tokens)
+
+    def append(self, tokens: Sequence[int], eos: Container[int], now: float) -> tuple[list[str] | None, bool]:
+        """Append tokens up to the end of the answer; set `finish_reason` if it ends. `eos`: ids that end answers.
+
+        Returns the tokens' text, if stop strings make it necessary now, and whether the last token has no text.
+        """
+        self.last_token = now
+        if self.first_token is None:
+            self.first_token = now
+        sampling, detokenizer = self.sampling, self.detokenizer
+        pieces: list[str] | None = [] if sampling.stop else None
+        hidden = False
+        for token in tokens:
+            self.tokens.append(token)
+            ends = (token in eos and not sampling.ignore_eos) or token in sampling.stop_token_ids
+            hidden = ends and not sampling.include_stop
+            if pieces is not None:
+                may_stop = self.completion_tokens > sampling.min_tokens
+                pieces.append("" if hidden else detokenizer.push(token, may_stop=may_stop))
+            if self.processor is not None:
+                self.processor.advance((token,))
+                ends = ends or self.processor.stopped
+            if detokenizer.stopped or ends:
+                self.finish_reason = FinishReason.STOP
+            elif self.room <= 0:
+                self.finish_reason = FinishReason.LENGTH
+            if self.finish_reason is not None:
+                self.computed = min(self.computed, len(self.tokens))
+                break
+        return pieces, hidden
+
+    def account(self, work: Work, output: WorkOutput) -> RequestRound:
+        """Add a round, whose tokens are appended, to the request's figures.
+
+        Draft tokens beyond the end of the answer count as drafted, not as accepted. The last token of a round counts as
+        the target's own, so that emitted tokens equal rounds plus accepted tokens.
+        """
+        plan = work.plan
+        attention, mlp = skipped(plan.variants) if plan is not None else (0, 0)
+        emitted = len(self.tokens) - work.start - len(work.tokens)
+        accepted, source = emitted - 1, self.source if work.copied else "model"
+        self.rounds += 1
+        if source == "prediction":
+            self.accepted_predictions += accepted
+            self.rejected_predictions += output.drafted - accepted
+        if source == "lookup":
+            self.looked_up += output.drafted
+            self.accepted_lookups += accepted
+        by_model = plan.variants if plan is not None and output.drafted and source == "model" else None
+        self.drafted_with = by_model or self.drafted_with
+        passes = output.drafted if plan is not None and not work.copied else 0
+        if plan is not None:
+            self.drafted += output.drafted
+            self.accepted += accepted
+            self.draft_passes += passes
+            self.skipped_attention += attention * output.drafted
+            self.skipped_mlp += mlp * output.drafted
+        reselected, self.view.reselected = self.view.reselected, None
+        self.reselections += reselected == "changed"
+        return RequestRound(
+            request_id=self.id,
+            policy=self.policy.name,
+            emitted=emitted,
+            drafted=output.drafted,
+            accepted=accepted,
+            draft_passes=passes,
+            context_length=work.start + len(work.tokens),
+            skipped_attention=attention,
+            skipped_mlp=mlp,
+            predicted_tpt=self.plan.predicted_tpt if self.plan else None,
+            predicted_acceptance=plan.predicted_acceptance if plan else None,
+            reselected=reselected,
+            plain_tpt=self.plan.plain_tpt if self.plan else None,
+            source=source,
+            plan=by_model,
+        )
 
     def speculation(self) -> SpeculationStats:
         """Return the request's speculation figures so far (docs/api.md)."""

@@ -10,14 +10,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from engine.architecture.spec import skipped
 from engine.clock import Clock
-from engine.core.request import Request
+from engine.core.request import AwaitedPrefix, Request
 from engine.core.round_output import Commit, RequestOutput
 from engine.errors import RequestError
 from engine.kv.blocks import Allocation, Blocks
 from engine.step import Copy, Plan, StepOutput, StepPlan, Work, WorkOutput
-from engine.types import FinishReason, RequestFailure, RequestRound
+from engine.types import FinishReason, RequestFailure
 
 
 class Counters(NamedTuple):
@@ -44,9 +43,9 @@ class Scheduler:
         max_num_batched_tokens: int,
         prompt_rows: Callable[[int, bool], int] | None = None,
         eos_token_ids: tuple[int, ...] = (),
-        ahead: bool = False,
+        reserve_next_row: bool = False,
     ) -> None:
-        """`ahead`: the runner may start a round's pass before the last round is committed, so rows need room early.
+        """`reserve_next_row`: the runner may start a round's pass before the last one is committed: keep room for it.
 
         `prompt_rows(context, shared)`: most prompt rows of a round at this context, if others decode (`shared`) or not;
         None: only the limit of all rows holds.
@@ -60,7 +59,7 @@ class Scheduler:
         self._max_rows = max_num_batched_tokens
         self._prompt_rows = prompt_rows
         self._eos = frozenset(eos_token_ids)
-        self._ahead = ahead
+        self._reserve_next_row = reserve_next_row
         self._copies: list[Copy] = []
 
     @property
@@ -133,11 +132,11 @@ class Scheduler:
 
     def _prefix_in_progress(self, request: Request) -> bool:
         """Whether another request is reading the next block that this one needs."""
-        if request.behind is not None:
-            reader, end = request.behind
+        if request.awaited_prefix is not None:
+            reader, end = request.awaited_prefix
             if reader.slab >= 0 and not reader.decoding and reader.computed < end:
                 return True
-            request.behind = None
+            request.awaited_prefix = None
         size, tokens = self.blocks.block_size, request.tokens
         if request.scoring or len(tokens) <= size:
             return False
@@ -147,10 +146,10 @@ class Scheduler:
             return False
         end = self.blocks.match(tokens) + size
         wanted = tokens[:end]
-        ahead = [r for r in readers if r.computed < end and r.tokens[:end] == wanted] if end < len(tokens) else []
-        if ahead:
-            request.behind = ahead[0], end
-        return bool(ahead)
+        if end < len(tokens):
+            ahead = next((r for r in readers if r.computed < end and r.tokens[:end] == wanted), None)
+            request.awaited_prefix = AwaitedPrefix(ahead, end) if ahead else None
+        return request.awaited_prefix is not None
 
     def plan(self) -> StepPlan:
         """Plan the next round: decoding requests get their rows, prompts share the rest of the row budget.
@@ -172,10 +171,10 @@ class Scheduler:
             spare -= gamma
             drafting -= gamma
             works.append(self._work(request, 1, draft, request.policy.rows_to_record(request.view)))
-        if self._ahead:  # drafts come first
+        if self._reserve_next_row:  # drafts come first
             for request, work in zip(decoding, works, strict=True):
                 if work.plain and request.room > 1:
-                    work.more = self.blocks.grow(request.slab, len(request.tokens) + 1)
+                    work.next_row_reserved = self.blocks.grow(request.slab, len(request.tokens) + 1)
         share = 1.0  # of the round's time that is left
         for request in prompts:
             rows = min(request.pending, spare)
@@ -207,12 +206,19 @@ class Scheduler:
 
     def _work(self, request: Request, rows: int, plan: Plan | None, record: int) -> Work:
         tokens = tuple(request.tokens[request.computed : request.computed + rows])
-        samples = rows == request.pending
+        draws_token = rows == request.pending
         scored = request.prompt[request.computed + 1 : request.computed + rows + 1] if request.scoring else ()
         return Work(
-            *(request.id, request.slab, request.computed, tokens, samples, request.sampling, plan, record),
+            request_id=request.id,
+            slab=request.slab,
+            start=request.computed,
+            tokens=tokens,
+            draws_token=draws_token,
+            sampling=request.sampling,
+            plan=plan,
+            rows_to_record=record,
             copied=request.copied[: plan.gamma] if plan else (),
-            processor=request.processor if samples else None,
+            processor=request.processor if draws_token else None,
             scored=scored,
         )
 
@@ -233,105 +239,44 @@ class Scheduler:
 
     def commit(self, plan: StepPlan, out: StepOutput) -> Commit:
         """Append a round's tokens to their requests and let finished requests leave. `Commit.events` makes the text."""
-        by_id = {r.id: r for r in self.running}
-        outputs: list[RequestOutput | RequestFailure] = []
-        rounds: list[RequestRound] = []
+        by_id, now = {r.id: r for r in self.running}, self._clock.now()
+        commit = Commit([], [])
         for work, output in zip(plan.work, out.outputs, strict=True):
             request = by_id[work.request_id]
             request.computed += len(work.tokens) + output.accepted
             request.prompt_logprobs += output.prompt_logprobs
-            if output.tokens:
-                emitted = self._emit(request, work, output)
-                outputs.append(emitted)
-                rounds.append(emitted.round)
-            if request.processor is not None and (why := request.processor.failed):
-                outputs[-1] = RequestFailure(request.id, RequestError(why, param=request.sampling.grammar_param))
+            emitted = self._emit(request, work, output, now) if output.tokens else None
+            if emitted is not None:
+                commit.rounds.append(emitted.round)
+            if request.processor is not None and (reason := request.processor.failed):
+                error = RequestError(reason, param=request.sampling.grammar_param)
+                commit.outputs.append(RequestFailure(request.id, error))
                 self._retire(request, FinishReason.CANCELLED)
                 continue
+            if emitted is not None:
+                commit.outputs.append(emitted)
             self.blocks.seal(request.slab, request.tokens, request.computed)
             if request.finish_reason is not None:
                 self._retire(request, request.finish_reason)
             else:
                 self.blocks.trim(request.slab, len(request.tokens))
-        return Commit(outputs, rounds)
+        return commit
 
-    def _emit(self, request: Request, work: Work, output: WorkOutput) -> RequestOutput:
-        """Append a request's tokens up to its end."""
-        request.last_token = self._clock.now()
-        if request.first_token is None:
-            request.first_token = request.last_token
-        sampling, detokenizer = request.sampling, request.detokenizer
-        pieces: list[str] | None = [] if sampling.stop else None
-        hidden = False
-        for token in output.tokens:
-            request.tokens.append(token)
-            early = request.completion_tokens <= sampling.min_tokens
-            ends = (token in self._eos and not sampling.ignore_eos) or token in sampling.stop_token_ids
-            hidden = ends and not sampling.include_stop
-            if pieces is not None:
-                pieces.append("" if hidden else detokenizer.push(token, may_stop=not early))
-            if request.processor is not None:
-                request.processor.advance((token,))
-                ends = ends or request.processor.stopped
-            if detokenizer.stopped or ends:
-                request.finish_reason = FinishReason.STOP
-            elif request.room <= 0:
-                request.finish_reason = FinishReason.LENGTH
-            if request.finish_reason is not None:
-                request.computed = min(request.computed, len(request.tokens))
-                break
-        part = self._account(request, work, output)
-        scored, request.prompt_logprobs = tuple(request.prompt_logprobs), []
+    def _emit(self, request: Request, work: Work, output: WorkOutput, now: float) -> RequestOutput:
+        """Append a request's tokens up to the end of its answer, and account for the round."""
+        pieces, hidden = request.append(output.tokens, self._eos, now)
+        part = request.account(work, output)
+        prompt_logprobs, request.prompt_logprobs = tuple(request.prompt_logprobs), []
         return RequestOutput(
-            *(request, part, output.tokens[: part.emitted], pieces, hidden),
-            *(request.finish_reason, request.completion_tokens, output.logprobs[: part.emitted], scored),
-        )
-
-    @staticmethod
-    def _account(request: Request, work: Work, output: WorkOutput) -> RequestRound:
-        """Add a round to the request's figures.
-
-        Draft tokens beyond the request's end count as drafted, not as accepted. The last token of a round counts as the
-        target's own, so that emitted tokens equal rounds plus accepted tokens.
-        """
-        plan = work.plan
-        attention, mlp = skipped(plan.variants) if plan is not None else (0, 0)
-        emitted = len(request.tokens) - work.start - len(work.tokens)
-        accepted = emitted - 1
-        request.rounds += 1
-        source = request.source if work.copied else "model"
-        if source == "prediction":
-            request.accepted_predictions += accepted
-            request.rejected_predictions += output.drafted - accepted
-        if source == "lookup":
-            request.looked_up += output.drafted
-            request.accepted_lookups += accepted
-        by_model = plan.variants if plan is not None and output.drafted and source == "model" else None
-        request.drafted_with = by_model or request.drafted_with
-        if plan is not None:
-            request.drafted += output.drafted
-            request.accepted += accepted
-            request.draft_passes += 0 if work.copied else output.drafted
-            request.skipped_attention += attention * output.drafted
-            request.skipped_mlp += mlp * output.drafted
-        reselected, request.view.reselected = request.view.reselected, None
-        request.reselections += reselected == "changed"
-        return RequestRound(
-            request_id=request.id,
-            policy=request.policy.name,
-            emitted=emitted,
-            drafted=output.drafted,
-            accepted=accepted,
-            draft_passes=0 if work.copied else output.drafted,
-            context_length=work.start + len(work.tokens),
-            skipped_attention=attention,
-            skipped_mlp=mlp,
-            predicted_tpt=request.plan.predicted_tpt if request.plan else None,
-            predicted_acceptance=plan.predicted_acceptance if plan else None,
-            reselected=reselected,
-            plain_tpt=request.plan.plain_tpt if request.plan else None,
-            source=source,
-            plan=by_model,
+            request=request,
+            round=part,
+            tokens=output.tokens[: part.emitted],
+            pieces=pieces,
+            hidden=hidden,
+            finish_reason=request.finish_reason,
+            completion_tokens=request.completion_tokens,
+            logprobs=output.logprobs[: part.emitted],
+            prompt_logprobs=prompt_logprobs,
         )
 
     def _retire(self, request: Request, reason: FinishReason) -> None:

@@ -6,6 +6,7 @@ A policy decides what a request drafts with; it never touches cache, sampler or 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
@@ -14,7 +15,6 @@ from engine.architecture.spec import ModelSpec, Variants
 from engine.clock import Clock
 from engine.config import EngineConfig
 from engine.step import Plan, References
-from engine.types import SamplingParams
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +47,23 @@ class RoundOutcome:
     seconds: float  # of the round's passes
 
 
+@dataclass(slots=True)
+class RecordedRows:
+    """A request's last verified rows, from which its next search starts."""
+
+    due: int  # the round from which the request may search
+    parts: deque[References] = field(default_factory=deque)
+
+    def __len__(self) -> int:
+        return sum(len(references.positions) for references in self.parts)
+
+    def append(self, references: References, most: int) -> None:
+        """Add rows; drop the oldest while `most` remain."""
+        self.parts.append(references)
+        while len(self) - len(self.parts[0].positions) >= most:
+            self.parts.popleft()
+
+
 class CandidatePass(Protocol):
     """Passes of the model over candidate states of one request's verified rows."""
 
@@ -66,11 +83,10 @@ class RequestView(Generic[State]):
     """One request as its policy sees it, for as long as the request lives."""
 
     request_id: str
-    sampling: SamplingParams
     candidates: Callable[[Sequence[int]], CandidatePass]  # over verified rows at these positions
     state: State  # the policy's own
     context: int = 0  # verified positions
-    beside: int = 0  # other requests, running or waiting, of all policies
+    other_requests: int = 0  # running or waiting, of all policies
     reselected: str | None = None  # set by the policy: the outcome of a decision made in this round
 
 
@@ -92,7 +108,7 @@ class BatchView(Generic[State]):
         self.views = views
         self.contexts = [view.context for view in views] + [context for context, _ in others]
         decoding = len(self.contexts)
-        self.prefilling = max(min(views[0].beside + 1, max_num_seqs) - decoding, 0)
+        self.prefilling = max(min(views[0].other_requests + 1, max_num_seqs) - decoding, 0)
         self.contexts += [sum(self.contexts) // decoding] * self.prefilling
         self.drafting_plans = [plan.variants for _, plan in others if plan.gamma]  # of the other policies
         self.size = len(self.contexts)
@@ -112,8 +128,8 @@ class DraftPolicy(ABC, Generic[State]):
     def propose(self, batch: BatchView[State]) -> Sequence[Plan]:
         """Return a plan for each of `batch.views`."""
 
-    def plans_stand(self) -> bool:
-        """Whether the last plans hold for one more round of the same requests; `propose` is not called then."""
+    def can_reuse_plans(self) -> bool:
+        """Whether the last plans may serve one more round of the same requests; `propose` is not called then."""
         return False
 
     @abstractmethod

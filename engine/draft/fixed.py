@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.architecture.spec import LOW_BIT, SKIP, TARGET, Variants, exit_plan, windows_fit
+from engine.architecture.spec import LOW_BIT, SKIP, TARGET, Variants, exit_plan
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext
 from engine.errors import ConfigError
 from engine.step import Plan
@@ -22,7 +22,7 @@ class FixedPlan(DraftPolicy[None]):
     def propose(self, batch: BatchView[None]) -> Sequence[Plan]:
         return [self._plan] * len(batch.views)
 
-    def plans_stand(self) -> bool:
+    def can_reuse_plans(self) -> bool:
         return True
 
 
@@ -36,7 +36,7 @@ class NoDraft(FixedPlan):
 
 
 class UniformSkip(FixedPlan):
-    """Skip a share of the layers, spread evenly over depth, or run any plan given as `fixed_plan`.
+    """Skip a share of the layers, spread evenly over depth, or run any plan given as `--fixed-plan`.
 
     Nothing depends on time, so a run can be repeated pass by pass.
     """
@@ -44,19 +44,17 @@ class UniformSkip(FixedPlan):
     name = "fixed"
 
     def __init__(self, context: PolicyContext) -> None:
-        config = context.config
-        variants = uniform_variants(context.spec.layers, config.fixed_skip_ratio)
-        if config.fixed_plan:
-            variants, sublayers = tuple(map(int, config.fixed_plan)), context.spec.sublayers
-            if len(variants) == 1:
-                variants *= sublayers + 1
-            if len(variants) != sublayers + 1:
-                raise ConfigError(f"fixed_plan has {len(variants)} digits, not one or {sublayers + 1}")
+        config, width = context.config.fixed, context.spec.sublayers + 1
+        variants = uniform_variants(context.spec.layers, config.skip_ratio)
+        if config.plan:
+            variants = tuple(map(int, config.plan)) * (width if len(config.plan) == 1 else 1)
+            if len(variants) != width:
+                raise ConfigError(f"--fixed-plan has {len(variants)} digits, but this model needs one or {width}")
             if max(variants) >= LOW_BIT and not context.costs.has_low_bit:
-                raise ConfigError(f"fixed_plan has a {max(variants)}, but there is no copy of this model in fewer bits")
-            if not windows_fit(variants):
-                raise ConfigError("fixed_plan has a 3, a window of the cache, where there is no attention")
-        super().__init__(Plan(variants, config.fixed_gamma, config.draft_confidence))
+                raise ConfigError(
+                    f"--fixed-plan has a {max(variants)}, but there is no copy of this model in fewer bits"
+                )
+        super().__init__(Plan(variants, config.gamma, context.config.draft_confidence))
 
 
 class EarlyExit(FixedPlan):
@@ -65,11 +63,11 @@ class EarlyExit(FixedPlan):
     name = "layerskip"
 
     def __init__(self, context: PolicyContext) -> None:
-        config, layers = context.config, context.spec.layers
-        depth = config.layerskip_exit or exit_depth(layers)
+        config, layers = context.config.layerskip, context.spec.layers
+        depth = config.exit or exit_depth(layers)
         if depth > layers:
-            raise ConfigError(f"layerskip_exit is {depth}, but the model has {layers} layers")
-        super().__init__(Plan(exit_plan(context.spec, depth), config.layerskip_gamma, config.draft_confidence))
+            raise ConfigError(f"--layerskip-exit is {depth}, but the model has {layers} layers")
+        super().__init__(Plan(exit_plan(context.spec, depth), config.gamma, context.config.draft_confidence))
 
 
 def exit_depth(layers: int) -> int:

@@ -21,9 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.architecture.spec import LOW_BIT, WINDOW
-from engine.draft.base import BatchView, DraftPolicy, Outcome, PolicyContext, RequestView, RoundOutcome
+from engine.draft.base import BatchView, DraftPolicy, Outcome, PolicyContext, RecordedRows, RequestView, RoundOutcome
 from engine.draft.estimator import AgreementShift, Estimator, PlanCounts
-from engine.draft.references import SearchState
 from engine.draft.tpt import THRESHOLDS, count
 from engine.errors import ConfigError
 from engine.step import Plan
@@ -41,7 +40,7 @@ _TRIAL_ROUNDS = 3  # of a plan predicted to lose: all but the first teach its pr
 class RequestState:
     """What the policy keeps of one request."""
 
-    search: SearchState
+    rows: RecordedRows
     shift: AgreementShift = field(default_factory=AgreementShift)
 
 
@@ -89,39 +88,37 @@ class KnapSpec(DraftPolicy[RequestState]):
     # -- the rounds --------------------------------------------------------------------------------------------------
 
     def new_state(self) -> RequestState:
-        return RequestState(SearchState(self._round))
+        return RequestState(RecordedRows(self._round))
 
     def propose(self, batch: BatchView[RequestState]) -> Sequence[Plan]:
-        self._round += 1
         new_plans = self._search(batch)
         decision, key = self._decision, _batch_key(batch)
         if decision is None or new_plans or self._round >= decision.until or key != decision.batch_key:
             self._decision = decision = self._decide(batch, key)
         return [decision.plan] * len(batch.views)
 
-    def plans_stand(self) -> bool:
-        if self._decision is None or self.searcher.recorder is not None or self._round + 1 >= self._decision.until:
-            return False
-        self._round += 1
-        return True
+    def can_reuse_plans(self) -> bool:
+        return self._decision is not None and self.searcher.recorder is None and self._round + 1 < self._decision.until
 
     def rows_to_record(self, view: RequestView[RequestState]) -> int:
         """Rows are recorded just before a search, for the next request only: recording takes a tenth of a pass."""
         return self._config.knapspec.rows if view is self.searcher.recorder else 0
 
     def observe(self, views: Sequence[RequestView[RequestState]], round: RoundOutcome) -> None:
+        self._round += any(outcome.emitted for outcome in round.outcomes)
         self.searcher.earn(round.seconds * len(views) / round.requests)
         for view, outcome in zip(views, round.outcomes, strict=True):
             state = view.state
             if outcome.references is not None:
-                state.search.record(outcome.references, self._config.knapspec.rows)
+                state.rows.append(outcome.references, self._config.knapspec.rows)
             if outcome.drafted:
                 self.estimator.observe(state.shift, outcome.emitted, outcome.variants, _tested(outcome))
             elif outcome.emitted:
                 self.estimator.observe(state.shift, outcome.emitted, None, None)
 
     def suspend(self, view: RequestView[RequestState]) -> None:
-        view.state.search.forget()
+        view.state.rows.parts.clear()
+        self.searcher.forget(view)
 
     def recalibrate(self) -> None:
         self._decision, self._decision_seconds = None, 0.0
@@ -152,18 +149,18 @@ class KnapSpec(DraftPolicy[RequestState]):
         """Continue a search, or choose who searches next. Returns whether the search added a plan."""
         if not self._searches:
             return False
-        states = {view: view.state.search for view in batch.views}
+        rows = {view: view.state.rows for view in batch.views}
         new_plan, view = False, self.searcher.recorder
-        if view is not None and view in states:
+        if view is not None and view in rows:
             drafting = batch.drafting_plans
-            if len(states) > 1 and self._decision is not None and self._decision.plan.gamma:
+            if len(rows) > 1 and self._decision is not None and self._decision.plan.gamma:
                 drafting = [*drafting, self._decision.plan.variants]
-            alone = len(states) + view.beside == 1
-            replayed = self.searcher.search(view, states[view], drafting, self._round, alone=alone)
+            alone = len(rows) + view.other_requests == 1
+            replayed = self.searcher.search(view, rows[view], drafting, self._round, alone=alone)
             if replayed is not None:
                 new_plan = self._adopt(replayed, view.context)
                 self.searcher.fruitless = 0 if new_plan else self.searcher.fruitless + 1
-        self.searcher.choose_recorder(states, self._round)
+        self.searcher.choose_recorder(rows, self._round)
         return new_plan
 
     def _adopt(self, replayed: PlanCounts, context: int) -> bool:

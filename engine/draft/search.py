@@ -13,11 +13,10 @@ from torch import Tensor
 from engine.architecture.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, Variants, exit_plan
 from engine.clock import Clock
 from engine.config import EngineConfig
-from engine.draft.base import CandidatePass, RequestView
+from engine.draft.base import CandidatePass, RecordedRows, RequestView
 from engine.draft.costs import CostModel
 from engine.draft.estimator import PlanCounts, union
 from engine.draft.knapsack import Knapsack, menus, skipping
-from engine.draft.references import SearchState
 from engine.draft.tpt import count
 from engine.step import References
 
@@ -87,19 +86,25 @@ class Searcher:
         self.searches = self.slices = 0
         self.fruitless = 0  # searches since the last that added a plan
         self.recorder: RequestView[Any] | None = None  # the request whose rows are recorded, or that searches
+        self._search: Search | None = None  # of the recorder
 
     def earn(self, seconds: float) -> None:
         """Add a round of so many seconds to the budget."""
         self._budget += self._config.knapspec.budget * seconds / 2 ** min(self.fruitless, _MOST_HALVINGS)
 
-    def choose_recorder(self, states: Mapping[RequestView[Any], SearchState], round: int) -> None:
+    def choose_recorder(self, rows: Mapping[RequestView[Any], RecordedRows], round: int) -> None:
         """Choose the request whose rows are recorded from the next round on, if the budget allows a search."""
-        if self.recorder in states:
+        if self.recorder in rows:
             return
-        view = min(states, key=lambda view: states[view].due)
-        price, due = self.predicted_seconds(view.context), states[view].due <= round + self._config.knapspec.rows
+        view = min(rows, key=lambda view: rows[view].due)
+        price, due = self.predicted_seconds(view.context), rows[view].due <= round + self._config.knapspec.rows
         self._budget = min(self._budget, _SAVED_SEARCHES * price)
-        self.recorder = view if due and price <= self._budget else None
+        self.recorder, self._search = view if due and price <= self._budget else None, None
+
+    def forget(self, view: RequestView[Any]) -> None:
+        """Give up the search of a request whose cache is lost."""
+        if self.recorder is view:
+            self._search = None
 
     def predicted_seconds(self, context: int) -> float:
         """Predict the seconds of a search, corrected by the last one."""
@@ -118,7 +123,7 @@ class Searcher:
     def search(
         self,
         view: RequestView[Any],
-        state: SearchState,
+        rows: RecordedRows,
         drafting: Sequence[Variants],
         round: int,
         *,
@@ -129,11 +134,11 @@ class Searcher:
         `drafting`: plans of other requests that draft. Returns the candidates' replayed tokens when the search is done.
         """
         started = self._clock.now()
-        if state.search is None:
-            if state.rows < self._config.knapspec.rows or round < state.due:
+        if self._search is None:
+            if len(rows) < self._config.knapspec.rows or round < rows.due:
                 return None
-            state.search = self._begin(view, _take_rows(state, self._config.knapspec.rows), drafting)
-        search = state.search
+            self._search = self._begin(view, _take(rows, self._config.knapspec.rows), drafting)
+        search = self._search
         self._advance(view, search, started, alone=alone)
         seconds = self._clock.now() - started
         search.seconds += seconds
@@ -144,7 +149,8 @@ class Searcher:
         factor = search.seconds / search.predicted_seconds
         self._costs.search_factor = min(factor, _DEARER * self._costs.search_factor)
         self.searches += 1
-        state.search, state.due, self.recorder = None, round + self._config.knapspec.interval, None
+        rows.due = round + self._config.knapspec.interval
+        self.recorder = self._search = None
         return search.counts
 
     def _begin(self, view: RequestView[Any], references: References, drafting: Sequence[Variants]) -> Search:
@@ -215,9 +221,9 @@ class Searcher:
         return [v for v in plans if all(v[i] for i in self._protected) and least <= skipped(v) <= most]
 
 
-def _take_rows(state: SearchState, most: int) -> References:
-    """Remove a request's recorded rows and return the last `most` of them."""
-    states = torch.cat([references.states for references in state.recorded], dim=1)[:, -most:]
-    positions = tuple(position for references in state.recorded for position in references.positions)[-most:]
-    state.recorded.clear()
+def _take(rows: RecordedRows, most: int) -> References:
+    """Remove recorded rows and return the last `most` of them."""
+    states = torch.cat([references.states for references in rows.parts], dim=1)[:, -most:]
+    positions = tuple(position for references in rows.parts for position in references.positions)[-most:]
+    rows.parts.clear()
     return References(states, positions)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from engine.architecture.spec import ModelSpec
+from engine.kernels.library import KernelLibrary
 from engine.kv.blocks import CacheSize
 from engine.model.attention import Attention
 from engine.model.decoder import Decoder
@@ -23,6 +24,7 @@ class Backend:
     decoder: Callable[..., Decoder]
     cache_dtype: torch.dtype
     attention: Callable[[ModelSpec, CacheSize], Attention]
+    kernels: KernelLibrary | None = None  # native CPU kernels for sampling and grammar masks; None: torch
     paged: bool = False  # whether the cache consists of pages
     packs: bool = False  # whether packed matrices of a checkpoint stay packed
     looks_up_packed: bool = False  # whether a packed embedding stays packed

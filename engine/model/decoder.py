@@ -26,6 +26,7 @@ from engine.model.passes import (
     draft_in_lock_step,
     verify_by_sublayers,
 )
+from engine.sampling.sample import Sampler
 from engine.tensors import to_device
 
 if TYPE_CHECKING:
@@ -59,10 +60,12 @@ class Decoder:
         layers: Sequence[LayerWeights],
         norm: Tensor,
         head: Linear,
+        sampler: Sampler,
     ) -> None:
         """`norm` [hidden] is the final norm. `embedding` [vocab, hidden] may have another dtype than `dtype`."""
         self.spec = spec
         self.dtype = dtype
+        self.sampler = sampler
         self._embedding = embedding
         self._layers = {TARGET: tuple(layers)}  # by variant
         self._norm = norm

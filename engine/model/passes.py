@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torch import Tensor
 
-from engine.architecture.spec import Variants
-from engine.model.attention import Attention, Segment
-from engine.sampling.sample import Edit, draft_noise, sample, sample_async
+from engine.architecture.spec import TARGET, ModelSpec, Variants
+from engine.model.attention import Attention, AttentionBatch, Segment
+from engine.sampling.sample import Edit, Sampler, draft_noise
 from engine.tensors import to_device
 
 if TYPE_CHECKING:
-    from engine.model.decoder import Decoder
     from engine.types import SamplingParams
 
 OnWait = Callable[[], None]  # host work to do while the device computes; may be called several times
@@ -65,6 +64,27 @@ class Verified(NamedTuple):
     logits: Tensor | None = None  # [draws, vocab], before any edit
 
 
+class SublayerModel(Protocol):
+    """A model that runs part by part: `engine.model.decoder.Decoder`. `x` is the residual stream, [rows, hidden]."""
+
+    spec: ModelSpec
+    sampler: Sampler
+
+    def embed(self, tokens: Sequence[int]) -> Tensor: ...
+
+    def embed_ids(self, tokens: Tensor) -> Tensor: ...
+
+    def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor: ...
+
+    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor: ...
+
+    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[Variants]) -> Tensor: ...
+
+    def head(self, x: Tensor, variant: int = TARGET) -> Tensor: ...
+
+    def heads(self, x: Tensor, plans: Sequence[Variants]) -> Tensor: ...
+
+
 @dataclass(slots=True)
 class _Draft:
     """The draft of one request as it grows."""
@@ -97,7 +117,7 @@ def _edit_row(edit: Callable[[Tensor, Sequence[int]], None], drafted: tuple[int,
 
 
 def draft_in_lock_step(
-    decoder: Decoder,
+    decoder: SublayerModel,
     attention: Attention,
     requests: Sequence[DraftRequest],
     *,
@@ -130,7 +150,7 @@ class _DraftPass:
     """A pass in progress that drafts one more token for each of several drafts."""
 
     def __init__(
-        self, decoder: Decoder, attention: Attention, drafts: Sequence[_Draft], last: Tensor | None = None
+        self, decoder: SublayerModel, attention: Attention, drafts: Sequence[_Draft], last: Tensor | None = None
     ) -> None:
         """Start the pass. `last` [drafts]: last tokens on the device, if the host has not read them yet."""
         self._decoder, self._attention, self._drafts = decoder, attention, drafts
@@ -143,7 +163,7 @@ class _DraftPass:
             x = decoder.embed_ids(last)
         plans = [draft.request.variants for draft in drafts]
         x = decoder.run_plans(x, batch, plans)
-        self._drawn = sample_async(
+        self._drawn = decoder.sampler.sample_async(
             *(decoder.heads(x, plans), [draft.request.sampling for draft in drafts], [end + 1 for end in ends]),
             confidence=True,
             edits=() if unread else [draft.edit for draft in drafts],
@@ -170,7 +190,7 @@ class _DraftPass:
 
 
 def verify_by_sublayers(
-    decoder: Decoder,
+    decoder: SublayerModel,
     attention: Attention,
     segments: Sequence[Segment],
     tokens: Sequence[int],
@@ -197,9 +217,10 @@ def verify_by_sublayers(
     positions = [after[row] for row in draws.rows]  # of the drawn tokens
 
     def redraw(i: int, edit: Edit) -> int:
-        return sample(logits[i : i + 1], draws.sampling[i : i + 1], positions[i : i + 1], edits=[edit]).tokens[0]
+        at = slice(i, i + 1)
+        return decoder.sampler.sample(logits[at], draws.sampling[at], positions[at], edits=[edit]).tokens[0]
 
-    drawn = sample_async(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
+    drawn = decoder.sampler.sample_async(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
     if on_wait is not None:
         on_wait()
     return Verified(drawn.wait().tokens if drawn else [], states, redraw, x, logits)

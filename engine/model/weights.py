@@ -16,6 +16,7 @@ from engine.model.backend import Backend
 from engine.model.decoder import Decoder, LayerWeights
 from engine.model.linear import Linear, LinearFactory
 from engine.quantised.packed import PackedRows
+from engine.sampling.sample import Sampler
 
 log = logging.getLogger("knapserve.engine")
 
@@ -74,7 +75,8 @@ def load_decoder(
     else:
         embedding = place.tensor(_EMBEDDING)
         head = linear(embedding, None) if spec.tied else place.linear((_HEAD,))
-    decoder = backend.decoder(spec, dtype, embedding, layers, place.tensor("model.norm.weight"), head)
+    norm, sampler = place.tensor("model.norm.weight"), Sampler(backend.kernels)
+    decoder = backend.decoder(spec, dtype, embedding, layers, norm, head, sampler)
     place.report()
     progress(1.0)
     return decoder

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.backends.native.linear import huge
 from engine.clock import Clock
-from engine.kernels.library import kernel_library
+from engine.kernels.library import KernelLibrary
 
 _BYTES = 512 << 20  # far beyond any cache
 _PIECE = 4 << 20  # bytes of the smallest weight that is read
@@ -28,6 +28,7 @@ class ReadBandwidth:
         device: torch.device,
         clock: Clock,
         threads: int,
+        kernels: KernelLibrary | None,
         weights: Sequence[Tensor] = (),
         *,
         size: int = _BYTES,
@@ -35,10 +36,10 @@ class ReadBandwidth:
     ) -> None:
         """Prepare reads of `size` bytes by `threads` threads, which a GPU does not need.
 
-        They are those `weights` of at least `piece` bytes, which a pass reads, if these are large enough together.
+        On a CPU, `kernels` read those `weights` of at least `piece` bytes, if these are large enough together.
         """
         self._clock, self._threads = clock, threads
-        self._native = kernel_library() if device.type == "cpu" else None
+        self._native = kernels if device.type == "cpu" else None
         large = [weight for weight in weights if weight.nbytes >= piece]
         if self._native is None:
             self.blocks = [torch.ones(size // 8, dtype=torch.int64, device=device)]

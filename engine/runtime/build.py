@@ -24,8 +24,8 @@ from engine.model import low_bit
 from engine.model.backend import Backend
 from engine.model.linear import LinearFactory
 from engine.runtime import prior as priors
-from engine.runtime.backends import choose_backend
-from engine.runtime.loading.device import choose_device, choose_dtype, choose_threads, set_torch_threads
+from engine.runtime.backends import choose_backend, choose_kernels
+from engine.runtime.loading.device import choose_device, choose_dtype, choose_threads, configure_torch
 from engine.runtime.loading.draft_copy import add_draft_copy
 from engine.runtime.loading.memory import cache_size, check_weights_fit, context_length
 from engine.runtime.loading.prior_plans import find_prior
@@ -59,7 +59,7 @@ class LoadedModel:
     ) -> None:
         """Load the model. `dtype`, `profile` and `backend` override the settings, for tests.
 
-        Sets torch's threads for the whole process. Raises ConfigError, ModelError, ProfileMismatchError.
+        Sets torch's process-wide options. Raises ConfigError, ModelError, ProfileMismatchError.
         """
         self.clock = clock or SystemClock()
         device = choose_device(config.device)
@@ -67,11 +67,12 @@ class LoadedModel:
         log.info("loading %s", config.model or f"the default model, {DEFAULT_NAME}")
         self.source = open_source(config.model, defaults=config.generation_config == "auto")
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
-        dtype = dtype or choose_dtype(config, self.spec, device)
+        kernels = choose_kernels(config.kernels, device)
+        dtype = dtype or choose_dtype(config, self.spec, device, kernels)
         threads = choose_threads(config, self.spec, dtype, device)
-        set_torch_threads(config, self.spec, dtype, device, threads)
+        configure_torch(config, self.spec, dtype, device, threads)
         self.length = context_length(config, self.spec)
-        backend = backend or choose_backend(self.spec, device, dtype, threads, config.kernels)
+        backend = backend or choose_backend(self.spec, device, dtype, threads, kernels, config.kernels)
         self.backend = backend
         packing = self.source.packing if backend.packs else ""
         check_weights_fit(self.source.packed_bytes if packing else self.spec.parameters * dtype.itemsize, device)
@@ -141,12 +142,13 @@ class LoadedModel:
         attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
         runner = Runner(self.decoder, attention, self.clock, overlaps=overlaps)
         costs = costs or CostModel(self.spec, self.profile)
-        scheduler = self._scheduler(config, costs, ahead=runner.overlaps)
+        scheduler = self._scheduler(config, costs, reserve_next_row=runner.overlaps)
         prior = self.prior(config)
         policies = PolicyContext(self.spec, config, costs, self.clock, prior.plans if prior else {})
-        return EngineCore(self._info(config), self.tokenizer, scheduler, runner, policies, self.clock)
+        kernels = self.backend.kernels
+        return EngineCore(self._info(config), self.tokenizer, scheduler, runner, policies, self.clock, kernels)
 
-    def _scheduler(self, config: EngineConfig, costs: CostModel, *, ahead: bool) -> Scheduler:
+    def _scheduler(self, config: EngineConfig, costs: CostModel, *, reserve_next_row: bool) -> Scheduler:
         sequences = self._sequences(config)
         rows = config.max_num_batched_tokens or max(costs.rows_within(_PROMPT_SECONDS, 1), sequences)
 
@@ -165,7 +167,7 @@ class LoadedModel:
             max_num_batched_tokens=rows,
             prompt_rows=prompt_rows,
             eos_token_ids=self.source.eos_token_ids,
-            ahead=ahead,
+            reserve_next_row=reserve_next_row,
         )
 
     def _info(self, config: EngineConfig) -> EngineInfo:

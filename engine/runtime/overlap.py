@@ -12,7 +12,6 @@ from torch import Tensor
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
 from engine.model.passes import OnWait
-from engine.sampling.sample import sample_async
 from engine.step import Work, WorkOutput
 from engine.tensors import to_device
 
@@ -30,7 +29,8 @@ class PlainPass:
         batch = attention.prepare([Segment(w.slab, at, 1) for w, at in zip(work, starts, strict=True)])
         x = decoder.embed([w.tokens[0] for w in work]) if last is None else decoder.embed_ids(last)
         x = decoder.run(x, batch)
-        self._drawn = sample_async(decoder.head(x), [w.sampling for w in work], [at + 1 for at in starts])
+        positions = [at + 1 for at in starts]
+        self._drawn = decoder.sampler.sample_async(decoder.head(x), [w.sampling for w in work], positions)
         self._rows = {w.request_id: i for i, w in enumerate(work)}
         self._sampling = [w.sampling for w in work]
         # Slab, position and token of each row; until the last pass is read, the token before it.
@@ -46,7 +46,7 @@ class PlainPass:
 
     def start_next(self, work: Sequence[Work]) -> PlainPass | None:
         """Start the next round's pass for all requests that have room for it, before this pass is read."""
-        going = [w for w in work if w.more]
+        going = [w for w in work if w.next_row_reserved]
         if not going:
             return None
         rows, last = [self._rows[w.request_id] for w in going], self._drawn.tokens

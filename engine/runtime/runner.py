@@ -16,7 +16,7 @@ from engine.model.passes import OnWait
 from engine.model.search import SearchTable
 from engine.runtime.overlap import PlainPass, decode_overlapped
 from engine.runtime.speculate import propose, verify
-from engine.sampling.sample import Edit, draft_noise, sample
+from engine.sampling.sample import Edit, draft_noise
 from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
 
@@ -62,8 +62,8 @@ class Runner:
         outputs = verify(self.decoder, self.attention, plan.work, drafts, on_wait=on_wait)
         return StepOutput(outputs, passes, drafted - started if passes else 0.0, self._clock.now() - drafted)
 
-    def imagine(self, placements: Sequence[Placement], slab: int, tokens: int) -> None:
-        """Fill so many positions of a slab with made-up keys and values."""
+    def fill_random_kv(self, placements: Sequence[Placement], slab: int, tokens: int) -> None:
+        """Fill so many positions of a slab with random keys and values."""
         self.attention.cache.place(placements)
         self.attention.cache.fill(slab, tokens)
 
@@ -122,6 +122,7 @@ class SearchPass:
             for candidate in range(count):
                 edit(logits[candidate * rows + row])
         noise = [draft_noise(plan) for plan in each]
-        drawn = sample(logits, [self._sampling] * (count * rows), positions * count, confidence=True, noise=noise)
+        sampling, positions = [self._sampling] * (count * rows), positions * count
+        drawn = self._decoder.sampler.sample(logits, sampling, positions, confidence=True, noise=noise)
         firsts = range(0, count * rows, rows)
         return [drawn.tokens[i : i + rows] for i in firsts], [drawn.confidence[i : i + rows] for i in firsts]

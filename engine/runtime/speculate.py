@@ -85,20 +85,20 @@ def verify(
         [Segment(w.slab, w.start, len(r)) for w, r in zip(work, rows, strict=True)],
         [token for r in rows for token in r],
         _draws(work, rows),
-        record=any(w.record for w in work),
+        record=any(w.rows_to_record for w in work),
         keep_logits=any(w.scored or w.sampling.logprobs is not None for w in work),
         on_wait=on_wait,
     )
     outputs: list[WorkOutput] = []
     first_row = first_draw = 0
     for w, r, draft in zip(work, rows, drafts, strict=True):
-        draws = len(draft.tokens) + 1 if w.samples else 0
+        draws = len(draft.tokens) + 1 if w.draws_token else 0
         target = passed.tokens[first_draw : first_draw + draws]
         if target and w.processor is not None and w.processor.mask_after_draw:
             _enforce_grammar(w.processor, list(draft.tokens), target, partial(_redraw, passed.redraw, first_draw))
         kept = target[: _accepted(draft.tokens, target) + 1]
         output = WorkOutput(tuple(kept), len(draft.tokens), tuple(draft.confidences))
-        if w.record and passed.states:
+        if w.rows_to_record and passed.states:
             output.references = _references(passed.states, w, first_row, len(w.tokens) + output.accepted)
         if passed.logits is not None and kept and w.sampling.logprobs is not None:
             logits = passed.logits[first_draw : first_draw + len(kept)]
@@ -138,7 +138,7 @@ def _draws(work: Sequence[Work], rows: Sequence[tuple[int, ...]]) -> Draws:
     edits: list[Edit | None] = []
     first = 0
     for w, r in zip(work, rows, strict=True):
-        for i in range(len(w.tokens) - 1, len(r)) if w.samples else ():
+        for i in range(len(w.tokens) - 1, len(r)) if w.draws_token else ():
             draw_rows.append(first + i)
             sampling.append(w.sampling)
             edit_first = w.processor is not None and not w.processor.mask_after_draw
@@ -171,6 +171,6 @@ def _scores(decoder: Decoder, hidden: Tensor, work: Work) -> tuple[TokenLogprobs
 
 def _references(states: list[Tensor], work: Work, first: int, verified: int) -> References:
     """Take the last `record` verified rows of one request out of the pass's residual streams."""
-    begin = max(verified - work.record, 0)
+    begin = max(verified - work.rows_to_record, 0)
     picked = torch.stack([x[first + begin : first + verified] for x in states])
     return References(picked, tuple(range(work.start + begin, work.start + verified)))

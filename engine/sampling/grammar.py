@@ -12,7 +12,7 @@ import torch
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 from torch import Tensor
 
-from engine.kernels.library import kernel_library
+from engine.kernels.library import KernelLibrary
 from engine.text.tokenizer import Tokenizer
 
 log = logging.getLogger("knapserve.engine")
@@ -55,8 +55,9 @@ def vocabulary(tokenizer: Tokenizer, size: int, end_ids: Sequence[int]) -> LLTok
 class Grammars:
     """Compile a model's grammars. Recently used ones are copied for the next request instead of compiled again."""
 
-    def __init__(self, tokens: LLTokenizer) -> None:
-        self._tokens = tokens
+    def __init__(self, tokens: LLTokenizer, kernels: KernelLibrary | None) -> None:
+        """`kernels` apply masks to logits on a CPU; without them torch does."""
+        self._tokens, self._kernels = tokens, kernels
         self._compiled: OrderedDict[str, LLMatcher] = OrderedDict()
 
     def begin(self, grammar: str) -> GrammarMatcher:
@@ -73,16 +74,16 @@ class Grammars:
         self._compiled[grammar] = matcher
         if len(self._compiled) > _COMPILED:
             self._compiled.popitem(last=False)
-        return GrammarMatcher(matcher, self._tokens.vocab_size)
+        return GrammarMatcher(matcher, self._tokens.vocab_size, self._kernels)
 
 
 class GrammarMatcher:
     """Track one request's position in its grammar. Drafted tokens are matched ahead and rolled back if rejected."""
 
-    def __init__(self, origin: LLMatcher, size: int) -> None:
+    def __init__(self, origin: LLMatcher, size: int, kernels: KernelLibrary | None) -> None:
         """Start from `origin`, a matcher at its start, which stays there; `size` is the vocabulary's."""
         self._matcher = origin.deep_copy()
-        self._origin = origin
+        self._origin, self._kernels = origin, kernels
         self._failed = False
         self._emitted: list[int] = []
         self._ahead: list[int] = []  # drafted tokens that the matcher has consumed
@@ -121,8 +122,8 @@ class GrammarMatcher:
         """Set scores [vocab] to -inf for all tokens that may not follow these drafted ones."""
         bits = self._allowed(drafted)
         on_cpu = scores.dtype == torch.float32 and scores.device.type == "cpu"
-        if on_cpu and (kernels := kernel_library()):
-            kernels.mask(scores.data_ptr(), bits.ctypes.data, len(scores))
+        if self._kernels is not None and on_cpu:
+            self._kernels.mask(scores.data_ptr(), bits.ctypes.data, len(scores))
         else:
             allowed = torch.from_numpy(unpacked(bits, len(scores)))
             scores.masked_fill_(~allowed.to(scores.device, non_blocking=True), float("-inf"))

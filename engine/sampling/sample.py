@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from engine.architecture.spec import SKIP, Variants
-from engine.kernels.library import KernelLibrary, kernel_library
+from engine.kernels.library import KernelLibrary
 from engine.kernels.structures import Sampling
 from engine.sampling.seeds import mix64
 from engine.tensors import to_device
@@ -54,48 +54,55 @@ def draft_noise(variants: Variants) -> float:
     return 1.0 - (1.0 - DRAFT_NOISE) * min(1.0, skipped / _SKIPPED_AT_LEAST_NOISE)
 
 
-def sample(
-    logits: Tensor,
-    params: Sequence[SamplingParams],
-    positions: Sequence[int],
-    *,
-    confidence: bool = False,
-    edits: Sequence[Edit | None] = (),
-    noise: Sequence[float] = (),
-) -> Sample:
-    """Sample one token per row of logits [rows, vocab], given each row's parameters and the token's position.
+class Sampler:
+    """Draw tokens: on a CPU with the native kernels, if given, and otherwise with torch."""
 
-    `edits` apply first, one per row or none at all: penalties, bias, masks. `noise` holds a factor for each row,
-    default 1. Exact ties go to the lowest id. The confidence of a greedy row is the softmax at temperature 1.
-    """
-    return sample_async(logits, params, positions, confidence=confidence, edits=edits, noise=noise).wait()
+    def __init__(self, kernels: KernelLibrary | None) -> None:
+        self._kernels = kernels
 
+    def sample(
+        self,
+        logits: Tensor,
+        params: Sequence[SamplingParams],
+        positions: Sequence[int],
+        *,
+        confidence: bool = False,
+        edits: Sequence[Edit | None] = (),
+        noise: Sequence[float] = (),
+    ) -> Sample:
+        """Sample one token per row of logits [rows, vocab], given each row's parameters and the token's position.
 
-def sample_async(
-    logits: Tensor,
-    params: Sequence[SamplingParams],
-    positions: Sequence[int],
-    *,
-    confidence: bool = False,
-    edits: Sequence[Edit | None] = (),
-    noise: Sequence[float] = (),
-) -> PendingSample | ReadySample:
-    """Start to sample as `sample` does, without waiting for the device."""
-    logits = _edited(logits, edits)
-    if logits.device.type == "cpu" and logits.dtype != torch.float64 and (kernels := kernel_library()):
-        return _sample_natively(kernels, logits.float().contiguous(), params, positions, confidence, noise)
-    scores = logits if logits.dtype == torch.float64 else logits.float()
-    if all(p.temperature == 0.0 for p in params):
-        return PendingSample(scores.argmax(-1), scores if confidence else None)
-    scores = process(scores, params)
-    noisy = scores.clone()
-    rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
-    where = to_device(rows, noisy.device)
-    drawn = gumbel([params[r].seed for r in rows], [positions[r] for r in rows], noisy.shape[-1], noisy.device)
-    if any(noise[r] != 1.0 for r in rows if noise):
-        drawn *= to_device([noise[r] for r in rows], noisy.device, torch.float32)[:, None]
-    noisy[where] += drawn.to(noisy.dtype)
-    return PendingSample(noisy.argmax(-1), scores if confidence else None)
+        `edits` apply first, one per row or none at all: penalties, bias, masks. `noise` holds a factor for each row,
+        default 1. Exact ties go to the lowest id. The confidence of a greedy row is the softmax at temperature 1.
+        """
+        return self.sample_async(logits, params, positions, confidence=confidence, edits=edits, noise=noise).wait()
+
+    def sample_async(
+        self,
+        logits: Tensor,
+        params: Sequence[SamplingParams],
+        positions: Sequence[int],
+        *,
+        confidence: bool = False,
+        edits: Sequence[Edit | None] = (),
+        noise: Sequence[float] = (),
+    ) -> PendingSample | ReadySample:
+        """Start to sample as `sample` does, without waiting for the device."""
+        logits = _edited(logits, edits)
+        if self._kernels is not None and logits.device.type == "cpu" and logits.dtype != torch.float64:
+            return _sample_natively(self._kernels, logits.float().contiguous(), params, positions, confidence, noise)
+        scores = logits if logits.dtype == torch.float64 else logits.float()
+        if all(p.temperature == 0.0 for p in params):
+            return PendingSample(scores.argmax(-1), scores if confidence else None)
+        scores = process(scores, params)
+        noisy = scores.clone()
+        rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
+        where = to_device(rows, noisy.device)
+        drawn = gumbel([params[r].seed for r in rows], [positions[r] for r in rows], noisy.shape[-1], noisy.device)
+        if any(noise[r] != 1.0 for r in rows if noise):
+            drawn *= to_device([noise[r] for r in rows], noisy.device, torch.float32)[:, None]
+        noisy[where] += drawn.to(noisy.dtype)
+        return PendingSample(noisy.argmax(-1), scores if confidence else None)
 
 
 def _edited(logits: Tensor, edits: Sequence[Edit | None]) -> Tensor:
@@ -165,14 +172,14 @@ def sampling_array(params: Sequence[SamplingParams], noise: Sequence[float] = ()
     """Convert parameters, and a noise factor for each row, to the kernels' structures."""
     amounts = noise or (1.0,) * len(params)
     rows = [
-        _packed(p.temperature, p.top_p, p.min_p, amount, p.top_k, p.seed)
+        _sampling_struct(p.temperature, p.top_p, p.min_p, amount, p.top_k, p.seed)
         for p, amount in zip(params, amounts, strict=True)
     ]
     return (Sampling * len(rows)).from_buffer_copy(b"".join(rows))
 
 
 @lru_cache(1024)
-def _packed(temperature: float, top_p: float, min_p: float, noise: float, top_k: int, seed: int) -> bytes:
+def _sampling_struct(temperature: float, top_p: float, min_p: float, noise: float, top_k: int, seed: int) -> bytes:
     return bytes(Sampling(temperature, top_p, min_p, noise, top_k, mix64(seed)))
 
 

@@ -43,7 +43,7 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             add_generation_prompt=adds_generation_prompt(request),
         )
         prompt = self._encode(rendered)
-        self._check_length(len(prompt), None)  # before building a grammar, which takes far longer
+        self._check_length(len(prompt), self._max_tokens(request))  # before building a grammar, which takes far longer
         partial_answer = (_text_content(request.messages[-1]) or "") if request.continue_final_message else ""
         in_reasoning = partial_answer.rfind(THINK_OPEN) > partial_answer.rfind(THINK_CLOSE)
         thinking = self._thinks and (in_reasoning or rendered.rstrip().endswith(THINK_OPEN))

@@ -80,6 +80,7 @@ class Services:
                 f"The request has {parsed.choices} choices, but the server holds at most {capacity} requests.", param
             )
         try:
+            # The engine checks each request; this check prevents that some choices start before others are rejected.
             if stats.ready and live + parsed.choices > capacity:
                 raise QueueFullError(max(live - info.max_num_seqs, 0))
             return Generation(self.engine, parsed.requests(), meter)

@@ -12,6 +12,7 @@ from server.openai.replies.logprobs import TokenTexts
 from server.openai.replies.schemas import Detokenized, Tokenized
 from server.openai.requests.bodies import read_object, validate
 from server.openai.requests.schemas import DetokenizeRequest, TokenizeRequest
+from server.openai.requests.translate import check_token_ids
 
 
 class TokenizeService:
@@ -54,7 +55,5 @@ class TokenizeService:
         """Decode token ids. Raises APIError."""
         request = validate(DetokenizeRequest, read_object(raw))
         self._check_model(request.model)
-        for index, token in enumerate(request.tokens):
-            if token >= self._info.vocab_size:
-                raise invalid(f"Token ids must be between 0 and {self._info.vocab_size - 1}.", f"tokens[{index}]")
+        check_token_ids(request.tokens, self._info.vocab_size, "tokens")
         return Detokenized(prompt=self._tokenizer.decode(request.tokens))

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from engine.architecture.spec import load_spec
-from engine.config import EngineConfig
+from engine.config import EngineConfig, FixedConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
+from engine.errors import ConfigError
 from engine.kv.cache import bytes_per_token
 from engine.runtime.build import LoadedModel
 from engine.types import FinishReason, GenerateRequest, SamplingParams, TokenEvent
@@ -48,7 +49,7 @@ def run(core: EngineCore, message: GenerateRequest) -> list[TokenEvent]:
 def test_a_model_drafting_with_itself_accepts_everything(
     model: LoadedModel, ids: list[tuple[int, ...]], sampling: SamplingParams
 ) -> None:
-    core = model.core(EngineConfig(fixed_skip_ratio=0.0, draft_confidence=0.0, fixed_gamma=5))
+    core = model.core(EngineConfig(fixed=FixedConfig(skip_ratio=0.0, gamma=5), draft_confidence=0.0))
     for index, prompt in enumerate(ids[:4]):
         last = run(core, GenerateRequest(str(index), prompt, replace(sampling, seed=index), "fixed"))[-1]
         assert last.speculation is not None
@@ -184,3 +185,8 @@ def test_freed_blocks_return_their_memory_to_the_system(tiny: Path, ids: list[tu
         for k, v in cache.read(slab, slab, 0, cache.length):
             assert not k.any()
             assert not v.any()
+
+
+def test_settings_of_every_policy_are_checked_at_start(model: LoadedModel) -> None:
+    with pytest.raises(ConfigError, match="--layerskip-exit is 99"):
+        model.core(EngineConfig(layerskip=LayerSkipConfig(exit=99)))

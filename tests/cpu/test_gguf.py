@@ -17,7 +17,7 @@ from engine.checkpoints import hub
 from engine.checkpoints.gguf_source import GgufSource
 from engine.checkpoints.source import open_source
 from engine.errors import ModelError
-from engine.kernels.library import compiler
+from engine.kernels.library import compiler, kernel_library
 from engine.model.attention import Segment
 from engine.model.backend import Backend
 from engine.text.tokenizer import Tokenizer
@@ -79,7 +79,9 @@ def test_inputs_of_eight_bits_are_less_exact_than_inputs_of_fifteen(tmp_path: Pa
     path, model = made(tmp_path, "llama")
     wanted = expected(model)
     fifteen = error(logits(path, torch.bfloat16, "native"), wanted)
-    backend = native_backend(open_source(str(path), defaults=False).spec, 1, precise=False)
+    kernels = kernel_library()
+    assert kernels is not None
+    backend = native_backend(open_source(str(path), defaults=False).spec, 1, kernels, precise=False)
     assert 1.2 * fifteen < error(logits(path, torch.bfloat16, "native", backend), wanted) < 0.1
 
 

@@ -16,9 +16,10 @@ from llguidance import LLMatcher, LLTokenizer
 from torch import Tensor
 
 from engine.architecture.spec import Variants
-from engine.config import EngineConfig, KnapSpecConfig
+from engine.config import EngineConfig, KnapSpecConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.errors import RequestError
+from engine.kernels.library import kernel_library
 from engine.runtime.build import LoadedModel
 from engine.sampling.grammar import GrammarMatcher, Grammars, vocabulary
 from engine.sampling.logits import LogitsProcessor
@@ -51,7 +52,7 @@ def model() -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def core(model: LoadedModel) -> EngineCore:
-    return model.core(EngineConfig(layerskip_exit=model.spec.layers - 2, draft_confidence=0.0))
+    return model.core(EngineConfig(layerskip=LayerSkipConfig(exit=model.spec.layers - 2), draft_confidence=0.0))
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def tokens(core: EngineCore) -> LLTokenizer:
 
 @pytest.fixture(scope="module")
 def grammars(tokens: LLTokenizer) -> Grammars:
-    return Grammars(tokens)
+    return Grammars(tokens, kernel_library())
 
 
 def run(core: EngineCore, prompt: tuple[int, ...], sampling: SamplingParams, policy: str) -> tuple[str, TokenEvent]:
@@ -262,7 +263,7 @@ def test_a_grammar_too_complex_to_follow_fails_its_request_alone(
 
 def test_a_tokenizer_may_have_more_tokens_than_the_model(core: EngineCore) -> None:
     size = core.tokenizer.backend.get_vocab_size() - 2
-    matcher = Grammars(vocabulary(core.tokenizer, size, core.info.eos_token_ids)).begin(WORDS)
+    matcher = Grammars(vocabulary(core.tokenizer, size, core.info.eos_token_ids), None).begin(WORDS)
     assert matcher.allowed(()).shape[0] >= size
 
 

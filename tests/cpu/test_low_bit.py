@@ -12,7 +12,7 @@ import torch
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET
 from engine.backends.native.linear import NativeLinear, NativeLinears
-from engine.config import EngineConfig, KnapSpecConfig
+from engine.config import EngineConfig, FixedConfig, KnapSpecConfig
 from engine.draft.estimator import PlanCounts
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count
@@ -120,7 +120,7 @@ def test_a_model_too_large_for_the_draft_memory_gets_no_copy() -> None:
 def test_drafts_of_the_copy_change_no_text(policy: str, temperature: float, prompts: Sequence[str]) -> None:
     """Three requests in a batch; the copy drafts every token."""
     model = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
-    config = EngineConfig(fixed_plan="2", draft_confidence=0.0, prior="none")
+    config = EngineConfig(fixed=FixedConfig(plan="2"), draft_confidence=0.0, prior="none")
     sampling = SamplingParams(max_tokens=40, temperature=temperature, seed=3, ignore_eos=True)
     core = model.core(config)
     texts = [chat_ids(core, prompt) for prompt in prompts[:3]]

@@ -29,7 +29,7 @@ LOAD = """
 import sys, threading, time
 import torch
 from pathlib import Path
-from engine.runtime.backends import choose_backend
+from engine.runtime.backends import choose_backend, choose_kernels
 from engine.checkpoints.safetensors_weights import SafetensorsWeights
 from engine.architecture.spec import load_spec
 from engine.model.weights import expected_tensors, load_decoder
@@ -40,7 +40,7 @@ def own():  # kB that are this process's own; pages of mapped files are the syst
 torch.set_num_threads(1)
 directory, dtype, cpu = Path(sys.argv[1]), getattr(torch, sys.argv[2]), torch.device('cpu')
 spec = load_spec(directory)
-backend = choose_backend(spec, cpu, dtype, 1, sys.argv[3])
+backend = choose_backend(spec, cpu, dtype, 1, choose_kernels(sys.argv[3], cpu), sys.argv[3])
 backend.linear(torch.ones(64, 64, dtype=dtype), None)
 before, most, done = own(), [0], False
 

@@ -29,7 +29,7 @@ from engine.model.passes import Draws, draft_in_lock_step
 from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel
 from engine.runtime.speculate import propose
-from engine.sampling.sample import sample
+from engine.sampling.sample import PendingSample, Sampler
 from engine.step import Plan, Work
 from engine.types import SamplingParams
 from tests.support import PREPARED
@@ -127,13 +127,13 @@ def test_the_kernels_are_as_exact_as_torchs_own_bf16(directory: Path, tmp_path: 
             assert error(got, stream) < 0.1
 
 
-def with_kernels(directory: Path, threads: int, kernels: KernelLibrary | None) -> LoadedModel:
-    """A model over these kernels, or over this machine's."""
+def with_kernels(directory: Path, threads: int, kernels: KernelLibrary) -> LoadedModel:
+    """A model over these kernels."""
     backend = native_backend(load_spec(directory), threads, kernels)
     return load(torch.bfloat16, model=directory, kernels="native", threads=threads, backend=backend)
 
 
-def check_that_rows_are_bit_identical(directory: Path, kernels: KernelLibrary | None = None) -> None:
+def check_that_rows_are_bit_identical(directory: Path, kernels: KernelLibrary) -> None:
     """Check that 40 rows are bit-identical alone, in chunks, beside others, and by one, two or five threads."""
     models = [with_kernels(directory, threads, kernels) for threads in (1, 2, 5)]
     first = LENGTH - 40
@@ -156,8 +156,8 @@ def check_that_rows_are_bit_identical(directory: Path, kernels: KernelLibrary | 
 
 
 @torch.inference_mode()
-def test_a_row_is_bit_identical_in_any_pass(directory: Path) -> None:
-    check_that_rows_are_bit_identical(directory)
+def test_a_row_is_bit_identical_in_any_pass(directory: Path, kernels: KernelLibrary) -> None:
+    check_that_rows_are_bit_identical(directory, kernels)
 
 
 @torch.inference_mode()
@@ -410,14 +410,28 @@ def test_a_model_that_the_kernels_cannot_run_is_refused(tmp_path: Path) -> None:
     assert load(torch.bfloat16, model=tmp_path, kernels="torch").key.backend != "native"
 
 
+def test_kernels_torch_runs_nothing_of_the_native_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise AssertionError("the native library is loaded")
+
+    monkeypatch.setattr("engine.runtime.backends.kernel_library", refuse)
+    model = load(kernels="torch", draft_bits="none")
+    assert model.backend.kernels is None
+    drawn = model.decoder.sampler.sample_async(torch.randn(2, 9), [GREEDY] * 2, range(2))
+    assert isinstance(drawn, PendingSample), "torch draws"
+
+
 @pytest.mark.parametrize("vocabulary", [1, 15, 1000, 1024 * 37 + 5])
-def test_a_greedy_draw_takes_the_first_largest_logit_and_its_probability(vocabulary: int) -> None:
+def test_a_greedy_draw_takes_the_first_largest_logit_and_its_probability(
+    vocabulary: int, kernels: KernelLibrary
+) -> None:
     generator = torch.Generator().manual_seed(vocabulary)
     logits = 4 * torch.randn(5, vocabulary, generator=generator)
     logits[1] = 3.0  # all equal: the first
     logits[2, vocabulary // 2] = logits[2, -1] = logits[2].max() + 1
     logits[3] = float("-inf")
     logits[3, vocabulary // 3] = -1000.0
+    sample = Sampler(kernels).sample
     tokens, shares = sample(logits, [GREEDY] * 5, range(5), confidence=True)
     assert tokens == logits.argmax(-1).tolist()
     assert tokens[1] == 0
@@ -441,7 +455,7 @@ RULES = [
 
 @pytest.mark.parametrize("spread", [0.0, 0.5, 4.0, 40.0])
 @pytest.mark.parametrize("vocabulary", [7, 1001])
-def test_native_draws_equal_torchs(vocabulary: int, spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_draws_equal_torchs(vocabulary: int, spread: float, kernels: KernelLibrary) -> None:
     """Seeds, positions, truncation, masks and probabilities agree; a row's draw does not depend on others."""
     generator = torch.Generator().manual_seed(vocabulary)
     rows = 20 * len(RULES)
@@ -450,12 +464,12 @@ def test_native_draws_equal_torchs(vocabulary: int, spread: float, monkeypatch: 
     params = [SamplingParams(**({"temperature": 1.0} | RULES[i % len(RULES)]), seed=i * 2**58 + i) for i in range(rows)]
     positions = [i % 7 for i in range(rows)]
     noise = [(1.0, 0.5, 0.0)[i // len(RULES) % 3] for i in range(rows)]
+    sample = Sampler(kernels).sample
     tokens, shares = sample(logits, params, positions, confidence=True, noise=noise)
     for i in range(0, rows, 17):
         alone = slice(i, i + 1)
         assert sample(logits[alone], params[alone], positions[alone], noise=noise[alone]).tokens == tokens[alone]
-    monkeypatch.setattr("engine.sampling.sample.kernel_library", lambda: None)
-    want = sample(logits, params, positions, confidence=True, noise=noise)
+    want = Sampler(None).sample(logits, params, positions, confidence=True, noise=noise)
     assert tokens == want.tokens
     assert shares == pytest.approx(want.confidence, rel=1e-4)
     if vocabulary > 7:
@@ -526,10 +540,12 @@ def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> N
     assert model.decoder.verify(model.attention, [Segment(0, 0, 1)], [5], draws) is not None
 
 
-def test_bandwidth_is_that_of_the_weights_where_they_are_large() -> None:
+def test_bandwidth_is_that_of_the_weights_where_they_are_large(kernels: KernelLibrary) -> None:
     pieces = [torch.ones(1 << 18, dtype=torch.bfloat16) for _ in range(6)]
     for weights, read in ((pieces, pieces[::3]), (pieces[:1], None)):
-        bandwidth = ReadBandwidth(torch.device("cpu"), TickingClock(1.0), 2, weights, size=1 << 20, piece=1 << 19)
+        bandwidth = ReadBandwidth(
+            torch.device("cpu"), TickingClock(1.0), 2, kernels, weights, size=1 << 20, piece=1 << 19
+        )
         if read is None:  # a block of its own
             assert bandwidth.blocks[0].data_ptr() != pieces[0].data_ptr()
         else:

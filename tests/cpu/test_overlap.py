@@ -13,21 +13,21 @@ from typing import Any
 import pytest
 import torch
 
-import engine.model.passes
 from engine.architecture.spec import load_spec
 from engine.backends.cuda.backend import cuda_backend
-from engine.config import EngineConfig
+from engine.config import EngineConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.core.loop import run_rounds
 from engine.kv.cache import bytes_per_token
 from engine.messages import CancelRequest, EngineMessage, Shutdown
 from engine.runtime.build import LoadedModel
 from engine.runtime.overlap import PlainPass
+from engine.sampling.sample import Sampler
 from engine.step import Work
 from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, TokenEvent
 from tests.support.cores import Learning, chat_ids, load
 
-CONFIG = EngineConfig(layerskip_exit=2, layerskip_gamma=4)
+CONFIG = EngineConfig(layerskip=LayerSkipConfig(exit=2, gamma=4))
 OBJECT = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}'
 VARIETY = (
     SamplingParams(max_tokens=24),
@@ -110,7 +110,7 @@ def test_a_round_is_reported_while_the_next_one_runs(
     core: EngineCore, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
-    launch, deliver = engine.model.passes.sample_async, Script.deliver
+    launch, deliver = Sampler.sample_async, Script.deliver
 
     def launched(*args: Any, **kwargs: Any) -> Any:
         drawn = launch(*args, **kwargs)
@@ -130,8 +130,7 @@ def test_a_round_is_reported_while_the_next_one_runs(
         order.append("told")
         deliver(script, report)
 
-    monkeypatch.setattr("engine.model.passes.sample_async", launched)
-    monkeypatch.setattr("engine.runtime.overlap.sample_async", launched)
+    monkeypatch.setattr(Sampler, "sample_async", launched)
     monkeypatch.setattr(Script, "deliver", told)
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
     run_rounds(core, Script([one]))

@@ -12,11 +12,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.config import EngineConfig
+from engine.config import EngineConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.runtime.build import LoadedModel
 from engine.sampling.logits import LogitsProcessor, make_processor
-from engine.sampling.sample import sample
+from engine.sampling.sample import Sampler
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 
@@ -39,7 +39,7 @@ def model() -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def core(model: LoadedModel) -> EngineCore:
-    return model.core(EngineConfig(layerskip_exit=model.spec.layers - 2, draft_confidence=0.0))
+    return model.core(EngineConfig(layerskip=LayerSkipConfig(exit=model.spec.layers - 2), draft_confidence=0.0))
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_requests_that_ask_for_nothing_have_no_processor() -> None:
 def test_editing_a_row_leaves_the_other_rows_unchanged() -> None:
     logits = torch.randn(3, 9)
     before = logits.clone()
-    drawn = sample(
+    drawn = Sampler(None).sample(
         logits, [GREEDY] * 3, range(3), edits=[None, lambda row: row.index_fill_(0, torch.arange(8), -9e9), None]
     )
     assert drawn.tokens == [int(before[0].argmax()), 8, int(before[2].argmax())]

@@ -10,13 +10,16 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.sampling.sample import gumbel, process, sample
+from engine.kernels.library import kernel_library
+from engine.sampling.sample import Sampler, gumbel, process
 from engine.types import SamplingParams
 
 LOGITS = torch.tensor([1.5, 0.3, -0.2, 0.9, -1.0, 0.31])
 DRAWS = 40_000
 
-Sampler = Callable[[torch.Tensor, SamplingParams, int], list[int]]
+sample = Sampler(kernel_library()).sample
+
+Draw = Callable[[torch.Tensor, SamplingParams, int], list[int]]
 
 
 def ours(logits: torch.Tensor, params: SamplingParams, draws: int) -> list[int]:
@@ -90,7 +93,7 @@ def ignores_truncation(logits: torch.Tensor, params: SamplingParams, draws: int)
 
 
 @pytest.mark.parametrize("wrong", [half_temperature, gaussian_noise, same_noise_for_all_ids_but_one])
-def test_the_statistical_test_catches_wrong_samplers(wrong: Sampler) -> None:
+def test_the_statistical_test_catches_wrong_samplers(wrong: Draw) -> None:
     params = CASES[0]
     assert chi_square(wrong(LOGITS, params, DRAWS), expected(LOGITS, params)) > CRITICAL
 

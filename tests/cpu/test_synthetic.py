@@ -84,10 +84,10 @@ def test_half_of_the_model_drafts_as_well_as_its_name_says(model: LoadedModel) -
     assert bad < good
 
 
-def test_an_imagined_context_is_a_prefix_hit(model: LoadedModel) -> None:
+def test_a_random_prefix_is_a_prefix_hit(model: LoadedModel) -> None:
     core = model.core(EngineConfig())
     tokens = tuple(range(256, 256 + 320))
-    core.imagine(tokens)
+    core.cache_random_prefix(tokens)
     assert core.scheduler.blocks.match((*tokens, 9)) == 320
     assert len(answer(core, [(*tokens, 9)], GREEDY, ["none"])[0]) == 64
     with pytest.raises(ConfigError, match="has no files"):

@@ -12,9 +12,7 @@ from transformers import LlamaConfig, MistralConfig
 
 from engine.architecture.spec import LOW_BIT, RECENT, SINKS, TARGET, WINDOW, load_spec
 from engine.backends.cuda.backend import cuda_backend
-from engine.config import EngineConfig
 from engine.draft.costs import CostModel
-from engine.errors import ConfigError
 from engine.kernels.library import compiler
 from engine.kv.blocks import Placement
 from engine.model.attention import Segment
@@ -126,13 +124,3 @@ def test_the_price_of_a_window_stops_growing_with_the_context(tmp_path: Path) ->
     assert short[0] == short[1]
     assert long[0] > long[1] == longer[1]
     assert longer[0] > long[0]
-
-
-def test_a_plan_with_a_window_in_an_mlp_or_head_is_refused(tmp_path: Path) -> None:
-    tiny_model(tmp_path, LlamaConfig, **SHAPE)
-    model = load(torch.bfloat16, model=tmp_path, draft_bits="4", profile=made_up_profile(low_bit=0.3))
-    with pytest.raises(ConfigError, match="no attention"):
-        model.core(EngineConfig(fixed_plan="232")).policy("fixed")
-    with pytest.raises(ConfigError, match="no attention"):
-        model.core(EngineConfig(fixed_plan="3")).policy("fixed")
-    model.core(EngineConfig(fixed_plan="322")).policy("fixed")

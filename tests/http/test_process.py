@@ -114,7 +114,7 @@ def test_a_taken_port_exits_1() -> None:
     ("flags", "error"),
     [
         (["--model", "/missing"], "knapserve: error: no model in /missing\n"),
-        (["--max-num-seqs", "0"], "knapserve: error: max_num_seqs must be at least 1, not 0\n"),
+        (["--max-num-seqs", "0"], "knapserve: error: --max-num-seqs must be at least 1, not 0\n"),
     ],
 )
 def test_a_model_that_cannot_be_served_exits_2(flags: list[str], error: str) -> None:

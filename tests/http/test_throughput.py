@@ -103,5 +103,5 @@ def test_lines_are_logged_at_the_interval_that_is_set(
 
 
 def test_an_interval_below_zero_is_refused() -> None:
-    with pytest.raises(ConfigError, match="log_stats_interval"):
+    with pytest.raises(ConfigError, match="--log-stats-interval"):
         ServerConfig(log_stats_interval=-1)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config import EngineConfig, KnapSpecConfig, parse_memory
+from engine.config import DRAFT_POLICIES, EngineConfig, FixedConfig, KnapSpecConfig, LayerSkipConfig, parse_memory
+from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from tests.support.examples import examples
 
@@ -34,11 +35,16 @@ AMOUNTS = (
 SHARES = ("fixed_skip_ratio", "draft_confidence", "knapspec_max_skip", "knapspec_budget")
 
 
+NESTED = {"knapspec": KnapSpecConfig, "fixed": FixedConfig, "layerskip": LayerSkipConfig}
+
+
 def config(**settings: Any) -> EngineConfig:
-    """Make the engine's settings; `knapspec_…` are those of the policy."""
-    policy = {name: settings.pop(name) for name in list(settings) if name.startswith("knapspec_")}
-    knapspec = KnapSpecConfig(**{name.removeprefix("knapspec_"): value for name, value in policy.items()})
-    return EngineConfig(knapspec=knapspec, **settings)
+    """Make the engine's settings from names as flags spell them: `knapspec_…` are those of the policy."""
+    policies: dict[str, Any] = {}
+    for policy, kind in NESTED.items():
+        own = {name: settings.pop(name) for name in list(settings) if name.startswith(policy + "_")}
+        policies[policy] = kind(**{name.removeprefix(policy + "_"): value for name, value in own.items()})
+    return EngineConfig(**policies, **settings)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +61,7 @@ def config(**settings: Any) -> EngineConfig:
     ],
 )
 def test_impossible_values_are_refused_by_name(name: str, value: float) -> None:
-    with pytest.raises(ConfigError, match=name):
+    with pytest.raises(ConfigError, match="--" + name.replace("_", "-")):
         config(**{name: value})
 
 
@@ -72,14 +78,40 @@ def test_impossible_values_are_refused_by_name(name: str, value: float) -> None:
 )
 def test_values_at_the_ends_of_their_ranges_are_accepted(name: str, value: float) -> None:
     made = config(**{name: value})
-    found = getattr(made.knapspec, name.removeprefix("knapspec_")) if "knapspec" in name else getattr(made, name)
-    assert found == value
+    policy, _, rest = name.partition("_")
+    assert (getattr(getattr(made, policy), rest) if policy in NESTED else getattr(made, name)) == value
 
 
 def test_every_running_request_needs_a_row() -> None:
     config(max_num_seqs=8, max_num_batched_tokens=8)
-    with pytest.raises(ConfigError, match="max_num_batched_tokens"):
+    with pytest.raises(ConfigError, match="--max-num-batched-tokens"):
         config(max_num_seqs=9, max_num_batched_tokens=8)
+
+
+def test_the_default_policy_is_one_of_the_registered_ones() -> None:
+    assert set(DRAFT_POLICIES) == set(POLICIES)
+    with pytest.raises(ConfigError, match="--draft-policy must be one of knapspec, fixed, layerskip, none, not x"):
+        EngineConfig(draft_policy="x")
+
+
+@pytest.mark.parametrize("plan", ["", "1", "2", "00001", "322", "32322"])
+def test_fixed_plans_skip_no_head_and_have_windows_in_attention_only(plan: str) -> None:
+    assert FixedConfig(plan=plan).plan == plan
+
+
+@pytest.mark.parametrize(
+    ("plan", "reason"),
+    [
+        ("121x1", "digits"),
+        ("4", "digits"),
+        ("0", "end with 0"),
+        ("110", "end with 0"),
+        *((p, "no attention") for p in ("3", "232", "113")),
+    ],
+)
+def test_fixed_plans_that_no_model_can_run_are_refused(plan: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=f"--fixed-plan .*{reason}"):
+        FixedConfig(plan=plan)
 
 
 @pytest.mark.parametrize(

@@ -92,3 +92,16 @@ def test_pure_modules_import_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports in functions and under TYPE_CHECKING count too."""
+    files = {path for package in (*FORBIDDEN, "bench") for path in (ROOT / package).rglob("*.py")}
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in files}
+    left = {
+        name: {base for found in imported(path) for base in (found, found.rpartition(".")[0]) if base in modules}
+        for name, path in modules.items()
+    }
+    while leaves := {name for name, needs in left.items() if not needs & left.keys() - {name}}:
+        left = {name: needs for name, needs in left.items() if name not in leaves}
+    assert sorted(left) == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.checkpoints.synthetic import shape
 from engine.draft.costs import CostModel
-from engine.draft.lookup import MOST, AgreementCounts, LookUp, Match, plan_lookup
+from engine.draft.lookup import MAX_COPIED, AgreementCounts, Lookup, Match, plan_lookup
 from engine.step import Plan
 from tests.support.cores import made_up_profile
 from tests.support.examples import examples
@@ -32,18 +32,24 @@ def longest(text: Sequence[int]) -> tuple[int, int]:
     return best, place
 
 
+def find(lookup: Lookup, text: Sequence[int]) -> Match | None:
+    """The match of the text's end."""
+    lookup.extend(text)
+    return lookup.match
+
+
 @examples(150)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.data())
 def test_the_longest_match_is_found_as_the_text_grows(text: list[int], data: st.DataObject) -> None:
     """Among the newest sixteen positions of a pair, however many tokens arrive at a time."""
-    lookup, end = LookUp(AgreementCounts()), 1
+    lookup, end = Lookup(AgreementCounts()), 1
     while True:
-        found = lookup.find(text[:end])
+        found = find(lookup, text[:end])
         match, place = longest(text[:end])
         pairs = [i for i in range(2, end) if text[i - 2 : i] == text[end - 2 : end]]
         if len(pairs) <= 16:
             assert (found.length if found else 0) == match
-            assert not found or found.tokens == tuple(text[place:end][:MOST])
+            assert not found or found.tokens == tuple(text[place:end][:MAX_COPIED])
         if end == len(text):
             return
         end = min(end + data.draw(st.integers(1, 4)), len(text))
@@ -52,39 +58,40 @@ def test_the_longest_match_is_found_as_the_text_grows(text: list[int], data: st.
 def test_a_match_is_scored_against_the_tokens_that_follow() -> None:
     """Tokens are scored up to the first that differs, by the number of agreeing tokens before each."""
     pool = AgreementCounts()
-    lookup = LookUp(pool)
+    lookup = Lookup(pool)
     text = [1, 2, 3, 4, 5, 6, 1, 2]
-    assert lookup.find(text) is not None
-    lookup.find([*text, 3, 4, 9])
+    assert find(lookup, text) is not None
+    find(lookup, [*text, 3, 4, 9])
     assert pool.cells[:2] == [[0, 1], [1, 1]]
-    assert lookup.find([*text, 3, 4, 9, 8]) is None
-    lookup.find([*text, 3, 4, 9, 8, 7])
+    assert find(lookup, [*text, 3, 4, 9, 8]) is None
+    find(lookup, [*text, 3, 4, 9, 8, 7])
     assert pool.cells[:2] == [[0, 1], [1, 1]], "without a match nothing is counted"
 
 
 def test_a_request_trusts_the_pool_until_it_has_evidence_of_its_own() -> None:
     pool = AgreementCounts()
+    pair = Match((3,), 2, "lookup")
     for _ in range(100):
-        pool.add(2, True)
-    lookup = LookUp(pool)
-    assert lookup.agreement(2, 1)[0] > 0.9
+        pool.add(pair.bin_after(0), True)
+    lookup = Lookup(pool)
+    assert lookup.agreement(pair, 1)[0] > 0.9
     text = [1, 2, 3, 1, 2]
     for word in range(4, 30):
-        lookup.find(text)
+        find(lookup, text)
         text += [word, 1, 2]
-    assert lookup.agreement(2, 1)[0] < 0.2
-    assert LookUp(pool).agreement(2, 1)[0] > lookup.agreement(2, 1)[0]
+    assert lookup.agreement(pair, 1)[0] < 0.2
+    assert Lookup(pool).agreement(pair, 1)[0] > lookup.agreement(pair, 1)[0]
 
 
-def finding(match: int, share: float, tokens: int = MOST) -> LookUp:
+def finding(match: int, share: float, tokens: int = MAX_COPIED) -> Lookup:
     """A request whose text ends with a match of `match` tokens, and a pool in which matches agree at rate `share`."""
     pool = AgreementCounts()
     for length in range(2, 30):
         for i in range(40):
-            pool.add(length, i < 40 * share)
-    lookup = LookUp(pool)
+            pool.add(Match((), length, "lookup").bin_after(0), i < 40 * share)
+    lookup = Lookup(pool)
     words = list(range(100, 100 + match + tokens))
-    lookup.find([*words, *words[:match]])
+    find(lookup, [*words, *words[:match]])
     return lookup
 
 
@@ -124,19 +131,19 @@ def test_requests_in_a_batch_draft_nothing_where_rows_are_dear() -> None:
 def test_old_counts_fade() -> None:
     counts = AgreementCounts()
     for _ in range(1000):
-        counts.add(2, True)
+        counts.add(0, True)
     for _ in range(1000):
-        counts.add(2, False)
-    assert counts.mean(2, counts) < 0.1
+        counts.add(0, False)
+    assert counts.mean(0, counts) < 0.1
     assert sum(counts.cells[0]) <= 257
 
 
 def following(expected: list[int], *answers: list[int], own: bool = False) -> tuple[int, ...]:
     """Tokens found after the last of `answers`, which the request generated in turn after the prompt."""
-    lookup = LookUp(AgreementCounts(), expected, own=own)
+    lookup = Lookup(AgreementCounts(), expected, own=own)
     found = None
     for answer in answers:
-        found = lookup.find([50, 51, *answer])
+        found = find(lookup, [50, 51, *answer])
     return found.tokens if found else ()
 
 
@@ -161,21 +168,21 @@ def test_of_equal_matches_the_next_one_in_the_prediction_is_taken() -> None:
 def test_the_position_in_a_repetitive_prediction_advances_with_the_answer() -> None:
     """The prediction has one token forty times, then others: they are expected after forty of it."""
     token, end = 1, (8, 9)
-    lookup = LookUp(AgreementCounts(), [token] * 40 + [*end], own=False)
+    lookup = Lookup(AgreementCounts(), [token] * 40 + [*end], own=False)
     text = [7]
-    lookup.find(text)
+    find(lookup, text)
     for _ in range(40):
         text.append(token)
-        found = lookup.find(text)
+        found = find(lookup, text)
     assert found is not None
     assert found.tokens == end
 
 
 def test_a_prediction_comes_before_a_match_in_the_prompt() -> None:
     expected = [1, 2, 3, 4]
-    lookup = LookUp(AgreementCounts(), expected)
-    assert lookup.find([1, 2, 6, 9, 1, 2]) == Match((3, 4), 1002, "prediction")
-    assert LookUp(AgreementCounts()).find([1, 2, 6, 9, 1, 2]) == Match((6, 9, 1, 2), 2, "lookup")
+    lookup = Lookup(AgreementCounts(), expected)
+    assert find(lookup, [1, 2, 6, 9, 1, 2]) == Match((3, 4), 2, "prediction")
+    assert find(Lookup(AgreementCounts()), [1, 2, 6, 9, 1, 2]) == Match((6, 9, 1, 2), 2, "lookup")
     assert following(expected, [7, 8, 9, 7, 8], own=True) == (9, 7, 8)
     assert following(expected, [7, 8, 9, 7, 8], own=False) == (), "a policy that looks nothing up"
 
@@ -190,10 +197,10 @@ def test_beside_a_policy_without_predictions_a_match_must_beat_plain_decoding() 
 
 def test_a_prediction_that_never_agrees_is_given_up() -> None:
     """The prediction contains every other pair of the answer, but nothing that follows."""
-    lookup = LookUp(AgreementCounts(), [1, 2, 3, 1, 2, 4] * 4, own=False)
+    lookup = Lookup(AgreementCounts(), [1, 2, 3, 1, 2, 4] * 4, own=False)
     answer, drafted = [1, 2], 0
     for token in range(60, 100):
-        lookup.find([50, *answer])
+        find(lookup, [50, *answer])
         drafted += plan_lookup(lookup, 99, PLAIN, [100], COSTS) is not None
         answer += [token, 1, 2]
     assert 0 < drafted <= 8

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engine.text.detokenize import StopStrings
+from engine.text.markers import StopStrings
 from tests.support.examples import examples
 from tests.support.stop_strings import cut_text
 

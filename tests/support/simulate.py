@@ -109,7 +109,7 @@ class Simulation:
         contexts = [work.start for work in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         # None for parts of prompts, of which there are more or fewer as time goes: the others' is to stay the same.
-        noise = self._random.gauss(1.0, _NOISE) if all(work.samples for work in plan.work) else 1.0
+        noise = self._random.gauss(1.0, _NOISE) if all(work.draws_token for work in plan.work) else 1.0
         verify = self._truth.verify_pass(rows, contexts) * noise
         draft = 0.0
         drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.copied]

@@ -98,7 +98,7 @@ class FakePolicy:
     def plan(self) -> Plan:
         return Plan(VARIANTS, self._random.randint(self._least, self._most), predicted_tpt=1.0)
 
-    def plans_stand(self) -> bool:
+    def can_reuse_plans(self) -> bool:
         return False
 
     def rows_to_record(self, view: RequestView[None]) -> int:
@@ -150,7 +150,7 @@ class FakeRunner:
         for position in range(start, len(tokens)):
             slab[position] = tuple(tokens[: position + 1])
         scores = tuple(TokenLogprobs(token, -float(start + i)) for i, token in enumerate(work.scored, 1))
-        if not work.samples:
+        if not work.draws_token:
             return WorkOutput((), prompt_logprobs=scores)
         said: list[int] = []
         for guess in [*draft, None]:
@@ -245,7 +245,7 @@ class World:
             max_num_batched_tokens=setting.max_rows,
             prompt_rows=prompt_rows or (lambda context, shared: (shared and setting.max_shared) or setting.max_rows),
             eos_token_ids=(EOS,),
-            ahead=setting.apart,
+            reserve_next_row=setting.apart,
         )
         self.policy = FakePolicy(setting.gamma, setting.always_draft, random)
         self.runner = FakeRunner(setting.slabs, setting.max_model_len, setting.skill, random)
@@ -268,7 +268,7 @@ class World:
             arrival=self.clock.now(),
             limit=limit,
             detokenizer=LateText(sampling.stop),  # type: ignore[arg-type]
-            view=RequestView(name, sampling, no_candidates, None),
+            view=RequestView(name, no_candidates, None),
         )
         expected = self.requests[name] = Expected(request, *plain_decoding(prompt, sampling, limit))
         self.scheduler.add(request)
@@ -355,12 +355,12 @@ class World:
             assert (work.slab, work.start) == (request.slab, request.computed)
             assert work.tokens
             assert list(work.tokens) == request.tokens[work.start : end]
-            assert work.samples == (end == len(request.tokens))
+            assert work.draws_token == (end == len(request.tokens))
             assert work.sampling is request.sampling
             assert 0 <= work.gamma <= max(request.room - 1, 0)
-            assert work.plan is None or (work.samples and 0 < work.gamma <= setting.gamma)
-            assert end + work.gamma + work.more <= self.blocks.promised[work.slab] * setting.block_size
-            assert not work.more or (setting.apart and request.room > 1)
+            assert work.plan is None or (work.draws_token and 0 < work.gamma <= setting.gamma)
+            assert end + work.gamma + work.next_row_reserved <= self.blocks.promised[work.slab] * setting.block_size
+            assert not work.next_row_reserved or (setting.apart and request.room > 1)
 
     def _take(self, events: Sequence[TokenEvent | RequestFailure], rounds: Sequence[RequestRound]) -> None:
         for event, part in zip(events, rounds, strict=True):

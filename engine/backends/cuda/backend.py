@@ -17,8 +17,6 @@ _MULTIPLIES_BF16 = (8, 0)  # least compute capability with bf16 products, which 
 
 def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
     """Construct the backend, with Triton kernels where they are available. `device` is a CPU in tests."""
-    if device.type == "cuda":
-        _settle()
     name, linear, kernels = _kernels(device, dtype)
 
     def attention(spec: ModelSpec, size: CacheSize) -> PagedAttention:
@@ -26,17 +24,6 @@ def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
 
     packs = name == "paged-triton-rows"
     return Backend(name, linear, GraphedDecoder, dtype, attention, paged=True, packs=packs)
-
-
-def _settle() -> None:
-    """Set torch's process-wide options.
-
-    cuDNN's attention is off because it plans anew for every length, which takes longer than a pass. Reductions in half
-    precision are off because they make a row's result depend more on the number of rows.
-    """
-    torch.backends.cuda.enable_cudnn_sdp(False)
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
 
 def _kernels(device: torch.device, dtype: torch.dtype) -> tuple[str, LinearFactory, Kernels]:

@@ -88,8 +88,6 @@ class NativeBatch:
 class NativeAttention:
     """Backend "native": prepares batches over a `NativeCache`."""
 
-    name = "native"
-
     def __init__(self, spec: ModelSpec, cache: NativeCache) -> None:
         self.spec, self.cache = spec, cache
         self._factors = torch.view_as_real(Rope(spec, cache.length, torch.float32, cache.device).table).contiguous()

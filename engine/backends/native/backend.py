@@ -8,7 +8,7 @@ from engine.architecture.spec import ModelSpec
 from engine.backends.native.attention import NativeAttention, NativeCache
 from engine.backends.native.decoder import NativeDecoder, fits
 from engine.backends.native.linear import NativeLinears
-from engine.kernels.library import KernelLibrary, kernel_library
+from engine.kernels.library import KernelLibrary
 from engine.kv.blocks import CacheSize
 from engine.model.backend import Backend
 
@@ -19,27 +19,31 @@ _SMALL = 256_000_000
 
 
 def widens_bf16(spec: ModelSpec) -> bool:
-    """Whether bf16 is the fastest dtype on a CPU without bf16 products.
+    """Whether bf16 is the fastest dtype for the kernels on a CPU without bf16 products.
 
     The kernels convert bf16 weights to float32 as they read them, which takes half the memory traffic. Measured on
     AVX2 only.
     """
-    return bool(torch.cpu._is_avx2_supported()) and fits(spec) and kernel_library() is not None
+    return bool(torch.cpu._is_avx2_supported()) and fits(spec)
 
 
-def native_backend(
-    spec: ModelSpec, threads: int, kernels: KernelLibrary | None = None, *, precise: bool | None = None
-) -> Backend | None:
-    """Construct the backend for `threads` threads; None without a kernel library, or if it cannot run this shape.
+def native_backend(spec: ModelSpec, threads: int, kernels: KernelLibrary, *, precise: bool | None = None) -> Backend:
+    """Construct the backend for `threads` threads and a model whose shape `fits`.
 
-    `kernels`: the library to use, by default this process's. `precise`: whether the inputs of packed matrices have
-    fifteen bits instead of eight, by default those of small models.
+    `precise`: whether the inputs of packed matrices have fifteen bits instead of eight, by default those of small
+    models.
     """
-    found = (kernels or kernel_library()) if fits(spec) else None
-    if found is None:
-        return None
-    linears = NativeLinears(found, threads, precise=spec.parameters < _SMALL if precise is None else precise)
-    return Backend(linears.name, linears, NativeDecoder, torch.bfloat16, _attention, packs=True, looks_up_packed=True)
+    linears = NativeLinears(kernels, threads, precise=spec.parameters < _SMALL if precise is None else precise)
+    return Backend(
+        "native",
+        linears,
+        NativeDecoder,
+        torch.bfloat16,
+        _attention,
+        kernels,
+        packs=True,
+        looks_up_packed=True,
+    )
 
 
 def _attention(spec: ModelSpec, size: CacheSize) -> NativeAttention:

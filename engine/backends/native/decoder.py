@@ -22,7 +22,7 @@ from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
 from engine.model.search import Row, SearchTable
 from engine.quantised.packed import PackedRows
-from engine.sampling.sample import sample, sampling_array
+from engine.sampling.sample import Sampler, sampling_array
 
 _VARIANTS = (SKIP, TARGET, LOW_BIT, WINDOW)  # in the order of `SearchTable.saves`
 
@@ -45,11 +45,12 @@ class NativeDecoder(Decoder):
         layers: Sequence[LayerWeights],
         norm: Tensor,
         head: Linear,
+        sampler: Sampler,
     ) -> None:
         """Describe the weights to the kernels. `embedding` [vocab, hidden] may be packed, in the file's own memory."""
         self._packed_embedding = embedding if isinstance(embedding, PackedRows) else None
         rows = embedding.rows if isinstance(embedding, PackedRows) else embedding
-        super().__init__(spec, dtype, rows, layers, norm.float(), head)
+        super().__init__(spec, dtype, rows, layers, norm.float(), head, sampler)
         made_by = cast(NativeLinear, head).made_by
         self._library, self._executor = made_by.library, made_by.executor
         self._layer_norms: list[Tensor] = []  # keeps the tensors alive to which the layers' structures point
@@ -253,7 +254,8 @@ class NativeDecoder(Decoder):
             sampling = draws.sampling[i]
             if not sampling.greedy:  # the kernels have divided these logits by the temperature
                 sampling = replace(sampling, temperature=1.0)
-            return sample(row[None], [sampling], [rows.positions[draws.rows[i]] + 1]).tokens[0]
+            position = rows.positions[draws.rows[i]] + 1
+            return self.sampler.sample(row[None], [sampling], [position]).tokens[0]
 
         return Verified(drawn[:], None if records is None else list(records.unbind(0)), redraw)
 

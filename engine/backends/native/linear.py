@@ -35,7 +35,6 @@ _GROUP = 32  # inputs that share a scale in a low-bit copy
 class NativeLinears:
     """Make `NativeLinear`s that run on a pool of threads."""
 
-    name = "native"
     shares = False
 
     def __init__(self, library: KernelLibrary, threads: int, precise: bool = False) -> None:

@@ -8,6 +8,7 @@ from engine.architecture.spec import ModelSpec
 from engine.backends.native.backend import widens_bf16
 from engine.config import EngineConfig
 from engine.errors import ConfigError
+from engine.kernels.library import KernelLibrary
 from engine.runtime.machine import native_bf16, usable_cores
 
 DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float32", "float64")}
@@ -24,11 +25,16 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def choose_dtype(config: EngineConfig, spec: ModelSpec, device: torch.device) -> torch.dtype:
-    """Return the dtype that `--dtype` names; for "auto", bfloat16 where it is fast, else float32."""
+def choose_dtype(
+    config: EngineConfig, spec: ModelSpec, device: torch.device, kernels: KernelLibrary | None
+) -> torch.dtype:
+    """Return the dtype that `--dtype` names; for "auto", bfloat16 where it is fast, else float32.
+
+    `kernels` are the native kernels that will run, if any.
+    """
     name = config.dtype
     if name == "auto":
-        fast_bf16 = device.type == "cuda" or native_bf16() or (config.kernels != "torch" and widens_bf16(spec))
+        fast_bf16 = device.type == "cuda" or native_bf16() or (kernels is not None and widens_bf16(spec))
         name = "bfloat16" if fast_bf16 else "float32"
     dtype: torch.dtype = DTYPES[name]
     return dtype
@@ -42,15 +48,22 @@ def choose_threads(config: EngineConfig, spec: ModelSpec, dtype: torch.dtype, de
     return config.threads or useful
 
 
-def set_torch_threads(
+def configure_torch(
     config: EngineConfig, spec: ModelSpec, dtype: torch.dtype, device: torch.device, threads: int
 ) -> None:
-    """Set the number of threads of torch's own CPU operations, for the whole process.
+    """Set torch's options of the whole process.
 
-    Tiny models get one unless `--threads` is given: torch's threads wait for each other at every operation, which takes
-    longer than the operation if another process has their cores.
+    On a CPU, tiny models get one thread unless `--threads` is given: torch's threads wait for each other at every
+    operation, which takes longer than the operation if another process has their cores.
+
+    On a GPU, cuDNN's attention is off because it plans anew for every length, which takes longer than a pass.
+    Reductions in half precision are off because they make a row's result depend more on the number of rows.
     """
-    if device.type == "cpu":
+    if device.type == "cuda":
+        torch.backends.cuda.enable_cudnn_sdp(False)
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    elif device.type == "cpu":
         tiny = not config.threads and _layer_bytes(spec, dtype) < _TINY_LAYER_BYTES
         torch.set_num_threads(1 if tiny else threads)
 

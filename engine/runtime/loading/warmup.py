@@ -11,7 +11,6 @@ from engine.draft.knapsack import skipping, solve
 from engine.kv.blocks import CacheSize
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
-from engine.sampling.sample import sample
 from engine.types import SamplingParams
 
 _PAGED_SECONDS = 20.0  # after these, no further shape is warmed up
@@ -53,7 +52,7 @@ def _powers(limit: int) -> Iterator[int]:
 def _run_pass(decoder: Decoder, attention: Attention, segments: list[Segment]) -> None:
     rows = sum(segment.rows for segment in segments)
     x = decoder.run(decoder.embed([0] * rows), attention.prepare(segments))
-    sample(decoder.head(x), [_GREEDY] * rows, range(rows), confidence=True)
+    decoder.sampler.sample(decoder.head(x), [_GREEDY] * rows, range(rows), confidence=True)
 
 
 def _run_search(decoder: Decoder, attention: Attention, length: int) -> None:
@@ -70,4 +69,4 @@ def _run_search(decoder: Decoder, attention: Attention, length: int) -> None:
     sublayers = decoder.spec.sublayers
     found = solve(torch.stack(states), skipping((1,) * sublayers), transition, capacity=sublayers, beam=_SEARCH_BEAM)
     final = torch.stack([candidate.state for candidate in found]).flatten(0, 1)
-    sample(decoder.head(final), [_GREEDY] * len(final), range(len(final)), confidence=True)
+    decoder.sampler.sample(decoder.head(final), [_GREEDY] * len(final), range(len(final)), confidence=True)

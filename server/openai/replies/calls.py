@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from server.openai.replies.parsers import Delta, MarkerSplitter, Parser, PlainParser, ReasoningParser
+from engine.text.markers import MarkerSplitter
+from server.openai.replies.parsers import Delta, Parser, PlainParser, ReasoningParser
 
 TOOL_FORMATS = ("hermes", "llama3_json", "mistral")
 # Markers around calls. Some models have special tokens for them.
@@ -31,6 +32,7 @@ class _CallParser:
         self._key: str | None = None
         self._expects_value = False
         self._value: str | None = None  # not None within the arguments
+        self._quoted = False  # the arguments are a JSON string
         self._pending = ""  # arguments that precede the name
 
     def push(self, text: str) -> tuple[list[Delta], str]:
@@ -105,8 +107,6 @@ class _CallParser:
         elif inside and not self._quoted:
             arguments.append(character)
         return None
-
-    _quoted = False
 
     def _end_string(self, arguments: list[str]) -> str | None:
         if self._depth != 1:

@@ -1,13 +1,14 @@
 """Parsers of a growing text: pure state machines that split it into deltas. This file: reasoning.
 
-The deltas of a text do not depend on where it is cut. Text that may be the beginning of a marker is held back.
+The deltas of a text do not depend on where it is cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from engine.text.markers import MarkerSplitter
 
 THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
 
@@ -30,34 +31,6 @@ class Parser(Protocol):
 
     def finish(self) -> list[Delta]:
         """Return the deltas of the text held back at the end of the message."""
-
-
-class MarkerSplitter:
-    """Split a growing text at marker strings. The beginning of a marker is held back."""
-
-    def __init__(self) -> None:
-        self._held = ""
-
-    def push(self, text: str, markers: Sequence[str]) -> tuple[str, str | None, str]:
-        """Return the text before the first complete marker, the marker or None, and the text after it."""
-        pending = self._held + text
-        found = [(position, marker) for marker in markers if (position := pending.find(marker)) >= 0]
-        if found:
-            position, marker = min(found)
-            self._held = ""
-            return pending[:position], marker, pending[position + len(marker) :]
-        keep = max((_overlap(pending, marker) for marker in markers), default=0)
-        self._held = pending[len(pending) - keep :]
-        return pending[: len(pending) - keep], None, ""
-
-    def flush(self) -> str:
-        held, self._held = self._held, ""
-        return held
-
-
-def _overlap(text: str, marker: str) -> int:
-    """Return the length of the longest suffix of `text` that is a proper prefix of the marker."""
-    return next((n for n in range(min(len(marker) - 1, len(text)), 0, -1) if text.endswith(marker[:n])), 0)
 
 
 class ReasoningParser:

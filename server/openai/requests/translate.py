@@ -46,7 +46,7 @@ def choice_seed(seed: int, choice: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """A validate request with encoded prompts."""
+    """A validated request with encoded prompts."""
 
     id: str
     created: int  # seconds since the epoch
@@ -137,8 +137,6 @@ class Translator(ABC, Generic[RequestT]):
             raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
         encoded = self._encode_prompts(request)
         max_tokens = self._max_tokens(request)
-        for prompt in encoded.prompts:
-            self._check_length(len(prompt), max_tokens)
         format = replace(
             encoded.format,
             prompt_lengths=[len(prompt) for prompt in encoded.prompts],
@@ -245,7 +243,8 @@ class Translator(ABC, Generic[RequestT]):
         return min(int(limit), self._info.max_model_len - prompt_tokens if requested is None else requested)
 
     @abstractmethod
-    def _encode_prompts(self, request: RequestT) -> EncodedPrompts: ...
+    def _encode_prompts(self, request: RequestT) -> EncodedPrompts:
+        """Encode the prompts, and check their lengths before anything slow. Raises APIError, RequestError."""
 
     @abstractmethod
     def _max_tokens(self, request: RequestT) -> int | None: ...
@@ -271,6 +270,7 @@ class Translator(ABC, Generic[RequestT]):
             raise ContextLengthError(limit, requested, param=self.flavor.prompt_param)
 
     def _check_length(self, prompt_tokens: int, max_tokens: int | None) -> None:
+        """Raise APIError or ContextLengthError for a prompt without tokens or too long for the requested answer."""
         limit, param = self._info.max_model_len, self.flavor.prompt_param
         if prompt_tokens == 0:
             raise invalid("The prompt is empty.", param)
@@ -316,10 +316,7 @@ class CompletionTranslator(Translator[CompletionRequest]):
             ids = self._encode(value)
         elif isinstance(value, list) and _is_ids(value):
             ids = tuple(value)
-            vocabulary = self._info.vocab_size
-            if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
-                bad = next(position for position, token in enumerate(ids) if not 0 <= token < vocabulary)
-                raise invalid(f"Token ids must be between 0 and {vocabulary - 1}.", f"{param}[{bad}]")
+            check_token_ids(ids, self._info.vocab_size, param)
         else:
             raise invalid(
                 "'prompt' must be a string, a list of token ids, or a list of strings or of lists of token ids.", param
@@ -327,6 +324,13 @@ class CompletionTranslator(Translator[CompletionRequest]):
         if not value or not ids:  # an empty text may still yield BOS
             raise invalid("The prompt is empty.", param)
         return ids
+
+
+def check_token_ids(ids: Sequence[int], vocabulary: int, param: str) -> None:
+    """Raise APIError naming the first of a list's items that is not a token id."""
+    if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
+        bad = next(position for position, token in enumerate(ids) if not 0 <= token < vocabulary)
+        raise invalid(f"Token ids must be between 0 and {vocabulary - 1}.", f"{param}[{bad}]")
 
 
 def _is_ids(value: list[Any]) -> bool:

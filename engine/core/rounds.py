@@ -1,0 +1,211 @@
+"""Rounds: one after the other, or overlapped with an asynchronous device; and how each is learnt from and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from engine.core.proposals import Proposer
+from engine.core.request import Request
+from engine.core.round_output import Commit
+from engine.core.scheduler import Counters, Scheduler
+from engine.draft.base import CandidatePass, DraftPolicy, Outcome, RequestView, RoundOutcome
+from engine.draft.costs import CostModel
+from engine.kv.blocks import Placement
+from engine.step import StepOutput, StepPlan
+from engine.types import RoundReport, SamplingParams
+
+Deliver = Callable[[RoundReport], None]
+
+_PRICED_SEARCH = 0.15  # of the verify pass: a round that searches longer leaves cold caches, and teaches no prices
+
+
+class StepRunner(Protocol):
+    """The seam to the tensors: `engine.runtime.runner.Runner`, or a fake."""
+
+    overlaps: bool  # whether the device computes while the host does something else
+
+    @property
+    def attention(self) -> object:
+        """The owner of the K/V cache, which runners may share."""
+
+    def run(
+        self, plan: StepPlan, on_wait: Callable[[], None] | None = None, *, overlap_next: bool = False
+    ) -> StepOutput:
+        """Run a round. With `overlap_next`, a following plain round's pass may start before this one is read."""
+
+    def candidates(
+        self,
+        slab: int,
+        positions: Sequence[int],
+        sampling: SamplingParams,
+        edits: Iterable[Callable[..., None] | None] = (),
+    ) -> CandidatePass:
+        """Return the passes of a search over verified rows; `edits`: of the logits after each row."""
+
+    def fill_random_kv(self, placements: Sequence[Placement], slab: int, tokens: int) -> None:
+        """Fill so many positions of a slab with random keys and values."""
+
+
+@dataclass(slots=True)
+class OpenRound:
+    """A round that has begun."""
+
+    started: float  # by the engine's clock
+    counters: Counters  # of the scheduler, before the round
+    search_seconds: float = 0.0  # of the policies
+
+
+@dataclass(slots=True)
+class FinishedRound:
+    """What `learn` and `report` need. On an asynchronous device both wait for the next round's passes."""
+
+    plan: StepPlan
+    out: StepOutput
+    commit: Commit
+    requests: dict[str, Request]  # that ran, by id
+    prompt_tokens: int
+    started: float  # by the engine's clock
+    committed: float
+    search_seconds: float
+    running: int  # after the round
+    waiting: int
+    kv_usage: float
+    counters: Counters  # of this round
+    costs: CostModel
+
+    def learn(self) -> None:
+        """Let the policies and the cost model learn from the round."""
+        self._observe()
+        recorded = any(work.rows_to_record for work in self.plan.work)
+        if self.search_seconds < _PRICED_SEARCH * self.out.verify_seconds and not recorded:
+            passes = self.out.draft_seconds + self.out.verify_seconds
+            self.costs.observe(self.plan, self.out, self.committed - self.started - passes)
+
+    def _observe(self) -> None:
+        """Tell every policy the outcomes of its plans."""
+        emitted = {part.request_id: part.emitted for part in self.commit.rounds}
+        by_policy: dict[str, tuple[DraftPolicy[Any], list[RequestView[Any]], list[Outcome]]] = {}
+        for work, output in zip(self.plan.work, self.out.outputs, strict=True):
+            request = self.requests[work.request_id]
+            _, views, outcomes = by_policy.setdefault(request.policy.name, (request.policy, [], []))
+            views.append(request.view)
+            drafted = work.plan is not None and not work.copied
+            outcomes.append(
+                Outcome(
+                    variants=work.plan.variants if work.plan is not None and drafted else None,
+                    drafted=output.drafted if drafted else 0,
+                    accepted=output.accepted if drafted else 0,
+                    confidences=output.confidences,
+                    emitted=emitted.get(work.request_id, 0),
+                    references=output.references,
+                )
+            )
+        seconds = self.out.draft_seconds + self.out.verify_seconds
+        for policy, views, outcomes in by_policy.values():
+            policy.observe(views, RoundOutcome(outcomes, len(self.plan.work), seconds))
+
+    def report(self) -> RoundReport:
+        """Make the round's report, with the text of its tokens; once, and before that of a later round."""
+        out, requests = self.out, len(self.plan.work)
+        passes = out.draft_seconds + out.verify_seconds + self.search_seconds
+        rows = sum(len(w.tokens) + o.drafted for w, o in zip(self.plan.work, out.outputs, strict=True))
+        return RoundReport(
+            events=self.commit.events(),
+            rounds=tuple(self.commit.rounds),
+            running=self.running,
+            waiting=self.waiting,
+            kv_usage=self.kv_usage,
+            batched_tokens=rows,
+            prompt_tokens=self.prompt_tokens,
+            draft_seconds=out.draft_seconds,
+            verify_seconds=out.verify_seconds,
+            search_seconds=self.search_seconds,
+            other_seconds=self.committed - self.started - passes,
+            prefix_queries=self.counters.prefix_queries,
+            prefix_hits=self.counters.prefix_hits,
+            preemptions=self.counters.preemptions,
+            draft_correction=self.costs.draft_factor(requests),
+            verify_correction=self.costs.verify_factor(rows, requests),
+            search_correction=self.costs.search_factor,
+        )
+
+
+class RoundSteps(Protocol):
+    """The steps of a round: `engine.core.engine.EngineCore`."""
+
+    scheduler: Scheduler
+    proposer: Proposer
+    runner: StepRunner
+
+    def step(self) -> RoundReport:
+        """Run all steps, learn, and report."""
+
+    def open_round(self) -> OpenRound:
+        """Admit waiting requests."""
+
+    def finish_round(self, opened: OpenRound, plan: StepPlan, out: StepOutput) -> FinishedRound:
+        """Commit the output."""
+
+
+class Rounds(Protocol):
+    """Runs rounds of a core and delivers their reports."""
+
+    def run(self, deliver: Deliver) -> None:
+        """Run one round."""
+
+    def flush(self, deliver: Deliver) -> None:
+        """Learn from every round that has run, and deliver its report."""
+
+
+class SequentialRounds:
+    """Each round is reported before the next one starts."""
+
+    def __init__(self, core: RoundSteps) -> None:
+        self._core = core
+
+    def run(self, deliver: Deliver) -> None:
+        deliver(self._core.step())
+
+    def flush(self, deliver: Deliver) -> None:
+        """Do nothing: every round is reported already."""
+
+
+class OverlappedRounds:
+    """While the device computes a round, the host learns from the last round and reports it.
+
+    Where the last plans are reused, nothing has to be decided between two rounds, and a plain round's pass may even
+    start before the last one is read. Otherwise the last round is finished first, so that decisions know all rounds.
+    """
+
+    def __init__(self, core: RoundSteps) -> None:
+        self._core = core
+        self._pending: FinishedRound | None = None  # the last round, not reported yet
+
+    def run(self, deliver: Deliver) -> None:
+        flush = partial(self.flush, deliver)
+        try:
+            finished = self._round(flush)
+        finally:
+            flush()  # if the round did not wait for the device, or failed
+        self._pending = finished
+
+    def flush(self, deliver: Deliver) -> None:
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.learn()
+            deliver(pending.report())
+
+    def _round(self, flush: Callable[[], None]) -> FinishedRound:
+        """`EngineCore.step` with `flush` in its waiting times."""
+        core = self._core
+        opened = core.open_round()
+        reuse = core.proposer.can_reuse_plans()
+        if not reuse:
+            flush()
+            opened.search_seconds = core.proposer.propose()
+        plan = core.scheduler.plan()
+        out = core.runner.run(plan, flush, overlap_next=reuse and core.scheduler.settled)
+        return core.finish_round(opened, plan, out)

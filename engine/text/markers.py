@@ -1,0 +1,84 @@
+"""Find strings in a text that arrives in pieces. Text that may begin one of them is held back.
+
+The results do not depend on where the text is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class StopStrings:
+    """Cut a growing text before the stop string that ends first. Of several with the same end, the longest counts."""
+
+    def __init__(self, stops: tuple[str, ...], *, include: bool = False) -> None:
+        """`include`: the text ends with the stop string instead of before it."""
+        self._stops = stops
+        self._include = include
+        self._held = ""
+        self._returned = ""  # end of the text returned with `may_stop` false, where a stop string may begin
+        self.stopped = False
+
+    def push(self, text: str, *, may_stop: bool = True) -> str:
+        """Add text. Returns the text that cannot be part of a stop string; "" after a stop string."""
+        if not self._stops or self.stopped:
+            return "" if self.stopped else text
+        if not may_stop:
+            freed = self.flush() + text
+            longest = max(map(len, self._stops)) - 1
+            self._returned = (self._returned + freed)[-longest:] if longest else ""
+            return freed
+        offset = len(self._returned)
+        pending = self._returned + self._held + text
+        # Stop strings within `_returned` do not count.
+        stops = [
+            (start + len(stop), start)
+            for stop in self._stops
+            if (start := pending.find(stop, max(offset + 1 - len(stop), 0))) >= 0
+        ]
+        if stops:
+            self.stopped = True
+            self._held = ""
+            end, start = min(stops)
+            return pending[offset : end if self._include else start]
+        keep = _overlap(pending, self._stops)
+        if keep > len(pending) - offset:  # the stop string would begin in `_returned`
+            self._held = pending[offset:]
+            return ""
+        self._returned, self._held = "", pending[len(pending) - keep :]
+        return pending[offset : len(pending) - keep]
+
+    def flush(self) -> str:
+        """Return the text held back at the end."""
+        held, self._held = self._held, ""
+        return held
+
+
+class MarkerSplitter:
+    """Split a growing text at marker strings."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def push(self, text: str, markers: Sequence[str]) -> tuple[str, str | None, str]:
+        """Return the text before the first complete marker, the marker or None, and the text after it."""
+        pending = self._held + text
+        found = [(position, marker) for marker in markers if (position := pending.find(marker)) >= 0]
+        if found:
+            position, marker = min(found)
+            self._held = ""
+            return pending[:position], marker, pending[position + len(marker) :]
+        keep = _overlap(pending, markers)
+        self._held = pending[len(pending) - keep :]
+        return pending[: len(pending) - keep], None, ""
+
+    def flush(self) -> str:
+        """Return the text held back at the end."""
+        held, self._held = self._held, ""
+        return held
+
+
+def _overlap(text: str, markers: Sequence[str]) -> int:
+    """Return the length of the longest suffix of `text` that is a proper prefix of a marker."""
+    longest = min(max(map(len, markers), default=1) - 1, len(text))
+    return next((n for n in range(longest, 0, -1) if any(len(m) > n and m.startswith(text[-n:]) for m in markers)), 0)
