@@ -127,7 +127,7 @@ class _Bench:
             target.run(self.prompts[:1], 1)
             target.stats = RunStats()
         bandwidth = ReadBandwidth(
-            model.decoder.device, model.clock, model.key.threads, model.backend.kernels, model.decoder.packed
+            model.decoder.device, model.clock, model.key.threads, model.backend.kernels, model.decoder.weight_tensors
         )
         differing = self._run(policies, targets[len(policies) :], bandwidth)
         rows = [summarise(c, policies[0].stats, model.spec.layers) for c in targets]

@@ -20,7 +20,6 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -34,9 +33,9 @@ from engine.checkpoints.hub import SYNTHETIC
 from engine.errors import ConfigError, ModelError
 from engine.model.attention import Attention, Segment
 from engine.model.backend import Backend
-from engine.model.decoder import Decoder
+from engine.model.decoder import Decoder, ModelWeights
 from engine.model.linear import Linear, LinearFactory
-from engine.model.weights import Placement, expected_tensors
+from engine.model.weights import WeightLoader, expected_tensors
 from engine.quantised.formats import GGUF_FORMATS
 from engine.quantised.packed import PackedRows, dequantise
 from engine.sampling.sample import Sampler
@@ -110,9 +109,9 @@ class SyntheticModel:
     seed: int = 0
     quant: str = ""  # GGUF format of the matrices; "": floats
 
-    def linear(self, linear: LinearFactory) -> LinearFactory:
+    def linear(self, backend: Backend) -> LinearFactory:
         """Return the factory of this model's matrices."""
-        return _QuantisingFactory(linear, self.quant) if self.quant else linear
+        return _QuantisingFactory(backend, self.quant) if self.quant else backend.linear
 
     def scales(self) -> tuple[float, ...]:
         """Return the relative size of each sublayer's output, [2L]."""
@@ -168,12 +167,12 @@ def build(
     progress: Callable[[float], None] = lambda share: None,
 ) -> Decoder:
     """Build the decoder. It still needs `calibrate`."""
-    spec, linear = model.spec, model.linear(backend.linear)
+    spec, linear = model.spec, model.linear(backend)
     tensors = _RandomWeights(model, dtype, device)
-    place = Placement(spec, tensors, dtype, device, linear)
+    loader = WeightLoader(spec, tensors, dtype, device, linear)
     layers = []
     for i in range(spec.layers):
-        layers.append(place.layer(i))
+        layers.append(loader.layer(i))
         progress((i + 1) / (spec.layers + 1))
     # Embedding and head are separate even in tied shapes; the cost is the same.
     head = linear(tensors.mapped("lm_head.weight"), None)
@@ -181,7 +180,7 @@ def build(
     embedding = tensors.mapped("model.embed_tokens.weight").mul_(size * math.sqrt(spec.hidden))
     norm = torch.full((spec.hidden,), _LOGIT_STD, dtype=dtype, device=device)
     progress(1.0)
-    return backend.decoder(spec, dtype, embedding, layers, norm, head, Sampler(backend.kernels))
+    return backend.decoder(spec, dtype, ModelWeights(embedding, tuple(layers), norm, head), Sampler(backend.kernels))
 
 
 class _QuantisingFactory:
@@ -189,8 +188,8 @@ class _QuantisingFactory:
 
     shares = False
 
-    def __init__(self, linear: LinearFactory, quant: str) -> None:
-        self._linear, self._quant = linear, quant
+    def __init__(self, backend: Backend, quant: str) -> None:
+        self._linear, self._packing, self._quant = backend.linear, backend.packing, quant
 
     def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> Linear:
         from gguf import GGMLQuantizationType
@@ -201,14 +200,9 @@ class _QuantisingFactory:
         parts = (
             [packed.select(slice(0, len(rows) // 2)), packed.select(slice(len(rows) // 2, None))] if gated else [packed]
         )
-        layer = self.packed(parts, bias, gated=gated, dtype=weight.dtype, device=weight.device, release=lambda: None)
-        return layer or self._linear(dequantise(packed).to(weight), bias, gated=gated)
-
-    def packed(self, *args: Any, **named: Any) -> Linear | None:
-        return self._linear.packed(*args, **named)
-
-    def lower(self, linear: Linear, bits: int, /) -> Linear | None:
-        return self._linear.lower(linear, bits)
+        if self._packing is not None and self._packing.packs(parts, gated=gated):
+            return self._packing.from_packed(parts, bias, gated=gated)
+        return self._linear(dequantise(packed).to(weight), bias, gated=gated)
 
 
 class _RandomWeights:
@@ -246,12 +240,6 @@ class _RandomWeights:
         self._seed(name)
         return torch.empty(shape, dtype=self._dtype, device=self._device).normal_(0.0, std, generator=self._generator)
 
-    def packed(self, name: str) -> None:
-        """Return None: no tensor is packed."""
-
-    def release(self, name: str) -> None:
-        """Do nothing: tensors are not cached."""
-
     def _down(self, name: str) -> Tensor:
         """Return the permuted transpose of the up projection: the MLP's output is its permuted input plus noise."""
         up = self.mapped(name.replace("down_proj", "up_proj"))
@@ -271,9 +259,7 @@ class _RandomWeights:
 
 
 @torch.inference_mode()
-def calibrate(
-    model: SyntheticModel, decoder: Decoder, attention: Attention, linear: LinearFactory, plan: Variants
-) -> float:
+def calibrate(model: SyntheticModel, decoder: Decoder, attention: Attention, backend: Backend, plan: Variants) -> float:
     """Calibrate the head until `plan` draws the whole model's token with probability α. Returns the share reached.
 
     The head is a random matrix plus `weight` times the rows of usual successors. With weight 0, whole model and plan
@@ -284,7 +270,7 @@ def calibrate(
         raise ConfigError(f"{model.name} requires a context of {_CONTEXT + _ROWS // 4} tokens: raise --max-model-len")
     draw = Random(mix64(model.seed ^ 2))
     tokens = [draw.randrange(model.spec.vocab) for _ in range(length)]
-    tensors, linear = _RandomWeights(model, decoder.dtype, decoder.device), model.linear(linear)
+    tensors, linear = _RandomWeights(model, decoder.dtype, decoder.device), model.linear(backend)
     successor_rows, share = tensors.successor_rows(), 0.0
     for _ in range(2):  # on random tokens, then on text of the model
         head = tensors.mapped("lm_head.weight")

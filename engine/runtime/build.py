@@ -22,7 +22,6 @@ from engine.kv.blocks import BlockManager
 from engine.kv.pages import PageManager
 from engine.model import low_bit
 from engine.model.backend import Backend
-from engine.model.linear import LinearFactory
 from engine.runtime import prior as priors
 from engine.runtime.backends import choose_backend, choose_kernels
 from engine.runtime.loading.device import choose_device, choose_dtype, choose_threads, configure_torch
@@ -74,10 +73,10 @@ class LoadedModel:
         self.length = context_length(config, self.spec)
         backend = backend or choose_backend(self.spec, device, dtype, threads, kernels, config.kernels)
         self.backend = backend
-        packing = self.source.packing if backend.packs else ""
+        packing = self.source.packing if backend.packing is not None else ""
         check_weights_fit(self.source.packed_bytes if packing else self.spec.parameters * dtype.itemsize, device)
         self.decoder = self.source.decoder(dtype, device, backend, progress_bar("loading weights"))
-        self.draft_bits = add_draft_copy(config, self.decoder, backend.linear)
+        self.draft_bits = add_draft_copy(config, self.decoder, backend.packing)
         self.size = cache_size(config, self.spec, self.length, backend, device)
         if self.size.length < self.length:
             log.warning(
@@ -100,15 +99,15 @@ class LoadedModel:
         else:
             self.profile, self.profile_source = profile, "given"
         if isinstance(self.source, SyntheticSource):
-            self._calibrate(self.source, backend.linear)
+            self._calibrate(self.source)
 
-    def _calibrate(self, source: SyntheticSource, linear: LinearFactory) -> None:
+    def _calibrate(self, source: SyntheticSource) -> None:
         """Calibrate a synthetic model: half of it, by measured time, accepts as many draft tokens as its name says."""
         prices = CostModel(self.spec, self.profile).sublayers(0, 1, None)
         plan = source.model.calibration_plan(prices)
-        share = synthetic.calibrate(source.model, self.decoder, self.attention, linear, plan)
+        share = synthetic.calibrate(source.model, self.decoder, self.attention, self.backend, plan)
         if self.draft_bits:  # calibration replaced the head, of which the copy has the old one
-            low_bit.add_copy(self.decoder, linear, self.draft_bits, lambda share: None)
+            low_bit.add_copy(self.decoder, self.backend.packing, self.draft_bits, lambda share: None)
         log.info("synthetic weights, calibrated: half of the time skipped draws the same token at %.0f %%", 100 * share)
 
     def warm_up(self) -> None:

@@ -239,6 +239,9 @@ def test_a_candidate_row_equals_a_draft_pass_of_its_plan(
     for i, variant in enumerate(variants):
         x = model.decoder.sublayer(i, x, batch) if variant else x
     assert torch.equal(x[:4], x[4:])
+    both = model.decoder.sublayer(0, states[0][positions].repeat(2, 1), batch)
+    some = model.decoder.sublayer(0, states[0][[5, 23]], batch.select((1, 7)))
+    torch.testing.assert_close(some, both[[1, 7]])
     for row, position in enumerate(positions):
         if position:
             model.attention.cache.copy(0, 1, position)

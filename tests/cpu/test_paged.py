@@ -107,6 +107,17 @@ def _kernels() -> Kernels:
     return TritonKernels()
 
 
+@torch.inference_mode()
+def test_positions_copied_to_another_slab_give_the_same_logits(tiny: Path) -> None:
+    model = load(torch.float64, model=tiny, backend=PAGES, max_num_seqs=2)
+    decoder, attention = model.decoder, model.attention
+    attention.cache.place([Placement(0, 0, (3, 1, 2)), Placement(1, 0, (6, 4, 5))])
+    decoder.run(decoder.embed([*range(20)]), attention.prepare([Segment(0, 0, 20)]))
+    attention.cache.copy(0, 1, 20)
+    one, other = (decoder.run(decoder.embed([7]), attention.prepare([Segment(slab, 20, 1)])) for slab in (0, 1))
+    torch.testing.assert_close(one, other)
+
+
 @pytest.mark.skipif(not INTERPRETED, reason="needs triton, and TRITON_INTERPRET=1 from the start")
 @pytest.mark.parametrize(("window", "sinks"), [(0, 0), (20, 0), (70, 33)])
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 64), (6, 2, 32), (7, 1, 48)])

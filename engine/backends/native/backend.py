@@ -41,7 +41,7 @@ def native_backend(spec: ModelSpec, threads: int, kernels: KernelLibrary, *, pre
         torch.bfloat16,
         _attention,
         kernels,
-        packs=True,
+        packing=linears,
         looks_up_packed=True,
     )
 
