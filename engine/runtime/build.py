@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -12,7 +13,7 @@ from engine.checkpoints.default import NAME as DEFAULT_NAME
 from engine.checkpoints.source import SyntheticSource, open_source
 from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
-from engine.core.engine import EngineCore
+from engine.core.engine import EngineCore, StepRunner
 from engine.core.policies import POLICIES
 from engine.core.scheduler import Scheduler
 from engine.draft.base import PolicyContext
@@ -129,17 +130,18 @@ class LoadedModel:
         own_cache: bool = False,
         overlaps: bool | None = None,
         costs: CostModel | None = None,
+        wrap_runner: Callable[[Runner], StepRunner] = lambda runner: runner,
     ) -> EngineCore:
         """Make a core with its own scheduler, policies and acceptance counts. Raises ConfigError, PriorError.
 
         With `own_cache`, it may have requests in flight while other cores do. On a GPU, all cores share one cache: only
         a CPU has room for more, as a cache there takes memory only once it is written. `costs`: instead of the
-        profile's.
+        profile's. `wrap_runner`: for tests that watch the runner.
         """
         _check_policy(config.draft_policy)
         own_cache &= self.decoder.device.type == "cpu"
         attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
-        runner = Runner(self.decoder, attention, self.clock, overlaps=overlaps)
+        runner = wrap_runner(Runner(self.decoder, attention, self.clock, overlaps=overlaps))
         costs = costs or CostModel(self.spec, self.profile)
         scheduler = self._scheduler(config, costs, reserve_next_row=runner.overlaps)
         prior = self.prior(config)

@@ -61,12 +61,12 @@ def test_a_model_drafting_with_itself_accepts_everything(
 def test_policies_learn_from_every_round_before_they_decide(
     model: LoadedModel, ids: list[tuple[int, ...]], policy: str
 ) -> None:
-    core = model.core(EngineConfig())
-    learning = Learning(core, policy)
+    learning = Learning(policy)
+    core = learning.core(model.core, EngineConfig())
     for index, prompt in enumerate(ids[:3]):
         run(core, GenerateRequest(str(index), prompt, replace(GREEDY, ignore_eos=True), policy))
         assert learning.done, "a finished answer leaves nothing to learn"
-    assert max(late for _, late in learning.behind) == 0
+    assert max(late for _, late in learning.unobserved) == 0
 
 
 @pytest.fixture
