@@ -13,8 +13,9 @@ from engine.checkpoints.default import NAME as DEFAULT_NAME
 from engine.checkpoints.source import SyntheticSource, open_source
 from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
-from engine.core.engine import EngineCore, StepRunner
+from engine.core.engine import EngineCore
 from engine.core.policies import POLICIES
+from engine.core.rounds import StepRunner
 from engine.core.scheduler import Scheduler
 from engine.draft.base import PolicyContext
 from engine.draft.costs import CostModel
