@@ -100,10 +100,6 @@ class DecoderOf(ABC, Generic[Batch]):
         """Look token ids [rows] on the device up: -> [rows, hidden]."""
         return self._embedding.index_select(0, tokens).to(self.dtype)
 
-    def replace_head(self, head: Linear) -> None:
-        """Replace the head: that of a synthetic model is calibrated once its layers are there."""
-        self._heads[TARGET] = head
-
     @property
     def variants(self) -> tuple[int, ...]:
         """The variants of the head that plans may run: TARGET, and LOW_BIT if there is a copy."""

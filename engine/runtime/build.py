@@ -8,9 +8,8 @@ from pathlib import Path
 
 import torch
 
-from engine.checkpoints import synthetic
 from engine.checkpoints.default import NAME as DEFAULT_NAME
-from engine.checkpoints.source import SyntheticSource, open_source
+from engine.checkpoints.source import open_source
 from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
@@ -22,7 +21,6 @@ from engine.draft.costs import CostModel
 from engine.errors import ConfigError
 from engine.kv.blocks import BlockManager
 from engine.kv.pages import PageManager
-from engine.model import low_bit
 from engine.model.backend import Backend
 from engine.runtime import prior as priors
 from engine.runtime.backends import choose_backend, choose_kernels
@@ -100,17 +98,6 @@ class LoadedModel:
             self.profile, self.profile_source = find_or_measure(config, self.key, measurement)
         else:
             self.profile, self.profile_source = profile, "given"
-        if isinstance(self.source, SyntheticSource):
-            self._calibrate(self.source)
-
-    def _calibrate(self, source: SyntheticSource) -> None:
-        """Calibrate a synthetic model: half of it, by measured time, accepts as many draft tokens as its name says."""
-        prices = CostModel(self.spec, self.profile).sublayers(0, 1, None)
-        plan = source.model.calibration_plan(prices)
-        share = synthetic.calibrate(source.model, self.decoder, self.attention, self.backend, plan)
-        if self.draft_bits:  # calibration replaced the head, of which the copy has the old one
-            low_bit.add_copy(self.decoder, self.backend.packing, self.draft_bits, lambda share: None)
-        log.info("synthetic weights, calibrated: half of the time skipped draws the same token at %.0f %%", 100 * share)
 
     def warm_up(self) -> None:
         """Run passes before the first request, so that kernels are compiled and libraries loaded by then."""
