@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from engine.kernels.library import KernelLibrary
     from engine.sampling.grammar import GrammarMatcher, Grammars
     from engine.sampling.logits import LogitsProcessor
-
-Edit = Callable[..., None]  # of one row of logits, in place
+    from engine.sampling.sample import Edit
 
 
 class Processors:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.clock import Clock
 from engine.core.constraints import Processors
@@ -25,6 +25,9 @@ from engine.step import StepOutput, StepPlan
 from engine.text.detokenize import Detokenizer
 from engine.text.tokenizer import Tokenizer
 from engine.types import EngineInfo, GenerateRequest, RequestFailure, RoundReport, SamplingParams
+
+if TYPE_CHECKING:
+    from engine.sampling.sample import Edit
 
 Deliver = Callable[[RoundReport], None]
 
@@ -48,7 +51,7 @@ class StepRunner(Protocol):
         slab: int,
         positions: Sequence[int],
         sampling: SamplingParams,
-        edits: Iterable[Callable[..., None] | None] = (),
+        edits: Iterable[Edit | None] = (),
     ) -> CandidatePass:
         """Return the passes of a search over verified rows; `edits`: of the logits after each row."""
 
