@@ -30,9 +30,10 @@ class Processors:
         """Return the processor of a request, or None if its logits stay as they are. Raises RequestError."""
         if not sampling.edits_logits:
             return None
-        from engine.sampling.logits import make_processor  # imports torch, which the core does not need
+        from engine.sampling.logits import LogitsProcessor  # imports torch, which the core does not need
 
-        return make_processor(sampling, prompt, self._info.eos_token_ids, partial(self._match, sampling))
+        grammar = None if sampling.grammar is None else self._match(sampling, sampling.grammar)
+        return LogitsProcessor(sampling, prompt, self._info.eos_token_ids, grammar)
 
     def replay(self, request: Request, positions: Sequence[int]) -> Iterator[Edit | None]:
         """Yield the request's edit of the logits after each of these ascending positions of its text.
