@@ -122,8 +122,8 @@ class Workspace:
 class _Call:
     """One SDPA call: rows `first:last` of the pass, or a padded gather of them, over neighbouring slabs."""
 
-    live: Sequence[tuple[Tensor, Tensor]]  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
-    sinks: Sequence[tuple[Tensor, Tensor]]  # the same for the first tokens, which a window also sees; may be empty
+    kv: Sequence[tuple[Tensor, Tensor]]  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
+    sink_kv: Sequence[tuple[Tensor, Tensor]]  # the same for the first tokens, which a window also sees; may be empty
     slabs: int
     width: int  # query rows per slab
     first: int
@@ -161,21 +161,21 @@ class SdpaAttention:
                 self._workspaces[rows, dtype] = space
         return space
 
-    def plan_calls(self, segments: tuple[Segment, ...], sight: tuple[int, int]) -> list[_Call]:
+    def plan_calls(self, segments: tuple[Segment, ...], visible: tuple[int, int]) -> list[_Call]:
         """Partition segments into SDPA calls: neighbours in slab order share one while that wastes little reading.
 
-        `sight`: the window and the sinks that each row sees, `ModelSpec.attention_window`.
+        `visible`: the window and the sinks that each row sees, `ModelSpec.attention_window`.
         """
         calls: list[_Call] = []
         group: list[Segment] = []
         first = row = 0
         for segment in segments:
             if group and not self._joins(group, segment):
-                calls.append(self._call(group, first, *sight))
+                calls.append(self._call(group, first, *visible))
                 group, first = [], row
             group.append(segment)
             row += segment.rows
-        calls.append(self._call(group, first, *sight))
+        calls.append(self._call(group, first, *visible))
         return calls
 
     def _joins(self, group: list[Segment], segment: Segment) -> bool:
@@ -193,9 +193,9 @@ class SdpaAttention:
         rows = sum(s.rows for s in group)
         device = self.cache.device
         first_slab, last_slab, separate_sinks = group[0].slab, group[-1].slab, min(sinks, begin)
-        live = self.cache.read(first_slab, last_slab, begin, length)
+        kv = self.cache.read(first_slab, last_slab, begin, length)
         sink_kv = self.cache.read(first_slab, last_slab, 0, separate_sinks) if separate_sinks else ()
-        call = _Call(live, sink_kv, len(group), width, first, first + rows, None, width <= _PROMPT_ROWS)
+        call = _Call(kv, sink_kv, len(group), width, first, first + rows, None, width <= _PROMPT_ROWS)
         if rows < width * len(group):
             gather: list[int] = []
             scatter: list[int] = []
@@ -238,11 +238,11 @@ class SdpaBatch:
         self._rope = backend.rope.factors(to_device(positions, cache.device))
         self._rows = len(positions)
         self._space: Workspace | None = None
-        self._calls: dict[tuple[int, int], list[_Call]] = {}  # by sight
+        self._calls: dict[tuple[int, int], list[_Call]] = {}  # by visible window
         # One row of one request, the most frequent pass of all, needs no padding, mask or transposition.
         self._single: tuple[tuple[Tensor, Tensor], ...] | None = None
         if len(positions) == 1 and isinstance(cache, SlabCache):
-            self._single = tuple(self._calls_of(i, TARGET)[0].live[i] for i in range(backend.spec.layers))
+            self._single = tuple(self._calls_of(i, TARGET)[0].kv[i] for i in range(backend.spec.layers))
         self._slots: Tensor | None = None
         self._targets: tuple[Tensor, ...] = ()
         if len(segments) == 1 and isinstance(cache, SlabCache):
@@ -261,10 +261,10 @@ class SdpaBatch:
         return subset
 
     def _calls_of(self, layer: int, variant: int) -> list[_Call]:
-        sight = self._backend.spec.attention_window(layer, variant)
-        if sight not in self._calls:
-            self._calls[sight] = self._backend.plan_calls(self._segments, sight)
-        return self._calls[sight]
+        visible = self._backend.spec.attention_window(layer, variant)
+        if visible not in self._calls:
+            self._calls[visible] = self._backend.plan_calls(self._segments, visible)
+        return self._calls[visible]
 
     def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         space = self._space
@@ -286,9 +286,9 @@ class SdpaBatch:
     def _run(self, call: _Call, layer: int, q: Tensor) -> Tensor:
         """Run one SDPA call and return [rows, heads·head_dim]."""
         spec = self._backend.spec
-        k, v = call.live[layer]
-        if call.sinks:
-            k, v = (torch.cat(both, dim=2) for both in zip(call.sinks[layer], (k, v), strict=True))
+        k, v = call.kv[layer]
+        if call.sink_kv:
+            k, v = (torch.cat(both, dim=2) for both in zip(call.sink_kv[layer], (k, v), strict=True))
         rows = q[call.first : call.last] if call.gather is None else q.index_select(0, call.gather)
         slabs, width, group = call.slabs, call.width, spec.heads // spec.kv_heads
         if call.folded:
@@ -330,10 +330,10 @@ class CandidateBatch:
         cache = backend.cache
         self._backend, self._slab, self._rows = backend, slab, rows
         self._length = max(*rows, 1)
-        self._live = cache.read(slab, slab, 0, self._length)
+        self._kv = cache.read(slab, slab, 0, self._length)
         self._positions = to_device(rows, cache.device)
         self._rope = backend.rope.factors(self._positions)
-        self._masks: dict[tuple[int, int], Tensor] = {}  # by sight
+        self._masks: dict[tuple[int, int], Tensor] = {}  # by visible window
 
     def _mask(self, window: int, sinks: int) -> Tensor:
         """Return the additive mask [rows·group, length]."""
@@ -359,7 +359,7 @@ class CandidateBatch:
         total, group = qkv.shape[0], spec.heads // spec.kv_heads
         q = space.q.reshape(total, spec.kv_heads, group, spec.head_dim)
         own_k, own_v = space.kv[:, : spec.kv_heads], space.kv[:, spec.kv_heads :]  # [rows, kv_heads, head_dim]
-        k, v = (x[0] for x in self._live[layer])  # [kv_heads, length, head_dim]
+        k, v = (x[0] for x in self._kv[layer])  # [kv_heads, length, head_dim]
         folded = q.transpose(0, 1).reshape(spec.kv_heads, total * group, spec.head_dim)
         scale = spec.head_dim**-0.5
         own = (q * own_k[:, :, None]).sum(-1).transpose(0, 1).reshape(spec.kv_heads, total * group, 1) * scale

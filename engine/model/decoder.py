@@ -150,11 +150,11 @@ class DecoderOf(ABC, Generic[Batch]):
         attention: AttentionOf[Batch],
         requests: Sequence[DraftRequest],
         *,
-        ahead: bool = False,
+        pipelined: bool = False,
         on_wait: OnWait | None = None,
     ) -> Drafted:
         """Run all draft passes of a round (`passes.draft_in_lock_step`). Backends may run them in one call."""
-        return draft_in_lock_step(self, attention, requests, ahead=ahead, on_wait=on_wait)
+        return draft_in_lock_step(self, attention, requests, pipelined=pipelined, on_wait=on_wait)
 
     def verify(
         self,

@@ -42,6 +42,7 @@ def copy_bytes(spec: ModelSpec, bits: int) -> int:
     return copied * bits // 8 + copied * torch.float16.itemsize // GROUP
 
 
+# twin: engine/kernels/low_bit.h, quantise_group
 def lowered(weight: Tensor, bits: int) -> PackedRows:
     """Quantise weight [out, in] to `bits` bits; `in` is a multiple of 32."""
     half = 1 << (bits - 1)

@@ -118,25 +118,26 @@ def _edit_row(edit: Callable[[Tensor, Sequence[int]], None], drafted: tuple[int,
     edit(logits, drafted)
 
 
+# twin: engine/kernels/executor.h, run_draft
 def draft_in_lock_step(
     decoder: SublayerModel[Batch],
     attention: AttentionOf[Batch],
     requests: Sequence[DraftRequest],
     *,
-    ahead: bool = False,
+    pipelined: bool = False,
     on_wait: OnWait | None = None,
 ) -> Drafted:
     """Draft for all requests together, one token a pass, until each request's stop rule ends its draft.
 
-    K/V is written only for the sublayers that run. With `ahead`, the next pass starts before the current one's tokens
-    are read; it is discarded if the stop rule ends the draft. The drafted tokens are the same.
+    K/V is written only for the sublayers that run. With `pipelined`, the next pass starts before the current one's
+    tokens are read; it is discarded if the stop rule ends the draft. The drafted tokens are the same.
     """
     drafts = [_Draft(request) for request in requests]
-    ahead = ahead and not any(request.edit for request in requests)  # an edit needs the tokens before it
+    pipelined = pipelined and not any(request.edit for request in requests)  # an edit needs the tokens before it
     passes = 0
     current: _DraftPass[Batch] | None = _DraftPass(decoder, attention, drafts)
     while current is not None:
-        following = current.start_next() if ahead else None
+        following = current.start_next() if pipelined else None
         if on_wait is not None:
             on_wait()
         alive = current.read()

@@ -36,7 +36,7 @@ class Weights(Protocol):
 class CheckpointWeights(Weights, Protocol):
     """The tensors of a checkpoint's files, some of which may be packed."""
 
-    def packed(self, name: str) -> PackedRows | None:
+    def packed_rows(self, name: str) -> PackedRows | None:
         """Return a matrix in the packed format of the checkpoint; None if it is not packed."""
         ...
 
@@ -65,7 +65,7 @@ def load_decoder(
     for i in range(spec.layers):
         layers.append(loader.layer(i))
         progress((i + 1) / (spec.layers + 1))
-    packed, packed_embedding = weights.packed(_EMBEDDING), None
+    packed, packed_embedding = weights.packed_rows(_EMBEDDING), None
     # The kernels look up only GGUF's formats.
     if packed is not None and packed.format.block_bytes and backend.looks_up_packed:
         packed_embedding = packed
@@ -201,7 +201,7 @@ class CheckpointLoader(WeightLoader):
 
     def _packed_parts(self, names: tuple[str, ...]) -> list[PackedRows]:
         """Return those of the matrices that are packed."""
-        found = [(name, self._checkpoint.packed(name)) for name in names]
+        found = [(name, self._checkpoint.packed_rows(name)) for name in names]
         return [self._ordered(name, part) for name, part in found if part is not None]
 
     def _ordered(self, name: str, packed: PackedRows) -> PackedRows:

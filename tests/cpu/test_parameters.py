@@ -15,7 +15,7 @@ from torch import Tensor
 from engine.config import EngineConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.runtime.build import LoadedModel
-from engine.sampling.logits import LogitsProcessor, make_processor
+from engine.sampling.logits import LogitsProcessor
 from engine.sampling.sample import Sampler
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from tests.support.cores import GREEDY, answer, chat_ids, exact
@@ -99,7 +99,7 @@ def test_a_row_is_edited_by_the_definition(seed: int) -> None:
         stop_token_ids=(7,),
     )
     prompt = [random.randrange(vocab) for _ in range(random.choice([1, 10, 600]))]
-    processor = LogitsProcessor(sampling, prompt, (0,))
+    processor = LogitsProcessor(sampling, prompt, (0,), None)
     said: list[int] = []
     for _ in range(8):
         for length in (0, 1, longest):
@@ -115,8 +115,8 @@ def test_a_row_is_edited_by_the_definition(seed: int) -> None:
         said += new
 
 
-def test_requests_that_ask_for_nothing_have_no_processor() -> None:
-    assert make_processor(SamplingParams(top_k=3, min_p=0.1, stop=("x",), logprobs=2), (1, 2), (0,)) is None
+def test_truncation_stops_and_log_probabilities_edit_no_logits() -> None:
+    assert not SamplingParams(top_k=3, min_p=0.1, stop=("x",), logprobs=2).edits_logits
 
 
 def test_editing_a_row_leaves_the_other_rows_unchanged() -> None:

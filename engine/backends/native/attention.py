@@ -73,7 +73,7 @@ class NativeBatch:
         assert 0 <= min(slabs) <= max(slabs) < cache.slabs
         assert 0 <= min(positions) <= max(positions) < cache.length
         self.rows, self.read_only = len(slabs), read_only
-        self.cache, self.rope = ctypes.byref(cache.struct), attention.rope
+        self.cache, self.rope = cache.struct, attention.rope
         ints = ctypes.c_int32 * self.rows
         self.slabs, self.positions = ints(*slabs), ints(*positions)
 

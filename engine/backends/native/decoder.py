@@ -21,7 +21,7 @@ from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
 from engine.model.search import Row, SearchTable
 from engine.quantised.packed import PackedRows
-from engine.sampling.sample import Sampler, sampling_array
+from engine.sampling.sample import Edit, Sampler, sampling_array
 
 _VARIANTS = (SKIP, TARGET, LOW_BIT, WINDOW)  # in the order of `SearchTable.saves`
 
@@ -46,7 +46,7 @@ class NativeDecoder(DecoderOf[NativeBatch]):
         self._layer_structs = (native.Layer * spec.layers)(*(self._layer(i, w) for i, w in enumerate(weights.layers)))
         self._whole = bytes(spec.whole)
         sizes = (spec.layers, spec.hidden, spec.heads, spec.kv_heads, spec.head_dim, spec.intermediate, RECENT, SINKS)
-        self._model = ctypes.byref(native.Model(*sizes, spec.norm_eps, self._layer_structs))
+        self._model = native.Model(*sizes, spec.norm_eps, self._layer_structs)
         self._edits = LogitEdits(spec.vocab)
         self._draft_buffers: dict[tuple[int, int], DraftBuffers] = {}  # by requests and tokens of the longest draft
         self._embed_and_head_made: tuple[int, list[Linear], native.EmbedAndHead] | None = None
@@ -156,11 +156,11 @@ class NativeDecoder(DecoderOf[NativeBatch]):
         attention: AttentionOf[NativeBatch],
         requests: Sequence[DraftRequest],
         *,
-        ahead: bool = False,
+        pipelined: bool = False,
         on_wait: OnWait | None = None,
     ) -> Drafted:
         if not self._kernels_embed:
-            return super().draft(attention, requests, ahead=ahead, on_wait=on_wait)
+            return super().draft(attention, requests, pipelined=pipelined, on_wait=on_wait)
         assert isinstance(attention, NativeAttention)
         buffers = self._buffers(requests)
         buffers.load(requests, attention.cache)
@@ -174,8 +174,8 @@ class NativeDecoder(DecoderOf[NativeBatch]):
             return True
 
         self._edits.begin(edit)
-        ends, cache = self._embed_and_head(attention.rope), ctypes.byref(attention.cache.struct)
-        passes = self._library.draft(self._executor, self._model, cache, ends, buffers.reference)
+        ends, cache = self._embed_and_head(attention.rope), attention.cache.struct
+        passes = self._library.draft(self._executor, self._model, cache, ends, buffers.batch)
         self._edits.finish()
         return buffers.drafted(passes)
 
@@ -229,10 +229,10 @@ class NativeDecoder(DecoderOf[NativeBatch]):
             draws=count,
         )
         ends = self._embed_and_head(rows.rope)
-        self._library.verify(self._executor, self._model, rows.cache, ends, ctypes.byref(verify))
+        self._library.verify(self._executor, self._model, rows.cache, ends, verify)
         self._edits.finish()
 
-        def redraw(i: int, edit: Callable[[Tensor], None]) -> int:
+        def redraw(i: int, edit: Edit) -> int:
             assert scores.value is not None
             row = self._edits.row(scores.value + 4 * i * self.spec.vocab)
             edit(row)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import mmap
 from collections.abc import Callable, Sequence
 
@@ -121,7 +120,7 @@ class NativeLinears:
         for struct, part in zip(structs, parts or [None], strict=True):
             count = part.panels if part else panels
             place = self._allocate(-(-count * self.library.panel_bytes(format, source.inputs) // 2)).view(torch.uint8)
-            self.library.quantise(self.executor, source, part and ctypes.byref(part), bits, count, place.data_ptr())
+            self.library.quantise(self.executor, source, part, bits, count, place.data_ptr())
             weights.append(place)
             struct.w, struct.format, struct.panels = place.data_ptr(), format, count
             struct.order = part.order if part else None
@@ -219,8 +218,8 @@ class NativeLinear:
         rows = x.shape[0]
         out = torch.empty(rows, self.struct.out, dtype=torch.float32)
         weight = None if norm is None else norm.data_ptr()
-        product, struct = self.made_by.library.product, ctypes.byref(self.struct)
-        product(self.made_by.executor, struct, x.data_ptr(), rows, out.data_ptr(), weight, epsilon)
+        product, executor = self.made_by.library.product, self.made_by.executor
+        product(executor, self.struct, x.data_ptr(), rows, out.data_ptr(), weight, epsilon)
         return out
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
