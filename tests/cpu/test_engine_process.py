@@ -104,6 +104,7 @@ async def collect(engine: EngineProcess, id: str, sampling: SamplingParams = SHO
     return await rest(engine.submit(GenerateRequest(id, ids(engine, f"What is {id}?"), sampling)))
 
 
+@pytest.mark.slow
 def test_the_process_answers_like_the_engine_until_it_is_killed(
     config: EngineConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,12 +184,14 @@ def test_a_running_request_fails_when_the_engine_drains(config: EngineConfig) ->
     asyncio.run(test())
 
 
+@pytest.mark.slow
 def test_an_error_while_loading_reaches_the_parent(tmp_path: Path) -> None:
     with EngineLaunch(EngineConfig(model=str(tmp_path))) as launch, pytest.raises(ModelError, match=r"config\.json"):
         launch.ready()
     assert launch.child.poll() is not None
 
 
+@pytest.mark.slow
 def test_a_child_killed_while_loading_is_an_error(config: EngineConfig) -> None:
     with EngineLaunch(config) as launch:
         launch.child.kill()
@@ -196,6 +199,7 @@ def test_a_child_killed_while_loading_is_an_error(config: EngineConfig) -> None:
             launch.ready()
 
 
+@pytest.mark.slow
 def test_leaving_a_launch_early_ends_the_child(config: EngineConfig) -> None:
     with EngineLaunch(config) as launch:
         assert launch.child.poll() is None
@@ -257,6 +261,7 @@ def test_requests_wait_in_the_parent_while_the_child_is_busy() -> None:
     assert rest[0].prompt is rest[1].prompt, "a shared prompt is written once"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loaded", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_child_ends_when_its_parent_dies(config: EngineConfig, tmp_path: Path, loaded: bool) -> None:
     program = f"""

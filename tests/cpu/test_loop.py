@@ -464,6 +464,7 @@ def test_an_engine_that_was_never_started_is_not_ready_and_drains(core: EngineCo
     run(test())
 
 
+@pytest.mark.slow
 def test_the_heartbeat_of_an_idle_engine_stays_young(core: EngineCore) -> None:
     clock = ManualClock()
 
@@ -523,6 +524,7 @@ BAD_REQUESTS: list[tuple[GenerateRequest, type[RequestError], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("request_", "error", "param"), BAD_REQUESTS)
 def test_a_request_that_cannot_run_is_refused_without_a_round(
     model: LoadedModel, core: EngineCore, request_: GenerateRequest, error: type[RequestError], param: str

@@ -68,6 +68,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stored", "dtype", "kernels", "tied"),
     [

@@ -150,6 +150,7 @@ def test_a_round_is_reported_while_the_next_one_runs(
             assert order[i - 1] == "launched", "no round is reported between two rounds"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", [False, True], ids=["slabs", "pages"])
 def test_passes_begun_ahead_of_their_round_change_no_token(
     tiny: Path, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch, pages: bool
