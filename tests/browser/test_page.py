@@ -17,7 +17,8 @@ import torch
 from profiles import store
 from tests.support import CONFIG
 from tests.support.cores import load, made_up_profile
-from tests.support.serving import DTYPE, Process, until
+from tests.support.serving import DTYPE, Process
+from tests.support.waiting import until
 
 pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
 

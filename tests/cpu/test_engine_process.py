@@ -10,8 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -48,8 +47,8 @@ from profiles import store
 from tests.support import PREPARED, REPOSITORY
 from tests.support.cores import ManualClock, answer, chat_ids, load, made_up_profile
 from tests.support.fake import INFO
+from tests.support.waiting import PATIENCE, until
 
-PATIENCE = 60
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
 ENDLESS = SamplingParams(max_tokens=1500, temperature=0.0, ignore_eos=True)
 
@@ -96,6 +95,15 @@ def ids(engine: EngineProcess, text: str) -> tuple[int, ...]:
     return tuple(engine.tokenizer.encode(rendered, add_special_tokens=False))
 
 
+async def reported(engine: EngineProcess, condition: Callable[[], bool]) -> None:
+    """Wait for a report after which `condition` is true; the timeout of `running` bounds the wait."""
+    event = asyncio.Event()
+    engine.add_listener(lambda report: event.set())
+    while not condition():
+        event.clear()
+        await event.wait()
+
+
 async def rest(stream: TokenStream) -> list[TokenEvent]:
     return [event async for event in stream]
 
@@ -132,9 +140,7 @@ def test_the_process_answers_like_the_engine_until_it_is_killed(
                 engine.submit(GenerateRequest("long", long * 200, SHORT))
             events = [event async for event in engine.submit(GenerateRequest("long", long, SHORT))]
             assert events[-1].prompt_tokens == len(long)
-            async with asyncio.timeout(PATIENCE):  # the last report may come after the last event
-                while reports[-1].running:
-                    await asyncio.sleep(0)
+            await reported(engine, lambda: not reports[-1].running)  # the last report may follow the last event
             emitted.append(sum(r.emitted for report in reports for r in report.rounds))
             await check_cancellation_and_a_full_queue(engine)
             await check_that_a_killed_engine_fails_every_request(engine)
@@ -155,8 +161,7 @@ async def check_cancellation_and_a_full_queue(engine: EngineProcess) -> None:
     for stream in streams:
         await stream.aclose()
     assert await collect(engine, "after all")
-    while engine.stats().kv_usage > 0:
-        await asyncio.sleep(0.01)
+    await reported(engine, lambda: engine.stats().kv_usage == 0)
 
 
 async def check_that_a_killed_engine_fails_every_request(engine: EngineProcess) -> None:
@@ -277,10 +282,7 @@ os._exit(0)
     with out.open("w") as file:  # not a pipe: the child holds on to it
         subprocess.run([sys.executable, "-c", program], stdout=file, stderr=file, check=True, timeout=PATIENCE)
     child = int(out.read_text().split()[-1])
-    deadline = time.monotonic() + PATIENCE
-    while alive(child):
-        assert time.monotonic() < deadline, "the child outlived its parent"
-        time.sleep(0.02)
+    until(lambda: not alive(child), "the end of the child after its parent's")
 
 
 def alive(process: int) -> bool:

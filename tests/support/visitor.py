@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.support.serving import PATIENCE
+from tests.support.waiting import PATIENCE
 
 PLAIN_ROUNDS = 8  # decoded plainly between drafts, that the page shows as part of what came before
 _WATCH = (
