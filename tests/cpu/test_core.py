@@ -133,6 +133,7 @@ def test_a_stop_string_ends_text_and_computation(model: LoadedModel, ids: list[t
     assert events[-1].completion_tokens < whole[-1].completion_tokens
 
 
+@pytest.mark.slow
 def test_an_answer_ends_at_its_length_or_at_the_end_token(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core = model.core(EngineConfig())
     for policy in ("none", "layerskip", "knapspec"):

@@ -90,6 +90,7 @@ def fits(text: str) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("temperature", "policy"),
     [
@@ -112,6 +113,7 @@ def test_answers_match_their_schema(
         assert fits(text), text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grammar", "temperature"),
     [
@@ -133,6 +135,7 @@ def test_drafting_changes_no_token(
     assert figures.num_accepted_draft_tokens > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grammar", "temperature"),
     [
@@ -390,6 +393,7 @@ def test_every_call_that_a_grammar_allows_is_parsed_as_a_call(
     assert (most > 1) == parallel, "some texts have several calls if parallel calls are allowed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize(
     "asked",

@@ -275,6 +275,7 @@ def test_a_sublayer_that_others_run_costs_little_more(model: LoadedModel) -> Non
             assert beside[i] == alone[i]
 
 
+@pytest.mark.slow
 def test_a_plan_is_reused_for_many_rounds_but_not_for_ever(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """Where host and device overlap, rounds without a proposal count towards the next decision all the same."""
     learning = Learning("knapspec")

@@ -205,7 +205,7 @@ def test_a_cancelled_request_does_not_change_others(model: LoadedModel, core: En
     async def test() -> None:
         async with observed(core) as session:
             gone = session.submit("snow", ENDLESS)
-            stays = session.submit("a river", policy="none")  # drafted it could end before the rounds looked at
+            stays = session.submit("a river", policy="none")  # drafted, it could end before the observed rounds
             session.release(3)  # the first may have begun without the second request
             await session.report(lambda report: len(session.reports) == 3)
             await leave(session.engine, gone)
@@ -394,8 +394,8 @@ def test_draining_fails_requests_that_outlast_its_timeout(core: EngineCore) -> N
             drain = asyncio.create_task(session.engine.drain(30))
             await until(lambda: session.engine.stats().draining)
             clock.time = 29.9
-            looked = clock.looked
-            await until(lambda: clock.looked >= looked + 3)
+            readings = clock.readings
+            await until(lambda: clock.readings >= readings + 3)
             assert (await anext(stream)).token_ids  # the stream has not failed
             clock.time = 30.1
             with pytest.raises(EngineDrainingError):
@@ -464,6 +464,7 @@ def test_an_engine_that_was_never_started_is_not_ready_and_drains(core: EngineCo
     run(test())
 
 
+@pytest.mark.slow
 def test_the_heartbeat_of_an_idle_engine_stays_young(core: EngineCore) -> None:
     clock = ManualClock()
 
@@ -523,6 +524,7 @@ BAD_REQUESTS: list[tuple[GenerateRequest, type[RequestError], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("request_", "error", "param"), BAD_REQUESTS)
 def test_a_request_that_cannot_run_is_refused_without_a_round(
     model: LoadedModel, core: EngineCore, request_: GenerateRequest, error: type[RequestError], param: str

@@ -110,6 +110,7 @@ def test_a_model_too_large_for_the_draft_memory_gets_no_copy() -> None:
     assert "int" not in model.key.dtype
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @pytest.mark.parametrize("policy", ["fixed", "knapspec"])
 def test_drafts_of_the_copy_change_no_text(policy: str, temperature: float, prompts: Sequence[str]) -> None:
@@ -155,6 +156,7 @@ def test_prior_plans_outside_the_menu_are_refused_by_file(tmp_path: Path) -> Non
         load(torch.bfloat16, draft_bits="none").core(EngineConfig(prior=str(file)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("menu", ["auto", "low-bit"])
 def test_a_search_uses_every_variant_of_the_menu(
     menu: str, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch

@@ -99,6 +99,7 @@ def chunks(slab: int, *sizes: int) -> list[Segment]:
     return [Segment(slab, start, rows) for start, rows in zip(starts, sizes, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "directory",
     [pytest.param(name, marks=[] if name == "qwen3 windows" else pytest.mark.nightly) for name in SHAPES],
@@ -154,6 +155,7 @@ def check_that_rows_are_bit_identical(directory: Path, kernels: KernelLibrary) -
     assert torch.equal(seen[0], seen[2])
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_a_row_is_bit_identical_in_any_pass(directory: Path, kernels: KernelLibrary) -> None:
     check_that_rows_are_bit_identical(directory, kernels)
@@ -241,6 +243,7 @@ def test_rows_with_different_plans_equal_each_row_alone(directory: Path) -> None
     assert torch.equal(together[2], x[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @torch.inference_mode()
 def test_drafts_in_one_call_equal_single_passes(
@@ -362,6 +365,7 @@ def test_a_knapsack_filled_in_one_call_equals_its_definition(
     assert all(SKIP not in row.variant for i, row in enumerate(by_rows.rows) if i in kept)
 
 
+@pytest.mark.slow
 def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None:
     """Greedy and sampled, alone and mixed in a batch, in bf16."""
     tiny_model(tmp_path, LlamaConfig, **(WIDE | {"max_position_embeddings": 256}))

@@ -126,29 +126,30 @@ def test_a_round_is_reported_while_the_next_one_runs(
 
         return Waited()
 
-    def told(script: Script, report: RoundReport) -> None:
-        order.append("told")
+    def reported(script: Script, report: RoundReport) -> None:
+        order.append("reported")
         deliver(script, report)
 
     monkeypatch.setattr(Sampler, "sample_async", launched)
-    monkeypatch.setattr(Script, "deliver", told)
+    monkeypatch.setattr(Script, "deliver", reported)
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
     run_rounds(core, Script([one]))
     assert order == [
-        *("launched", "waited", "told"),  # the first token, before anything is decided
-        *("launched", "waited"),  # as was decided
-        *("launched", "launched", "told", "waited"),  # the round after, too
-        *("told", "waited", "told"),
+        *("launched", "waited", "reported"),  # the first token, before anything is decided
+        *("launched", "waited"),  # the decided round
+        *("launched", "launched", "reported", "waited"),  # the next round reuses the plan
+        *("reported", "waited", "reported"),
     ]
     order.clear()
     run_rounds(core, Script([replace(one, sampling=replace(one.sampling, max_tokens=40), draft_policy="layerskip")]))
-    drafting = [i for i in range(len(order) - 2) if order[i : i + 3] == ["launched", "launched", "told"]]
+    drafting = [i for i in range(len(order) - 2) if order[i : i + 3] == ["launched", "launched", "reported"]]
     assert drafting, "two draft passes run while the last round is reported"
     for i, what in enumerate(order[:-1]):
-        if what == "told" and order[:i].count("waited") > 1:
+        if what == "reported" and order[:i].count("waited") > 1:
             assert order[i - 1] == "launched", "no round is reported between two rounds"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", [False, True], ids=["slabs", "pages"])
 def test_passes_begun_ahead_of_their_round_change_no_token(
     tiny: Path, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch, pages: bool

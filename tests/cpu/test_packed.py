@@ -154,7 +154,7 @@ def test_inputs_are_normed_before_they_are_rounded() -> None:
 
 @pytest.mark.parametrize("name", [name for name, packed in MATRICES.items() if packed.format.block_bytes])
 def test_rows_looked_up_equal_dequantised_rows(name: str) -> None:
-    """An embedding is looked up so."""
+    """Embedding lookups select rows."""
     packed = MATRICES[name].select(torch.tensor([7, 0, 11, 3, 7]))
     out, addresses = torch.empty(packed.shape), row_addresses(packed)
     made_by().library.read_rows(packed_format(packed), addresses.ctypes.data, *packed.shape, out.data_ptr())

@@ -36,6 +36,7 @@ CONFIG = EngineConfig(max_num_seqs=8, knapspec=KnapSpecConfig(interval=12, redec
 PAGES = cuda_backend(CPU, torch.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampling", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
 )
@@ -149,6 +150,7 @@ def test_the_triton_kernels_equal_torchs_operations(
         torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampling", [pytest.param(GREEDY, marks=pytest.mark.nightly), SAMPLED], ids=["greedy", "sampled"]
 )

@@ -82,6 +82,7 @@ def naive(logits: Tensor, sampling: SamplingParams, prompt: Sequence[int], said:
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_a_row_is_edited_by_the_definition(seed: int) -> None:
     """Whatever was generated, and whatever was drafted and rejected meanwhile; in inference mode, as rounds are.
@@ -132,6 +133,7 @@ def test_editing_a_row_leaves_the_other_rows_unchanged() -> None:
 # -- under drafting ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name == "all" else pytest.mark.nightly) for name in CHANGES]
@@ -303,6 +305,7 @@ def test_logprobs_of_a_prompt_survive_a_preemption(model: LoadedModel) -> None:
 # -- predicted outputs -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["none", "layerskip", "knapspec"])
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_predictions_change_no_token_and_save_rounds(

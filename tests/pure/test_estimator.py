@@ -152,7 +152,7 @@ def test_the_union_of_plans_has_the_dearest_variant_of_each_sublayer() -> None:
 
 
 def test_a_plan_added_without_a_context_evicts_no_other() -> None:
-    """The copy stays beside eight prior plans that promise more."""
+    """The copy stays beside eight prior plans of higher predicted speed."""
     estimator = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 2000)
     for depth in range(1, MAX_PLANS + 1):
         estimator.add(exit_plan(SPEC, depth), count([0.95] * 500, [True] * 500), CONTEXT)

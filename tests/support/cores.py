@@ -40,14 +40,14 @@ class TickingClock:
 
 
 class ManualClock:
-    """A clock that a test sets, and that counts looks."""
+    """A clock that a test sets, and that counts readings."""
 
     def __init__(self) -> None:
         self.time = 0.0
-        self.looked = 0
+        self.readings = 0
 
     def now(self) -> float:
-        self.looked += 1
+        self.readings += 1
         return self.time
 
 

@@ -144,7 +144,7 @@ class Simulation:
         live: dict[str, str] = {}  # domains
         seconds: defaultdict[str, float] = defaultdict(float)
         tokens: defaultdict[str, int] = defaultdict(int)
-        promises: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])  # promised, kept, drafted
+        acceptance: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])  # predicted, accepted, drafted
         while todo or live:
             while todo and len(live) < streams:
                 index, prompt = todo.pop()
@@ -158,13 +158,14 @@ class Simulation:
                 tokens[domain] += round.emitted
                 if round.drafted and round.predicted_acceptance is not None:
                     found = round.predicted_acceptance * round.drafted, round.accepted, round.drafted
-                    promises[round.request_id] = [a + b for a, b in zip(promises[round.request_id], found, strict=True)]
+                    sums = zip(acceptance[round.request_id], found, strict=True)
+                    acceptance[round.request_id] = [a + b for a, b in sums]
             for event in report.events:
                 if isinstance(event, RequestFailure):
                     raise EngineDeadError(str(event.error))
                 if event.finish_reason is not None:
                     del live[event.request_id]
-        errors = [abs(promised - kept) / drafted for promised, kept, drafted in promises.values()]
+        errors = [abs(predicted - accepted) / drafted for predicted, accepted, drafted in acceptance.values()]
         speeds = {domain: tokens[domain] / seconds[domain] for domain in seconds}
         return Result(speeds, sum(tokens.values()) / sum(seconds.values()), errors)
 
