@@ -1,18 +1,25 @@
-# `make serve` and `make test` are all a new machine needs: they make .venv themselves.
+# Every target makes .venv and installs what it needs:
+#   serve    the server                              test     all tests of the day, in two to three minutes
+#   fast     quick tests, in about twenty seconds    check    what CI runs: linters, types, documentation, tests
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Modules that are compiled are kept, whatever the environment says: every process would compile all of them again.
+# Keep .pyc files even if the environment disables them: otherwise every process compiles all modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
 # mkdocs-material would print an advertisement for its successor.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: serve test check nightly docs format clean
+.PHONY: serve fast test check nightly docs format clean
 
 serve: $(VENV)/.serve
 	$(BIN)/knapserve serve $(ARGS)
+
+# Without servers, browsers and slow tests. Needs the extra `test` only.
+fast: $(VENV)/.fast
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not nightly and not slow" \
+		tests/pure tests/http tests/cpu $(ARGS)
 
 # Two processes, each with its share of the files. `make test ARGS="-n 0 tests/http"` runs a part, in one.
 test: $(VENV)/.test
@@ -23,7 +30,7 @@ COVER = --cov --cov-report=
 CHEAPLY = $(shell $(BIN)/python -c "import sys; print(1 if sys.version_info >= (3, 12) else '')")
 REPORT = @echo "covered lines: $$($(BIN)/python -m coverage report --format=total) %; by file: python -m coverage report"
 
-check: $(VENV)/.test
+check: $(VENV)/.check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -37,17 +44,17 @@ check: $(VENV)/.test
 
 # Every test, with the slow variants and all of Hypothesis's examples. Gateways and LangChain come last: LiteLLM chooses
 # its own version of openai.
-nightly: $(VENV)/.test
+nightly: $(VENV)/.check
 	$(BIN)/python -m pytest -m "" --hypothesis-profile=nightly $(COVER) $(ARGS)
 	$(REPORT)
 	$(BIN)/python -m pip install --quiet --editable ".[gateways]"
 	$(BIN)/python -m pytest -m "" tests/contract/test_gateways.py tests/contract/test_examples.py
 
 # The documentation on http://127.0.0.1:8001, rebuilt after every change.
-docs: $(VENV)/.test
+docs: $(VENV)/.check
 	$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001
 
-format: $(VENV)/.test
+format: $(VENV)/.check
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/clang-format -i engine/kernels/*.h engine/kernels/*.cpp
@@ -77,6 +84,9 @@ $(VENV)/.serve: pyproject.toml $(DEFAULT_MODEL) | $(BIN)/python
 	$(BIN)/python -m compileall -q bench engine profiles server
 	touch $@
 
-$(VENV)/.test: $(VENV)/.serve
-	$(BIN)/python -m pip install --quiet --editable ".[test,browser,docs]"
+$(VENV)/.fast: EXTRAS := test
+$(VENV)/.test: EXTRAS := test,browser
+$(VENV)/.check: EXTRAS := test,browser,check,docs
+$(VENV)/.fast $(VENV)/.test $(VENV)/.check: $(VENV)/.serve
+	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
 	touch $@

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--concurrency", type=positive, default=1, help="number of prompts in flight (default: 1)")
     parser.add_argument(
         "--context", default="0", metavar="N,N…",
-        help="context lengths to measure: tokens with made-up keys and values before each prompt (default: 0)",
+        help="context lengths to measure: tokens with random keys and values before each prompt (default: 0)",
     )  # fmt: skip
     parser.add_argument("--temperature", type=float, default=0.0, help="sampling temperature; 0: greedy (default: 0)")
     parser.add_argument(
@@ -104,7 +104,7 @@ class _Bench:
         self.prompts = [encode(model, text) for text in texts]
 
     def compare(self, entries: Sequence[tuple[str, str, EngineConfig]], context: int) -> dict[str, Any]:
-        """Run all targets after `context` made-up tokens and print the tables. Returns the results for JSON.
+        """Run all targets after `context` tokens of random K/V, print the tables, and return the results for JSON.
 
         `entries` are (name, policy, settings) of the engine's targets.
         """
@@ -127,7 +127,7 @@ class _Bench:
             target.run(self.prompts[:1], 1)
             target.stats = RunStats()
         bandwidth = ReadBandwidth(
-            model.decoder.device, model.clock, model.key.threads, model.backend.kernels, model.decoder.packed
+            model.decoder.device, model.clock, model.key.threads, model.backend.kernels, model.decoder.weight_tensors
         )
         differing = self._run(policies, targets[len(policies) :], bandwidth)
         rows = [summarise(c, policies[0].stats, model.spec.layers) for c in targets]
@@ -145,7 +145,7 @@ class _Bench:
         figures = self._figures(rows, len(before), reading, differing) | {"domains": domains}
         if drafted and (errors := prediction_errors(drafted.history)).tpt.size:
             print(f"prediction errors of knapspec by request: {errors}")
-            figures["promises"] = errors.as_dict()
+            figures["prediction_errors"] = errors.as_dict()
         return figures
 
     def _run(self, policies: Sequence[PolicyTarget], others: Sequence[BenchTarget], bandwidth: ReadBandwidth) -> int:
@@ -194,7 +194,7 @@ class _Bench:
         print(f"{platform.machine()} {key.machine}, {key.dtype}; {key.shape}; {weights:,.0f} MB of weights per pass")
         if self.model.source.name.startswith(SYNTHETIC):
             print("SYNTHETIC weights: real shape, random text")
-        after = f" after {context} made-up tokens" if context else ""
+        after = f" after {context} tokens with random keys and values" if context else ""
         print(
             f"{len(self.prompts)} prompts{after}, {args.concurrency} in flight, at most {args.max_tokens} tokens each, "
             "targets in turns"

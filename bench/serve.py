@@ -206,7 +206,11 @@ class _InProcess:
         if self.engine is not None and policy == "none":
             model = self.model
             self.bandwidth = ReadBandwidth(
-                model.decoder.device, model.clock, model.key.threads, model.backend.kernels, model.decoder.packed
+                model.decoder.device,
+                model.clock,
+                model.key.threads,
+                model.backend.kernels,
+                model.decoder.weight_tensors,
             )
         self.targets: list[BenchTarget] = [*([self.engine] if self.engine is not None else []), *self.others]
 

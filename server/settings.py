@@ -101,14 +101,14 @@ def _help(setting: Setting) -> str:
 class Settings:
     """Raw values from file, environment and flags: name of a setting → (its source, value)."""
 
-    values: Mapping[str, tuple[str, Any]]
+    values: Mapping[str, tuple[str, object]]
 
     @classmethod
     def read(cls, kinds: Iterable[type], args: argparse.Namespace, environ: Mapping[str, str]) -> Settings:
         """Merge the sources for the settings of `kinds`. Raises ConfigError on unknown keys and unreadable files."""
         settings = [setting for kind in kinds for setting in settings_of(kind)]
         names = {setting.name for setting in settings}
-        values: dict[str, tuple[str, Any]] = {}
+        values: dict[str, tuple[str, object]] = {}
         path = getattr(args, CONFIG_FLAG, None) or environ.get(ENV_PREFIX + CONFIG_FLAG.upper())
         if path:
             for key, value in _read_file(Path(path)).items():
@@ -146,7 +146,7 @@ class Settings:
         return kind(**arguments)
 
 
-def _read_file(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -170,7 +170,7 @@ def _unknown_variable(variable: str, name: str, names: Iterable[str]) -> str:
     return f"unknown setting in the environment: {variable}{_suggest(name, names)}"
 
 
-def _convert(setting: Setting, raw: Any) -> Any:
+def _convert(setting: Setting, raw: object) -> object:
     """Return the typed value of a setting, from text or a TOML value. Raises ValueError."""
     if not setting.is_list:
         return _convert_one(setting, raw)
@@ -180,7 +180,7 @@ def _convert(setting: Setting, raw: Any) -> Any:
     return tuple(_convert_one(setting, item) for item in items)
 
 
-def _convert_one(setting: Setting, value: Any) -> Any:
+def _convert_one(setting: Setting, value: object) -> object:
     parse, choices = setting.parse, setting.choices
     if isinstance(value, list) and parse is not None:
         value = ",".join(map(str, value))

@@ -1,4 +1,4 @@
-"""Shared by all tests: prompts, Hypothesis profiles, and how files are dealt out to processes."""
+"""Shared by all tests: prompts, Hypothesis profiles, and the distribution of files to processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.examples import register_profiles  # noqa: E402
 register_profiles()
 
 
-gc.disable()  # until all is imported: there is no garbage in it to be looked for
+gc.disable()  # imports create no garbage
 
 
 class _Scheduling(LoadFileScheduling):
@@ -31,7 +31,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileS
 
 
 def pytest_collection_finish() -> None:
-    gc.freeze()  # nor later
+    gc.freeze()  # imported objects live as long as the process
     gc.enable()
 
 

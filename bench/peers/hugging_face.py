@@ -14,7 +14,7 @@ from engine.checkpoints.source import Source, SyntheticSource
 from engine.clock import SystemClock
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
-from engine.runtime.loading.device import DTYPES
+from engine.runtime.loading.device import torch_dtype
 from engine.types import SamplingParams
 
 
@@ -73,8 +73,8 @@ def _load(source: Source, dtype: str, device: torch.device, sampling: SamplingPa
         raise ConfigError("--hf requires a safetensors checkpoint; use --llama-cpp for GGUF files")
     models: Any = AutoModelForCausalLM
     if isinstance(source, SyntheticSource):
-        return models.from_config(_config(source.spec), dtype=DTYPES[dtype]).eval().to(device)
-    return models.from_pretrained(source.directory, dtype=DTYPES[dtype]).to(device)
+        return models.from_config(_config(source.spec), dtype=torch_dtype(dtype)).eval().to(device)
+    return models.from_pretrained(source.directory, dtype=torch_dtype(dtype)).to(device)
 
 
 def _config(spec: ModelSpec) -> Any:

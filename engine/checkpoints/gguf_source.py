@@ -116,7 +116,7 @@ class GgufWeights:
         tensor = self._tensors[name]
         return dequantise(_packed(tensor)) if tensor.is_packed else _floats(tensor)
 
-    def packed(self, name: str) -> PackedRows | None:
+    def packed_rows(self, name: str) -> PackedRows | None:
         tensor = self._tensors[name]
         return _packed(tensor) if tensor.is_packed else None
 

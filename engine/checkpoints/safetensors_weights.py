@@ -55,7 +55,7 @@ class SafetensorsWeights:
             if names:
                 raise ModelError(f"{directory} {kind} {len(names)} tensors, first {names[0]}")
 
-    def packed(self, name: str) -> PackedRows | None:
+    def packed_rows(self, name: str) -> PackedRows | None:
         """Return a quantised matrix, or None if it is not quantised."""
         shape = self._expected[name]
         if self._quantisation is None or self._quantisation.expected(name, shape) is None:
@@ -69,7 +69,7 @@ class SafetensorsWeights:
 
     def mapped(self, name: str) -> Tensor:
         """Return the floats of a tensor. Those of a mapped file do not count as memory of this process."""
-        packed = self.packed(name)
+        packed = self.packed_rows(name)
         return self._tensor(name) if packed is None else dequantise(packed)
 
     def _tensor(self, name: str) -> Tensor:

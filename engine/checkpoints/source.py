@@ -106,7 +106,7 @@ class CheckpointSource:
 
 
 class SyntheticSource:
-    """Random weights in a real shape (`engine.checkpoints.synthetic`). The decoder still needs `calibrate`."""
+    """Random weights in a real shape (`engine.checkpoints.synthetic`)."""
 
     sampling_defaults: tuple[tuple[str, float], ...] = ()
     eos_token_ids: tuple[int, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from engine.kernels.library import KernelLibrary
     from engine.sampling.grammar import GrammarMatcher, Grammars
     from engine.sampling.logits import LogitsProcessor
-
-Edit = Callable[..., None]  # of one row of logits, in place
+    from engine.sampling.sample import Edit
 
 
 class Processors:
@@ -31,9 +30,10 @@ class Processors:
         """Return the processor of a request, or None if its logits stay as they are. Raises RequestError."""
         if not sampling.edits_logits:
             return None
-        from engine.sampling.logits import make_processor  # imports torch, which the core does not need
+        from engine.sampling.logits import LogitsProcessor  # imports torch, which the core does not need
 
-        return make_processor(sampling, prompt, self._info.eos_token_ids, partial(self._match, sampling))
+        grammar = None if sampling.grammar is None else self._match(sampling, sampling.grammar)
+        return LogitsProcessor(sampling, prompt, self._info.eos_token_ids, grammar)
 
     def replay(self, request: Request, positions: Sequence[int]) -> Iterator[Edit | None]:
         """Yield the request's edit of the logits after each of these ascending positions of its text.

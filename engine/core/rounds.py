@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.core.proposals import Proposer
 from engine.core.request import Request
@@ -16,6 +16,9 @@ from engine.draft.costs import CostModel
 from engine.kv.blocks import Placement
 from engine.step import StepOutput, StepPlan
 from engine.types import RoundReport, SamplingParams
+
+if TYPE_CHECKING:
+    from engine.sampling.sample import Edit
 
 Deliver = Callable[[RoundReport], None]
 
@@ -41,7 +44,7 @@ class StepRunner(Protocol):
         slab: int,
         positions: Sequence[int],
         sampling: SamplingParams,
-        edits: Iterable[Callable[..., None] | None] = (),
+        edits: Iterable[Edit | None] = (),
     ) -> CandidatePass:
         """Return the passes of a search over verified rows; `edits`: of the logits after each row."""
 

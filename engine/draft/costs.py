@@ -15,11 +15,11 @@ _HORIZON = 10.0  # seconds of rounds over which observations fade
 _PRIOR_WEIGHT = 4.0  # observations that the prior of a correction counts for
 _DEVIATION = 0.1  # prior standard deviation of log(seen / predicted): the spread between profiles and real rounds
 _SPEED_WEIGHT = 0.15  # of a new observation of the machine's speed, and of the time outside passes
-_MOST = math.log(2.5)  # bound of a correction
-_STALL = math.log(1.5)  # bound of one observation's deviation
-_MOST_KINDS = 256  # corrections that are kept
+_MAX_LOG_CORRECTION = math.log(2.5)  # bound of a correction
+_MAX_LOG_DEVIATION = math.log(1.5)  # bound of one observation's deviation
+_MAX_KINDS = 256  # corrections that are kept
 _CONTEXT_STEP = 16  # tokens, or a sixty-fourth of the context: contexts are rounded to share cached prices
-_MOST_PRICES = 4096  # cached
+_MAX_PRICES = 4096  # cached
 SETTLING = (4, 1)  # rounds after a change to plain decoding, and to drafting, that are slower than the following ones
 _WIDTHS = (1, 4, 8, 16)  # upper bounds of the pass widths (rows) that are corrected together
 _PLAIN, _VERIFY, _DRAFT = "plain", "verify", "draft"
@@ -35,7 +35,7 @@ class CostModel:
         self.profile = profile
         self._all = spec.whole
         self.has_low_bit = profile.variants >= LOW_BIT
-        self._found = lru_cache(_MOST_PRICES)(self._price_anew)
+        self._found = lru_cache(_MAX_PRICES)(self._price_anew)
         self.reset()
 
     def reset(self) -> None:
@@ -176,7 +176,7 @@ class CostModel:
         usual = sum([math.exp(self._mean(kinds[-1], width)) * predicted for kinds, width, _, predicted in seen])
         self._now += usual
         fast = math.log(max(sum([seconds for *_, seconds, _ in seen]), 1e-9) / usual)
-        self._speed += _SPEED_WEIGHT * (_within(fast, _STALL + abs(self._speed)) - self._speed)
+        self._speed += _SPEED_WEIGHT * (_within(fast, _MAX_LOG_DEVIATION + abs(self._speed)) - self._speed)
         for kinds, width, seconds, predicted in seen:
             ratio = math.log(max(seconds, 1e-9) / predicted)
             for kind in kinds:
@@ -185,7 +185,7 @@ class CostModel:
     def _correction(self, kind: Kind, width: int) -> Correction:
         found = self._corrections.get((kind, width))
         if found is None:
-            if len(self._corrections) == _MOST_KINDS:
+            if len(self._corrections) == _MAX_KINDS:
                 del self._corrections[next(iter(self._corrections))]
             found = self._corrections[kind, width] = Correction(self._mean(kind, width), self._now)
         return found
@@ -199,7 +199,7 @@ class CostModel:
         return next((self._corrections[key].mean for key in nearest if key in self._corrections), 0.0)
 
     def _factor(self, kind: Kind, rows: float) -> float:
-        return math.exp(_within(self._speed + self._mean(kind, _width(rows)), _MOST))
+        return math.exp(_within(self._speed + self._mean(kind, _width(rows)), _MAX_LOG_CORRECTION))
 
     def _doubt(self, kind: Kind, rows: float) -> float:
         found = self._corrections.get((kind, _width(rows)))
@@ -257,9 +257,9 @@ class Correction:
     def add(self, ratio: float, now: float) -> None:
         self._fade(now)
         self._weight += 1.0
-        share, off = 1.0 / (self._weight + _PRIOR_WEIGHT), _within(ratio - self.mean, _STALL)
+        share, off = 1.0 / (self._weight + _PRIOR_WEIGHT), _within(ratio - self.mean, _MAX_LOG_DEVIATION)
         self._variance += share * (off * off - self._variance)
-        self.mean = _within(self.mean + share * off, _MOST)
+        self.mean = _within(self.mean + share * off, _MAX_LOG_CORRECTION)
 
     def doubt(self, now: float) -> float:
         """Return the standard deviation of the mean, given the observations that have not faded."""

@@ -25,7 +25,7 @@ from engine.draft.costs import CostModel
 from engine.draft.tpt import THRESHOLDS, Objective, Prices, objective
 from engine.step import Plan
 
-MOST_PLANS = 8
+MAX_PLANS = 8
 # Variance of the shift between requests. The copy's agreement differs between the prompts of bench/prompts.jsonl by a
 # standard deviation of 0.030 around 0.943 for Qwen2.5-Coder-0.5B, 0.080 around 0.826 for SmolLM2-135M: 0.56 both times.
 SHIFT_VARIANCE = 0.3
@@ -41,7 +41,7 @@ PlanCounts = dict[Variants, np.ndarray]  # tested tokens of plans: [bins, reject
 class AgreementShift:
     """How much more often drafts of one request agree than others' do: a shift of the log-odds, and its evidence."""
 
-    shift: float = 0.0
+    log_odds: float = 0.0
     information: float = 0.0  # Fisher information of the tested tokens
 
     @property
@@ -50,7 +50,7 @@ class AgreementShift:
 
 
 class Estimator:
-    """The pool of at most `MOST_PLANS` plans that all requests share, with everything known about them."""
+    """The pool of at most `MAX_PLANS` plans that all requests share, with everything known about them."""
 
     def __init__(self, costs: CostModel, gamma: int, horizon: float) -> None:
         """`gamma`: longest draft; `horizon`: emitted tokens over which counts fade."""
@@ -67,25 +67,25 @@ class Estimator:
         """
         counts = counts + self.counts.get(variants, 0.0)
         self.counts[variants] = counts * min(1.0, self._horizon / max(float(counts.sum()), 1.0))
-        for variants in list(self.predicted_gains(self.counts, context))[MOST_PLANS:] if context is not None else ():
+        for variants in list(self.predicted_gains(self.counts, context))[MAX_PLANS:] if context is not None else ():
             del self.counts[variants]
 
     def observe(
-        self, request: AgreementShift, emitted: int, variants: Variants | None, tested: np.ndarray | None
+        self, shift: AgreementShift, emitted: int, variants: Variants | None, tested: np.ndarray | None
     ) -> None:
         """Learn that a request emitted tokens, of which those `tested` [bins, 2] had been drafted with a plan."""
         fade = math.exp(-emitted / self._horizon)
-        request.information *= fade
+        shift.information *= fade
         for each in self.counts.values():
             each *= fade
         if variants is None or tested is None or variants not in self.counts:
             return
         if variants not in self._odds:
             self._odds[variants] = _odds(self.evidence([variants]))[0]
-        odds, rows = self._odds[variants] * math.exp(request.shift), tested.sum(axis=1)
+        odds, rows = self._odds[variants] * math.exp(shift.log_odds), tested.sum(axis=1)
         share = odds / (1.0 + odds)
-        request.information += float(rows @ (share * (1.0 - share)))
-        request.shift += float(tested[:, 1].sum() - rows @ share) * request.variance
+        shift.information += float(rows @ (share * (1.0 - share)))
+        shift.log_odds += float(tested[:, 1].sum() - rows @ share) * shift.variance
         self.counts[variants] = self.counts[variants] + tested
 
     # -- beliefs -----------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ class Estimator:
         self,
         contexts: Sequence[int],
         drafting_plans: Sequence[Variants],
-        requests: Sequence[AgreementShift],
+        shifts: Sequence[AgreementShift],
         seed: int,
         *,
         always: bool = False,
@@ -139,9 +139,9 @@ class Estimator:
         random = np.random.default_rng(seed)
         z = random.standard_normal(2)
         each = random.standard_normal((2, len(plans)))
-        shift = sum(request.shift for request in requests) / len(requests)
+        log_odds = sum(shift.log_odds for shift in shifts) / len(shifts)
         drawn = objective(
-            shifted(known, shift + each[0] / np.sqrt(_information(known))),
+            shifted(known, log_odds + each[0] / np.sqrt(_information(known))),
             prices._replace(
                 draft=prices.draft * np.exp(each[1] * [costs.draft_doubt(variants, count) for variants in plans]),
                 verify=prices.verify * math.exp(z[0] * costs.verify_doubt(count, drafts=True)),
@@ -152,7 +152,7 @@ class Estimator:
         chosen = int(highest.argmax())
         if not always and highest[chosen] <= undrafted:
             return plain
-        usual = objective(shifted(known, np.full(len(plans), shift)), prices)
+        usual = objective(shifted(known, np.full(len(plans), log_odds)), prices)
         return self._plan(plans[chosen], chosen, usual, prices, plain)
 
     def _plan(self, variants: Variants, index: int, found: Objective, prices: Prices, plain: Plan) -> Plan:

@@ -110,6 +110,7 @@ class Knapsack:
         states = reached.flatten(0, 1).index_select(0, to_device(picked, reached.device, torch.int64))
         self.take([row], states, [best[j][0] for j in kept])
 
+    # twin: engine/kernels/executor.h, advance_row
     def _best(self, menu: Menu, scores: list[list[float]]) -> dict[int, tuple[float, int, int]]:
         """Return the best entry of each saved weight j: cosine, number of its variant, index of the live state.
 
@@ -129,6 +130,7 @@ class Knapsack:
         self.rows += rows
         self.saved, self.states, self.cosines = rows[-1].saved, states, cosines
 
+    # twin: engine/kernels/executor.h, advance_row
     def _prune(self, best: dict[int, tuple[float, int, int]]) -> list[int]:
         if not self.beam or len(best) <= self.beam:
             return sorted(best)

@@ -32,7 +32,7 @@ from engine.step import Plan
 _COPY_PRIOR = np.array([[1.0, 1.0]] + [[0.0, 0.0]] * (len(THRESHOLDS) - 2) + [[1.0, 13.0]])
 _SAVED_TOKENS = 12.0  # tested tokens from which a plan is worth saving for later starts
 _DECISION_SHARE = 0.004  # of the time for decisions; with searches (0.5 %) that is less than one per cent
-_MOST_ROUNDS = 128  # between two decisions
+_MAX_ROUNDS = 128  # between two decisions
 _TRIAL_ROUNDS = 3  # of a plan predicted to lose: all but the first teach its price (`costs.SETTLING`)
 
 
@@ -141,7 +141,7 @@ class KnapSpec(DraftPolicy[RequestState]):
         rounds = max(self._config.knapspec.redecide, int(self._decision_seconds / _DECISION_SHARE / plain))
         if not plan.pays:
             rounds = _TRIAL_ROUNDS
-        return Decision(plan, self._round + min(rounds, _MOST_ROUNDS), key)
+        return Decision(plan, self._round + min(rounds, _MAX_ROUNDS), key)
 
     # -- searching ---------------------------------------------------------------------------------------------------
 

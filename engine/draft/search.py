@@ -26,7 +26,7 @@ _DRAWN_LOGITS = 1 << 20  # up to this many logits
 _SLICE = 0.25  # of a plain pass: what a search may take in a round beside others
 _LONE_SLICE = 0.25  # seconds, or four plain passes if longer: how long a search may hold up a lone request
 _SAVED_SEARCHES = 2.0  # searches of the usual price that the budget may save up, so that a longer context can pay
-_MOST_HALVINGS = 5
+_MAX_HALVINGS = 5
 _DEARER = 2.0  # most by which one slow search may raise the price of the next
 
 
@@ -69,7 +69,7 @@ class Searcher:
     """Chooses who searches, records that request's rows, fills knapsacks and replays their candidates.
 
     One request searches at a time: the one whose last search was longest ago. Searches may take a share of the time,
-    saved up for at most `_SAVED_SEARCHES`. Every fruitless search halves the share, `_MOST_HALVINGS` times at most.
+    saved up for at most `_SAVED_SEARCHES`. Every fruitless search halves the share, `_MAX_HALVINGS` times at most.
     """
 
     def __init__(self, config: EngineConfig, costs: CostModel, clock: Clock, *, low_bit: bool) -> None:
@@ -90,7 +90,7 @@ class Searcher:
 
     def earn(self, seconds: float) -> None:
         """Add a round of so many seconds to the budget."""
-        self._budget += self._config.knapspec.budget * seconds / 2 ** min(self.fruitless, _MOST_HALVINGS)
+        self._budget += self._config.knapspec.budget * seconds / 2 ** min(self.fruitless, _MAX_HALVINGS)
 
     def choose_recorder(self, rows: Mapping[RequestView[Any], RecordedRows], round: int) -> None:
         """Choose the request whose rows are recorded from the next round on, if the budget allows a search."""

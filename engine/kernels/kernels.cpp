@@ -27,7 +27,7 @@ extern "C" {
 
 // Makes a pool of threads with its scratch memory, which runs one call at a time. It is never freed: when the process
 // exits, a call may still be running.
-void *ks_executor(int threads) { return new Executor(threads); }
+void *ks_new_executor(int threads) { return new Executor(threads); }
 
 // Runs x through the sublayers of a pass.
 void ks_run(void *executor, const Model *model, const Cache *cache, const Pass *pass) {

@@ -19,11 +19,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from ctypes import POINTER, c_float, c_int, c_int32, c_int64, c_void_p
+from collections.abc import Callable, Sequence
+from ctypes import POINTER, Array, c_float, c_int, c_int32, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from engine.kernels.structures import (
     Cache,
@@ -46,46 +45,64 @@ FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-ffp-contract=fast", "-shared"
 TIMEOUT = 120.0  # seconds that one run of the compiler may take
 
 
+Address = int | None  # of a tensor or an array
+
+
 class KernelLibrary:
     """Call the functions of kernels.cpp, which documents them. Calls release the interpreter lock.
 
-    Method `name` calls `ks_name`. Arguments declared `c_void_p` are addresses, mostly of tensors; the kernels check
-    neither sizes nor types.
+    Method `name` calls `ks_name`. The kernels check neither the sizes nor the types of memory at an address.
     """
+
+    run: Callable[[int, Model, Cache, Pass], None]
+    draft: Callable[[int, Model, Cache, EmbedAndHead, DraftBatch], int]
+    verify: Callable[[int, Model, Cache, EmbedAndHead, VerifyBatch], None]
+    fill: Callable[[int, Model, Cache, Pass, SearchTable], None]
+    product: Callable[[int, Linear, Address, int, Address, Address, float], None]
+    sample: Callable[[Address, int, int, Array[Sampling], Array[c_int64], Array[c_int64], Array[c_float] | None], None]
+    mask: Callable[[Address, Address, int], None]
+    pack: Callable[[Address, int, int, Address, bool], None]
+    panel_bytes: Callable[[PackedFormat, int], int]
+    pack_rows: Callable[[int, PackedFormat, Address, int, int, Address], None]
+    quantise: Callable[[int, Linear, PackedPart | None, int, int, Address], None]
+    read_rows: Callable[[PackedFormat, Address, int, int, Address], None]
+    read: Callable[[int, Address, int], None]
+    new_executor: Callable[[int], int]
 
     def __init__(self, path: Path) -> None:
         """Load the shared library at `path`. Raises OSError, or AttributeError if a function is missing."""
         loaded = ctypes.CDLL(str(path))
 
-        def function(name: str, *arguments: Any, result: Any = None) -> Any:
-            found = getattr(loaded, f"ks_{name}")
-            found.argtypes, found.restype = arguments, result
-            return found
+        def declare(name: str, *arguments: type[object], result: type[object] | None = None) -> None:
+            function = getattr(loaded, f"ks_{name}")
+            function.argtypes, function.restype = arguments, result
+            setattr(self, name, function)
 
-        self._new_executor = function("executor", c_int, result=c_void_p)
+        declare("new_executor", c_int, result=c_void_p)
         model = (c_void_p, POINTER(Model), POINTER(Cache))
         whole_model = (*model, POINTER(EmbedAndHead))
-        self.run = function("run", *model, POINTER(Pass))
-        self.draft = function("draft", *whole_model, POINTER(DraftBatch), result=c_int)
-        self.verify = function("verify", *whole_model, POINTER(VerifyBatch))
-        self.fill = function("fill", *model, POINTER(Pass), POINTER(SearchTable))
-        self.product = function("product", c_void_p, POINTER(Linear), c_void_p, c_int, c_void_p, c_void_p, c_float)
-        self.sample = function("sample", c_void_p, c_int, c_int32, POINTER(Sampling), *(c_void_p,) * 3)
-        self.mask = function("mask", c_void_p, c_void_p, c_int32)
-        self.pack = function("pack", c_void_p, c_int64, c_int64, c_void_p, c_int)
+        declare("run", *model, POINTER(Pass))
+        declare("draft", *whole_model, POINTER(DraftBatch), result=c_int)
+        declare("verify", *whole_model, POINTER(VerifyBatch))
+        declare("fill", *model, POINTER(Pass), POINTER(SearchTable))
+        declare("product", c_void_p, POINTER(Linear), c_void_p, c_int, c_void_p, c_void_p, c_float)
+        integers = POINTER(c_int64)
+        declare("sample", c_void_p, c_int, c_int32, POINTER(Sampling), integers, integers, POINTER(c_float))
+        declare("mask", c_void_p, c_void_p, c_int32)
+        declare("pack", c_void_p, c_int64, c_int64, c_void_p, c_int)
         packed = POINTER(PackedFormat)
-        self.panel_bytes = function("panel_bytes", packed, c_int64, result=c_int64)
-        self.pack_rows = function("pack_rows", c_void_p, packed, c_void_p, c_int64, c_int, c_void_p)
-        self.quantise = function("quantise", c_void_p, POINTER(Linear), POINTER(PackedPart), c_int, c_int, c_void_p)
-        self.read_rows = function("read_rows", packed, c_void_p, c_int64, c_int64, c_void_p)
-        self.read = function("read", c_void_p, c_void_p, c_int64)
+        declare("panel_bytes", packed, c_int64, result=c_int64)
+        declare("pack_rows", c_void_p, packed, c_void_p, c_int64, c_int, c_void_p)
+        declare("quantise", c_void_p, POINTER(Linear), POINTER(PackedPart), c_int, c_int, c_void_p)
+        declare("read_rows", packed, c_void_p, c_int64, c_int64, c_void_p)
+        declare("read", c_void_p, c_void_p, c_int64)
         self._executors: dict[int, int] = {}
 
     def executor(self, threads: int) -> int:
         """Return the handle of the pool of `threads` threads, the calling one included. A pool runs one call at a time;
         further calls wait."""
         if threads not in self._executors:
-            self._executors[threads] = self._new_executor(threads)
+            self._executors[threads] = self.new_executor(threads)
         return self._executors[threads]
 
 
@@ -101,14 +118,14 @@ def kernel_library() -> KernelLibrary | None:
         return None
     try:
         name = f"{name_for(command)}.so"
-        path = directory(name) / name
+        path = cache_directory(name) / name
         if path.exists():
             with contextlib.suppress(OSError, AttributeError):
                 return KernelLibrary(path)
             if not os.access(path.parent, os.W_OK):  # damaged, or compiled for another machine
-                path = private() / name
+                path = process_directory() / name
         log.info("compiling the native kernels, once")
-        build(command, path)
+        compile_library(command, path)
         return KernelLibrary(path)
     except (OSError, subprocess.SubprocessError, AttributeError) as error:
         reason = getattr(error, "stderr", None) or error
@@ -125,7 +142,7 @@ def compiler() -> list[str] | None:
     return None
 
 
-def directory(name: str = "") -> Path:
+def cache_directory(name: str = "") -> Path:
     """Choose where compiled libraries are stored: the user's cache, or a directory for this process alone.
 
     Loading a library runs its code, so the cache is used only if nobody else may write to it. A read-only cache will
@@ -143,17 +160,17 @@ def directory(name: str = "") -> Path:
         log.warning("%s %s: the native kernels are compiled at every start", path, reason)
     except (OSError, RuntimeError) as error:  # no home directory, or a read-only one
         log.info("no cache for the native kernels (%s): they are compiled at every start", error)
-    return private()
+    return process_directory()
 
 
-def private() -> Path:
+def process_directory() -> Path:
     """Make a directory that is removed when this process exits."""
     path = tempfile.mkdtemp(prefix="knapserve-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return Path(path)
 
 
-def build(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> None:
+def compile_library(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> None:
     """Compile to `path`, which appears complete or not at all. Raises OSError, SubprocessError."""
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         made = Path(scratch) / path.name
@@ -171,18 +188,18 @@ def build(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> No
 def name_for(command: Sequence[str]) -> str:
     """Name a library, without suffix, by all that its machine code depends on: sources, flags, compiler and CPU."""
     headers = sorted(SOURCE.parent.glob("*.h"))
-    facts = hashlib.sha256(b"".join(source.read_bytes() for source in (SOURCE, *headers)))
-    facts.update(" ".join((*FLAGS, *command)).encode())
-    facts.update(subprocess.run([*command, "--version"], capture_output=True, timeout=TIMEOUT, check=True).stdout)
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in (SOURCE, *headers)))
+    digest.update(" ".join((*FLAGS, *command)).encode())
+    digest.update(subprocess.run([*command, "--version"], capture_output=True, timeout=TIMEOUT, check=True).stdout)
     targets = [*command, "-march=native", "-dM", "-E", "-x", "c++", os.devnull]  # the CPU as the compiler sees it
-    facts.update(subprocess.run(targets, capture_output=True, timeout=TIMEOUT, check=False).stdout)
-    facts.update(f"{platform.machine()} {platform.processor()}".encode())
+    digest.update(subprocess.run(targets, capture_output=True, timeout=TIMEOUT, check=False).stdout)
+    digest.update(f"{platform.machine()} {platform.processor()}".encode())
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-        facts.update("".join(sorted({line for line in lines if line.startswith(("flags", "Features"))})).encode())
+        digest.update("".join(sorted({line for line in lines if line.startswith(("flags", "Features"))})).encode())
     except OSError:
-        facts.update(platform.platform().encode())
-    return f"kernels-{facts.hexdigest()[:20]}"
+        digest.update(platform.platform().encode())
+    return f"kernels-{digest.hexdigest()[:20]}"
 
 
 if __name__ == "__main__":

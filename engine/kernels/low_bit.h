@@ -40,6 +40,7 @@ inline void store_halves(uint8_t *to, vf v) {
 }
 
 // Quantises weights [GROUP] of a vector of outputs to codes, offset to be unsigned, and scales.
+// twin: engine/model/low_bit.py, lowered
 inline void quantise_group(const vf *w, int bits, vi *codes, vf &scale) {
     const float half = float(1 << (bits - 1));
     const vf magic = splat(12582912.f);  // adding and subtracting it rounds to an integer

@@ -42,6 +42,7 @@ int64_t argmax(const float *row, int64_t n, float *probability) {
 }
 
 // Computes -Gumbel noise of LANES tokens: log(-log(1 - u)), u from splitmix64's finaliser over key and token.
+// twin: engine/sampling/sample.py, gumbel
 vf negative_gumbel(uint64_t key, const int32_t *tokens) {
     float uniform[LANES];
     for (int half = 0; half < LANES; half += LANES / 2) {
@@ -59,6 +60,7 @@ vf negative_gumbel(uint64_t key, const int32_t *tokens) {
 constexpr float MAX_GUMBEL = 22.3f;  // upper bound of the noise: -log(2^-32) = 22.19
 
 // Derives the key of a position's noise from the request's mixed seed.
+// twin: engine/sampling/sample.py, _row_key
 uint64_t noise_key(uint64_t seed, int64_t position) {
     uint64_t x = (seed ^ uint64_t(position) * 0xd1342543de82ef95u) + 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -74,6 +76,7 @@ struct Candidate {
 // Collects the candidates among scores [n], which are divided by the temperature: the top_k highest; of these the
 // fewest that hold top_p of the mass; of these all of at least min_p times the highest probability. Sorted by score,
 // then token.
+// twin: engine/sampling/sample.py, _truncate
 void truncate(const float *row, int32_t n, const Sampling &s, std::vector<Candidate> &kept) {
     float best, probability;
     best = row[argmax(row, n, &probability)];
@@ -115,6 +118,7 @@ void truncate(const float *row, int32_t n, const Sampling &s, std::vector<Candid
 
 // Samples a token at `position` from logits [n], which it divides by the temperature. Sets *top_probability, if not
 // null, to the largest softmax probability after temperature and truncation.
+// twin: engine/sampling/sample.py, process
 int64_t sample(float *row, int32_t n, const Sampling &s, int64_t position, float *top_probability) {
     if (s.temperature <= 0) return argmax(row, n, top_probability);
     for (int32_t i = 0; i < n; i++) row[i] /= s.temperature;

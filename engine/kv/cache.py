@@ -66,8 +66,6 @@ class Cache(Protocol):
 class SlabCache:
     """K/V as one tensor [layers, slabs, length, 2, kv_heads, head_dim], K at index 0 and V at 1 of the fourth axis."""
 
-    contiguous = True
-
     def __init__(self, spec: ModelSpec, slabs: int, length: int, dtype: torch.dtype, device: torch.device) -> None:
         self.slabs = slabs
         self.length = length

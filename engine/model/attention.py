@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from engine.architecture.spec import TARGET, WINDOW, ModelSpec
-from engine.kv.cache import Cache
+from engine.kv.cache import Cache, SlabCache
 from engine.tensors import to_device
 
 _BYTES_PER_CALL = 400_000  # K/V bytes that take as long to read as an SDPA call takes to start (measured: about 15 µs)
 _SCORES = 1 << 24  # in memory at once, 64 MB; all heads of 128 candidate rows at 64k tokens have 16 times as many
 _PROMPT_ROWS = 16  # a segment of more rows is a prompt chunk, which gets a call of its own
+
+
+Batch = TypeVar("Batch", covariant=True)
 
 
 class Segment(NamedTuple):
@@ -32,7 +35,7 @@ class Segment(NamedTuple):
 
 
 class AttentionBatch(Protocol):
-    """The state that all attention sublayers of one pass share."""
+    """The state that all attention sublayers of one pass of a `TorchDecoder` share."""
 
     def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         """Attend: qkv [rows, (heads + 2·kv_heads)·head_dim] -> [rows, heads·head_dim], in qkv's dtype.
@@ -44,29 +47,29 @@ class AttentionBatch(Protocol):
         """Return the batch of a subset of the rows; row indices ascend."""
 
 
-class Attention(Protocol):
-    """Makes the batches of passes over a cache, whose layout it knows."""
+class AttentionOf(Protocol[Batch]):
+    """Makes the batches of passes over a cache, whose layout it knows. The backend's decoder reads them."""
 
     @property
     def cache(self) -> Cache: ...
 
-    def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
+    def prepare(self, segments: Sequence[Segment]) -> Batch:
         """Return the batch of a pass over the segments' positions, in order; segments are sorted by slab."""
 
-    def candidates(self, slab: int, positions: Sequence[int], states: int) -> AttentionBatch:
+    def candidates(self, slab: int, positions: Sequence[int], states: int) -> Batch:
         """Return the batch of `states` candidate states for verified positions of a request (`CandidateBatch`)."""
+
+
+Attention = AttentionOf[Any]  # for code that passes the batches on to its `Decoder`
 
 
 class PortableCache(Cache, Protocol):
     """A cache that the portable backend reads: `SlabCache`, or one of pages."""
 
-    contiguous: bool  # whether neighbouring positions of a request are neighbours in memory, so that `rows` works
-
     @property
     def dtype(self) -> torch.dtype: ...
     def slot(self, slab: int, position: int) -> int: ...
     def write(self, layer: int, slots: Tensor, kv: Tensor) -> None: ...
-    def rows(self, slab: int, start: int, rows: int) -> tuple[Tensor, ...]: ...
     def read(self, first: int, last: int, begin: int, end: int) -> Sequence[tuple[Tensor, Tensor]]: ...
 
 
@@ -119,8 +122,8 @@ class Workspace:
 class _Call:
     """One SDPA call: rows `first:last` of the pass, or a padded gather of them, over neighbouring slabs."""
 
-    live: Sequence[tuple[Tensor, Tensor]]  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
-    sinks: Sequence[tuple[Tensor, Tensor]]  # the same for the first tokens, which a window also sees; may be empty
+    kv: Sequence[tuple[Tensor, Tensor]]  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
+    sink_kv: Sequence[tuple[Tensor, Tensor]]  # the same for the first tokens, which a window also sees; may be empty
     slabs: int
     width: int  # query rows per slab
     first: int
@@ -147,7 +150,7 @@ class SdpaAttention:
 
     def candidates(self, slab: int, positions: Sequence[int], states: int) -> CandidateBatch:
         """Return the batch of `states` candidate states for verified positions of a request."""
-        return CandidateBatch(self, slab, positions, states)
+        return CandidateBatch(self, slab, tuple(positions) * states)
 
     def workspace(self, rows: int, dtype: torch.dtype) -> Workspace:
         """Return buffers for a pass of this many rows. Those of small passes are reused."""
@@ -158,21 +161,21 @@ class SdpaAttention:
                 self._workspaces[rows, dtype] = space
         return space
 
-    def plan_calls(self, segments: tuple[Segment, ...], sight: tuple[int, int]) -> list[_Call]:
+    def plan_calls(self, segments: tuple[Segment, ...], visible: tuple[int, int]) -> list[_Call]:
         """Partition segments into SDPA calls: neighbours in slab order share one while that wastes little reading.
 
-        `sight`: the window and the sinks that each row sees, `ModelSpec.attention_window`.
+        `visible`: the window and the sinks that each row sees, `ModelSpec.attention_window`.
         """
         calls: list[_Call] = []
         group: list[Segment] = []
         first = row = 0
         for segment in segments:
             if group and not self._joins(group, segment):
-                calls.append(self._call(group, first, *sight))
+                calls.append(self._call(group, first, *visible))
                 group, first = [], row
             group.append(segment)
             row += segment.rows
-        calls.append(self._call(group, first, *sight))
+        calls.append(self._call(group, first, *visible))
         return calls
 
     def _joins(self, group: list[Segment], segment: Segment) -> bool:
@@ -190,9 +193,9 @@ class SdpaAttention:
         rows = sum(s.rows for s in group)
         device = self.cache.device
         first_slab, last_slab, separate_sinks = group[0].slab, group[-1].slab, min(sinks, begin)
-        live = self.cache.read(first_slab, last_slab, begin, length)
+        kv = self.cache.read(first_slab, last_slab, begin, length)
         sink_kv = self.cache.read(first_slab, last_slab, 0, separate_sinks) if separate_sinks else ()
-        call = _Call(live, sink_kv, len(group), width, first, first + rows, None, width <= _PROMPT_ROWS)
+        call = _Call(kv, sink_kv, len(group), width, first, first + rows, None, width <= _PROMPT_ROWS)
         if rows < width * len(group):
             gather: list[int] = []
             scatter: list[int] = []
@@ -235,14 +238,14 @@ class SdpaBatch:
         self._rope = backend.rope.factors(to_device(positions, cache.device))
         self._rows = len(positions)
         self._space: Workspace | None = None
-        self._calls: dict[tuple[int, int], list[_Call]] = {}  # by sight
+        self._calls: dict[tuple[int, int], list[_Call]] = {}  # by visible window
         # One row of one request, the most frequent pass of all, needs no padding, mask or transposition.
         self._single: tuple[tuple[Tensor, Tensor], ...] | None = None
-        if len(positions) == 1 and cache.contiguous:
-            self._single = tuple(self._calls_of(i, TARGET)[0].live[i] for i in range(backend.spec.layers))
+        if len(positions) == 1 and isinstance(cache, SlabCache):
+            self._single = tuple(self._calls_of(i, TARGET)[0].kv[i] for i in range(backend.spec.layers))
         self._slots: Tensor | None = None
         self._targets: tuple[Tensor, ...] = ()
-        if len(segments) == 1 and cache.contiguous:
+        if len(segments) == 1 and isinstance(cache, SlabCache):
             self._targets = cache.rows(*segments[0])
         else:
             slots = [cache.slot(slab, p) for slab, start, rows in segments for p in range(start, start + rows)]
@@ -258,10 +261,10 @@ class SdpaBatch:
         return subset
 
     def _calls_of(self, layer: int, variant: int) -> list[_Call]:
-        sight = self._backend.spec.attention_window(layer, variant)
-        if sight not in self._calls:
-            self._calls[sight] = self._backend.plan_calls(self._segments, sight)
-        return self._calls[sight]
+        visible = self._backend.spec.attention_window(layer, variant)
+        if visible not in self._calls:
+            self._calls[visible] = self._backend.plan_calls(self._segments, visible)
+        return self._calls[visible]
 
     def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         space = self._space
@@ -283,9 +286,9 @@ class SdpaBatch:
     def _run(self, call: _Call, layer: int, q: Tensor) -> Tensor:
         """Run one SDPA call and return [rows, heads·head_dim]."""
         spec = self._backend.spec
-        k, v = call.live[layer]
-        if call.sinks:
-            k, v = (torch.cat(both, dim=2) for both in zip(call.sinks[layer], (k, v), strict=True))
+        k, v = call.kv[layer]
+        if call.sink_kv:
+            k, v = (torch.cat(both, dim=2) for both in zip(call.sink_kv[layer], (k, v), strict=True))
         rows = q[call.first : call.last] if call.gather is None else q.index_select(0, call.gather)
         slabs, width, group = call.slabs, call.width, spec.heads // spec.kv_heads
         if call.folded:
@@ -316,23 +319,24 @@ def _rows_at_once(device: torch.device, rows: int, scores: int) -> int:
 
 
 class CandidateBatch:
-    """Attention for a search's candidate states: c states of the same r verified rows of one request.
+    """Attention for a search's candidate states of verified rows of one request.
 
     A row at position p sees the target's K/V before p, and its own at p: the target's K/V at p would leak the full
     model's state into the candidate (docs/method.md). Nothing is written to the cache.
     """
 
-    def __init__(self, backend: SdpaAttention, slab: int, positions: Sequence[int], states: int) -> None:
+    def __init__(self, backend: SdpaAttention, slab: int, rows: tuple[int, ...]) -> None:
+        """`rows`: the position of each row."""
         cache = backend.cache
-        self._backend = backend
-        self._length = max(max(positions), 1)
-        self._live = cache.read(slab, slab, 0, self._length)
-        self._positions, self._states = to_device(positions, cache.device), states
-        self._rope = backend.rope.factors(self._positions).repeat(states, 1, 1)
-        self._masks: dict[tuple[int, int], Tensor] = {}  # by sight
+        self._backend, self._slab, self._rows = backend, slab, rows
+        self._length = max(*rows, 1)
+        self._kv = cache.read(slab, slab, 0, self._length)
+        self._positions = to_device(rows, cache.device)
+        self._rope = backend.rope.factors(self._positions)
+        self._masks: dict[tuple[int, int], Tensor] = {}  # by visible window
 
     def _mask(self, window: int, sinks: int) -> Tensor:
-        """Return the additive mask [states·rows·group, length]."""
+        """Return the additive mask [rows·group, length]."""
         found = self._masks.get((window, sinks))
         if found is None:
             spec, positions = self._backend.spec, self._positions[:, None]
@@ -342,11 +346,11 @@ class CandidateBatch:
                 hidden |= (keys <= positions - window) & (keys >= sinks)
             mask = torch.zeros(hidden.shape, dtype=self._backend.cache.dtype, device=positions.device)
             mask = mask.masked_fill_(hidden, float("-inf")).repeat_interleave(spec.heads // spec.kv_heads, dim=0)
-            found = self._masks[window, sinks] = mask.repeat(self._states, 1)
+            found = self._masks[window, sinks] = mask
         return found
 
-    def select(self, rows: tuple[int, ...]) -> AttentionBatch:
-        raise AssertionError("a search runs all rows of its candidates")
+    def select(self, rows: tuple[int, ...]) -> CandidateBatch:
+        return CandidateBatch(self._backend, self._slab, tuple(self._rows[r] for r in rows))
 
     def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         spec = self._backend.spec
@@ -355,7 +359,7 @@ class CandidateBatch:
         total, group = qkv.shape[0], spec.heads // spec.kv_heads
         q = space.q.reshape(total, spec.kv_heads, group, spec.head_dim)
         own_k, own_v = space.kv[:, : spec.kv_heads], space.kv[:, spec.kv_heads :]  # [rows, kv_heads, head_dim]
-        k, v = (x[0] for x in self._live[layer])  # [kv_heads, length, head_dim]
+        k, v = (x[0] for x in self._kv[layer])  # [kv_heads, length, head_dim]
         folded = q.transpose(0, 1).reshape(spec.kv_heads, total * group, spec.head_dim)
         scale = spec.head_dim**-0.5
         own = (q * own_k[:, :, None]).sum(-1).transpose(0, 1).reshape(spec.kv_heads, total * group, 1) * scale

@@ -11,8 +11,9 @@ from engine.architecture.spec import ModelSpec
 from engine.kernels.library import KernelLibrary
 from engine.kv.blocks import CacheSize
 from engine.model.attention import Attention
-from engine.model.decoder import Decoder
-from engine.model.linear import LinearFactory
+from engine.model.decoder import Decoder, ModelWeights
+from engine.model.linear import LinearFactory, PackingFactory
+from engine.sampling.sample import Sampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +22,10 @@ class Backend:
 
     name: str  # part of profile keys
     linear: LinearFactory
-    decoder: Callable[..., Decoder]
+    decoder: Callable[[ModelSpec, torch.dtype, ModelWeights, Sampler], Decoder]
     cache_dtype: torch.dtype
     attention: Callable[[ModelSpec, CacheSize], Attention]
     kernels: KernelLibrary | None = None  # native CPU kernels for sampling and grammar masks; None: torch
     paged: bool = False  # whether the cache consists of pages
-    packs: bool = False  # whether packed matrices of a checkpoint stay packed
+    packing: PackingFactory | None = None  # makes layers of packed weights; None: packed weights are unpacked
     looks_up_packed: bool = False  # whether a packed embedding stays packed

@@ -1,21 +1,17 @@
-"""Run a model's attention and MLP sublayers one by one, so that any sub-network can run.
-
-`attend(i, x)` and `mlp(i, x)` include their input norm and the residual add: a layer is `mlp(i, attend(i, x))`, and
-skipping a sublayer is the identity.
-"""
+"""Hold a model's weights, and define the passes over them. Backends run the sublayers."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW, ModelSpec, Variants
-from engine.model.attention import AttentionBatch, Segment
+from engine.architecture.spec import LOW_BIT, TARGET, WINDOW, ModelSpec, Variants
+from engine.model.attention import AttentionOf, Segment
 from engine.model.linear import Linear
 from engine.model.passes import (
     Drafted,
@@ -26,12 +22,14 @@ from engine.model.passes import (
     draft_in_lock_step,
     verify_by_sublayers,
 )
+from engine.quantised.packed import PackedRows
 from engine.sampling.sample import Sampler
 from engine.tensors import to_device
 
 if TYPE_CHECKING:
-    from engine.model.attention import Attention
     from engine.model.search import SearchTable
+
+Batch = TypeVar("Batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,29 +45,30 @@ class LayerWeights:
     down: Linear  # [hidden, intermediate]
 
 
-class Decoder:
-    """A model's weights and the passes over them. `x` is the residual stream, [rows, hidden] in `dtype`."""
+@dataclass(frozen=True, slots=True)
+class ModelWeights:
+    """A model's weights in the form that its backend reads."""
+
+    embedding: Tensor  # [vocab, hidden], perhaps in another dtype than the passes; the rows of a packed embedding
+    layers: tuple[LayerWeights, ...]
+    norm: Tensor  # [hidden], the final norm
+    head: Linear
+    packed_embedding: PackedRows | None = None
+
+
+class DecoderOf(ABC, Generic[Batch]):
+    """A model's weights and the passes over them. `x` is the residual stream, [rows, hidden] in `dtype`.
+
+    A `Batch` comes from the backend's `Attention`; nobody else looks into it.
+    """
 
     drafts_in_one_call = False  # whether `draft` takes less time than its passes would take one by one
 
-    def __init__(
-        self,
-        spec: ModelSpec,
-        dtype: torch.dtype,
-        embedding: Tensor,
-        layers: Sequence[LayerWeights],
-        norm: Tensor,
-        head: Linear,
-        sampler: Sampler,
-    ) -> None:
-        """`norm` [hidden] is the final norm. `embedding` [vocab, hidden] may have another dtype than `dtype`."""
-        self.spec = spec
-        self.dtype = dtype
-        self.sampler = sampler
-        self._embedding = embedding
-        self._layers = {TARGET: tuple(layers)}  # by variant
-        self._norm = norm
-        self._heads = {TARGET: head}
+    def __init__(self, spec: ModelSpec, dtype: torch.dtype, weights: ModelWeights, sampler: Sampler) -> None:
+        self.spec, self.dtype, self.sampler = spec, dtype, sampler
+        self._embedding, self._norm = weights.embedding, weights.norm
+        self._layers = {TARGET: weights.layers}  # by variant
+        self._heads = {TARGET: weights.head}
         self._shape = (spec.hidden,)
 
     @property
@@ -77,8 +76,14 @@ class Decoder:
         return self._embedding.device
 
     @property
-    def packed(self) -> Sequence[Tensor]:
-        """The packed weights that a pass reads; empty if the backend does not pack weights."""
+    def linears(self) -> list[Linear]:
+        """The linear layers of the whole model, the head last."""
+        layers = [linear for w in self._layers[TARGET] for linear in (w.qkv, w.output, w.gate_up, w.down)]
+        return [*layers, self._heads[TARGET]]
+
+    @property
+    def weight_tensors(self) -> Sequence[Tensor]:
+        """The weights in the backend's own form that a pass reads; empty if they are torch's."""
         return ()
 
     @property
@@ -94,10 +99,6 @@ class Decoder:
     def embed_ids(self, tokens: Tensor) -> Tensor:
         """Look token ids [rows] on the device up: -> [rows, hidden]."""
         return self._embedding.index_select(0, tokens).to(self.dtype)
-
-    def replace_head(self, head: Linear) -> None:
-        """Replace the head: that of a synthetic model is calibrated once its layers are there."""
-        self._heads[TARGET] = head
 
     @property
     def variants(self) -> tuple[int, ...]:
@@ -119,64 +120,21 @@ class Decoder:
         self.add_low_bit(layers, lower(self._heads[TARGET]))
         progress(1.0)
 
-    def attend(self, layer: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
-        """Run attention sublayer 2·layer."""
-        weights = self._layers[variant][layer]
-        h = torch.rms_norm(x, self._shape, weights.attention_norm, self.spec.norm_eps)
-        qkv = weights.qkv(h)
-        if weights.qk_norm is not None:
-            self._normalise_heads(qkv, weights.qk_norm)
-        return weights.output.add(batch.attend(layer, qkv, variant), x)
+    @abstractmethod
+    def sublayer(self, index: int, x: Tensor, batch: Batch, variant: int = TARGET) -> Tensor:
+        """Run sublayer `index` of 0 .. 2L-1: x [rows, hidden] -> [rows, hidden]."""
 
-    def _normalise_heads(self, qkv: Tensor, weight: Tensor) -> None:
-        """Apply RMSNorm to each q and k head, in place."""
-        heads, width = weight.shape
-        qk = qkv[:, : heads * width].view(-1, heads, width)
-        qk.copy_(torch.rms_norm(qk, (width,), None, self.spec.norm_eps).mul_(weight))
-
-    def mlp(self, layer: int, x: Tensor, variant: int = TARGET) -> Tensor:
-        """Run MLP sublayer 2·layer + 1."""
-        weights = self._layers[variant][layer]
-        h = torch.rms_norm(x, self._shape, weights.mlp_norm, self.spec.norm_eps)
-        gate, up = weights.gate_up(h).chunk(2, dim=-1)
-        return weights.down.add(F.silu(gate).mul_(up), x)
-
-    def sublayer(self, index: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
-        """Run sublayer `index` of 0 .. 2L-1."""
-        layer, is_mlp = divmod(index, 2)
-        return self.mlp(layer, x, variant) if is_mlp else self.attend(layer, x, batch, variant)
-
-    def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
+    @abstractmethod
+    def run(self, x: Tensor, batch: Batch, record: list[Tensor] | None = None) -> Tensor:
         """Run all sublayers. `record` receives the 2L+1 residual streams, X^(0) first, without copies."""
-        if record is not None:
-            record.append(x)
-        for index in range(self.spec.sublayers):
-            x = self.sublayer(index, x, batch)
-            if record is not None:
-                record.append(x)
-        return x
 
-    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor:
+    @abstractmethod
+    def run_plan(self, x: Tensor, batch: Batch, variants: Variants) -> Tensor:
         """Run the sublayers of a plan, the same for all rows."""
-        for index in range(self.spec.sublayers):
-            if variants[index] != SKIP:
-                x = self.sublayer(index, x, batch, variants[index])
-        return x
 
-    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[Variants]) -> Tensor:
-        """Run row r through the sublayers of plans[r]. Rows with the same variant of a sublayer run together."""
-        if all(plan == plans[0] for plan in plans):
-            return self.run_plan(x, batch, plans[0])
-        for index in range(self.spec.sublayers):
-            for variant in sorted({plan[index] for plan in plans} - {SKIP}):
-                rows = tuple(r for r, plan in enumerate(plans) if plan[index] == variant)
-                if len(rows) == len(plans):
-                    x = self.sublayer(index, x, batch, variant)
-                elif rows:
-                    where = to_device(rows, x.device)
-                    part = self.sublayer(index, x.index_select(0, where), batch.select(rows), variant)
-                    x = x.index_copy(0, where, part)
-        return x
+    @abstractmethod
+    def run_plans(self, x: Tensor, batch: Batch, plans: Sequence[Variants]) -> Tensor:
+        """Run row r through the sublayers of plans[r]."""
 
     def heads(self, x: Tensor, plans: Sequence[Variants]) -> Tensor:
         """Return the logits [rows, vocab], row r's by the head of plans[r]."""
@@ -189,18 +147,18 @@ class Decoder:
 
     def draft(
         self,
-        attention: Attention,
+        attention: AttentionOf[Batch],
         requests: Sequence[DraftRequest],
         *,
-        ahead: bool = False,
+        pipelined: bool = False,
         on_wait: OnWait | None = None,
     ) -> Drafted:
         """Run all draft passes of a round (`passes.draft_in_lock_step`). Backends may run them in one call."""
-        return draft_in_lock_step(self, attention, requests, ahead=ahead, on_wait=on_wait)
+        return draft_in_lock_step(self, attention, requests, pipelined=pipelined, on_wait=on_wait)
 
     def verify(
         self,
-        attention: Attention,
+        attention: AttentionOf[Batch],
         segments: Sequence[Segment],
         tokens: Sequence[int],
         draws: Draws,
@@ -218,7 +176,7 @@ class Decoder:
             self, attention, segments, tokens, draws, record=record, variants=variants, on_wait=on_wait
         )
 
-    def fill_rows(self, table: SearchTable, batch_of: Callable[[int], AttentionBatch], count: int) -> None:
+    def fill_rows(self, table: SearchTable, batch_of: Callable[[int], Batch], count: int) -> None:
         """Fill up to `count` rows of a search's table. `batch_of(n)` returns the batch of n candidate states."""
 
         def transition(index: int, states: Tensor, variant: int) -> Tensor:
@@ -236,3 +194,6 @@ class Decoder:
     def normalise(self, x: Tensor) -> Tensor:
         """Apply the final norm."""
         return torch.rms_norm(x, self._shape, self._norm, self.spec.norm_eps)
+
+
+Decoder = DecoderOf[Any]  # for code that passes the batches of its `Attention` on

@@ -1,9 +1,9 @@
-"""Define the protocol of linear layers, and implement it with torch's matrix product."""
+"""Define the protocols of linear layers, and implement them with torch's matrix product."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -32,25 +32,33 @@ class LinearFactory(Protocol):
     def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> Linear:
         """Make a layer from weight [out, in] and bias [out]; `gated`: the first half of the outputs gates the rest."""
 
-    def packed(
+
+class PackingFactory(Protocol):
+    """Makes the layers of a backend that multiplies packed weights."""
+
+    def packs(self, parts: Sequence[PackedRows], /, *, gated: bool = False) -> bool:
+        """Whether `from_packed` can make a layer of these parts."""
+
+    def from_packed(
         self,
         parts: Sequence[PackedRows],
         bias: Tensor | None,
         /,
         *,
         gated: bool = False,
-        dtype: torch.dtype,
-        device: torch.device,
-        release: Callable[[], None],
-    ) -> Linear | None:
-        """Make a layer from packed parts, one below the other, without unpacking them; None if not possible.
+        release: Callable[[], None] = lambda: None,
+    ) -> Linear:
+        """Make a layer from packed parts, one below the other, without unpacking them.
 
-        Inputs and outputs are in `dtype`. The factory may call `release` to drop the pages of the parts' file that it
-        has read: it does not read them again.
+        The factory may call `release` to drop the pages of the parts' file that it has read: it does not read them
+        again.
         """
 
-    def lower(self, linear: Linear, bits: int, /) -> Linear | None:
-        """Copy a layer in fewer bits, for drafts; None if the backend cannot, or if the copy would be no smaller.
+    def lowers(self, linear: Linear, /) -> bool:
+        """Whether `lower` can copy a layer in fewer bits than its weights have."""
+
+    def lower(self, linear: Linear, bits: int, /) -> Linear:
+        """Copy a layer in fewer bits, for drafts.
 
         Codes are symmetric, of 4, 5, 6 or 8 bits, in groups of 32 inputs that share a scale (`low_bit`).
         """
@@ -63,14 +71,6 @@ class PlainLinear:
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
         self._weight, self._bias = weight, bias
-
-    @classmethod
-    def packed(cls, *args: Any, **named: Any) -> None:
-        """Return None: torch reads no packed weights."""
-
-    @classmethod
-    def lower(cls, *args: Any) -> None:
-        """Return None: torch reads no low-bit weights."""
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.linear(x, self._weight, self._bias)

@@ -14,34 +14,25 @@ from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
 from engine.model.decoder import Decoder
-from engine.model.linear import Linear, LinearFactory
+from engine.model.linear import PackingFactory
 from engine.quantised.packed import PackedRows, pack_codes
 
 GROUP = 32  # inputs that share a scale
 # Candidate steps map a group's largest weight to this many codes beyond the last code. On Qwen2.5-Coder-0.5B at four
 # bits, these five leave 1 % more error than forty candidates do, and the single candidate 0 leaves 20 % more.
 BEYOND = (-1.0, -0.5, 0.0, 0.5, 1.0)
-USUAL_BITS = (
-    4  # fastest for Qwen2.5-Coder 0.5B and 1.5B; 5 and 6 bits gain less on SmolLM2-135M (docs/notes/drafting.md)
-)
+# Fastest for Qwen2.5-Coder 0.5B and 1.5B; 5 and 6 bits gain less on SmolLM2-135M (docs/notes/drafting.md).
+USUAL_BITS = 4
 
 
-def add_copy(decoder: Decoder, linear: LinearFactory, bits: int, progress: Callable[[float], None]) -> bool:
+def add_copy(decoder: Decoder, packing: PackingFactory | None, bits: int, progress: Callable[[float], None]) -> bool:
     """Add a copy in `bits` bits to the decoder; False if its backend or its weights allow none.
 
     `progress` gets the share done, 0 to 1.
     """
-
-    def lower(layer: Linear) -> Linear:
-        made = linear.lower(layer, bits)
-        if made is None:
-            raise _NoCopy
-        return made
-
-    try:
-        decoder.add_lowered(lower, progress)
-    except _NoCopy:
+    if packing is None or not all(packing.lowers(linear) for linear in decoder.linears):
         return False
+    decoder.add_lowered(lambda linear: packing.lower(linear, bits), progress)
     return True
 
 
@@ -51,6 +42,7 @@ def copy_bytes(spec: ModelSpec, bits: int) -> int:
     return copied * bits // 8 + copied * torch.float16.itemsize // GROUP
 
 
+# twin: engine/kernels/low_bit.h, quantise_group
 def lowered(weight: Tensor, bits: int) -> PackedRows:
     """Quantise weight [out, in] to `bits` bits; `in` is a multiple of 32."""
     half = 1 << (bits - 1)
@@ -68,7 +60,3 @@ def lowered(weight: Tensor, bits: int) -> PackedRows:
         scale = torch.where(better, torch.where(square > 0, along / square, 0.0), scale)
         best = torch.maximum(best, gain)
     return pack_codes(codes.add_(half).flatten(1).to(torch.uint8), scale[..., 0].half(), None, bits=bits, offset=half)
-
-
-class _NoCopy(Exception):
-    """The backend cannot copy a layer in fewer bits."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from torch import Tensor
 
 from engine.architecture.spec import TARGET, ModelSpec, Variants
-from engine.model.attention import Attention, AttentionBatch, Segment
+from engine.model.attention import AttentionOf, Segment
 from engine.sampling.sample import Edit, Sampler, draft_noise
 from engine.tensors import to_device
 
 if TYPE_CHECKING:
     from engine.types import SamplingParams
 
+Batch = TypeVar("Batch")  # a backend's batch of rows, which only its own passes look into
+BatchIn = TypeVar("BatchIn", contravariant=True)
 OnWait = Callable[[], None]  # host work to do while the device computes; may be called several times
 
 
@@ -64,7 +66,7 @@ class Verified(NamedTuple):
     logits: Tensor | None = None  # [draws, vocab], before any edit
 
 
-class SublayerModel(Protocol):
+class SublayerModel(Protocol[BatchIn]):
     """A model that runs part by part: `engine.model.decoder.Decoder`. `x` is the residual stream, [rows, hidden]."""
 
     spec: ModelSpec
@@ -74,11 +76,11 @@ class SublayerModel(Protocol):
 
     def embed_ids(self, tokens: Tensor) -> Tensor: ...
 
-    def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor: ...
+    def run(self, x: Tensor, batch: BatchIn, record: list[Tensor] | None = None) -> Tensor: ...
 
-    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor: ...
+    def run_plan(self, x: Tensor, batch: BatchIn, variants: Variants) -> Tensor: ...
 
-    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[Variants]) -> Tensor: ...
+    def run_plans(self, x: Tensor, batch: BatchIn, plans: Sequence[Variants]) -> Tensor: ...
 
     def head(self, x: Tensor, variant: int = TARGET) -> Tensor: ...
 
@@ -116,25 +118,26 @@ def _edit_row(edit: Callable[[Tensor, Sequence[int]], None], drafted: tuple[int,
     edit(logits, drafted)
 
 
+# twin: engine/kernels/executor.h, run_draft
 def draft_in_lock_step(
-    decoder: SublayerModel,
-    attention: Attention,
+    decoder: SublayerModel[Batch],
+    attention: AttentionOf[Batch],
     requests: Sequence[DraftRequest],
     *,
-    ahead: bool = False,
+    pipelined: bool = False,
     on_wait: OnWait | None = None,
 ) -> Drafted:
     """Draft for all requests together, one token a pass, until each request's stop rule ends its draft.
 
-    K/V is written only for the sublayers that run. With `ahead`, the next pass starts before the current one's tokens
-    are read; it is discarded if the stop rule ends the draft. The drafted tokens are the same.
+    K/V is written only for the sublayers that run. With `pipelined`, the next pass starts before the current one's
+    tokens are read; it is discarded if the stop rule ends the draft. The drafted tokens are the same.
     """
     drafts = [_Draft(request) for request in requests]
-    ahead = ahead and not any(request.edit for request in requests)  # an edit needs the tokens before it
+    pipelined = pipelined and not any(request.edit for request in requests)  # an edit needs the tokens before it
     passes = 0
-    current: _DraftPass | None = _DraftPass(decoder, attention, drafts)
+    current: _DraftPass[Batch] | None = _DraftPass(decoder, attention, drafts)
     while current is not None:
-        following = current.start_next() if ahead else None
+        following = current.start_next() if pipelined else None
         if on_wait is not None:
             on_wait()
         alive = current.read()
@@ -146,11 +149,15 @@ def draft_in_lock_step(
     return Drafted([draft.tokens for draft in drafts], [draft.confidences for draft in drafts], passes)
 
 
-class _DraftPass:
+class _DraftPass(Generic[Batch]):
     """A pass in progress that drafts one more token for each of several drafts."""
 
     def __init__(
-        self, decoder: SublayerModel, attention: Attention, drafts: Sequence[_Draft], last: Tensor | None = None
+        self,
+        decoder: SublayerModel[Batch],
+        attention: AttentionOf[Batch],
+        drafts: Sequence[_Draft],
+        last: Tensor | None = None,
     ) -> None:
         """Start the pass. `last` [drafts]: last tokens on the device, if the host has not read them yet."""
         self._decoder, self._attention, self._drafts = decoder, attention, drafts
@@ -170,7 +177,7 @@ class _DraftPass:
             noise=[draft_noise(plan) for plan in plans],
         )
 
-    def start_next(self) -> _DraftPass | None:
+    def start_next(self) -> _DraftPass[Batch] | None:
         """Start the next pass before this one is read, for all drafts that have room for two more tokens."""
         picked = [i for i, d in enumerate(self._drafts) if d.alive and len(d.tokens) + 1 < d.request.gamma]
         if not picked:
@@ -190,8 +197,8 @@ class _DraftPass:
 
 
 def verify_by_sublayers(
-    decoder: SublayerModel,
-    attention: Attention,
+    decoder: SublayerModel[Batch],
+    attention: AttentionOf[Batch],
     segments: Sequence[Segment],
     tokens: Sequence[int],
     draws: Draws,

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
 from engine.model.backend import Backend
-from engine.model.decoder import Decoder, LayerWeights
+from engine.model.decoder import Decoder, LayerWeights, ModelWeights
 from engine.model.linear import Linear, LinearFactory
 from engine.quantised.packed import PackedRows
 from engine.sampling.sample import Sampler
@@ -24,7 +24,7 @@ _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 
 
 class Weights(Protocol):
-    """The tensors of a checkpoint by the names of `expected_tensors`. Raises ModelError."""
+    """A model's tensors by the names of `expected_tensors`. Raises ModelError."""
 
     interleaved: bool  # whether q and k rows have the order that `attention.Rope` needs
 
@@ -32,7 +32,11 @@ class Weights(Protocol):
         """Return a tensor of floats, which may be the file's own memory."""
         ...
 
-    def packed(self, name: str) -> PackedRows | None:
+
+class CheckpointWeights(Weights, Protocol):
+    """The tensors of a checkpoint's files, some of which may be packed."""
+
+    def packed_rows(self, name: str) -> PackedRows | None:
         """Return a matrix in the packed format of the checkpoint; None if it is not packed."""
         ...
 
@@ -42,7 +46,7 @@ class Weights(Protocol):
 
 
 def load_decoder(
-    weights: Weights,
+    weights: CheckpointWeights,
     spec: ModelSpec,
     dtype: torch.dtype,
     device: torch.device,
@@ -56,33 +60,33 @@ def load_decoder(
     ModelError.
     """
     linear = backend.linear
-    place = Placement(spec, weights, dtype, device, linear)
+    loader = CheckpointLoader(spec, weights, dtype, device, backend)
     layers = []
     for i in range(spec.layers):
-        layers.append(place.layer(i))
+        layers.append(loader.layer(i))
         progress((i + 1) / (spec.layers + 1))
-    packed = weights.packed(_EMBEDDING)
-    embedding: Tensor | PackedRows
-    if (
-        packed is not None and packed.format.block_bytes and backend.looks_up_packed
-    ):  # kernels look up GGUF's formats alone
-        embedding, head = packed, place.linear((_EMBEDDING if spec.tied else _HEAD,))
+    packed, packed_embedding = weights.packed_rows(_EMBEDDING), None
+    # The kernels look up only GGUF's formats.
+    if packed is not None and packed.format.block_bytes and backend.looks_up_packed:
+        packed_embedding = packed
+        embedding, head = packed.rows, loader.linear((_EMBEDDING if spec.tied else _HEAD,))
     elif spec.tied and (packed is not None or not linear.shares):
         # The head is a copy in another form, so only the embedding's rows that are looked up need be in memory.
-        embedding, head = weights.mapped(_EMBEDDING), place.linear((_EMBEDDING,))
+        embedding, head = weights.mapped(_EMBEDDING), loader.linear((_EMBEDDING,))
         if packed is not None or embedding.dtype == torch.float16:  # the kernels look up neither
-            embedding = place.tensor(_EMBEDDING)
+            embedding = loader.tensor(_EMBEDDING)
     else:
-        embedding = place.tensor(_EMBEDDING)
-        head = linear(embedding, None) if spec.tied else place.linear((_HEAD,))
-    norm, sampler = place.tensor("model.norm.weight"), Sampler(backend.kernels)
-    decoder = backend.decoder(spec, dtype, embedding, layers, norm, head, sampler)
-    place.report()
+        embedding = loader.tensor(_EMBEDDING)
+        head = linear(embedding, None) if spec.tied else loader.linear((_HEAD,))
+    norm = loader.tensor("model.norm.weight")
+    model = ModelWeights(embedding, tuple(layers), norm, head, packed_embedding)
+    decoder = backend.decoder(spec, dtype, model, Sampler(backend.kernels))
+    loader.report()
     progress(1.0)
     return decoder
 
 
-class Placement:
+class WeightLoader:
     """Reads tensors into their place, in the engine's dtype, without copies in between.
 
     If the backend makes layers in another form, all matrices are read into the same scratch memory.
@@ -92,7 +96,6 @@ class Placement:
         self, spec: ModelSpec, weights: Weights, dtype: torch.dtype, device: torch.device, linear: LinearFactory
     ) -> None:
         self._spec, self._weights, self._linear = spec, weights, linear
-        self._expanded: list[tuple[str, int, int]] = []  # by matrix: name, bytes packed and unpacked
         self._dtype, self._device = dtype, device
         self._shapes = expected_tensors(spec)
         self._scratch = self._empty((0,))
@@ -101,59 +104,18 @@ class Placement:
         """Copy tensors, stacked: a mapped tensor would become invalid with its file."""
         return self._fill(self._empty(self._stacked(names)), names)
 
-    def linear(self, weights: tuple[str, ...], biases: tuple[str, ...] = (), *, gated: bool = False) -> Linear:
+    def linear(self, names: tuple[str, ...], biases: tuple[str, ...] = (), *, gated: bool = False) -> Linear:
         """Make one linear layer of projections that read the same input."""
         bias = self.tensor(*biases) if biases else None
-        made = self._packed(weights, bias, gated)
-        if made is None:
-            weight = self.tensor(*weights) if self._linear.shares else self._lend(weights)
-            made = self._linear(weight, bias, gated=gated)
-        self._release(weights)
-        return made
-
-    def _release(self, names: tuple[str, ...]) -> None:
-        for name in names:
-            self._weights.release(name)
-
-    def _packed(self, names: tuple[str, ...], bias: Tensor | None, gated: bool) -> Linear | None:
-        """Make a layer of packed matrices; None if they are not packed, or if the backend cannot read them."""
-        found = [(name, self._weights.packed(name)) for name in names]
-        parts = [self._ordered(name, part) for name, part in found if part is not None]
-        made = None
-        if len(parts) == len(found):
-            release = partial(self._release, names)
-            made = self._linear.packed(
-                parts, bias, gated=gated, dtype=self._dtype, device=self._device, release=release
-            )
-        if made is None and parts:
-            expanded = prod(self._stacked(names)) * self._dtype.itemsize
-            self._expanded.append((names[0], sum(part.rows.nbytes for part in parts), expanded))
-        return made
-
-    def _ordered(self, name: str, packed: PackedRows) -> PackedRows:
-        """Return a matrix whose q and k rows are interleaved."""
-        if not self._needs_interleaving(name):
-            return packed
-        order = torch.arange(packed.shape[0]).view(-1, 2, self._spec.head_dim // 2).transpose(1, 2).reshape(-1)
-        return packed.select(order)
+        weight = self.tensor(*names) if self._linear.shares else self._scratch_or_mapped(names)
+        return self._linear(weight, bias, gated=gated)
 
     def _needs_interleaving(self, name: str) -> bool:
         """Whether the rows of a tensor belong to q or k heads and are not in RoPE's order yet."""
         heads = any(part in name for part in ("q_proj", "k_proj", "q_norm", "k_norm"))
         return heads and not (self._weights.interleaved and "proj" in name)
 
-    def report(self) -> None:
-        """Log a warning if packed matrices had to be unpacked."""
-        if not self._expanded:
-            return
-        before, after = (sum(sizes) for sizes in list(zip(*self._expanded, strict=True))[1:])
-        log.warning(
-            "%d packed matrices (first %s) are expanded to %s: no kernel here reads them packed; %.0f MB, not %.0f",
-            *(len(self._expanded), self._expanded[0][0], str(self._dtype).removeprefix("torch.")),
-            *(after / 1e6, before / 1e6),
-        )
-
-    def _lend(self, names: tuple[str, ...]) -> Tensor:
+    def _scratch_or_mapped(self, names: tuple[str, ...]) -> Tensor:
         """Return stacked tensors that are valid until the next call, in scratch memory or in their file."""
         if len(names) == 1 and not self._needs_interleaving(names[0]):
             source = self._weights.mapped(names[0])
@@ -207,6 +169,58 @@ class Placement:
             else:
                 place.copy_(source)
         return target
+
+
+class CheckpointLoader(WeightLoader):
+    """Keeps packed matrices packed where the backend can read them, and drops pages of the files after use."""
+
+    def __init__(
+        self, spec: ModelSpec, weights: CheckpointWeights, dtype: torch.dtype, device: torch.device, backend: Backend
+    ) -> None:
+        super().__init__(spec, weights, dtype, device, backend.linear)
+        self._checkpoint, self._packing = weights, backend.packing
+        self._expanded: list[tuple[str, int, int]] = []  # by matrix: name, bytes packed and unpacked
+
+    def linear(self, names: tuple[str, ...], biases: tuple[str, ...] = (), *, gated: bool = False) -> Linear:
+        packing, parts = self._packing, self._packed_parts(names)
+        if packing is not None and len(parts) == len(names) and packing.packs(parts, gated=gated):
+            bias = self.tensor(*biases) if biases else None
+            made = packing.from_packed(parts, bias, gated=gated, release=partial(self._release, names))
+        else:
+            if parts:
+                expanded = prod(self._stacked(names)) * self._dtype.itemsize
+                self._expanded.append((names[0], sum(part.rows.nbytes for part in parts), expanded))
+            parts.clear()  # frees their memory before the matrices are unpacked
+            made = super().linear(names, biases, gated=gated)
+        self._release(names)
+        return made
+
+    def _release(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            self._checkpoint.release(name)
+
+    def _packed_parts(self, names: tuple[str, ...]) -> list[PackedRows]:
+        """Return those of the matrices that are packed."""
+        found = [(name, self._checkpoint.packed_rows(name)) for name in names]
+        return [self._ordered(name, part) for name, part in found if part is not None]
+
+    def _ordered(self, name: str, packed: PackedRows) -> PackedRows:
+        """Return a matrix whose q and k rows are interleaved."""
+        if not self._needs_interleaving(name):
+            return packed
+        order = torch.arange(packed.shape[0]).view(-1, 2, self._spec.head_dim // 2).transpose(1, 2).reshape(-1)
+        return packed.select(order)
+
+    def report(self) -> None:
+        """Log a warning if packed matrices had to be unpacked."""
+        if not self._expanded:
+            return
+        before, after = (sum(sizes) for sizes in list(zip(*self._expanded, strict=True))[1:])
+        log.warning(
+            "%d packed matrices (first %s) are expanded to %s: no kernel here reads them packed; %.0f MB, not %.0f",
+            *(len(self._expanded), self._expanded[0][0], str(self._dtype).removeprefix("torch.")),
+            *(after / 1e6, before / 1e6),
+        )
 
 
 def expected_tensors(spec: ModelSpec) -> dict[str, tuple[int, ...]]:

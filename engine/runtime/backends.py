@@ -13,8 +13,8 @@ from engine.kv.blocks import CacheSize
 from engine.kv.cache import SlabCache
 from engine.model.attention import SdpaAttention
 from engine.model.backend import Backend
-from engine.model.decoder import Decoder
 from engine.model.linear import PlainLinear
+from engine.model.torch_decoder import TorchDecoder
 
 
 def choose_kernels(setting: str, device: torch.device) -> KernelLibrary | None:
@@ -52,4 +52,4 @@ def choose_backend(
     def attention(spec: ModelSpec, size: CacheSize) -> SdpaAttention:
         return SdpaAttention(spec, SlabCache(spec, size.slabs, size.length, cache_dtype, device))
 
-    return Backend("plain-sdpa", PlainLinear, Decoder, cache_dtype, attention, kernels)
+    return Backend("plain-sdpa", PlainLinear, TorchDecoder, cache_dtype, attention, kernels)

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
-from engine.checkpoints import synthetic
 from engine.checkpoints.default import NAME as DEFAULT_NAME
-from engine.checkpoints.source import SyntheticSource, open_source
+from engine.checkpoints.source import open_source
 from engine.clock import Clock, SystemClock
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
 from engine.core.policies import POLICIES
+from engine.core.rounds import StepRunner
 from engine.core.scheduler import Scheduler
 from engine.draft.base import PolicyContext
 from engine.draft.costs import CostModel
 from engine.errors import ConfigError
 from engine.kv.blocks import BlockManager
 from engine.kv.pages import PageManager
-from engine.model import low_bit
 from engine.model.backend import Backend
-from engine.model.linear import LinearFactory
 from engine.runtime import prior as priors
 from engine.runtime.backends import choose_backend, choose_kernels
 from engine.runtime.loading.device import choose_device, choose_dtype, choose_threads, configure_torch
@@ -74,10 +73,10 @@ class LoadedModel:
         self.length = context_length(config, self.spec)
         backend = backend or choose_backend(self.spec, device, dtype, threads, kernels, config.kernels)
         self.backend = backend
-        packing = self.source.packing if backend.packs else ""
+        packing = self.source.packing if backend.packing is not None else ""
         check_weights_fit(self.source.packed_bytes if packing else self.spec.parameters * dtype.itemsize, device)
         self.decoder = self.source.decoder(dtype, device, backend, progress_bar("loading weights"))
-        self.draft_bits = add_draft_copy(config, self.decoder, backend.linear)
+        self.draft_bits = add_draft_copy(config, self.decoder, backend.packing)
         self.size = cache_size(config, self.spec, self.length, backend, device)
         if self.size.length < self.length:
             log.warning(
@@ -99,17 +98,6 @@ class LoadedModel:
             self.profile, self.profile_source = find_or_measure(config, self.key, measurement)
         else:
             self.profile, self.profile_source = profile, "given"
-        if isinstance(self.source, SyntheticSource):
-            self._calibrate(self.source, backend.linear)
-
-    def _calibrate(self, source: SyntheticSource, linear: LinearFactory) -> None:
-        """Calibrate a synthetic model: half of it, by measured time, accepts as many draft tokens as its name says."""
-        prices = CostModel(self.spec, self.profile).sublayers(0, 1, None)
-        plan = source.model.calibration_plan(prices)
-        share = synthetic.calibrate(source.model, self.decoder, self.attention, linear, plan)
-        if self.draft_bits:  # calibration replaced the head, of which the copy has the old one
-            low_bit.add_copy(self.decoder, linear, self.draft_bits, lambda share: None)
-        log.info("synthetic weights, calibrated: half of the time skipped draws the same token at %.0f %%", 100 * share)
 
     def warm_up(self) -> None:
         """Run passes before the first request, so that kernels are compiled and libraries loaded by then."""
@@ -130,17 +118,18 @@ class LoadedModel:
         own_cache: bool = False,
         overlaps: bool | None = None,
         costs: CostModel | None = None,
+        wrap_runner: Callable[[Runner], StepRunner] = lambda runner: runner,
     ) -> EngineCore:
         """Make a core with its own scheduler, policies and acceptance counts. Raises ConfigError, PriorError.
 
         With `own_cache`, it may have requests in flight while other cores do. On a GPU, all cores share one cache: only
         a CPU has room for more, as a cache there takes memory only once it is written. `costs`: instead of the
-        profile's.
+        profile's. `wrap_runner`: for tests that watch the runner.
         """
         _check_policy(config.draft_policy)
         own_cache &= self.decoder.device.type == "cpu"
         attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
-        runner = Runner(self.decoder, attention, self.clock, overlaps=overlaps)
+        runner = wrap_runner(Runner(self.decoder, attention, self.clock, overlaps=overlaps))
         costs = costs or CostModel(self.spec, self.profile)
         scheduler = self._scheduler(config, costs, reserve_next_row=runner.overlaps)
         prior = self.prior(config)

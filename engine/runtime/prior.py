@@ -18,14 +18,14 @@ from profiles.schema import ProfileKey
 from profiles.store import write_atomically
 
 VERSION = 2
-MOST_PLANS = 64
+MAX_PLANS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prior:
     """Hold the plans of one model by their variants, each with its counts.
 
-    Counts: draft tokens that verification rejected and accepted, [bins, 2], as in `AcceptanceCounts`.
+    Counts [bins, 2]: rejected and accepted draft tokens, by the bin of their confidence (`THRESHOLDS`).
     """
 
     model: str  # fingerprint of the checkpoint
@@ -46,32 +46,40 @@ class Prior:
         """Parse the text of a prior file. Raises PriorError unless it is complete, valid and of this version."""
         try:
             raw: dict[str, Any] = json.loads(text)
-            if raw["version"] != VERSION or tuple(raw["thresholds"]) != THRESHOLDS:
-                raise PriorError("of another version")
+            if raw["version"] != VERSION:
+                raise PriorError(
+                    f"version {raw['version']}, but this server reads version {VERSION}; run `knapserve tune` again"
+                )
+            if tuple(raw["thresholds"]) != THRESHOLDS:
+                raise PriorError(f"thresholds must be {list(THRESHOLDS)}; run `knapserve tune` again")
             plans = {_variants(plan["plan"]): _counts(plan["counts"]) for plan in raw["plans"]}
             model = raw["model"]
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise PriorError(f"not a prior plan: {error!r}") from None
-        if not isinstance(model, str) or not 0 < len(plans) <= MOST_PLANS or len({len(plan) for plan in plans}) > 1:
-            raise PriorError("not a prior plan: no model, or no plans of one length")
+        except KeyError as error:
+            raise PriorError(f"not a prior file: {error} is missing") from None
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise PriorError(f"not a prior file: {error}") from None
+        if not isinstance(model, str):
+            raise PriorError(f"'model' must be text, not {model!r}")
+        if not 0 < len(plans) <= MAX_PLANS or len({len(plan) for plan in plans}) > 1:
+            raise PriorError(f"'plans' must be 1 to {MAX_PLANS} plans of one length")
         return cls(model, plans)
 
 
 def _variants(text: str) -> tuple[int, ...]:
-    """Parse a plan, one digit a sublayer and one for the head."""
+    """Parse a plan: one digit per sublayer and one for the head. Raises ValueError."""
     if not text or set(text) - set("0123"):
-        raise ValueError("a plan is made of 0, 1, 2 and 3")
+        raise ValueError("a plan must consist of the digits 0 to 3")
     variants = tuple(map(int, text))
     if not windows_fit(variants) or variants[-1] == SKIP:
-        raise ValueError("a plan has a 3 where there is no attention, or no head")
+        raise ValueError(f"plan {text} has the digit 3 at an MLP or at the head, or skips the head")
     return variants
 
 
 def _counts(rows: list[list[float]]) -> np.ndarray:
-    """Check counts [bins, 2]: finite and not negative."""
+    """Return counts as an array [bins, 2]. Raises ValueError unless they are finite and not negative."""
     counts = np.array(rows, dtype=float)
     if counts.shape != (len(THRESHOLDS), 2) or not all(math.isfinite(x) and x >= 0 for x in counts.flat):
-        raise ValueError("counts of another shape")
+        raise ValueError(f"counts must be {len(THRESHOLDS)} pairs of numbers that are finite and not negative")
     return counts
 
 

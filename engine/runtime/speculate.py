@@ -53,7 +53,7 @@ def propose(
     drafting = [i for i, w in enumerate(work) if w.gamma > 0 and not w.copied]
     if not drafting:
         return drafts, 0
-    drafted = decoder.draft(attention, [_draft_request(work[i]) for i in drafting], ahead=ahead, on_wait=on_wait)
+    drafted = decoder.draft(attention, [_draft_request(work[i]) for i in drafting], pipelined=ahead, on_wait=on_wait)
     for i, tokens, confidences in zip(drafting, drafted.tokens, drafted.confidences, strict=True):
         drafts[i] = Draft(tokens, confidences)
     return drafts, drafted.passes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +34,7 @@ class LogitsProcessor:
         sampling: SamplingParams,
         prompt: Sequence[int],
         end_ids: Sequence[int],
-        grammar: GrammarMatcher | None = None,
+        grammar: GrammarMatcher | None,
     ) -> None:
         """Take the ids that end an answer (`end_ids`), unless the request ignores them."""
         self._sampling = sampling
@@ -145,16 +145,3 @@ class LogitsProcessor:
             picked = torch.where(picked > 0, picked / penalty, picked * penalty)
         picked = picked - sampling.frequency_penalty * counts - sampling.presence_penalty * (counts > 0)
         scores[ids] = picked
-
-
-def make_processor(
-    sampling: SamplingParams,
-    prompt: Sequence[int],
-    end_ids: Sequence[int],
-    match: Callable[[str], GrammarMatcher] | None = None,
-) -> LogitsProcessor | None:
-    """What a request needs; None if its logits stay as they are. `match` begins a grammar."""
-    grammar = match(sampling.grammar) if match and sampling.grammar is not None else None
-    if sampling.edits_logits:
-        return LogitsProcessor(sampling, prompt, end_ids, grammar)
-    return None

@@ -188,6 +188,7 @@ def top_probability(scores: Tensor) -> Tensor:
     return (scores.amax(-1) - scores.logsumexp(-1)).exp_()
 
 
+# twin: engine/kernels/sampling.h, sample
 def process(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     """Apply temperature, then top-k, top-p and min-p: scores [rows, vocab] -> the same, excluded ids at -inf."""
     temperature = to_device([p.temperature or 1.0 for p in params], scores.device, scores.dtype)
@@ -199,6 +200,7 @@ def process(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     return scores
 
 
+# twin: engine/kernels/sampling.h, truncate
 def _truncate(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     """Set excluded ids of scores [rows, vocab] to -inf, all rows at once and without waiting for the device.
 
@@ -221,6 +223,7 @@ def _truncate(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     return torch.empty_like(scores).scatter_(1, ids, ordered)
 
 
+# twin: engine/kernels/sampling.h, negative_gumbel
 def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: torch.device) -> Tensor:
     """Compute Gumbel noise [rows, vocab] float32, a pure function of seed, position and token id.
 
@@ -241,6 +244,7 @@ def _mix(x: Tensor) -> Tensor:
     return x ^ ((x >> 31) & 0x1FFFFFFFF)
 
 
+# twin: engine/kernels/sampling.h, noise_key
 def _row_key(seed: int, position: int) -> int:
     return mix64(mix64(seed) ^ (position * 0xD1342543DE82EF95 & _MASK))
 

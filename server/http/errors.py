@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from difflib import get_close_matches
-from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -58,7 +57,7 @@ class APIError(Exception):
         self.code = code
         self.headers = headers
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> dict[str, object]:
         """Return the JSON object of an error reply or an error chunk."""
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
 
@@ -69,7 +68,7 @@ class APIError(Exception):
         return JSONResponse(self.body(), status_code=self.status, headers=self.headers)
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, str]:
         """Fields for the access log. Of `param`, only the name of our field: the rest of the path is the client's."""
         field = None if self.param is None else re.split(r"[.\[]", self.param)[0]
         facts = {"error": self.code or self.type, "param": field}
@@ -133,7 +132,7 @@ def any_api_error(error: Exception, prompt_param: str | None = None) -> APIError
     return internal_error()
 
 
-def _request_fields() -> dict[str, Any]:
+def _request_fields() -> dict[str, object]:
     """Log fields that identify the current request."""
     return {"facts": {"request_id": REQUEST_ID.get()}}
 

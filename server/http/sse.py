@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from server.http.asgi import cancelled_on_disconnect
 from server.http.errors import APIError
 from server.openai.replies.build import Chunk
+from server.openai.replies.endpoints import Endpoint
 
 DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -25,8 +26,15 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 class Framer:
     """Format the chunks of one reply as events. The fields that all chunks share are encoded once."""
 
-    def __init__(self, id: str, object: str, created: int, model: str, include_usage: bool) -> None:
-        envelope = {"id": id, "object": object, "created": created, "model": model, "system_fingerprint": None}
+    def __init__(self, id: str, endpoint: Endpoint, created: int, model: str, include_usage: bool) -> None:
+        self._endpoint = endpoint
+        envelope = {
+            "id": id,
+            "object": endpoint.chunk_object,
+            "created": created,
+            "model": model,
+            "system_fingerprint": None,
+        }
         self._head = f'data: {_encode(envelope)[:-1]},"choices":['
         self._tail = '],"usage":null' if include_usage else "]"
 
@@ -35,7 +43,7 @@ class Framer:
         return "".join([self._frame(chunk) for chunk in chunks]).encode("ascii")
 
     def _frame(self, chunk: Chunk) -> str:
-        choice = "" if chunk.choice is None else _encode(chunk.choice)
+        choice = "" if chunk.piece is None else _encode(self._endpoint.chunk_choice(chunk.piece))
         tail = self._tail if chunk.usage is None else f'],"usage":{_encode(chunk.usage)}'
         metrics = "" if chunk.metrics is None else f',"metrics":{_encode(chunk.metrics)}'
         return f"{self._head}{choice}{tail}{metrics}}}\n\n"

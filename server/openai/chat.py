@@ -10,8 +10,9 @@ from typing import Any
 import pydantic_core
 
 from server.http.errors import invalid
-from server.openai.replies.build import CHAT, MISTRAL_CHAT, MISTRAL_ID_LENGTH, ReplyFormat
+from server.openai.replies.build import ReplyFormat
 from server.openai.replies.calls import TOOL_MARKS, make_parser
+from server.openai.replies.endpoints import CHAT, MISTRAL_CHAT, MISTRAL_ID_LENGTH
 from server.openai.replies.parsers import THINK_CLOSE, THINK_OPEN
 from server.openai.requests.schemas import (
     ChatCompletionRequest,
@@ -28,7 +29,7 @@ from server.openai.requests.translate import EncodedPrompts, Translator
 
 class ChatTranslator(Translator[ChatCompletionRequest]):
     request_type = ChatCompletionRequest
-    flavor = CHAT
+    endpoint = CHAT
     adds_special_tokens = False
 
     def _encode_prompts(self, request: ChatCompletionRequest) -> EncodedPrompts:
@@ -193,7 +194,7 @@ def _shorten_ids(messages: Sequence[dict[str, Any]]) -> None:
                 holder[name] = characters[-MISTRAL_ID_LENGTH:].rjust(MISTRAL_ID_LENGTH, "0")
 
 
-def _template_calls(calls: Any, param: str) -> list[dict[str, Any]]:
+def _template_calls(calls: object, param: str) -> list[dict[str, Any]]:
     """Return tool calls of an earlier answer with their arguments as objects, as templates expect."""
     if not isinstance(calls, list):
         raise invalid("'tool_calls' must be a list.", param)

@@ -28,6 +28,7 @@ from server.openai.chat import ChatTranslator
 from server.openai.generation import Generation
 from server.openai.replies import schemas as reply_schemas
 from server.openai.replies.build import Chunker, ReplyBuilder
+from server.openai.replies.endpoints import Json
 from server.openai.requests import schemas
 from server.openai.requests.translate import CompletionTranslator, ParsedRequest, Translator
 from server.openai.tokens import TokenizeService
@@ -75,7 +76,7 @@ class Services:
         capacity, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
         if parsed.choices > capacity:
             self.metrics.rejected("invalid")
-            param = "n" if parsed.n > 1 else parsed.flavor.prompt_param
+            param = "n" if parsed.n > 1 else parsed.endpoint.prompt_param
             raise invalid(
                 f"The request has {parsed.choices} choices, but the server holds at most {capacity} requests.", param
             )
@@ -86,12 +87,16 @@ class Services:
             return Generation(self.engine, parsed.requests(), meter)
         except KnapServeError as error:
             self.metrics.rejected(_rejection(error))
-            raise as_api_error(error, parsed.flavor.prompt_param) from error
+            raise as_api_error(error, parsed.endpoint.prompt_param) from error
 
-    def facts(self, parsed: ParsedRequest) -> dict[str, Any]:
+    def facts(self, parsed: ParsedRequest) -> dict[str, object]:
         """Return the access-log fields that are known before the reply."""
-        facts: dict[str, Any] = {"id": parsed.id, "stream": parsed.stream, "choices": parsed.choices}
-        facts["policy"] = parsed.draft_policy or self.engine.info.default_policy
+        facts: dict[str, object] = {
+            "id": parsed.id,
+            "stream": parsed.stream,
+            "choices": parsed.choices,
+            "policy": parsed.draft_policy or self.engine.info.default_policy,
+        }
         if self.config.log_prompts:
             facts["prompts"] = [self.engine.tokenizer.decode(prompt) for prompt in parsed.prompts]
         return facts
@@ -162,7 +167,7 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
     request.scope[FACTS] = meter.facts
 
     def as_error(error: Exception) -> APIError:
-        failure = any_api_error(error, translator.flavor.prompt_param)
+        failure = any_api_error(error, translator.endpoint.prompt_param)
         meter.facts |= failure.facts
         return failure
 
@@ -184,7 +189,7 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
 
 async def _frames(generation: Generation, parsed: ParsedRequest) -> AsyncGenerator[tuple[bytes, bool], None]:
     """Yield the frames of a stream, and whether they are the last."""
-    framer = Framer(parsed.id, parsed.flavor.chunk_object, parsed.created, parsed.model, parsed.include_usage)
+    framer = Framer(parsed.id, parsed.endpoint, parsed.created, parsed.model, parsed.include_usage)
     chunker = Chunker(parsed.format, parsed.include_usage)
     async with aclosing(generation.events()) as events:
         async for index, event in events:
@@ -192,11 +197,9 @@ async def _frames(generation: Generation, parsed: ParsedRequest) -> AsyncGenerat
             yield framer.frames([*chunks, *chunker.end()] if generation.finished else chunks), generation.finished
 
 
-async def _complete_reply(
-    events: AsyncGenerator[tuple[int, TokenEvent], None], parsed: ParsedRequest
-) -> dict[str, Any]:
+async def _complete_reply(events: AsyncGenerator[tuple[int, TokenEvent], None], parsed: ParsedRequest) -> Json:
     chunker = Chunker(parsed.format, include_usage=True)
-    builder = ReplyBuilder(parsed.format)
+    builder = ReplyBuilder(parsed.endpoint)
     async with aclosing(events):
         async for index, event in events:
             for chunk in chunker.step(index, event):

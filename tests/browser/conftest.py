@@ -34,7 +34,7 @@ def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
     if CHROMIUM is None:
         pytest.skip("the page's tests need chromium on the PATH")
-    from tests.support.serving import PATIENCE
+    from tests.support.waiting import PATIENCE
 
     playwright.expect.set_options(timeout=1000 * PATIENCE)
     with playwright.sync_playwright() as driver:

@@ -17,7 +17,8 @@ import torch
 from profiles import store
 from tests.support import CONFIG
 from tests.support.cores import load, made_up_profile
-from tests.support.serving import DTYPE, Process, until
+from tests.support.serving import DTYPE, Process
+from tests.support.waiting import until
 
 pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
 
@@ -404,7 +405,7 @@ def test_stopping_cancels_the_request(server: Process, visitor: Visitor, how: st
 
 
 @pytest.mark.parametrize(
-    ("fields", "told", "advised"),
+    ("fields", "message", "advised"),
     [
         ({"limit": "99999"}, "This model's maximum context length is 4096 tokens", "lower the maximum tokens"),
         pytest.param({"others": '{"top_p": 7}'}, "top_p", "", marks=NIGHTLY),
@@ -413,7 +414,7 @@ def test_stopping_cancels_the_request(server: Process, visitor: Visitor, how: st
     ],
 )
 def test_a_refused_question_returns_to_the_input(
-    visitor: Visitor, fields: dict[str, str], told: str, advised: str
+    visitor: Visitor, fields: dict[str, str], message: str, advised: str
 ) -> None:
     """The message gives the reason, figures of the last answer stay, and Enter sends the question again."""
     visitor.excused = ("status of 400",)
@@ -421,7 +422,7 @@ def test_a_refused_question_returns_to_the_input(
     kept = visitor["#figures"].text_content() or ""
     visitor.set(**fields).type("Hi")
     alert = visitor.page.get_by_role("alert")
-    expect(alert).to_contain_text(told)
+    expect(alert).to_contain_text(message)
     expect(alert).to_contain_text(advised)
     expect(visitor["#text"]).to_have_value("Hi")
     expect(visitor["#figures"]).to_have_text(kept)
@@ -466,11 +467,11 @@ def test_the_page_survives_a_restart_of_its_server(visit: Visit, profiles: Path,
         second = Process(tmp_path / "second", *flags, "--port", first.url.rpartition(":")[2], "--api-key", "secret")
         processes.callback(second.close)
         expect(visitor["#state"]).to_contain_text("requires an API key")
-        for key, told in (("wrong", "The API key is incorrect."), ("secret", "ready")):
+        for key, state in (("wrong", "The API key is incorrect."), ("secret", "ready")):
             expect(visitor["#key"]).to_be_visible()
             visitor["#key"].fill(key)
             visitor["#key"].press("Tab")
-            expect(visitor["#state"]).to_have_text(told)
+            expect(visitor["#state"]).to_have_text(state)
         visitor.set(limit="20", others="")
         stream = visitor.streamed(lambda: visitor["#text"].press("Enter"))
         assert stream.request["messages"][1] == {"role": "assistant", "content": written}

@@ -8,7 +8,8 @@ from pathlib import Path
 import openai
 import pytest
 
-from tests.support.serving import Process, until
+from tests.support.serving import Process
+from tests.support.waiting import until
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.support.openai_client import GREEDY, STORY, WEATHER, ask, messages, said
-from tests.support.serving import LENGTH, MODEL, PATIENCE, Process
+from tests.support.serving import LENGTH, MODEL, Process
+from tests.support.waiting import PATIENCE
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # the import asks the network for prices otherwise
 with warnings.catch_warnings():

@@ -14,7 +14,8 @@ import openai
 import pytest
 
 from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
-from tests.support.serving import DTYPE, MODEL, PATIENCE, Metrics, Process, until
+from tests.support.serving import DTYPE, MODEL, Metrics, Process
+from tests.support.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.nightly
 

@@ -21,7 +21,8 @@ import pytest
 
 from tests.support.examples import nightly
 from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
-from tests.support.serving import PATIENCE, Process, engine_of, until
+from tests.support.serving import Process, engine_of
+from tests.support.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.nightly  # `make test` has engine failures in tests/http/test_process.py
 

@@ -18,7 +18,8 @@ import pytest
 
 from profiles import store
 from tests.support.harness import TEXT_PATH, sse
-from tests.support.serving import DTYPE, MODEL, PATIENCE, Process, command, engine_of, until
+from tests.support.serving import DTYPE, MODEL, Process, command, engine_of
+from tests.support.waiting import PATIENCE, until
 
 BODY: dict[str, Any] = {"prompt": "Once upon a time", "stream": True, "ignore_eos": True, "draft_policy": "none"}
 SHUTDOWN = 2  # seconds; many times what the short stream needs, a fraction of what the endless one does

@@ -14,7 +14,8 @@ import httpx
 import pytest
 
 from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
-from tests.support.serving import DTYPE, MODEL, PATIENCE, Metrics, Process, until
+from tests.support.serving import DTYPE, MODEL, Metrics, Process
+from tests.support.waiting import PATIENCE, until
 
 CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "Tell me a story about a red owl."}], "temperature": 0}
 TEXT: dict[str, Any] = {"prompt": "Once upon a time", "temperature": 0}
@@ -111,7 +112,7 @@ def test_an_offered_upgrade_is_declined(server: Process, chunked: bool, split: b
             parts = [(head + ending).encode(), sent[:20], sent[20:]]
             for part in parts if split else [b"".join(parts)]:
                 connection.sendall(part)
-                time.sleep(0.05)
+                server.http.get("/live")  # once this is answered, the server has read the part
             status, answer = reply_of(connection)
             assert status == 200, answer
             assert answer["usage"]["completion_tokens"] == 3

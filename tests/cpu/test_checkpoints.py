@@ -162,6 +162,7 @@ ROPE = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @examples(400)
 @given(
     architecture=st.sampled_from(["LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"]),
@@ -253,6 +254,7 @@ def test_a_checkpoint_of_another_format_is_refused_by_name(whole: Path, tmp_path
         hub.resolve(str(tmp_path / "x.bin"))
 
 
+@pytest.mark.slow
 @examples(150)
 @given(data=st.data())
 def test_any_header_is_read_or_refused(
@@ -300,6 +302,7 @@ def test_a_name_that_is_neither_a_path_nor_a_hub_id_is_refused(monkeypatch: pyte
     assert hub.display_name(str(tmp_path)) == tmp_path.name
 
 
+@pytest.mark.slow
 def test_a_hub_id_resolves_to_the_cached_snapshot(monkeypatch: pytest.MonkeyPatch, whole: Path, tmp_path: Path) -> None:
     snapshot = tmp_path / "models--owner--name" / "snapshots" / ("0" * 40)
     snapshot.mkdir(parents=True)
@@ -396,6 +399,7 @@ def test_too_little_memory_is_refused_before_loading(monkeypatch: pytest.MonkeyP
         load()
 
 
+@pytest.mark.slow
 def test_the_context_is_limited_to_memory_unless_a_length_is_set(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -61,12 +61,12 @@ def test_a_model_drafting_with_itself_accepts_everything(
 def test_policies_learn_from_every_round_before_they_decide(
     model: LoadedModel, ids: list[tuple[int, ...]], policy: str
 ) -> None:
-    core = model.core(EngineConfig())
-    learning = Learning(core, policy)
+    learning = Learning(policy)
+    core = learning.core(model.core, EngineConfig())
     for index, prompt in enumerate(ids[:3]):
         run(core, GenerateRequest(str(index), prompt, replace(GREEDY, ignore_eos=True), policy))
         assert learning.done, "a finished answer leaves nothing to learn"
-    assert max(late for _, late in learning.behind) == 0
+    assert max(late for _, late in learning.unobserved) == 0
 
 
 @pytest.fixture
@@ -133,6 +133,7 @@ def test_a_stop_string_ends_text_and_computation(model: LoadedModel, ids: list[t
     assert events[-1].completion_tokens < whole[-1].completion_tokens
 
 
+@pytest.mark.slow
 def test_an_answer_ends_at_its_length_or_at_the_end_token(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     core = model.core(EngineConfig())
     for policy in ("none", "layerskip", "knapspec"):

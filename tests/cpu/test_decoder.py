@@ -81,6 +81,7 @@ def test_logits_equal_transformers(pair: tuple[Any, LoadedModel]) -> None:
     assert (logits(model, [70]) - want).abs().max() <= 1e-4
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_a_prompt_in_chunks_gives_the_logits_of_one_pass(pair: tuple[Any, LoadedModel]) -> None:
     _, model = pair
@@ -106,6 +107,7 @@ CHECKED = ("mistral window",)
 OFTEN = [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.nightly) for name in SHAPES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OFTEN)
 def test_generation_equals_transformers_alone_and_together(tmp_path: Path, name: str) -> None:
     """Each policy gives transformers' 64 greedy tokens in float64, alone and in a batch.
@@ -181,6 +183,7 @@ def test_rows_with_different_plans_equal_each_alone(pair: tuple[Any, LoadedModel
     assert (alone[0] - alone[1]).abs().max() > 1e-2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", ["llama biases", "mistral window", "qwen2", "qwen3"])
 @torch.inference_mode()

@@ -10,8 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -48,8 +47,8 @@ from profiles import store
 from tests.support import PREPARED, REPOSITORY
 from tests.support.cores import ManualClock, answer, chat_ids, load, made_up_profile
 from tests.support.fake import INFO
+from tests.support.waiting import PATIENCE, until
 
-PATIENCE = 60
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
 ENDLESS = SamplingParams(max_tokens=1500, temperature=0.0, ignore_eos=True)
 
@@ -96,6 +95,15 @@ def ids(engine: EngineProcess, text: str) -> tuple[int, ...]:
     return tuple(engine.tokenizer.encode(rendered, add_special_tokens=False))
 
 
+async def reported(engine: EngineProcess, condition: Callable[[], bool]) -> None:
+    """Wait for a report after which `condition` is true; the timeout of `running` bounds the wait."""
+    event = asyncio.Event()
+    engine.add_listener(lambda report: event.set())
+    while not condition():
+        event.clear()
+        await event.wait()
+
+
 async def rest(stream: TokenStream) -> list[TokenEvent]:
     return [event async for event in stream]
 
@@ -104,6 +112,7 @@ async def collect(engine: EngineProcess, id: str, sampling: SamplingParams = SHO
     return await rest(engine.submit(GenerateRequest(id, ids(engine, f"What is {id}?"), sampling)))
 
 
+@pytest.mark.slow
 def test_the_process_answers_like_the_engine_until_it_is_killed(
     config: EngineConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,9 +140,7 @@ def test_the_process_answers_like_the_engine_until_it_is_killed(
                 engine.submit(GenerateRequest("long", long * 200, SHORT))
             events = [event async for event in engine.submit(GenerateRequest("long", long, SHORT))]
             assert events[-1].prompt_tokens == len(long)
-            async with asyncio.timeout(PATIENCE):  # the last report may come after the last event
-                while reports[-1].running:
-                    await asyncio.sleep(0)
+            await reported(engine, lambda: not reports[-1].running)  # the last report may follow the last event
             emitted.append(sum(r.emitted for report in reports for r in report.rounds))
             await check_cancellation_and_a_full_queue(engine)
             await check_that_a_killed_engine_fails_every_request(engine)
@@ -154,8 +161,7 @@ async def check_cancellation_and_a_full_queue(engine: EngineProcess) -> None:
     for stream in streams:
         await stream.aclose()
     assert await collect(engine, "after all")
-    while engine.stats().kv_usage > 0:
-        await asyncio.sleep(0.01)
+    await reported(engine, lambda: engine.stats().kv_usage == 0)
 
 
 async def check_that_a_killed_engine_fails_every_request(engine: EngineProcess) -> None:
@@ -183,12 +189,14 @@ def test_a_running_request_fails_when_the_engine_drains(config: EngineConfig) ->
     asyncio.run(test())
 
 
+@pytest.mark.slow
 def test_an_error_while_loading_reaches_the_parent(tmp_path: Path) -> None:
     with EngineLaunch(EngineConfig(model=str(tmp_path))) as launch, pytest.raises(ModelError, match=r"config\.json"):
         launch.ready()
     assert launch.child.poll() is not None
 
 
+@pytest.mark.slow
 def test_a_child_killed_while_loading_is_an_error(config: EngineConfig) -> None:
     with EngineLaunch(config) as launch:
         launch.child.kill()
@@ -196,6 +204,7 @@ def test_a_child_killed_while_loading_is_an_error(config: EngineConfig) -> None:
             launch.ready()
 
 
+@pytest.mark.slow
 def test_leaving_a_launch_early_ends_the_child(config: EngineConfig) -> None:
     with EngineLaunch(config) as launch:
         assert launch.child.poll() is None
@@ -257,6 +266,7 @@ def test_requests_wait_in_the_parent_while_the_child_is_busy() -> None:
     assert rest[0].prompt is rest[1].prompt, "a shared prompt is written once"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loaded", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_child_ends_when_its_parent_dies(config: EngineConfig, tmp_path: Path, loaded: bool) -> None:
     program = f"""
@@ -272,10 +282,7 @@ os._exit(0)
     with out.open("w") as file:  # not a pipe: the child holds on to it
         subprocess.run([sys.executable, "-c", program], stdout=file, stderr=file, check=True, timeout=PATIENCE)
     child = int(out.read_text().split()[-1])
-    deadline = time.monotonic() + PATIENCE
-    while alive(child):
-        assert time.monotonic() < deadline, "the child outlived its parent"
-        time.sleep(0.02)
+    until(lambda: not alive(child), "the end of the child after its parent's")
 
 
 def alive(process: int) -> bool:

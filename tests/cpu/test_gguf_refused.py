@@ -132,6 +132,7 @@ def test_tensors_that_do_not_fit_are_refused_by_name(tmp_path: Path) -> None:
         changed(tmp_path, says, {}, **tensors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.nightly)])
 def test_a_damaged_header_is_read_or_refused(seed: int, whole: bytes, tmp_path: Path) -> None:
     """A header is cut short, or changed in one byte: only ModelError may be raised."""

@@ -18,6 +18,7 @@ from torch import Tensor
 from engine.architecture.spec import Variants
 from engine.config import EngineConfig, KnapSpecConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
+from engine.draft.base import CandidatePass
 from engine.errors import RequestError
 from engine.kernels.library import kernel_library
 from engine.runtime.build import LoadedModel
@@ -28,7 +29,7 @@ from engine.types import GenerateRequest, RequestFailure, SamplingParams, TokenE
 from server.openai.replies.calls import TOOL_FORMATS, make_parser
 from server.openai.requests.schemas import Function, Tool
 from server.openai.requests.structured import grammar_of, tool_call_grammar
-from tests.support.cores import GREEDY, answer, chat_ids, exact
+from tests.support.cores import GREEDY, Delegate, answer, chat_ids, exact
 
 SCHEMA = {
     "type": "object",
@@ -89,6 +90,7 @@ def fits(text: str) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("temperature", "policy"),
     [
@@ -111,6 +113,7 @@ def test_answers_match_their_schema(
         assert fits(text), text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grammar", "temperature"),
     [
@@ -132,6 +135,7 @@ def test_drafting_changes_no_token(
     assert figures.num_accepted_draft_tokens > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grammar", "temperature"),
     [
@@ -389,6 +393,7 @@ def test_every_call_that_a_grammar_allows_is_parsed_as_a_call(
     assert (most > 1) == parallel, "some texts have several calls if parallel calls are allowed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize(
     "asked",
@@ -407,22 +412,25 @@ def test_searches_apply_the_requests_edits_to_logits(
 ) -> None:
     """Verified rows drawn again from the full model's states give the tokens of the answer."""
     replayed: list[tuple[tuple[int, ...], list[int]]] = []
-    core = model.core(EngineConfig(knapspec=KnapSpecConfig(budget=1.0, interval=8, rows=8), prior="none"))
-    candidates = core.runner.candidates
 
-    class Watched:
-        """The passes of a search, whose draws at each position are noted."""
+    class WatchedSearch(Delegate):
+        """Record the draws of a search at each position."""
 
-        def __init__(self, slab: int, positions: Sequence[int], *sampled: Any) -> None:
-            self._passes, self._positions = candidates(slab, positions, *sampled), iter(positions)
-            self.fill_rows = self._passes.fill_rows
+        def __init__(self, inner: CandidatePass, positions: Sequence[int]) -> None:
+            super().__init__(inner)
+            self._positions = iter(positions)
 
         def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
-            drawn = self._passes.draws(states, plans)
+            drawn: tuple[list[list[int]], list[list[float]]] = self.inner.draws(states, plans)
             replayed.append((tuple(islice(self._positions, states.shape[1])), drawn[0][-1]))
             return drawn
 
-    core.runner.candidates = Watched  # type: ignore[method-assign, assignment]
+    class WatchedRunner(Delegate):
+        def candidates(self, slab: int, positions: Sequence[int], *sampled: Any) -> WatchedSearch:
+            return WatchedSearch(self.inner.candidates(slab, positions, *sampled), positions)
+
+    config = EngineConfig(knapspec=KnapSpecConfig(budget=1.0, interval=8, rows=8), prior="none")
+    core = model.core(config, wrap_runner=WatchedRunner)
     sampling = replace(GREEDY, temperature=temperature, max_tokens=60, seed=3, ignore_eos=True, **asked)
     (said,) = answer(core, ids[:1], sampling, ["knapspec"], seeds=[3])
     first = len(ids[0])

@@ -196,8 +196,8 @@ def test_a_menu_offers_only_variants_that_save_time() -> None:
     assert menus(prices, 0.25) == [{TARGET: 0, LOW_BIT: 6, WINDOW: 7, SKIP: 8}, {TARGET: 0, SKIP: 16}]
 
 
-def test_lemma_4_1() -> None:
-    """Equal norms and a cosine above the bound give the same argmax; just below it, it can differ."""
+def test_states_above_the_cosine_bound_have_the_same_argmax() -> None:
+    """Lemma 4.1 of KnapSpec, for states of equal norm. At a cosine far below the bound, the argmax can differ."""
     generator = torch.Generator().manual_seed(0)
     agreed_below = 0
     for _ in range(300):
@@ -239,6 +239,9 @@ def test_a_candidate_row_equals_a_draft_pass_of_its_plan(
     for i, variant in enumerate(variants):
         x = model.decoder.sublayer(i, x, batch) if variant else x
     assert torch.equal(x[:4], x[4:])
+    both = model.decoder.sublayer(0, states[0][positions].repeat(2, 1), batch)
+    some = model.decoder.sublayer(0, states[0][[5, 23]], batch.select((1, 7)))
+    torch.testing.assert_close(some, both[[1, 7]])
     for row, position in enumerate(positions):
         if position:
             model.attention.cache.copy(0, 1, position)

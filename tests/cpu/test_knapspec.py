@@ -11,6 +11,7 @@ import pytest
 from engine.architecture.spec import exit_plan
 from engine.config import EngineConfig, KnapSpecConfig
 from engine.core.engine import EngineCore
+from engine.core.policies import POLICIES
 from engine.draft.base import BatchView
 from engine.draft.costs import SETTLING, CostModel
 from engine.draft.knapspec import KnapSpec
@@ -40,12 +41,15 @@ class FrozenCosts(CostModel):
 
 
 def core_with(
-    model: LoadedModel, config: EngineConfig, overlaps: bool | None = None, **profile: float
+    model: LoadedModel, config: EngineConfig, learning: Learning | None = None, **profile: float
 ) -> tuple[EngineCore, KnapSpec]:
+    """Return a core with frozen costs, and its policy. With `learning`, host and device overlap."""
     skipping = replace(config.knapspec, menu="skip")
     costs = FrozenCosts(model.spec, made_up_profile(**profile))
     config = replace(config, prior="none", lookup="none", knapspec=skipping)
-    core = model.core(config, overlaps=overlaps, costs=costs)
+    core = (
+        learning.core(model.core, config, overlaps=True, costs=costs) if learning else model.core(config, costs=costs)
+    )
     policy = core.policy("knapspec")
     assert isinstance(policy, KnapSpec)
     return core, policy
@@ -239,17 +243,19 @@ def test_a_policy_that_may_not_draft_never_searches(model: LoadedModel, ids: lis
     assert policy.searcher.searches == 0
 
 
-def test_requests_in_a_batch_share_one_plan(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core, policy = core_with(model, EngineConfig())
+def test_requests_in_a_batch_share_one_plan(
+    model: LoadedModel, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[tuple[int, int, int]] = []
-    propose = policy.propose
 
-    def spy(batch: BatchView[Any]) -> Sequence[Plan]:
-        plans = propose(batch)
-        asked.append((len(batch.views), len(batch.contexts) - len(batch.views), len(set(plans))))
-        return plans
+    class WatchedPolicy(KnapSpec):
+        def propose(self, batch: BatchView[Any]) -> Sequence[Plan]:
+            plans = super().propose(batch)
+            asked.append((len(batch.views), len(batch.contexts) - len(batch.views), len(set(plans))))
+            return plans
 
-    policy.propose = spy  # type: ignore[method-assign]
+    monkeypatch.setitem(POLICIES, "knapspec", WatchedPolicy)
+    core, _ = core_with(model, EngineConfig())
     answer(core, ids[:6], replace(GREEDY, ignore_eos=True), ["knapspec", "knapspec", "layerskip"], concurrency=6)
     assert all(plans == 1 for _, _, plans in asked)
     assert (4, 2, 1) in asked
@@ -269,14 +275,15 @@ def test_a_sublayer_that_others_run_costs_little_more(model: LoadedModel) -> Non
             assert beside[i] == alone[i]
 
 
-def test_a_decision_stands_for_many_rounds_but_not_for_ever(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
+@pytest.mark.slow
+def test_a_plan_is_reused_for_many_rounds_but_not_for_ever(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """Where host and device overlap, rounds without a proposal count towards the next decision all the same."""
-    core, _ = core_with(model, EngineConfig(knapspec=KnapSpecConfig(gamma=0)), overlaps=True)
-    learning = Learning(core, "knapspec")
+    learning = Learning("knapspec")
+    core, _ = core_with(model, EngineConfig(knapspec=KnapSpecConfig(gamma=0)), learning)
     for index, prompt in enumerate(ids[:4]):
-        asked, ran = len(learning.asked), len(learning.ran)
+        proposed, ran = len(learning.proposed), len(learning.ran)
         sampling = replace(GREEDY, ignore_eos=True, max_tokens=300)
         core.add(GenerateRequest(str(index), prompt, sampling, "knapspec"))
         while not core.scheduler.idle:
             core.run_round(lambda report: None)
-        assert 2 <= len(learning.asked) - asked < 0.3 * (len(learning.ran) - ran)
+        assert 2 <= len(learning.proposed) - proposed < 0.3 * (len(learning.ran) - ran)

@@ -76,6 +76,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "model.gguf"
 
 
+@pytest.mark.slow
 def test_llama_cpp_gets_the_same_tokens_and_threads_and_no_cache(fake: list[FakeServer], file: Path) -> None:
     (target,) = llama_cpp(str(file), loaded(), GREEDY, PROMPTS, 2)
     (server,) = fake
@@ -156,6 +157,7 @@ def test_rates_are_compared_without_prompts_where_both_are_known() -> None:
     assert "over_llama_cpp" not in alone[0]
 
 
+@pytest.mark.slow
 def test_prefill_reads_prompts_that_begin_differently(
     fake: list[FakeServer], file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

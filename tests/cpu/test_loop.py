@@ -27,7 +27,7 @@ from engine.host.client import TokenStream
 from engine.host.thread import EngineThread
 from engine.runtime.build import LoadedModel
 from engine.types import FinishReason, GenerateRequest, RoundReport, SamplingParams, TokenEvent
-from tests.support.cores import VOCABULARY, ManualClock, answer, chat_ids, load
+from tests.support.cores import VOCABULARY, Delegate, ManualClock, answer, chat_ids, load
 
 PATIENCE = 30  # seconds until what should have happened counts as hanging
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
@@ -44,24 +44,22 @@ def core(model: LoadedModel) -> EngineCore:
     return model.core(EngineConfig())
 
 
-class Observed:
-    """An engine whose rounds wait for `release`; records requests and reports."""
+class Observed(Delegate):
+    """A core whose rounds wait for `release`, and its engine; records requests and reports."""
 
     def __init__(self, core: EngineCore, clock: Clock, max_live: int) -> None:
+        super().__init__(core)
         core.info = replace(core.info, max_queued=max_live - core.info.max_num_seqs)
-        self.engine = EngineThread(core, clock)
+        self.engine = EngineThread(self, clock)  # type: ignore[arg-type]
         self.ran: list[list[str]] = []  # requests that run as each round begins
         self.reports: list[RoundReport] = []
         self.error: Exception | None = None  # what the next round raises
-        self._core = core
-        self._advance = core.run_round
         self._permits = threading.Semaphore(0)
         self._reported = asyncio.Event()
-        core.run_round = self._held  # type: ignore[method-assign]
         self.engine.add_listener(self._listen)
 
     def submit(self, id: str, sampling: SamplingParams = SHORT, policy: str | None = None) -> TokenStream:
-        return self.engine.submit(GenerateRequest(id, chat_ids(self._core, f"What is {id}?"), sampling, policy))
+        return self.engine.submit(GenerateRequest(id, chat_ids(self.inner, f"What is {id}?"), sampling, policy))
 
     def release(self, rounds: int = 10_000) -> None:
         self._permits.release(rounds)
@@ -73,12 +71,12 @@ class Observed:
             await self._reported.wait()
         return self.reports[-1]
 
-    def _held(self, tell: Callable[[RoundReport], None]) -> None:
+    def run_round(self, deliver: Callable[[RoundReport], None]) -> None:
         assert self._permits.acquire(timeout=PATIENCE)
-        self.ran.append([request.id for request in self._core.scheduler.running])
+        self.ran.append([request.id for request in self.inner.scheduler.running])
         if self.error is not None:
             raise self.error
-        self._advance(tell)
+        self.inner.run_round(deliver)
 
     def _listen(self, report: RoundReport) -> None:
         self.reports.append(report)
@@ -207,7 +205,7 @@ def test_a_cancelled_request_does_not_change_others(model: LoadedModel, core: En
     async def test() -> None:
         async with observed(core) as session:
             gone = session.submit("snow", ENDLESS)
-            stays = session.submit("a river", policy="none")  # drafted it could end before the rounds looked at
+            stays = session.submit("a river", policy="none")  # drafted, it could end before the observed rounds
             session.release(3)  # the first may have begun without the second request
             await session.report(lambda report: len(session.reports) == 3)
             await leave(session.engine, gone)
@@ -396,8 +394,8 @@ def test_draining_fails_requests_that_outlast_its_timeout(core: EngineCore) -> N
             drain = asyncio.create_task(session.engine.drain(30))
             await until(lambda: session.engine.stats().draining)
             clock.time = 29.9
-            looked = clock.looked
-            await until(lambda: clock.looked >= looked + 3)
+            readings = clock.readings
+            await until(lambda: clock.readings >= readings + 3)
             assert (await anext(stream)).token_ids  # the stream has not failed
             clock.time = 30.1
             with pytest.raises(EngineDrainingError):
@@ -466,6 +464,7 @@ def test_an_engine_that_was_never_started_is_not_ready_and_drains(core: EngineCo
     run(test())
 
 
+@pytest.mark.slow
 def test_the_heartbeat_of_an_idle_engine_stays_young(core: EngineCore) -> None:
     clock = ManualClock()
 
@@ -525,6 +524,7 @@ BAD_REQUESTS: list[tuple[GenerateRequest, type[RequestError], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("request_", "error", "param"), BAD_REQUESTS)
 def test_a_request_that_cannot_run_is_refused_without_a_round(
     model: LoadedModel, core: EngineCore, request_: GenerateRequest, error: type[RequestError], param: str

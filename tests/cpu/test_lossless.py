@@ -70,8 +70,8 @@ def test_every_policy_equals_plain_decoding_in_float64(
     assert len(set(plain)) >= 0.9 * len(plain), "the prompts have different answers"
     drafted = {}
     for policy in POLICIES[1:]:
-        core = double.core(CONFIG)
-        watched = Learning(core, policy)
+        watched = Learning(policy)
+        core = watched.core(double.core, CONFIG)
         assert answer(core, ids, sampling, [policy]) == plain, policy
         drafted[policy] = any(out.draft_passes for out in watched.ran)
     drafted.pop("knapspec")  # which declines where drafting does not pay, as on random weights

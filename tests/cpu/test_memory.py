@@ -26,7 +26,7 @@ CONFIG = {
     "max_position_embeddings": 64,
 }
 LOAD = """
-import sys, threading, time
+import sys, threading
 import torch
 from pathlib import Path
 from engine.runtime.backends import choose_backend, choose_kernels
@@ -42,17 +42,17 @@ directory, dtype, cpu = Path(sys.argv[1]), getattr(torch, sys.argv[2]), torch.de
 spec = load_spec(directory)
 backend = choose_backend(spec, cpu, dtype, 1, choose_kernels(sys.argv[3], cpu), sys.argv[3])
 backend.linear(torch.ones(64, 64, dtype=dtype), None)
-before, most, done = own(), [0], False
+before, most, done = own(), [0], threading.Event()
 
 def watch():
-    while not done:
+    while not done.wait(0.0005):  # seconds between samples
         most.append(own())
-        time.sleep(0.0005)
 
 watcher = threading.Thread(target=watch, daemon=True)
 watcher.start()
 decoder = load_decoder(SafetensorsWeights(directory, expected_tensors(spec), None), spec, dtype, cpu, backend)
-after, done = own(), True
+after = own()
+done.set()
 watcher.join()
 print(max(most) - before, after - before)
 """
@@ -68,6 +68,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stored", "dtype", "kernels", "tied"),
     [

@@ -22,8 +22,7 @@ from engine.backends.native.backend import native_backend
 from engine.config import EngineConfig
 from engine.draft.knapsack import Knapsack
 from engine.errors import ConfigError
-from engine.kernels.library import KernelLibrary, build, compiler, kernel_library, name_for
-from engine.kernels.library import directory as directory_of_libraries
+from engine.kernels.library import KernelLibrary, cache_directory, compile_library, compiler, kernel_library, name_for
 from engine.model.attention import Segment
 from engine.model.passes import Draws, draft_in_lock_step
 from engine.runtime.bandwidth import ReadBandwidth
@@ -72,7 +71,7 @@ def kernels() -> KernelLibrary:
 def portable(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> KernelLibrary:
     """The kernels for CPUs without tiles, without bf16 instructions, without AVX-512, without AVX2."""
     path = tmp_path_factory.mktemp("native") / "kernels.so"
-    build(compiler() or [], path, [request.param] if platform.machine() == "x86_64" else [])
+    compile_library(compiler() or [], path, [request.param] if platform.machine() == "x86_64" else [])
     return KernelLibrary(path)
 
 
@@ -100,6 +99,7 @@ def chunks(slab: int, *sizes: int) -> list[Segment]:
     return [Segment(slab, start, rows) for start, rows in zip(starts, sizes, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "directory",
     [pytest.param(name, marks=[] if name == "qwen3 windows" else pytest.mark.nightly) for name in SHAPES],
@@ -155,6 +155,7 @@ def check_that_rows_are_bit_identical(directory: Path, kernels: KernelLibrary) -
     assert torch.equal(seen[0], seen[2])
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_a_row_is_bit_identical_in_any_pass(directory: Path, kernels: KernelLibrary) -> None:
     check_that_rows_are_bit_identical(directory, kernels)
@@ -242,6 +243,7 @@ def test_rows_with_different_plans_equal_each_row_alone(directory: Path) -> None
     assert torch.equal(together[2], x[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @torch.inference_mode()
 def test_drafts_in_one_call_equal_single_passes(
@@ -363,6 +365,7 @@ def test_a_knapsack_filled_in_one_call_equals_its_definition(
     assert all(SKIP not in row.variant for i, row in enumerate(by_rows.rows) if i in kept)
 
 
+@pytest.mark.slow
 def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None:
     """Greedy and sampled, alone and mixed in a batch, in bf16."""
     tiny_model(tmp_path, LlamaConfig, **(WIDE | {"max_position_embeddings": 256}))
@@ -479,7 +482,7 @@ def test_native_draws_equal_torchs(vocabulary: int, spread: float, kernels: Kern
 def test_a_damaged_library_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiler of the test only copies the library that was compiled before."""
     name = f"{name_for(compiler() or [])}.so"
-    made = directory_of_libraries(name) / name
+    made = cache_directory(name) / name
     if not made.exists():
         pytest.skip("the kernels are kept nowhere")
     quick = tmp_path / "quick"
@@ -489,7 +492,7 @@ def test_a_damaged_library_is_compiled_again(tmp_path: Path, monkeypatch: pytest
     quick.chmod(0o755)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CXX", str(quick))
-    path = directory_of_libraries() / f"{name_for([str(quick)])}.so"
+    path = cache_directory() / f"{name_for([str(quick)])}.so"
     path.write_bytes(b"not a library")
     assert isinstance(kernel_library.__wrapped__(), KernelLibrary)
     assert path.read_bytes() == made.read_bytes()
@@ -515,18 +518,18 @@ def test_a_cache_directory_that_others_can_write_to_is_not_used(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     ours = tmp_path / "knapserve" / "native"
-    assert directory_of_libraries() == ours
+    assert cache_directory() == ours
     ours.chmod(0o777)
-    assert directory_of_libraries() != ours
+    assert cache_directory() != ours
 
 
 def test_a_library_is_loaded_from_a_read_only_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    ours = directory_of_libraries()
+    ours = cache_directory()
     (ours / "made.so").touch()
     monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK)
-    assert directory_of_libraries("made.so") == ours
-    assert directory_of_libraries("other.so") != ours
+    assert cache_directory("made.so") == ours
+    assert cache_directory("other.so") != ours
 
 
 def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> None:

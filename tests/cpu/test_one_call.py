@@ -59,6 +59,7 @@ def checked(kind: str, policy: str) -> bool:
     return policy == "layerskip" or (kind, policy) in (("greedy", "none"), ("grammar, sampled", "knapspec"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "policy"),
     [

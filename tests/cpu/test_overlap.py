@@ -23,9 +23,9 @@ from engine.messages import CancelRequest, EngineMessage, Shutdown
 from engine.runtime.build import LoadedModel
 from engine.runtime.overlap import PlainPass
 from engine.sampling.sample import Sampler
-from engine.step import Work
+from engine.step import StepOutput, Work
 from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, TokenEvent
-from tests.support.cores import Learning, chat_ids, load
+from tests.support.cores import Delegate, Learning, chat_ids, load
 
 CONFIG = EngineConfig(layerskip=LayerSkipConfig(exit=2, gamma=4))
 OBJECT = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}'
@@ -126,29 +126,30 @@ def test_a_round_is_reported_while_the_next_one_runs(
 
         return Waited()
 
-    def told(script: Script, report: RoundReport) -> None:
-        order.append("told")
+    def reported(script: Script, report: RoundReport) -> None:
+        order.append("reported")
         deliver(script, report)
 
     monkeypatch.setattr(Sampler, "sample_async", launched)
-    monkeypatch.setattr(Script, "deliver", told)
+    monkeypatch.setattr(Script, "deliver", reported)
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
     run_rounds(core, Script([one]))
     assert order == [
-        *("launched", "waited", "told"),  # the first token, before anything is decided
-        *("launched", "waited"),  # as was decided
-        *("launched", "launched", "told", "waited"),  # the round after, too
-        *("told", "waited", "told"),
+        *("launched", "waited", "reported"),  # the first token, before anything is decided
+        *("launched", "waited"),  # the decided round
+        *("launched", "launched", "reported", "waited"),  # the next round reuses the plan
+        *("reported", "waited", "reported"),
     ]
     order.clear()
     run_rounds(core, Script([replace(one, sampling=replace(one.sampling, max_tokens=40), draft_policy="layerskip")]))
-    drafting = [i for i in range(len(order) - 2) if order[i : i + 3] == ["launched", "launched", "told"]]
+    drafting = [i for i in range(len(order) - 2) if order[i : i + 3] == ["launched", "launched", "reported"]]
     assert drafting, "two draft passes run while the last round is reported"
     for i, what in enumerate(order[:-1]):
-        if what == "told" and order[:i].count("waited") > 1:
+        if what == "reported" and order[:i].count("waited") > 1:
             assert order[i - 1] == "launched", "no round is reported between two rounds"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", [False, True], ids=["slabs", "pages"])
 def test_passes_begun_ahead_of_their_round_change_no_token(
     tiny: Path, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch, pages: bool
@@ -244,30 +245,36 @@ def test_a_pass_begun_for_a_cancelled_request_is_not_used_by_its_namesake(
 
 
 @pytest.mark.parametrize("policy", ["layerskip", "knapspec"])
-def test_policies_learn_from_every_round_once(core: EngineCore, prompts: Sequence[str], policy: str) -> None:
-    """They learn during the next round if their plan stands, and before they are asked otherwise."""
-    learning = Learning(core, policy)
+def test_policies_learn_from_every_round_once(model: LoadedModel, prompts: Sequence[str], policy: str) -> None:
+    """They learn during the next round if its plans are reused, and before they propose otherwise."""
+    learning = Learning(policy)
+    core = learning.core(model.core, CONFIG, overlaps=True)
     sampling = SamplingParams(max_tokens=160, ignore_eos=True)
     ids = [chat_ids(core, text)[:120] for text in prompts[::20]]
     run_rounds(core, Script([GenerateRequest(str(i), ids[i], sampling, policy) for i in range(2)], [], []))
     assert learning.done
-    decided = [late for before, late in learning.behind if before in learning.asked]
-    stood = [late for before, late in learning.behind if before not in learning.asked]
+    decided = [late for before, late in learning.unobserved if before in learning.proposed]
+    reused = [late for before, late in learning.unobserved if before not in learning.proposed]
     assert set(decided) == {0}
-    assert stood.count(1) > 5
+    assert reused.count(1) > 5
 
 
-def test_a_failing_round_loses_no_token_of_earlier_rounds(core: EngineCore, prompts: Sequence[str]) -> None:
-    one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
-    run, rounds = core.runner.run, [0]
+class FailingRunner(Delegate):
+    """Fail in the fourth round."""
 
-    def failing(*args: Any, **named: Any) -> Any:
-        rounds[0] += 1
-        if rounds[0] == 4:
+    rounds = 0
+
+    def run(self, *args: Any, **named: Any) -> StepOutput:
+        self.rounds += 1
+        if self.rounds == 4:
             raise RuntimeError("no memory")
-        return run(*args, **named)
+        output: StepOutput = self.inner.run(*args, **named)
+        return output
 
-    core.runner.run = failing  # type: ignore[method-assign]
+
+def test_a_failing_round_loses_no_token_of_earlier_rounds(model: LoadedModel, prompts: Sequence[str]) -> None:
+    core = model.core(CONFIG, overlaps=True, wrap_runner=FailingRunner)
+    one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
     script = Script([one])
     with pytest.raises(RuntimeError, match="no memory"):
         run_rounds(core, script)
@@ -279,15 +286,14 @@ def test_a_finished_round_is_reported_before_a_new_request_is_added(core: Engine
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=8, ignore_eos=True), "none")
     bad = replace(one, id="bad", sampling=replace(one.sampling, grammar="no grammar"))
     script = Script([one], [], [], [], [bad])
-    told: list[int] = []
-    add = core.add
+    reported: list[int] = []  # rounds reported before each request is added
 
-    def adding(request: GenerateRequest) -> None:
-        told.append(len(script.reports))
-        add(request)
+    class WatchedCore(Delegate):
+        def add(self, request: GenerateRequest) -> None:
+            reported.append(len(script.reports))
+            self.inner.add(request)
 
-    core.add = adding  # type: ignore[method-assign]
-    run_rounds(core, script)
-    assert told == [0, 4]
+    run_rounds(WatchedCore(core), script)  # type: ignore[arg-type]
+    assert reported == [0, 4]
     assert isinstance(script.said()["bad"][-1], RequestFailure)
     assert sum(len(e.token_ids) for e in script.said()["0"] if isinstance(e, TokenEvent)) == 8

@@ -60,9 +60,7 @@ def made_by(precise: bool = False) -> NativeLinears:
 
 
 def linear(*parts: PackedRows, precise: bool = False, bias: Tensor | None = None, gated: bool = False) -> NativeLinear:
-    made = made_by(precise).packed(parts, bias, gated=gated)
-    assert made is not None
-    return made
+    return made_by(precise).from_packed(parts, bias, gated=gated)
 
 
 def inputs(count: int, rows: int = ROWS) -> Tensor:
@@ -156,7 +154,7 @@ def test_inputs_are_normed_before_they_are_rounded() -> None:
 
 @pytest.mark.parametrize("name", [name for name, packed in MATRICES.items() if packed.format.block_bytes])
 def test_rows_looked_up_equal_dequantised_rows(name: str) -> None:
-    """An embedding is looked up so."""
+    """Embedding lookups select rows."""
     packed = MATRICES[name].select(torch.tensor([7, 0, 11, 3, 7]))
     out, addresses = torch.empty(packed.shape), row_addresses(packed)
     made_by().library.read_rows(packed_format(packed), addresses.ctypes.data, *packed.shape, out.data_ptr())
@@ -181,13 +179,13 @@ UNREADABLE: dict[str, Sequence[PackedRows]] = {
 
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_a_format_that_the_kernels_cannot_read_makes_no_packed_layer(name: str) -> None:
-    assert made_by().packed(UNREADABLE[name], None) is None
+    assert not made_by().packs(UNREADABLE[name])
 
 
 def test_gated_halves_in_different_formats_make_no_packed_layer() -> None:
     parts = [repeated(MATRICES[name], 64) for name in ("Q4_0", "Q8_0")]
-    assert made_by().packed(parts, None) is not None
-    assert made_by().packed(parts, None, gated=True) is None
+    assert made_by().packs(parts)
+    assert not made_by().packs(parts, gated=True)
 
 
 def test_rows_whose_codes_are_all_minima_are_read_exactly() -> None:
@@ -230,6 +228,5 @@ def test_code_for_older_processors_gives_the_same_products(target: str, tmp_path
         exact = numbers.clamp(-127, 127).float()  # about half are the largest: eight bits hold all
         # Halves between two codes are rounded either way, by what the compiler makes of a product and a sum.
         for x, precise, most in ((exact, False, 1e-5), (inputs(packed.inputs), True, 1e-5), (exact / 3, False, 1e-3)):
-            made = NativeLinears(older, 2, precise).packed([packed], None)
-            assert made is not None
+            made = NativeLinears(older, 2, precise).from_packed([packed], None)
             assert error(made(x), linear(packed, precise=precise)(x)) < most, name

@@ -36,6 +36,7 @@ CONFIG = EngineConfig(max_num_seqs=8, knapspec=KnapSpecConfig(interval=12, redec
 PAGES = cuda_backend(CPU, torch.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampling", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
 )
@@ -107,6 +108,17 @@ def _kernels() -> Kernels:
     return TritonKernels()
 
 
+@torch.inference_mode()
+def test_positions_copied_to_another_slab_give_the_same_logits(tiny: Path) -> None:
+    model = load(torch.float64, model=tiny, backend=PAGES, max_num_seqs=2)
+    decoder, attention = model.decoder, model.attention
+    attention.cache.place([Placement(0, 0, (3, 1, 2)), Placement(1, 0, (6, 4, 5))])
+    decoder.run(decoder.embed([*range(20)]), attention.prepare([Segment(0, 0, 20)]))
+    attention.cache.copy(0, 1, 20)
+    one, other = (decoder.run(decoder.embed([7]), attention.prepare([Segment(slab, 20, 1)])) for slab in (0, 1))
+    torch.testing.assert_close(one, other)
+
+
 @pytest.mark.skipif(not INTERPRETED, reason="needs triton, and TRITON_INTERPRET=1 from the start")
 @pytest.mark.parametrize(("window", "sinks"), [(0, 0), (20, 0), (70, 33)])
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 64), (6, 2, 32), (7, 1, 48)])
@@ -138,6 +150,7 @@ def test_the_triton_kernels_equal_torchs_operations(
         torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampling", [pytest.param(GREEDY, marks=pytest.mark.nightly), SAMPLED], ids=["greedy", "sampled"]
 )

@@ -15,7 +15,7 @@ from torch import Tensor
 from engine.config import EngineConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.runtime.build import LoadedModel
-from engine.sampling.logits import LogitsProcessor, make_processor
+from engine.sampling.logits import LogitsProcessor
 from engine.sampling.sample import Sampler
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from tests.support.cores import GREEDY, answer, chat_ids, exact
@@ -82,6 +82,7 @@ def naive(logits: Tensor, sampling: SamplingParams, prompt: Sequence[int], said:
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_a_row_is_edited_by_the_definition(seed: int) -> None:
     """Whatever was generated, and whatever was drafted and rejected meanwhile; in inference mode, as rounds are.
@@ -99,7 +100,7 @@ def test_a_row_is_edited_by_the_definition(seed: int) -> None:
         stop_token_ids=(7,),
     )
     prompt = [random.randrange(vocab) for _ in range(random.choice([1, 10, 600]))]
-    processor = LogitsProcessor(sampling, prompt, (0,))
+    processor = LogitsProcessor(sampling, prompt, (0,), None)
     said: list[int] = []
     for _ in range(8):
         for length in (0, 1, longest):
@@ -115,8 +116,8 @@ def test_a_row_is_edited_by_the_definition(seed: int) -> None:
         said += new
 
 
-def test_requests_that_ask_for_nothing_have_no_processor() -> None:
-    assert make_processor(SamplingParams(top_k=3, min_p=0.1, stop=("x",), logprobs=2), (1, 2), (0,)) is None
+def test_truncation_stops_and_log_probabilities_edit_no_logits() -> None:
+    assert not SamplingParams(top_k=3, min_p=0.1, stop=("x",), logprobs=2).edits_logits
 
 
 def test_editing_a_row_leaves_the_other_rows_unchanged() -> None:
@@ -132,6 +133,7 @@ def test_editing_a_row_leaves_the_other_rows_unchanged() -> None:
 # -- under drafting ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name == "all" else pytest.mark.nightly) for name in CHANGES]
@@ -303,6 +305,7 @@ def test_logprobs_of_a_prompt_survive_a_preemption(model: LoadedModel) -> None:
 # -- predicted outputs -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["none", "layerskip", "knapspec"])
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_predictions_change_no_token_and_save_rounds(

@@ -38,6 +38,7 @@ def stored(kind: Kind, shape: tuple[int, int] = (96, 256)) -> tuple[dict[str, Te
     return {STEM + key: tensor for key, tensor in parts.items()}, meant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_format_is_read_by_its_definition(kind: str, tmp_path: Path) -> None:
     meant = write_quantised(tmp_path, kind, layers=1)
@@ -127,6 +128,7 @@ def test_fp8_scales_are_read_under_either_name() -> None:
     assert torch.equal(dequantise(reading(parsed(**KINDS["fp8-tensor"].config), tensors, (96, 256))), meant)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", COMPRESSED)
 def test_weights_equal_those_of_the_compressed_tensors_library(kind: str) -> None:
     pytest.importorskip("compressed_tensors")

@@ -25,6 +25,7 @@ def written(path: Path, *lines: Any) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [pytest.param(1, marks=pytest.mark.nightly), 2])
 def test_targets_take_turns_and_answer_as_alone(tmp_path: Path, streams: int) -> None:
     model = load()
@@ -59,6 +60,7 @@ def test_targets_take_turns_and_answer_as_alone(tmp_path: Path, streams: int) ->
         assert all(0 < seconds <= target.stats.seconds for seconds in target.stats.first_token)
 
 
+@pytest.mark.slow
 def test_targets_that_share_a_cache_answer_one_after_the_other() -> None:
     model = load()
     prompts = [encode(model, Text("Tell me a story about a fox."))]
@@ -84,6 +86,7 @@ def test_a_line_that_is_no_prompt_is_refused_by_file(tmp_path: Path, line: str) 
         read_prompts(path)
 
 
+@pytest.mark.slow
 def test_a_prompt_without_room_is_refused() -> None:
     model = load(max_model_len=256)
     room = model.length - (SAMPLING.max_tokens or 0)

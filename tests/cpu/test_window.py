@@ -56,6 +56,7 @@ def attended(model: LoadedModel, slab: int, tokens: Tensor, rows: int, variant: 
     return decoder.sublayer(0, decoder.embed(tokens[-rows:].tolist()), batch, variant)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kv_heads", [1, 4], ids=["shared out in parts", "part by part"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @torch.inference_mode()

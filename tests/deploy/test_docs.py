@@ -70,6 +70,19 @@ def test_every_concept_is_where_the_architecture_says() -> None:
     assert [f"{file}: {symbol}" for file, symbol in rows if symbol not in symbols_of(file)] == []
 
 
+def test_twins_in_python_and_cpp_name_each_other() -> None:
+    """A comment `twin: file, function` stands before each of two functions that must stay equal."""
+    pattern = re.compile(r"(?:#|//) twin: (\S+), (\w+)\n(?=(?:.*twin: .*\n)*.*?(\w+)\()")
+    twins = {
+        ((str(path.relative_to(ROOT)), found[3]), (found[1], found[2]))
+        for path in sorted((ROOT / "engine").rglob("*"))
+        if path.suffix in (".py", ".h")
+        for found in pattern.finditer(path.read_text("utf-8"))
+    }
+    assert len(twins) > 10
+    assert {(twin, one) for one, twin in twins} == twins
+
+
 def test_the_layers_are_those_that_the_linter_enforces() -> None:
     linter = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]
     (layers,) = [contract["layers"] for contract in linter["contracts"] if contract.get("containers") == ["engine"]]

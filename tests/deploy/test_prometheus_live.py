@@ -23,7 +23,8 @@ import yaml
 from tests.support import CONFIG
 from tests.support.files import DASHBOARDS, PROMETHEUS, expressions, program, rules
 from tests.support.promql import selectors
-from tests.support.serving import MODEL, PATIENCE, Process, until
+from tests.support.serving import MODEL, Process
+from tests.support.waiting import PATIENCE, until
 
 PROMPTS = (
     "Tell me a story about a small bear and a hill, and then one about a hungry cat and a mirror.",

@@ -45,10 +45,10 @@ MATRICES = {
 }
 
 
-def layer(*parts: PackedRows, bias: Tensor | None = None, gated: bool = False, dtype: torch.dtype) -> Any:
-    from engine.backends.cuda.linear import RowsLinear
+def layer(*parts: PackedRows, bias: Tensor | None = None, gated: bool = False) -> Any:
+    from engine.backends.cuda.linear import RowsLinears
 
-    return RowsLinear.packed(list(parts), bias, gated=gated, dtype=dtype, device=DEVICE, release=lambda: None)
+    return RowsLinears(DEVICE).from_packed(list(parts), bias, gated=gated)
 
 
 def random(*shape: int, dtype: torch.dtype, seed: int = 0) -> Tensor:
@@ -73,14 +73,14 @@ def test_products_equal_those_of_dequantised_weights(name: str, dtype: torch.dty
     packed = MATRICES[name]
     weight = whole(packed)
     x = random(3, packed.inputs, dtype=dtype)
-    close(layer(packed, dtype=dtype)(x), x.double() @ weight.t(), x, weight)
+    close(layer(packed)(x), x.double() @ weight.t(), x, weight)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", MATRICES)
 def test_weights_for_more_rows_are_rounded_once(name: str, dtype: torch.dtype) -> None:
     packed = MATRICES[name]
-    made = layer(packed, dtype=dtype)
+    made = layer(packed)
     found = made(torch.eye(packed.inputs, dtype=dtype, device=DEVICE)).t()
     assert packed.inputs > made.most
     assert torch.equal(found, dequantise(packed).to(DEVICE).to(dtype))
@@ -95,7 +95,7 @@ def test_parts_of_several_formats_with_bias_and_residual_equal_one_matrix(rows: 
     parts = *parts, PackedRows(act.format, act.rows, act.inputs, order)
     weight = whole(*parts)
     bias, residual, x = (random(*shape, dtype=dtype) for shape in ((89,), (rows, 89), (rows, 256)))
-    made = layer(*parts, bias=bias, dtype=dtype)
+    made = layer(*parts, bias=bias)
     rounded = weight.to(dtype).double() if rows > made.most else weight
     product = x.double() @ rounded.t() + bias
     if rows <= made.most:
@@ -112,7 +112,7 @@ def test_parts_of_several_formats_with_bias_and_residual_equal_one_matrix(rows: 
 def test_norms_and_gates_equal_torchs(bits: int, dtype: torch.dtype) -> None:
     parts = some_codes(40, 256, 32, 4, minimum=True), some_codes(40, 256, 32, bits, minimum=True)
     bias, norm, x = (random(*shape, dtype=dtype) for shape in ((80,), (256,), (5, 256)))
-    made = layer(*parts, bias=bias, gated=True, dtype=dtype)
+    made = layer(*parts, bias=bias, gated=True)
     normed = F.rms_norm(x.double(), (256,), 32 * norm.double(), 1e-5)
     product = normed @ whole(*parts).t() + bias
     gate, up = product.chunk(2, 1)
@@ -125,14 +125,14 @@ def test_norms_and_gates_equal_torchs(bits: int, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize(("name", "bits"), [("Q4_K", 4.7), ("Q4_0", 4.6), ("Q5_K", 5.7), ("Q6_K", 6.7), ("Q8_0", 8.6)])
 def test_packed_weights_take_the_bits_of_their_format(name: str, bits: float) -> None:
-    assert 8 * layer(gguf(name, 64, 2048), dtype=torch.float16).nbytes <= bits * 64 * 2048
+    assert 8 * layer(gguf(name, 64, 2048)).nbytes <= bits * 64 * 2048
 
 
 @needs_cuda
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", MATRICES)
 def test_a_row_is_bit_identical_among_others(name: str, dtype: torch.dtype) -> None:
-    made = layer(MATRICES[name], dtype=dtype)
+    made = layer(MATRICES[name])
     x = random(made.most, MATRICES[name].inputs, dtype=dtype)
     most = made(x)
     for rows in (1, 2, 7, 16, 17, 32, 33):
@@ -142,7 +142,7 @@ def test_a_row_is_bit_identical_among_others(name: str, dtype: torch.dtype) -> N
 @needs_cuda
 @pytest.mark.parametrize("rows", [3, 70])
 def test_a_recorded_product_equals_a_direct_one(rows: int) -> None:
-    made = layer(gguf("Q4_K", 64, 256), gguf("Q6_K", 64, 256), dtype=torch.float16)
+    made = layer(gguf("Q4_K", 64, 256), gguf("Q6_K", 64, 256))
     x, residual = random(rows, 256, dtype=torch.float16), random(rows, 128, dtype=torch.float16)
     made.add(x, residual)
     torch.cuda.synchronize()

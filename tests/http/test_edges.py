@@ -27,7 +27,7 @@ KEYED = ServerConfig(api_key=("one", "two"))
         ("bearer two", 200),
     ],
 )
-def test_keys(header: str | None, status: int) -> None:
+def test_chats_need_one_of_the_api_keys(header: str | None, status: int) -> None:
     headers = {} if header is None else {"authorization": header}
     reply = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT, headers=headers, config=KEYED)
     assert reply.status_code == status
@@ -40,11 +40,11 @@ def test_keys(header: str | None, status: int) -> None:
     ("path", "status"),
     [("/v1/models", 401), ("/v1/nothing", 401), ("/health", 200), ("/live", 200), ("/version", 200), ("/metrics", 200)],
 )
-def test_keys_guard_v1_only(path: str, status: int) -> None:
+def test_api_keys_guard_only_v1_paths(path: str, status: int) -> None:
     assert ask(FakeEngine(), "GET", path, config=KEYED).status_code == status
 
 
-def test_metrics_ask_for_a_key_by_setting() -> None:
+def test_metrics_need_a_key_only_with_metrics_auth() -> None:
     config = ServerConfig(api_key=("one",), metrics_auth=True)
     assert ask(FakeEngine(), "GET", "/metrics", config=config).status_code == 401
     headers = {"authorization": "Bearer one"}

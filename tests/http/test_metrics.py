@@ -139,13 +139,13 @@ def test_rates_over_many_rounds_are_tokens_over_seconds() -> None:
     for emitted, seconds in [(1, 1.5)] * 7 + [(6, 3.5)] * 3:
         metrics.round(RoundReport((), (replace(part, emitted=emitted),), 1, 0, 0.5, 5, 0, 0.0, seconds, 0.0, 0.0, 0, 0))
     found = samples(metrics.exposition().decode())
-    tokens, spent, promised, plain = (
+    tokens, spent, predicted_tokens, plain = (
         found[f"knapserve_decode_{name}_total", (("policy", "knapspec"),)]
         for name in ("tokens", "seconds", "tokens_promised", "tokens_plain")
     )
     assert (tokens, spent) == (25, 21)
     assert tokens / plain == pytest.approx(25 / 21)
-    assert tokens / promised == pytest.approx(25 / (1.2 * 21))
+    assert tokens / predicted_tokens == pytest.approx(25 / (1.2 * 21))
 
 
 def test_copied_tokens_do_not_count_for_the_policy() -> None:
@@ -175,11 +175,11 @@ def test_drafts_accepted_as_predicted_show_no_prediction_error() -> None:
     for one in (part, part, short):
         metrics.round(RoundReport((), (one,), 1, 0, 0.5, 9, 0, 0.1, 0.1, 0.0, 0.0))
     found = samples(metrics.exposition().decode())
-    drafted, accepted, predicted, promised = (
+    drafted, accepted, predicted, predicted_tokens = (
         found[f"knapserve_{name}_total", (("policy", "knapspec"),)]
         for name in ("draft_tokens", "accepted_tokens", "draft_tokens_predicted", "draft_tokens_promised")
     )
-    assert (drafted, accepted) == (predicted, promised) == (17, 9)
+    assert (drafted, accepted) == (predicted, predicted_tokens) == (17, 9)
     tried, kept = (
         [vllm(found, f"spec_decode_num_{kind}_tokens_per_pos_total", position=str(i)) for i in range(9)]
         for kind in ("draft", "accepted")

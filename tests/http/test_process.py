@@ -15,6 +15,8 @@ import pytest
 
 from tests.support import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 # The real command line over the fake engine. `boom` as a prompt kills the engine.
 PROGRAM = """
 import sys, types

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from server.config import ServerConfig
 from server.metrics.registry import Metrics
 from server.metrics.throughput import ThroughputLog
 from tests.support.fake import FakeEngine
-from tests.support.harness import TEXT, TEXT_PATH, Live
+from tests.support.harness import Live
 
 
 class Seconds:
@@ -79,27 +78,41 @@ def test_an_idle_engine_logs_no_line(watched: tuple[Metrics, FakeEngine, Seconds
     assert (facts["generated"], facts["running"]) == (0.0, 1)
 
 
-@pytest.mark.parametrize("interval", [0.02, 0])
+@pytest.mark.parametrize("interval", [2.5, 0.0])
 def test_lines_are_logged_at_the_interval_that_is_set(
-    live: Callable[..., Live], caplog: pytest.LogCaptureFixture, interval: float
+    live: Callable[..., Live], monkeypatch: pytest.MonkeyPatch, interval: float
+) -> None:
+    intervals: list[float] = []
+
+    async def every(self: ThroughputLog, seconds: float) -> None:
+        intervals.append(seconds)
+
+    monkeypatch.setattr(ThroughputLog, "every", every)
+    server = live(FakeEngine(), log_stats_interval=interval)
+    assert server.client.get("/live").status_code == 200
+    assert intervals == ([interval] if interval else [])
+
+
+def test_a_line_is_logged_until_the_log_is_cancelled(
+    watched: tuple[Metrics, FakeEngine, Seconds, ThroughputLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "knapserve.server")
-    engine = FakeEngine(gated=True)
-    # Until there is a token, a comment begins the stream.
-    server = live(engine, log_stats_interval=interval, keepalive_seconds=0.05)
+    _, engine, seconds, lines = watched
+    engine.running.add("slow")
+    seconds.now += 1
 
-    def lines() -> list[Any]:
-        return [record.facts for record in list(caplog.records) if record.message == "throughput"]  # type: ignore[attr-defined]
+    async def first_line() -> None:
+        task = asyncio.create_task(lines.every(0))
+        while not caplog.records:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
-    with server.client.stream("POST", TEXT_PATH, json=TEXT | {"stream": True}) as reply:
-        assert engine.arrived.wait(20)
-        until = time.monotonic() + (20 if interval else 0.2)
-        while not lines() and time.monotonic() < until:
-            time.sleep(0.01)
-        engine.release(2)
-        reply.read()
-    assert bool(lines()) == bool(interval)
-    assert all(facts["running"] == 1 for facts in lines()[:1])
+    asyncio.run(asyncio.wait_for(first_line(), 20))
+    (record,) = caplog.records
+    assert record.message == "throughput"
+    assert record.facts["running"] == 1  # type: ignore[attr-defined]
 
 
 def test_an_interval_below_zero_is_refused() -> None:

@@ -28,7 +28,7 @@ GARBAGE = -1  # left by a rejected draft
 
 @dataclass(eq=False)
 class Owner:
-    """A request: its tokens, how many are computed, and the blocks the manager has promised it."""
+    """A request: its tokens, how many are computed, and the blocks reserved for it."""
 
     name: str
     slab: int
@@ -80,7 +80,7 @@ class Blocks(RuleBasedStateMachine):
     @rule(target=live, tokens=PROMPTS)
     def allocate(self, tokens: list[int]) -> object:
         needed = self.blocks(len(tokens))
-        promised = self.brute_match(tokens)
+        matched = self.brute_match(tokens)
         self.names += 1
         allocation = self.manager.allocate(f"r{self.names}", tokens)
         fits = needed <= self.per_slab and len(self.owners) < self.slabs and self.owned + needed <= self.capacity
@@ -88,7 +88,7 @@ class Blocks(RuleBasedStateMachine):
         if allocation is None:
             return multiple()
         assert allocation.slab not in {owner.slab for owner in self.owners}
-        assert allocation.cached == promised < len(tokens)
+        assert allocation.cached == matched < len(tokens)
         self.copy_prefix(allocation)
         assert self.held[allocation.slab][: allocation.cached] == tokens[: allocation.cached]
         owner = Owner(f"r{self.names}", allocation.slab, tokens, allocation.cached, needed)

@@ -11,7 +11,7 @@ import pytest
 from engine.architecture.spec import Variants, exit_plan
 from engine.checkpoints.synthetic import shape
 from engine.draft.costs import CostModel
-from engine.draft.estimator import MOST_PLANS, AgreementShift, Estimator, shifted, union
+from engine.draft.estimator import MAX_PLANS, AgreementShift, Estimator, shifted, union
 from engine.draft.tpt import count
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import SamplingParams
@@ -121,8 +121,8 @@ def test_rejections_of_one_plan_lower_the_requests_expectation_of_others() -> No
     for plan in (COPY, EXITS[0]):
         estimator.add(plan, count([0.95] * 400, [True] * 320 + [False] * 80))
     estimator.observe(hard, 1, COPY, count([0.95] * 20, [False] * 20))
-    assert hard.shift < -1.0
-    usual, here = (shifted(estimator.evidence([EXITS[0]]), np.array([shift]))[0] for shift in (0.0, hard.shift))
+    assert hard.log_odds < -1.0
+    usual, here = (shifted(estimator.evidence([EXITS[0]]), np.array([shift]))[0] for shift in (0.0, hard.log_odds))
     assert usual[:, 1].sum() == pytest.approx(0.8 * usual.sum(), rel=0.02)
     assert here[:, 1].sum() < 0.6 * here.sum()
     assert here.sum() == pytest.approx(usual.sum())
@@ -133,7 +133,7 @@ def test_only_the_best_of_many_plans_are_kept() -> None:
     plans = [exit_plan(SPEC, depth) for depth in range(1, SPEC.layers)]
     for plan in plans:
         estimator.add(plan, count([0.95] * 50, [plan == EXITS[1]] * 50), CONTEXT)
-    assert len(estimator.counts) == MOST_PLANS
+    assert len(estimator.counts) == MAX_PLANS
     assert next(iter(estimator.predicted_gains(estimator.counts, CONTEXT))) == EXITS[1]
 
 
@@ -152,10 +152,10 @@ def test_the_union_of_plans_has_the_dearest_variant_of_each_sublayer() -> None:
 
 
 def test_a_plan_added_without_a_context_evicts_no_other() -> None:
-    """The copy stays beside eight prior plans that promise more."""
+    """The copy stays beside eight prior plans of higher predicted speed."""
     estimator = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 2000)
-    for depth in range(1, MOST_PLANS + 1):
+    for depth in range(1, MAX_PLANS + 1):
         estimator.add(exit_plan(SPEC, depth), count([0.95] * 500, [True] * 500), CONTEXT)
     estimator.add(COPY, count([0.95] * 16, [False] * 16))
     assert COPY in estimator.counts
-    assert len(estimator.counts) == MOST_PLANS + 1
+    assert len(estimator.counts) == MAX_PLANS + 1

@@ -96,7 +96,7 @@ def finding(match: int, share: float, tokens: int = MAX_COPIED) -> Lookup:
 
 
 @pytest.mark.parametrize("match", [2, 6, 14])
-def test_a_match_is_drafted_only_if_it_promises_more_than_the_plan(match: int) -> None:
+def test_a_match_is_drafted_only_if_it_predicts_more_speed_than_the_plan(match: int) -> None:
     made = plan_lookup(finding(match, 1.0), 99, PLAIN, [100], COSTS)
     assert made is not None
     assert made.gamma > 5

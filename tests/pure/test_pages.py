@@ -18,7 +18,7 @@ PROMPTS = st.lists(TOKENS, min_size=1, max_size=9)
 
 @dataclass(eq=False)
 class Owner:
-    """A request: its tokens, how many are computed, and the blocks the manager has promised it."""
+    """A request: its tokens, how many are computed, and the blocks reserved for it."""
 
     slab: int
     tokens: list[int]
@@ -59,19 +59,19 @@ class Pages(RuleBasedStateMachine):
     @rule(target=live, tokens=PROMPTS)
     def allocate(self, tokens: list[int]) -> object:
         needed = self.blocks(len(tokens))
-        promised = self.manager.match(tokens)
+        matched = self.manager.match(tokens)
         self.place()
         room = needed - self.shared(tokens) <= self.manager.capacity - len(self.held())
         allocation = self.manager.allocate("somebody", tokens)
         assert (allocation is not None) == (needed <= self.per_table and len(self.owners) < self.tables and room)
         if allocation is None:
             return multiple()
-        assert (allocation.cached, allocation.copied) == (promised, 0)
-        assert promised < len(tokens)
-        owner = Owner(allocation.slab, tokens, promised, needed)
+        assert (allocation.cached, allocation.copied) == (matched, 0)
+        assert matched < len(tokens)
+        owner = Owner(allocation.slab, tokens, matched, needed)
         self.owners.append(owner)
         self.place()
-        assert self.read(owner, promised) == tokens[:promised]
+        assert self.read(owner, matched) == tokens[:matched]
         return owner
 
     def shared(self, tokens: list[int]) -> int:

@@ -84,7 +84,7 @@ def test_no_more_is_held_back_than_may_become_a_stop_string(text: str, cuts: lis
         (["ab"], ("abc",), "ab"),
     ],
 )
-def test_worked_examples(parts: list[str], stops: tuple[str, ...], text: str) -> None:
+def test_known_texts_end_at_their_stop_strings(parts: list[str], stops: tuple[str, ...], text: str) -> None:
     assert shown(parts, stops) == text
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 
 from engine.config import EngineConfig
 from engine.core.engine import EngineCore
+from engine.core.policies import POLICIES
 from engine.draft.base import BatchView, RequestView, RoundOutcome
 from engine.kernels.library import kernel_library
 from engine.model.backend import Backend
@@ -27,7 +29,7 @@ SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
 
 
 class TickingClock:
-    """A clock that advances by `tick` at every look."""
+    """A clock that advances by `tick` per reading."""
 
     def __init__(self, tick: float) -> None:
         self.tick, self.time = tick, 0.0
@@ -38,50 +40,69 @@ class TickingClock:
 
 
 class ManualClock:
-    """A clock that a test sets, and that counts looks."""
+    """A clock that a test sets, and that counts readings."""
 
     def __init__(self) -> None:
         self.time = 0.0
-        self.looked = 0
+        self.readings = 0
 
     def now(self) -> float:
-        self.looked += 1
+        self.readings += 1
         return self.time
 
 
-class Learning:
-    """Watches how many rounds a policy has learnt from when it proposes and when a round begins.
+class Delegate:
+    """Pass everything on to `inner`; subclasses override the methods that they watch."""
 
-    All requests of the core have to be of this policy: it then observes every round once.
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class Learning:
+    """Count the rounds that a policy has observed at each proposal and at the start of each round.
+
+    All requests of the core must use this policy: it then observes every round once.
     """
 
-    def __init__(self, core: EngineCore, policy: str) -> None:
+    def __init__(self, policy: str) -> None:
         self.ran: list[StepOutput] = []
-        self.learnt = 0  # rounds
-        self.asked: list[int] = []  # rounds that had been run at each proposal
-        self.behind: list[tuple[int, int]] = []  # as each round begins: rounds run, and those of them not learnt from
-        watched = core.policy(policy)
-        self._propose, self._run, self._observe = watched.propose, core.runner.run, watched.observe
-        watched.propose, watched.observe = self._proposing, self._observing  # type: ignore[method-assign]
-        core.runner.run = self._running  # type: ignore[method-assign]
+        self.observed = 0  # rounds
+        self.proposed: list[int] = []  # rounds run before each proposal
+        self.unobserved: list[tuple[int, int]] = []  # at each round's start: rounds run, and those not yet observed
+        self._policy = policy
 
     @property
     def done(self) -> bool:
-        return self.learnt == len(self.ran)
+        return self.observed == len(self.ran)
 
-    def _proposing(self, batch: BatchView[Any]) -> Sequence[Plan]:
-        self.asked.append(len(self.ran))
-        assert self.done
-        return self._propose(batch)
+    def core(self, make: Callable[..., EngineCore], *args: Any, **options: Any) -> EngineCore:
+        """Call `make`, such as `LoadedModel.core`, for a core whose policy and runner are watched."""
+        kind: Any = POLICIES[self._policy]
+        learning = self
 
-    def _running(self, *args: Any, **named: Any) -> StepOutput:
-        self.behind.append((len(self.ran), len(self.ran) - self.learnt))
-        self.ran.append(self._run(*args, **named))
-        return self.ran[-1]
+        class WatchedPolicy(kind):  # type: ignore[misc]
+            def propose(self, batch: BatchView[Any]) -> Sequence[Plan]:
+                learning.proposed.append(len(learning.ran))
+                assert learning.done
+                return super().propose(batch)  # type: ignore[no-any-return]
 
-    def _observing(self, views: Sequence[RequestView[Any]], round: RoundOutcome) -> None:
-        self.learnt += 1
-        self._observe(views, round)
+            def observe(self, views: Sequence[RequestView[Any]], round: RoundOutcome) -> None:
+                learning.observed += 1
+                super().observe(views, round)
+
+        class WatchedRunner(Delegate):
+            def run(self, *args: Any, **named: Any) -> StepOutput:
+                learning.unobserved.append((len(learning.ran), len(learning.ran) - learning.observed))
+                learning.ran.append(self.inner.run(*args, **named))
+                return learning.ran[-1]
+
+        with patch.dict(POLICIES, {self._policy: WatchedPolicy}):
+            core = make(*args, wrap_runner=WatchedRunner, **options)
+            core.policy(self._policy)  # policies are made at their first use
+        return core
 
 
 def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02, low_bit: float | None = None) -> LatencyProfile:

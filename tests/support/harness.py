@@ -19,6 +19,7 @@ from server.config import ServerConfig
 from server.http.app import Services, create_app
 from server.http.serve import GracefulServer, build_server
 from tests.support.fake import FakeEngine
+from tests.support.waiting import until
 
 CHAT = {"model": "fake/model", "messages": [{"role": "user", "content": "Hi"}]}
 TEXT = {"model": "fake/model", "prompt": "Hi"}
@@ -76,17 +77,9 @@ class Live:
         self.port = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.server: GracefulServer = build_server(engine, config, self.port)
-        started = threading.Event()
-        startup = self.server.startup
-
-        async def announced(sockets: list[socket.socket] | None = None) -> None:
-            await startup(sockets)
-            started.set()
-
-        self.server.startup = announced  # type: ignore[method-assign]
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self._listener]}, daemon=True)
         self.thread.start()
-        assert started.wait(20)
+        until(lambda: self.server.started, "the start of the server")
         self.client = httpx.Client(base_url=self.url, timeout=20)
 
     def terminate(self) -> None:

@@ -8,8 +8,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from engine.kernels.library import kernel_library
 from tests.support import PREPARED, REPOSITORY
+from tests.support.waiting import PATIENCE
 
 MODEL = PREPARED.name
 LENGTH = 2048  # of the longest context that is served here
 # With our own kernels a row's logits do not depend on its neighbours; without a compiler float32 comes nearest.
 DTYPE = "bfloat16" if kernel_library() else "float32"
-PATIENCE = 60  # seconds until what should have happened counts as hanging
 _MAIN = "import sys; from server.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
@@ -111,13 +109,6 @@ class Metrics:
             for sample in family.samples
             if sample.name == name and labels.items() <= sample.labels.items()
         )
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"in vain waited for: {what}"
-        time.sleep(0.01)
 
 
 def engine_of(server: int) -> int | None:

@@ -25,7 +25,7 @@ from bench.prompts import add_prompt_arguments, encode, positive, read_prompts
 from bench.targets import Prompt
 from engine.architecture.spec import SKIP, Variants
 from engine.config import EngineConfig
-from engine.core.engine import EngineCore
+from engine.core.engine import EngineCore, StepRunner
 from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
 from engine.errors import ConfigError, EngineDeadError
@@ -35,6 +35,7 @@ from engine.step import StepOutput, StepPlan
 from engine.types import GenerateRequest, RequestFailure, SamplingParams
 from profiles.schema import LatencyProfile
 from server.settings import Settings, add_arguments
+from tests.support.cores import Delegate
 
 _STRETCH = 64  # rounds for which an unsteady machine stays as it is, on average
 _NOISE = 0.03  # standard deviation of what a pass takes, as a share
@@ -54,22 +55,24 @@ class SimulatedClock:
         return self.time
 
 
-class _TimedSearch:
+class _TimedSearch(Delegate):
     """A search whose sublayers take their share of a pass of the same width."""
 
-    def __init__(self, search: CandidatePass, clock: SimulatedClock, truth: CostModel, context: int) -> None:
-        self._search, self._clock, self._truth, self._context = search, clock, truth, context
+    def __init__(self, inner: CandidatePass, clock: SimulatedClock, truth: CostModel, context: int) -> None:
+        super().__init__(inner)
+        self._clock, self._truth, self._context = clock, truth, context
 
     def fill_rows(self, table: SearchTable, count: int) -> None:
         """Fill one row, so that each takes its time."""
         menu, rows = table.menus[len(table.rows)], table.states.shape[0] * table.states.shape[1]
         share = self._truth.verify_pass(rows, [self._context]) / self._truth.spec.sublayers
         self._clock.time += (len(menu) - (SKIP in menu)) * share + _SEARCH_OUTSIDE
-        self._search.fill_rows(table, 1)
+        self.inner.fill_rows(table, 1)
 
     def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
         self._clock.time += self._truth.profile.head(states.shape[0] * states.shape[1])
-        return self._search.draws(states, plans)
+        drawn: tuple[list[list[int]], list[list[float]]] = self.inner.draws(states, plans)
+        return drawn
 
 
 class Result(NamedTuple):
@@ -80,32 +83,24 @@ class Result(NamedTuple):
     errors: list[float]
 
 
-class Simulation:
-    """A core whose rounds take simulated time."""
+class _TimedRunner(Delegate):
+    """A runner whose rounds take simulated time."""
 
-    def __init__(self, model: LoadedModel, config: EngineConfig, unsteady: float = 1.0) -> None:
-        """`unsteady`: how many times their usual time passes take now and then."""
-        assert model.profile is not None
-        self.clock = SimulatedClock()
-        model.clock = self.clock
-        self.core: EngineCore = model.core(config, own_cache=True)
-        self._truth = CostModel(model.spec, model.profile)
+    def __init__(self, inner: StepRunner, clock: SimulatedClock, truth: CostModel, unsteady: float) -> None:
+        super().__init__(inner)
+        self._clock, self._truth = clock, truth
         self._random, self._moments = Random(0), Random(1)
         self._unsteady, self._slow = unsteady, 1.0
-        self.lost = 0.0  # seconds of the clock beyond those that passes usually take
-        self._run = self.core.runner.run
-        self.core.runner.run = self._round  # type: ignore[method-assign]
-        self._candidates = self.core.runner.candidates
-        self.core.runner.candidates = self._search  # type: ignore[method-assign, assignment]
+        self.lost = 0.0  # seconds of the clock beyond the usual time of passes
 
-    def _search(self, slab: int, positions: Sequence[int], *sampled: Any) -> CandidatePass:
-        found = self._candidates(slab, positions, *sampled)
-        return _TimedSearch(found, self.clock, self._truth, max(positions))
+    def candidates(self, slab: int, positions: Sequence[int], *sampled: Any) -> CandidatePass:
+        found = self.inner.candidates(slab, positions, *sampled)
+        return _TimedSearch(found, self._clock, self._truth, max(positions))
 
-    def _round(
+    def run(
         self, plan: StepPlan, on_wait: Callable[[], None] | None = None, *, overlap_next: bool = False
     ) -> StepOutput:
-        out = self._run(plan, on_wait)
+        out = self.inner.run(plan, on_wait)
         contexts = [work.start for work in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         # None for parts of prompts, of which there are more or fewer as time goes: the others' is to stay the same.
@@ -122,8 +117,26 @@ class Simulation:
             self._slow = self._unsteady if self._slow == 1.0 else 1.0
         self.lost += (self._slow - 1.0) * (draft + verify)
         draft, verify = self._slow * draft, self._slow * verify
-        self.clock.time += draft + verify + _OUTSIDE * (1 + _SHARED_OUTSIDE * (len(contexts) - 1))
+        self._clock.time += draft + verify + _OUTSIDE * (1 + _SHARED_OUTSIDE * (len(contexts) - 1))
         return StepOutput(out.outputs, out.draft_passes, draft, verify)
+
+
+class Simulation:
+    """A core whose rounds take simulated time."""
+
+    def __init__(self, model: LoadedModel, config: EngineConfig, unsteady: float = 1.0) -> None:
+        """`unsteady`: the factor by which passes are slower in half of the time."""
+        assert model.profile is not None
+        model.clock = self.clock = SimulatedClock()
+        truth = CostModel(model.spec, model.profile)
+        self.core: EngineCore = model.core(
+            config, own_cache=True, wrap_runner=lambda runner: _TimedRunner(runner, self.clock, truth, unsteady)
+        )
+
+    @property
+    def _usual_time(self) -> float:
+        """Seconds of the clock if passes always took their usual time."""
+        return self.clock.time - self.core.runner.lost  # type: ignore[attr-defined, no-any-return]
 
     def answer(self, prompts: Sequence[Prompt], policy: str, sampling: SamplingParams, streams: int) -> Result:
         """Answer all prompts, `streams` at a time."""
@@ -131,27 +144,28 @@ class Simulation:
         live: dict[str, str] = {}  # domains
         seconds: defaultdict[str, float] = defaultdict(float)
         tokens: defaultdict[str, int] = defaultdict(int)
-        promises: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])  # promised, kept, drafted
+        acceptance: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])  # predicted, accepted, drafted
         while todo or live:
             while todo and len(live) < streams:
                 index, prompt = todo.pop()
                 live[str(index)] = prompt.domain
                 core.add(GenerateRequest(str(index), prompt.tokens, replace(sampling, seed=index), policy))
-            before = self.clock.time - self.lost
+            before = self._usual_time
             report = core.step()
             for round in report.rounds if not report.prompt_tokens else ():
                 domain = live[round.request_id]
-                seconds[domain] += (self.clock.time - self.lost - before) / len(report.rounds)
+                seconds[domain] += (self._usual_time - before) / len(report.rounds)
                 tokens[domain] += round.emitted
                 if round.drafted and round.predicted_acceptance is not None:
                     found = round.predicted_acceptance * round.drafted, round.accepted, round.drafted
-                    promises[round.request_id] = [a + b for a, b in zip(promises[round.request_id], found, strict=True)]
+                    sums = zip(acceptance[round.request_id], found, strict=True)
+                    acceptance[round.request_id] = [a + b for a, b in sums]
             for event in report.events:
                 if isinstance(event, RequestFailure):
                     raise EngineDeadError(str(event.error))
                 if event.finish_reason is not None:
                     del live[event.request_id]
-        errors = [abs(promised - kept) / drafted for promised, kept, drafted in promises.values()]
+        errors = [abs(predicted - accepted) / drafted for predicted, accepted, drafted in acceptance.values()]
         speeds = {domain: tokens[domain] / seconds[domain] for domain in seconds}
         return Result(speeds, sum(tokens.values()) / sum(seconds.values()), errors)
 

@@ -70,7 +70,7 @@ def plain_decoding(prompt: Sequence[int], sampling: SamplingParams, limit: int) 
 
 
 class StepClock:
-    """A clock that advances a second at every look; stopped, it gives all requests the same arrival."""
+    """A clock that advances a second per reading; stopped, it gives all requests the same arrival."""
 
     def __init__(self, stopped: bool = False) -> None:
         self.time, self._stopped = 0.0, stopped
@@ -165,11 +165,11 @@ class FakeRunner:
 
 
 class WatchedBlocks(BlockManager):
-    """A manager that records the blocks promised to each slab's owner."""
+    """A manager that records the blocks reserved for each slab's owner."""
 
     def __init__(self, slabs: int, blocks_per_slab: int, block_size: int, capacity: int) -> None:
         super().__init__(slabs, blocks_per_slab, block_size, capacity)
-        self.promised: dict[int, int] = {}  # slab -> blocks
+        self.reserved: dict[int, int] = {}  # slab -> blocks
 
     def blocks(self, tokens: int) -> int:
         return -(-tokens // self.block_size)
@@ -177,19 +177,19 @@ class WatchedBlocks(BlockManager):
     def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None:
         allocation = super().allocate(owner, tokens)
         if allocation is not None:
-            assert allocation.slab not in self.promised
-            self.promised[allocation.slab] = self.blocks(len(tokens))
+            assert allocation.slab not in self.reserved
+            self.reserved[allocation.slab] = self.blocks(len(tokens))
         return allocation
 
     def grow(self, slab: int, tokens: int) -> bool:
         grown = super().grow(slab, tokens)
         if grown:
-            self.promised[slab] = max(self.promised[slab], self.blocks(tokens))
+            self.reserved[slab] = max(self.reserved[slab], self.blocks(tokens))
         return grown
 
     def release(self, slab: int) -> None:
         super().release(slab)
-        del self.promised[slab]
+        del self.reserved[slab]
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ class World:
         expected = self.requests.get(name)
         slab = expected.request.slab if expected else -1
         self.scheduler.cancel(name)
-        assert slab < 0 or slab not in self.blocks.promised
+        assert slab < 0 or slab not in self.blocks.reserved
         assert name not in [r.id for r in (*self.scheduler.running, *self.scheduler.waiting)]
         if expected and expected.request.finish_reason is FinishReason.CANCELLED:
             expected.cancelled = True
@@ -348,7 +348,7 @@ class World:
             assert prompt_rows <= (setting.max_shared or setting.max_rows), "prompt rows beside decoding are limited"
         slabs = [w.slab for w in plan.work]
         assert slabs == sorted(set(slabs)), "each slab has at most one piece of work, in the order of slabs"
-        assert {r.slab for r in running.values()} == set(self.blocks.promised)
+        assert {r.slab for r in running.values()} == set(self.blocks.reserved)
         for work in plan.work:
             request = running[work.request_id]
             end = work.start + len(work.tokens)
@@ -359,7 +359,7 @@ class World:
             assert work.sampling is request.sampling
             assert 0 <= work.gamma <= max(request.room - 1, 0)
             assert work.plan is None or (work.draws_token and 0 < work.gamma <= setting.gamma)
-            assert end + work.gamma + work.next_row_reserved <= self.blocks.promised[work.slab] * setting.block_size
+            assert end + work.gamma + work.next_row_reserved <= self.blocks.reserved[work.slab] * setting.block_size
             assert not work.next_row_reserved or (setting.apart and request.room > 1)
 
     def _take(self, events: Sequence[TokenEvent | RequestFailure], rounds: Sequence[RequestRound]) -> None:
@@ -421,7 +421,7 @@ class World:
         self.settle()
         self.blocks.check_integrity()
         assert self.blocks.usage == 0
-        assert not self.blocks.promised
+        assert not self.blocks.reserved
         for expected in self.requests.values():
             assert expected.cancelled or expected.events[-1].finish_reason == expected.reason
         assert self.scheduler.preemptions == len(self.policy.suspended)

@@ -9,9 +9,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.support.serving import PATIENCE
+from tests.support.waiting import PATIENCE
 
-PLAIN_ROUNDS = 8  # decoded plainly between drafts, that the page shows as part of what came before
+PLAIN_ROUNDS = 8  # plain rounds between drafts, which the page shows as part of the plan before
 _WATCH = (
     "window.violations = []; addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective))"
 )

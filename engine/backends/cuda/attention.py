@@ -106,7 +106,7 @@ class StaticBatch:
         return kernels.scan(q, cache.k[layer], cache.v[layer], self, *spec.attention_window(layer, variant)).flatten(1)
 
     def select(self, rows: tuple[int, ...]) -> AttentionBatch:
-        raise AssertionError("static passes mask rows instead of selecting them")
+        return self.portable().select(rows)
 
     def portable(self) -> SdpaBatch:
         """Return a batch of the real rows with dynamic shapes, for passes that select rows."""

@@ -17,8 +17,6 @@ from engine.tensors import to_device
 class PagedCache:
     """K and V, each [layers, pages, block_size, kv_heads, head_dim]. Padding rows write to page 0."""
 
-    contiguous = False
-
     def __init__(self, spec: ModelSpec, size: CacheSize, dtype: torch.dtype, device: torch.device) -> None:
         self.length, self.block_size, self.device, self.dtype = size.length, size.block_size, device, dtype
         shape = (2, spec.layers, size.capacity + 1, size.block_size, spec.kv_heads, spec.head_dim)
@@ -48,9 +46,6 @@ class PagedCache:
     def slot(self, slab: int, position: int) -> int:
         return self.slots([Segment(slab, position, 1)])[0]
 
-    def rows(self, slab: int, start: int, rows: int) -> tuple[Tensor, ...]:
-        raise AssertionError("pages are written by slot")
-
     def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
         """Write kv [rows, 2·kv_heads, head_dim], K heads first, to flat slots [rows]."""
         for cache, part in zip((self.k[layer], self.v[layer]), kv.chunk(2, dim=1), strict=True):
@@ -71,7 +66,11 @@ class PagedCache:
             layer.index_copy_(0, pages, values)
 
     def copy(self, source: int, target: int, tokens: int) -> None:
-        raise AssertionError("pages are shared, not copied")
+        """Copy the first `tokens` positions of one slab to another, in all layers."""
+        begin, end = (to_device(self.slots([Segment(slab, 0, tokens)]), self.device) for slab in (source, target))
+        for layer in (*self.k, *self.v):
+            rows = layer.flatten(0, 1)
+            rows.index_copy_(0, end, rows.index_select(0, begin))
 
     def discard(self, slab: int, first: int, last: int) -> None:
         """Do nothing: pages never go back to the system."""

@@ -15,11 +15,13 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from engine.architecture.spec import SKIP, TARGET, Variants
+from engine.architecture.spec import SKIP, TARGET, ModelSpec, Variants
 from engine.backends.cuda.attention import Layout, StaticBatch
 from engine.model.attention import AttentionBatch
-from engine.model.decoder import Decoder
+from engine.model.decoder import ModelWeights
 from engine.model.linear import Linear
+from engine.model.torch_decoder import TorchDecoder
+from engine.sampling.sample import Sampler
 from engine.tensors import to_device
 
 _MAX_RECORDINGS = 64
@@ -62,11 +64,11 @@ class _Pass:
     launch: Callable[[], None] = lambda: None
 
 
-class GraphedDecoder(Decoder):
-    """A `Decoder` that records recurring passes over `StaticBatch`es."""
+class GraphedDecoder(TorchDecoder):
+    """A decoder that records recurring passes over `StaticBatch`es."""
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+    def __init__(self, spec: ModelSpec, dtype: torch.dtype, weights: ModelWeights, sampler: Sampler) -> None:
+        super().__init__(spec, dtype, weights, sampler)
         self._passes: OrderedDict[_Key, _Pass] = OrderedDict()
         self._asked: Counter[_Key] = Counter()
         self._inputs: dict[Layout, tuple[Tensor, Tensor]] = {}

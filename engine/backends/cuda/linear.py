@@ -18,38 +18,50 @@ _LOWERED = 8192  # outputs quantised at a time
 _MANY = 32768  # outputs: only output heads have so many
 
 
-class RowsLinear:
-    """A linear layer in float16 or bfloat16: up to `most` rows by the Triton kernel, more by torch."""
+class RowsLinears:
+    """Make `RowsLinear`s, and packed layers on `device`."""
 
     shares = True
-    most = ROWS[1]
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
-        self._weight, self._bias, self._gated = weight, bias, gated
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
 
-    @classmethod
-    def packed(
-        cls,
+    def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> RowsLinear:
+        return RowsLinear(weight, bias, gated=gated)
+
+    def packs(self, parts: Sequence[PackedRows], /, *, gated: bool = False) -> bool:
+        return True
+
+    def from_packed(
+        self,
         parts: Sequence[PackedRows],
         bias: Tensor | None,
         /,
         *,
         gated: bool = False,
-        dtype: torch.dtype,
-        device: torch.device,
-        release: Callable[[], None],
-    ) -> Linear:
+        release: Callable[[], None] = lambda: None,
+    ) -> PackedRowsLinear:
         """Make a layer of the parts' outputs, one after another, whose weights stay packed."""
-        return PackedRowsLinear(parts, bias, gated=gated, device=device)
+        return PackedRowsLinear(parts, bias, gated=gated, device=self._device)
 
-    @classmethod
-    def lower(cls, linear: Linear, bits: int, /) -> Linear | None:
-        """Make a copy in codes of `bits` bits; None if the weights are packed already or do not divide into groups."""
-        if not isinstance(linear, RowsLinear) or linear._weight.shape[1] % GROUP:
-            return None
-        weight, gated = linear._weight, linear._gated
-        rows = [lowered(part, bits) for part in weight.split(_LOWERED)]
-        return PackedRowsLinear(rows, linear._bias, gated=gated, device=weight.device)
+    def lowers(self, linear: Linear, /) -> bool:
+        """Whether the weights are not packed and divide into groups."""
+        return isinstance(linear, RowsLinear) and linear._weight.shape[1] % GROUP == 0
+
+    def lower(self, linear: Linear, bits: int, /) -> PackedRowsLinear:
+        """Make a copy in codes of `bits` bits."""
+        assert isinstance(linear, RowsLinear)
+        rows = [lowered(part, bits) for part in linear._weight.split(_LOWERED)]
+        return PackedRowsLinear(rows, linear._bias, gated=linear._gated, device=self._device)
+
+
+class RowsLinear:
+    """A linear layer in float16 or bfloat16: up to `most` rows by the Triton kernel, more by torch."""
+
+    most = ROWS[1]
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
+        self._weight, self._bias, self._gated = weight, bias, gated
 
     def __call__(self, x: Tensor) -> Tensor:
         if len(x) > ROWS[1]:

@@ -7,9 +7,8 @@ import mmap
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 
-from engine.architecture.spec import TARGET, ModelSpec
+from engine.architecture.spec import ModelSpec
 from engine.kernels import structures as native
 from engine.kv.blocks import Placement
 from engine.kv.cache import reserved_zeros
@@ -74,15 +73,9 @@ class NativeBatch:
         assert 0 <= min(slabs) <= max(slabs) < cache.slabs
         assert 0 <= min(positions) <= max(positions) < cache.length
         self.rows, self.read_only = len(slabs), read_only
-        self.cache, self.rope = ctypes.byref(cache.struct), attention.rope
+        self.cache, self.rope = cache.struct, attention.rope
         ints = ctypes.c_int32 * self.rows
         self.slabs, self.positions = ints(*slabs), ints(*positions)
-
-    def select(self, rows: tuple[int, ...]) -> NativeBatch:
-        raise AssertionError("the kernels select rows themselves")
-
-    def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
-        raise AssertionError("the kernels run whole sublayers")
 
 
 class NativeAttention:

@@ -34,16 +34,8 @@ def native_backend(spec: ModelSpec, threads: int, kernels: KernelLibrary, *, pre
     models.
     """
     linears = NativeLinears(kernels, threads, precise=spec.parameters < _SMALL if precise is None else precise)
-    return Backend(
-        "native",
-        linears,
-        NativeDecoder,
-        torch.bfloat16,
-        _attention,
-        kernels,
-        packs=True,
-        looks_up_packed=True,
-    )
+    decoder, dtype = NativeDecoder, torch.bfloat16
+    return Backend("native", linears, decoder, dtype, _attention, kernels, packing=linears, looks_up_packed=True)
 
 
 def _attention(spec: ModelSpec, size: CacheSize) -> NativeAttention:

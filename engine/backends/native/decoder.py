@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -13,16 +12,16 @@ from torch import Tensor
 from engine.architecture.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, ModelSpec, Variants
 from engine.backends.native.attention import NativeAttention, NativeBatch
 from engine.backends.native.draft_buffers import DraftBuffers
-from engine.backends.native.linear import PANEL, NativeLinear, packed_format, row_addresses
+from engine.backends.native.linear import PANEL, native_linear, packed_format, row_addresses
 from engine.backends.native.logit_edits import LogitEdits
 from engine.kernels import structures as native
-from engine.model.attention import Attention, AttentionBatch, Segment
-from engine.model.decoder import Decoder, LayerWeights
+from engine.model.attention import AttentionOf, Segment
+from engine.model.decoder import DecoderOf, LayerWeights, ModelWeights
 from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
 from engine.model.search import Row, SearchTable
 from engine.quantised.packed import PackedRows
-from engine.sampling.sample import Sampler, sampling_array
+from engine.sampling.sample import Edit, Sampler, sampling_array
 
 _VARIANTS = (SKIP, TARGET, LOW_BIT, WINDOW)  # in the order of `SearchTable.saves`
 
@@ -32,36 +31,25 @@ def fits(spec: ModelSpec) -> bool:
     return spec.intermediate % PANEL == 0 and spec.head_dim % PANEL == 0 and spec.hidden % 2 == 0
 
 
-class NativeDecoder(Decoder):
-    """A `Decoder` over `NativeLinear`s and the batches of a `NativeAttention`."""
+class NativeDecoder(DecoderOf[NativeBatch]):
+    """A decoder over `NativeLinear`s and the batches of a `NativeAttention`."""
 
     drafts_in_one_call = True
 
-    def __init__(
-        self,
-        spec: ModelSpec,
-        dtype: torch.dtype,
-        embedding: Tensor | PackedRows,
-        layers: Sequence[LayerWeights],
-        norm: Tensor,
-        head: Linear,
-        sampler: Sampler,
-    ) -> None:
-        """Describe the weights to the kernels. `embedding` [vocab, hidden] may be packed, in the file's own memory."""
-        self._packed_embedding = embedding if isinstance(embedding, PackedRows) else None
-        rows = embedding.rows if isinstance(embedding, PackedRows) else embedding
-        super().__init__(spec, dtype, rows, layers, norm.float(), head, sampler)
-        made_by = cast(NativeLinear, head).made_by
+    def __init__(self, spec: ModelSpec, dtype: torch.dtype, weights: ModelWeights, sampler: Sampler) -> None:
+        """Describe the weights to the kernels. A packed embedding stays in the file's own memory."""
+        super().__init__(spec, dtype, replace(weights, norm=weights.norm.float()), sampler)
+        self._packed_embedding = weights.packed_embedding
+        made_by = native_linear(weights.head).made_by
         self._library, self._executor = made_by.library, made_by.executor
         self._layer_norms: list[Tensor] = []  # keeps the tensors alive to which the layers' structures point
-        self._layer_structs = (native.Layer * spec.layers)(*(self._layer(i, w) for i, w in enumerate(layers)))
+        self._layer_structs = (native.Layer * spec.layers)(*(self._layer(i, w) for i, w in enumerate(weights.layers)))
         self._whole = bytes(spec.whole)
         sizes = (spec.layers, spec.hidden, spec.heads, spec.kv_heads, spec.head_dim, spec.intermediate, RECENT, SINKS)
-        self._model = ctypes.byref(native.Model(*sizes, spec.norm_eps, self._layer_structs))
+        self._model = native.Model(*sizes, spec.norm_eps, self._layer_structs)
         self._edits = LogitEdits(spec.vocab)
         self._draft_buffers: dict[tuple[int, int], DraftBuffers] = {}  # by requests and tokens of the longest draft
-        self._embed_and_head_key: tuple[NativeAttention, list[Linear]] | None = None
-        self._embed_and_head_cached: Any = None
+        self._embed_and_head_made: tuple[int, list[Linear], native.EmbedAndHead] | None = None
 
     def _layer(self, index: int, weights: LayerWeights) -> native.Layer:
         def pointer(tensor: Tensor) -> int:
@@ -81,16 +69,14 @@ class NativeDecoder(Decoder):
         super().add_low_bit(layers, head)
         for weights, layer in zip(layers, self._layer_structs, strict=True):
             _set_linears(layer, weights, LOW_BIT)
-        self._embed_and_head_key = None
 
     @property
-    def packed(self) -> Sequence[Tensor]:
-        linears = [linear for w in self._layers[TARGET] for linear in (w.qkv, w.output, w.gate_up, w.down)]
-        return [weight for linear in (*linears, self._heads[TARGET]) for weight in cast(NativeLinear, linear).weights]
+    def weight_tensors(self) -> Sequence[Tensor]:
+        return [weight for linear in self.linears for weight in native_linear(linear).weights]
 
     @property
     def weight_bytes(self) -> int:
-        return sum(weight.nbytes for weight in self.packed)
+        return sum(weight.nbytes for weight in self.weight_tensors)
 
     def embed_ids(self, tokens: Tensor) -> Tensor:
         if self._packed_embedding is not None:
@@ -103,29 +89,29 @@ class NativeDecoder(Decoder):
         self._library.read_rows(packed_format(packed), addresses.ctypes.data, *packed.shape, out.data_ptr())
         return out
 
-    def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
+    def run(self, x: Tensor, batch: NativeBatch, record: list[Tensor] | None = None) -> Tensor:
         records = None
         if record is not None:
             records = x.new_empty(self.spec.sublayers + 1, *x.shape)
             record += records.unbind(0)
         return self._pass(x, batch, self._whole, records=records)
 
-    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor:
+    def run_plan(self, x: Tensor, batch: NativeBatch, variants: Variants) -> Tensor:
         return self._pass(x, batch, bytes(variants))
 
-    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[Variants]) -> Tensor:
+    def run_plans(self, x: Tensor, batch: NativeBatch, plans: Sequence[Variants]) -> Tensor:
         if all(plan == plans[0] for plan in plans):
             return self._pass(x, batch, bytes(plans[0]))
         return self._pass(x, batch, b"".join(map(bytes, plans)), stride=self.spec.sublayers + 1)
 
-    def sublayer(self, index: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
+    def sublayer(self, index: int, x: Tensor, batch: NativeBatch, variant: int = TARGET) -> Tensor:
         return self._pass(x, batch, bytes([variant]) * len(self._whole), first=index, last=index + 1)
 
-    def fill_rows(self, table: SearchTable, batch_of: Callable[[int], AttentionBatch], count: int) -> None:
+    def fill_rows(self, table: SearchTable, batch_of: Callable[[int], NativeBatch], count: int) -> None:
         if not table.beam:  # the kernels need a limit of live entries
             super().fill_rows(table, batch_of, count)
             return
-        b, beam, (live, rows, hidden) = cast(NativeBatch, batch_of(table.beam)), table.beam, table.states.shape
+        b, beam, (live, rows, hidden) = batch_of(table.beam), table.beam, table.states.shape
         assert b.rows == beam * rows
         assert b.read_only
         assert table.states.dtype == table.directions.dtype == torch.float32
@@ -163,21 +149,21 @@ class NativeDecoder(Decoder):
         table.take(filled, states[:last], cosines[:last])
 
     def head(self, x: Tensor, variant: int = TARGET) -> Tensor:
-        return cast(NativeLinear, self._heads[variant])(x, self._norm, self.spec.norm_eps)
+        return native_linear(self._heads[variant])(x, self._norm, self.spec.norm_eps)
 
     def draft(
         self,
-        attention: Attention,
+        attention: AttentionOf[NativeBatch],
         requests: Sequence[DraftRequest],
         *,
-        ahead: bool = False,
+        pipelined: bool = False,
         on_wait: OnWait | None = None,
     ) -> Drafted:
         if not self._kernels_embed:
-            return super().draft(attention, requests, ahead=ahead, on_wait=on_wait)
-        native_attention = cast(NativeAttention, attention)
+            return super().draft(attention, requests, pipelined=pipelined, on_wait=on_wait)
+        assert isinstance(attention, NativeAttention)
         buffers = self._buffers(requests)
-        buffers.load(requests, native_attention.cache)
+        buffers.load(requests, attention.cache)
 
         def edit(i: int, drafted: int, row: Callable[[], Tensor]) -> bool:
             request, so_far = requests[i], buffers.so_far(i, drafted)
@@ -188,8 +174,8 @@ class NativeDecoder(Decoder):
             return True
 
         self._edits.begin(edit)
-        ends, cache = self._embed_and_head(native_attention), ctypes.byref(native_attention.cache.struct)
-        passes = self._library.draft(self._executor, self._model, cache, ends, buffers.reference)
+        ends, cache = self._embed_and_head(attention.rope), attention.cache.struct
+        passes = self._library.draft(self._executor, self._model, cache, ends, buffers.batch)
         self._edits.finish()
         return buffers.drafted(passes)
 
@@ -203,7 +189,7 @@ class NativeDecoder(Decoder):
 
     def verify(
         self,
-        attention: Attention,
+        attention: AttentionOf[NativeBatch],
         segments: Sequence[Segment],
         tokens: Sequence[int],
         draws: Draws,
@@ -215,8 +201,7 @@ class NativeDecoder(Decoder):
     ) -> Verified:
         if keep_logits or not self._kernels_embed:  # the kernels keep neither hidden states nor unedited logits
             return super().verify(attention, segments, tokens, draws, record=record, variants=variants, on_wait=on_wait)
-        native_attention = cast(NativeAttention, attention)
-        rows = native_attention.prepare(segments)
+        rows = attention.prepare(segments)
         count = len(draws.rows)
         records = torch.empty(self.spec.sublayers + 1, rows.rows, self.spec.hidden) if record else None
         drawn = (ctypes.c_int32 * count)()
@@ -243,11 +228,11 @@ class NativeDecoder(Decoder):
             rows=rows.rows,
             draws=count,
         )
-        ends = self._embed_and_head(native_attention)
-        self._library.verify(self._executor, self._model, rows.cache, ends, ctypes.byref(verify))
+        ends = self._embed_and_head(rows.rope)
+        self._library.verify(self._executor, self._model, rows.cache, ends, verify)
         self._edits.finish()
 
-        def redraw(i: int, edit: Callable[[Tensor], None]) -> int:
+        def redraw(i: int, edit: Edit) -> int:
             assert scores.value is not None
             row = self._edits.row(scores.value + 4 * i * self.spec.vocab)
             edit(row)
@@ -264,27 +249,28 @@ class NativeDecoder(Decoder):
         """Whether the kernels can look tokens up in the embedding."""
         return self._packed_embedding is not None or self._embedding.dtype in (torch.bfloat16, torch.float32)
 
-    def _embed_and_head(self, attention: NativeAttention) -> Any:
-        """Return a reference to the `EmbedAndHead`, which changes only with the attention or the heads."""
+    def _embed_and_head(self, rope: int) -> native.EmbedAndHead:
+        """Describe embedding and heads to the kernels. `rope`: address of the attention's RoPE factors."""
         heads = [*self._heads.values()]
-        if self._embed_and_head_key != (attention, heads):
-            ends = native.EmbedAndHead(
-                embedding=self._embedding.data_ptr(),
-                norm=self._norm.data_ptr(),
-                rope=attention.rope,
-                float32=self._embedding.dtype == torch.float32,
-            )
-            for variant, head in self._heads.items():
-                ends.head[variant - TARGET] = cast(NativeLinear, head).struct
-            if self._packed_embedding is not None:
-                ends.row_bytes, ends.format = self._embedding.stride(0), packed_format(self._packed_embedding)
-            self._embed_and_head_key, self._embed_and_head_cached = (attention, heads), ctypes.byref(ends)
-        return self._embed_and_head_cached
+        if self._embed_and_head_made is not None and self._embed_and_head_made[:2] == (rope, heads):
+            return self._embed_and_head_made[2]
+        ends = native.EmbedAndHead(
+            embedding=self._embedding.data_ptr(),
+            norm=self._norm.data_ptr(),
+            rope=rope,
+            float32=self._embedding.dtype == torch.float32,
+        )
+        for variant, head in self._heads.items():
+            ends.head[variant - TARGET] = native_linear(head).struct
+        if self._packed_embedding is not None:
+            ends.row_bytes, ends.format = self._embedding.stride(0), packed_format(self._packed_embedding)
+        self._embed_and_head_made = rope, heads, ends
+        return ends
 
     def _pass(
         self,
         x: Tensor,
-        batch: AttentionBatch,
+        batch: NativeBatch,
         plans: bytes,
         *,
         stride: int = 0,
@@ -296,19 +282,18 @@ class NativeDecoder(Decoder):
 
         `stride`: bytes from one row's plan to the next; 0: one plan for all rows.
         """
-        b = cast(NativeBatch, batch)
         x = x.clone(memory_format=torch.contiguous_format)
-        assert x.shape[0] == b.rows
+        assert x.shape[0] == batch.rows
         last = self.spec.sublayers if last is None else last
-        passed = _pass_struct(b, x, plans, stride, first, last, records)
-        self._library.run(self._executor, self._model, b.cache, passed)
+        passed = _pass_struct(batch, x, plans, stride, first, last, records)
+        self._library.run(self._executor, self._model, batch.cache, passed)
         return x
 
 
 def _set_linears(layer: native.Layer, weights: LayerWeights, variant: int) -> None:
     """Point a layer's structure to the linear layers of a variant."""
     for name in ("qkv", "output", "gate_up", "down"):
-        getattr(layer, name)[variant - TARGET] = cast(NativeLinear, getattr(weights, name)).struct
+        getattr(layer, name)[variant - TARGET] = native_linear(getattr(weights, name)).struct
 
 
 def _pass_struct(

@@ -29,7 +29,7 @@ class DraftBuffers:
         self._tokens = (ctypes.c_int32 * (count * (longest + 1)))()
         self._confidences = (ctypes.c_float * (count * longest))()
         self._no_edits = bytes(count)
-        self._batch = native.DraftBatch(
+        self.batch = native.DraftBatch(
             slabs=self._slabs,
             starts=self._starts,
             max_tokens=self._max_tokens,
@@ -43,7 +43,6 @@ class DraftBuffers:
             requests=count,
             longest=longest,
         )
-        self.reference = ctypes.byref(self._batch)
 
     def load(self, requests: Sequence[DraftRequest], cache: NativeCache) -> None:
         """Write `count` requests into the arrays."""
@@ -53,7 +52,7 @@ class DraftBuffers:
             self._slabs[i], self._starts[i], self._max_tokens[i] = r.slab, r.start, r.gamma
             self._min_confidence[i], self._pass_worth[i] = r.min_confidence, r.pass_worth
             self._tokens[i * (self._longest + 1)] = r.token
-        batch = self._batch
+        batch = self.batch
         batch.plans = b"".join([_plan_bytes(r.variants) for r in requests])
         batch.sampling = sampling_array([r.sampling for r in requests], [draft_noise(r.variants) for r in requests])
         edited = any(r.edit is not None for r in requests)

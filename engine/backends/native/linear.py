@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import mmap
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +15,7 @@ from torch import Tensor
 from engine.kernels import structures as native
 from engine.kernels.library import KernelLibrary
 from engine.model.linear import Linear
+from engine.model.low_bit import GROUP
 from engine.quantised.packed import PackedRows
 
 Addresses = NDArray[np.uint64]
@@ -29,7 +28,6 @@ _ARENA = 64 << 20  # bytes allocated at a time for small weights
 _LARGE = 8 << 20  # bytes from which on a weight is allocated alone
 _RELEASE_AFTER = 32 << 20  # bytes packed between two calls of `release`
 _CACHE_LINE = 64  # bytes
-_GROUP = 32  # inputs that share a scale in a low-bit copy
 
 
 class NativeLinears:
@@ -66,7 +64,13 @@ class NativeLinears:
         bias = _bias(bias, gated)
         return NativeLinear(self, native.Linear(panels.data_ptr(), _address(bias), out, inputs), [panels], bias)
 
-    def packed(
+    def packs(self, parts: Sequence[PackedRows], /, *, gated: bool = False) -> bool:
+        """Whether the kernels can read the parts, in panels that belong to one part each."""
+        merged = _merged(parts, gated)
+        whole = all(len(rows) % PANEL == 0 for _, rows in merged[:-1])
+        return bool(merged) and whole and all(_readable(part) for part, _ in merged)
+
+    def from_packed(
         self,
         parts: Sequence[PackedRows],
         bias: Tensor | None,
@@ -74,17 +78,12 @@ class NativeLinears:
         *,
         gated: bool = False,
         release: Callable[[], None] = lambda: None,
-        **_: Any,
-    ) -> NativeLinear | None:
-        """Pack the parts' outputs one after another, in their own formats; None if the kernels cannot read these.
+    ) -> NativeLinear:
+        """Pack the parts' outputs one after another, in their own formats.
 
         `release` is called now and then to drop the pages of the checkpoint read so far.
         """
-        merged = _merged(parts, gated)
-        inputs = parts[0].inputs
-        whole = all(len(rows) % PANEL == 0 for _, rows in merged[:-1])
-        if not (merged and whole and all(_readable(part) for part, _ in merged)):
-            return None
+        merged, inputs = _merged(parts, gated), parts[0].inputs
         structs = (native.PackedPart * len(merged))()
         weights, orders = list[Tensor](), list[Tensor | None]()
         for struct, (part, rows) in zip(structs, merged, strict=True):
@@ -106,20 +105,22 @@ class NativeLinears:
         made = native.Linear(weights[0].data_ptr(), _address(bias), out, inputs, structs, len(structs), self._precise)
         return NativeLinear(self, made, weights, structs, orders, bias)
 
-    def lower(self, linear: Linear, bits: int) -> NativeLinear | None:
-        """Make a copy in codes of `bits` bits (low_bit.h); None if the weights have fewer than eight bits already."""
-        assert isinstance(linear, NativeLinear)
-        source, panels = linear.struct, -(-linear.struct.out // PANEL)
-        parts = [source.parts[i] for i in range(source.count)]
-        if source.inputs % _GROUP or any(part.format.bits < 8 for part in parts):
-            return None
+    def lowers(self, linear: Linear, /) -> bool:
+        """Whether the weights have eight bits or more, and inputs that divide into groups."""
+        source = native_linear(linear).struct
+        return source.inputs % GROUP == 0 and all(source.parts[i].format.bits >= 8 for i in range(source.count))
+
+    def lower(self, linear: Linear, bits: int, /) -> NativeLinear:
+        """Make a copy in codes of `bits` bits (low_bit.h)."""
+        source = native_linear(linear).struct
+        panels, parts = -(-source.out // PANEL), [source.parts[i] for i in range(source.count)]
         structs = (native.PackedPart * max(len(parts), 1))()
         weights = list[Tensor]()
-        format = native.PackedFormat(_OWN_TYPES["codes"], bits, _GROUP, 1 << (bits - 1), 0, native.HALVES)
+        format = native.PackedFormat(_OWN_TYPES["codes"], bits, GROUP, 1 << (bits - 1), 0, native.HALVES)
         for struct, part in zip(structs, parts or [None], strict=True):
             count = part.panels if part else panels
             place = self._allocate(-(-count * self.library.panel_bytes(format, source.inputs) // 2)).view(torch.uint8)
-            self.library.quantise(self.executor, source, part and ctypes.byref(part), bits, count, place.data_ptr())
+            self.library.quantise(self.executor, source, part, bits, count, place.data_ptr())
             weights.append(place)
             struct.w, struct.format, struct.panels = place.data_ptr(), format, count
             struct.order = part.order if part else None
@@ -217,12 +218,18 @@ class NativeLinear:
         rows = x.shape[0]
         out = torch.empty(rows, self.struct.out, dtype=torch.float32)
         weight = None if norm is None else norm.data_ptr()
-        product, struct = self.made_by.library.product, ctypes.byref(self.struct)
-        product(self.made_by.executor, struct, x.data_ptr(), rows, out.data_ptr(), weight, epsilon)
+        product, executor = self.made_by.library.product, self.made_by.executor
+        product(executor, self.struct, x.data_ptr(), rows, out.data_ptr(), weight, epsilon)
         return out
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         return residual + self(x)
+
+
+def native_linear(linear: Linear) -> NativeLinear:
+    """Return a layer of the native backend as the type that it has."""
+    assert isinstance(linear, NativeLinear)
+    return linear
 
 
 def huge(elements: int, dtype: torch.dtype) -> Tensor:

@@ -11,7 +11,6 @@ from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary
 from engine.runtime.machine import native_bf16, usable_cores
 
-DTYPES = {name: getattr(torch, name) for name in ("bfloat16", "float16", "float32", "float64")}
 _BYTES_PER_THREAD = 128 << 10  # a thread is worth starting for this many bytes of a layer
 _TINY_LAYER_BYTES = 8 << 20
 
@@ -36,7 +35,12 @@ def choose_dtype(
     if name == "auto":
         fast_bf16 = device.type == "cuda" or native_bf16() or (kernels is not None and widens_bf16(spec))
         name = "bfloat16" if fast_bf16 else "float32"
-    dtype: torch.dtype = DTYPES[name]
+    return torch_dtype(name)
+
+
+def torch_dtype(name: str) -> torch.dtype:
+    """Return torch's dtype of a name in `architecture.spec.DTYPES`."""
+    dtype: torch.dtype = getattr(torch, name)
     return dtype
 
 

@@ -8,14 +8,14 @@ from engine.config import EngineConfig
 from engine.errors import ConfigError
 from engine.model import low_bit
 from engine.model.decoder import Decoder
-from engine.model.linear import LinearFactory
+from engine.model.linear import PackingFactory
 from engine.runtime.loading.progress import progress_bar
 from engine.runtime.machine import free_memory
 
 log = logging.getLogger("knapserve.engine")
 
 
-def add_draft_copy(config: EngineConfig, decoder: Decoder, linear: LinearFactory) -> int:
+def add_draft_copy(config: EngineConfig, decoder: Decoder, packing: PackingFactory | None) -> int:
     """Add the copy that `--draft-bits` asks for to the decoder, and return its bits; 0 without a copy.
 
     Raises ConfigError if `--draft-bits` names a number of bits and no such copy is possible.
@@ -29,7 +29,7 @@ def add_draft_copy(config: EngineConfig, decoder: Decoder, linear: LinearFactory
         limit = int(limit * free_memory(decoder.device))
     if need > limit:
         reason = f"a copy of the weights takes {need / 1e6:.0f} MB, --draft-memory allows {limit / 1e6:.0f}"
-    elif low_bit.add_copy(decoder, linear, bits, progress_bar("copying weights in fewer bits")):
+    elif low_bit.add_copy(decoder, packing, bits, progress_bar("copying weights in fewer bits")):
         log.info("drafts run a copy of the weights in %d bits: %.0f MB more", bits, need / 1e6)
         return bits
     else:

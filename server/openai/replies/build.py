@@ -1,183 +1,34 @@
 """Convert engine events to chunks, and chunks to a complete reply.
 
-A stream sends the chunks. A reply without streaming is assembled from the same chunks, so each format is written once.
+A stream sends the chunks. A reply without streaming is assembled from the same chunks.
 """
 
 from __future__ import annotations
 
-import uuid
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass
 
-from engine.types import FinishReason, RequestRound, SpeculationStats, TokenEvent, TokenLogprobs
-from server.openai.replies.logprobs import TextOffsets, TokenTexts, chat_logprobs, completion_logprobs, prompt_logprobs
+from engine.types import FinishReason, RequestRound, SpeculationStats, TokenEvent
+from server.openai.replies.endpoints import Endpoint, Json, Piece
+from server.openai.replies.logprobs import TextOffsets, TokenTexts, prompt_logprobs
 from server.openai.replies.parsers import Delta, Parser, ReasoningParser
-
-
-class ChoiceBuilder(Protocol):
-    """Assemble one choice of a complete reply from its chunks."""
-
-    def add(self, choice: dict[str, Any]) -> None: ...
-
-    def build(self, index: int, reason: str | None) -> dict[str, Any]: ...
-
-
-class ApiFlavor(Protocol):
-    """The differences between chat completions and completions. Methods return objects of the list `choices`."""
-
-    id_prefix: str
-    reply_object: str
-    chunk_object: str
-    prompt_param: str
-
-    def opening(self, index: int, echo: str) -> dict[str, Any] | None:
-        """Return the choice of the chunk before any text, or None if there is no such chunk."""
-
-    def piece(self, index: int, delta: Delta) -> dict[str, Any]: ...
-
-    def logprobs(
-        self, logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: TextOffsets
-    ) -> dict[str, Any]: ...
-
-    def finish(self, index: int, reason: str) -> dict[str, Any]: ...
-
-    def choice_builder(self) -> ChoiceBuilder: ...
-
-
-class _Chat:
-    """Chat completions. `call_id` makes the ids of tool calls."""
-
-    id_prefix = "chatcmpl"
-    reply_object = "chat.completion"
-    chunk_object = "chat.completion.chunk"
-    prompt_param = "messages"
-
-    def __init__(self, call_id: Callable[[], str]) -> None:
-        self._call_id = call_id
-
-    def opening(self, index: int, echo: str) -> dict[str, Any] | None:
-        return _chat_chunk(index, {"role": "assistant", "content": "", "refusal": None})
-
-    def piece(self, index: int, delta: Delta) -> dict[str, Any]:
-        if delta.call is None:
-            reasoning = {"reasoning_content": delta.reasoning, "reasoning": delta.reasoning}
-            return _chat_chunk(index, reasoning if delta.reasoning else {"content": delta.content})
-        call: dict[str, Any] = {"index": delta.call}
-        if delta.name is not None:
-            call |= {"id": self._call_id(), "type": "function"}
-            call["function"] = {"name": delta.name, "arguments": delta.arguments}
-        else:
-            call["function"] = {"arguments": delta.arguments}
-        return _chat_chunk(index, {"tool_calls": [call]})
-
-    def logprobs(self, logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: TextOffsets) -> dict[str, Any]:
-        return chat_logprobs(logprobs, texts)
-
-    def finish(self, index: int, reason: str) -> dict[str, Any]:
-        return _chat_chunk(index, {}, reason)
-
-    def choice_builder(self) -> ChoiceBuilder:
-        return _MessageBuilder()
-
-
-def _chat_chunk(index: int, delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
-    return {"index": index, "delta": delta, "logprobs": None, "finish_reason": reason}
-
-
-@dataclass(slots=True)
-class _MessageBuilder:
-    content: list[str] = field(default_factory=list)
-    reasoning: list[str] = field(default_factory=list)
-    calls: list[dict[str, Any]] = field(default_factory=list)
-    logprobs: dict[str, Any] | None = None
-
-    def add(self, choice: dict[str, Any]) -> None:
-        delta = choice["delta"]
-        self.content.append(delta.get("content", ""))
-        self.reasoning.append(delta.get("reasoning", ""))
-        for call in delta.get("tool_calls", ()):
-            if call["index"] == len(self.calls):
-                self.calls.append({"id": call["id"], "type": call["type"], "function": dict(call["function"])})
-            else:
-                self.calls[call["index"]]["function"]["arguments"] += call["function"]["arguments"]
-        if choice["logprobs"] is not None:
-            self.logprobs = self.logprobs or {"content": [], "refusal": None}
-            self.logprobs["content"] += choice["logprobs"]["content"]
-
-    def build(self, index: int, reason: str | None) -> dict[str, Any]:
-        content, reasoning = "".join(self.content), "".join(self.reasoning)
-        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
-        if self.calls:
-            message |= {"content": content or None, "tool_calls": self.calls}
-        if reasoning:
-            message |= {"reasoning_content": reasoning, "reasoning": reasoning}
-        return {"index": index, "message": message, "logprobs": self.logprobs, "finish_reason": reason}
-
-
-class _Completion:
-    id_prefix = "cmpl"
-    reply_object = "text_completion"
-    chunk_object = "text_completion"
-    prompt_param = "prompt"
-
-    def opening(self, index: int, echo: str) -> dict[str, Any] | None:
-        return _text_choice(index, echo) if echo else None
-
-    def piece(self, index: int, delta: Delta) -> dict[str, Any]:
-        return _text_choice(index, delta.content)
-
-    def logprobs(self, logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: TextOffsets) -> dict[str, Any]:
-        return completion_logprobs(logprobs, texts, offsets)
-
-    def finish(self, index: int, reason: str) -> dict[str, Any]:
-        return _text_choice(index, "", reason)
-
-    def choice_builder(self) -> ChoiceBuilder:
-        return _TextBuilder()
-
-
-def _text_choice(index: int, text: str, reason: str | None = None) -> dict[str, Any]:
-    return {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
-
-
-@dataclass(slots=True)
-class _TextBuilder:
-    text: list[str] = field(default_factory=list)
-    logprobs: dict[str, list[Any]] | None = None
-
-    def add(self, choice: dict[str, Any]) -> None:
-        self.text.append(choice["text"])
-        if choice["logprobs"] is not None:
-            self.logprobs = self.logprobs or {key: [] for key in choice["logprobs"]}
-            for key, values in choice["logprobs"].items():
-                self.logprobs[key] += values
-
-    def build(self, index: int, reason: str | None) -> dict[str, Any]:
-        return _text_choice(index, "".join(self.text), reason) | {"logprobs": self.logprobs}
-
-
-# Letters and digits in the id of a tool call; the chat templates of Mistral's models reject other lengths.
-MISTRAL_ID_LENGTH = 9
-CHAT: ApiFlavor = _Chat(lambda: f"call_{uuid.uuid4().hex[:24]}")
-MISTRAL_CHAT: ApiFlavor = _Chat(lambda: uuid.uuid4().hex[:MISTRAL_ID_LENGTH])
-COMPLETION: ApiFlavor = _Completion()
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One event of a stream: a piece of one choice, or the usage at the end (`choice` is None)."""
+    """One event of a stream: a piece of one choice, or the usage at the end (`piece` is None)."""
 
-    choice: dict[str, Any] | None
-    usage: dict[str, Any] | None = None
-    metrics: dict[str, Any] | None = None
+    piece: Piece | None
+    usage: Json | None = None
+    metrics: Json | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyFormat:
     """Everything that determines how engine events become a reply. Each prompt has `n` choices."""
 
-    flavor: ApiFlavor
+    endpoint: Endpoint
     prompt_lengths: Sequence[int]  # tokens of each prompt
     n: int = 1
     parser: Callable[[], Parser | None] = lambda: None  # makes the parser of a choice; None: plain text
@@ -205,27 +56,29 @@ class _ChoiceState:
         self.reasoning_tokens = 0
         self.last: TokenEvent | None = None
 
-    def pieces(self, event: TokenEvent) -> list[dict[str, Any]]:
-        """Return the choices of one event's chunks, without the finish reason."""
-        format, flavor, index = self.format, self.format.flavor, self.index
-        pieces = [flavor.piece(index, delta) for delta in self._parse(event)]
-        if format.token_texts is not None and event.logprobs and not format.prompt_only:
-            if not pieces:
-                pieces.append(flavor.piece(index, Delta()))
-            pieces[0]["logprobs"] = flavor.logprobs(event.logprobs, format.token_texts, self.offsets)
-        if event.trace is not None:
-            if not pieces:
-                pieces.append(flavor.piece(index, Delta()))
-            pieces[0]["round"] = _round(event, event.trace)
-        return pieces
-
-    def echo_logprobs(self, event: TokenEvent) -> dict[str, Any]:
-        """Return the log-probabilities of the echo from the first event, or {} if the request does not want them."""
+    def opening(self, event: TokenEvent) -> list[Piece]:
+        """Return the piece before the first event's text, if the endpoint has one or the prompt is echoed."""
         format = self.format
-        if format.token_texts is None or not format.echo_first_tokens:
-            return {}
-        first = format.echo_first_tokens[self.index // format.n]
-        return {"logprobs": prompt_logprobs(first, event.prompt_logprobs, format.token_texts, self.echo)}
+        if not (format.endpoint.opens or self.echo):
+            return []
+        piece = Piece(self.index, Delta(content=self.echo), opening=True)
+        if format.token_texts is not None and format.echo_first_tokens:
+            first = format.echo_first_tokens[self.index // format.n]
+            piece.logprobs = prompt_logprobs(first, event.prompt_logprobs, format.token_texts, self.echo)
+        return [piece]
+
+    def pieces(self, event: TokenEvent) -> list[Piece]:
+        """Return the pieces of one event, without the finish reason."""
+        format = self.format
+        pieces = [Piece(self.index, delta) for delta in self._parse(event)]
+        texts = format.token_texts if event.logprobs and not format.prompt_only else None
+        if not pieces and (texts is not None or event.trace is not None):
+            pieces.append(Piece(self.index))
+        if texts is not None:
+            pieces[0].logprobs = format.endpoint.logprobs(event.logprobs, texts, self.offsets)
+        if event.trace is not None:
+            pieces[0].round = _round(event, event.trace)
+        return pieces
 
     @property
     def _thinking(self) -> bool:
@@ -274,19 +127,17 @@ class Chunker:
 
     def step(self, index: int, event: TokenEvent) -> list[Chunk]:
         """Return the chunks of one event of choice `index`: none while the parser holds its text back."""
-        chunks: list[Chunk] = []
-        choice = self._choices.get(index)
+        choice, pieces = self._choices.get(index), []
         if choice is None:
             choice = self._choices[index] = _ChoiceState(self._format, index)
-            if (opening := self._format.flavor.opening(index, choice.echo)) is not None:
-                chunks.append(Chunk(opening | choice.echo_logprobs(event)))
+            pieces = choice.opening(event)
         choice.last = event
-        chunks += [Chunk(piece) for piece in choice.pieces(event)]
+        chunks = [Chunk(piece) for piece in [*pieces, *choice.pieces(event)]]
         if event.finish_reason is not None:
-            end = self._format.flavor.finish(index, choice.finish_reason(event.finish_reason))
             metrics = _metrics(event.speculation)
+            end = Piece(index, finish_reason=choice.finish_reason(event.finish_reason))
             if not self._single:
-                end["metrics"] = metrics
+                end.metrics = metrics
             chunks.append(Chunk(end, metrics=metrics if self._single and not self._include_usage else None))
         return chunks
 
@@ -298,7 +149,7 @@ class Chunker:
         metrics = _metrics(last.speculation if last else None) if self._single else None
         return [Chunk(None, usage=self._usage(), metrics=metrics)]
 
-    def _usage(self) -> dict[str, Any]:
+    def _usage(self) -> Json:
         """Count the completion tokens of all choices, and each prompt once. Its first choice has the cached tokens."""
         prompt = sum(self._format.prompt_lengths)
         completion = sum(choice.completion_tokens for choice in self._choices.values())
@@ -317,7 +168,7 @@ class Chunker:
         }
 
 
-def _round(event: TokenEvent, trace: RequestRound) -> dict[str, Any]:
+def _round(event: TokenEvent, trace: RequestRound) -> Json:
     last = len(event.pieces) - 1
     return {
         "tokens": [(piece, position == last) for position, piece in enumerate(event.pieces)],
@@ -330,7 +181,7 @@ def _round(event: TokenEvent, trace: RequestRound) -> dict[str, Any]:
     }
 
 
-def _metrics(speculation: SpeculationStats | None) -> dict[str, Any]:
+def _metrics(speculation: SpeculationStats | None) -> Json:
     if speculation is None:
         return {"speculative_decoding": None}
     return {"speculative_decoding": asdict(speculation) | {"plan": _plan_digits(speculation.plan)}}
@@ -343,44 +194,26 @@ def _plan_digits(plan: tuple[int, ...] | None) -> str | None:
 class ReplyBuilder:
     """Assemble the chunks of a reply into the object that is sent without streaming."""
 
-    def __init__(self, format: ReplyFormat) -> None:
-        self._dialect = format.flavor
-        self._builders = [format.flavor.choice_builder() for _ in range(format.choices)]
-        self._finish: list[str | None] = [None] * format.choices
-        self._choice_metrics: dict[int, dict[str, Any]] = {}
-        self._rounds: dict[int, list[dict[str, Any]]] = {}
-        self._usage: dict[str, Any] | None = None
-        self._metrics: dict[str, Any] | None = None
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._pieces: defaultdict[int, list[Piece]] = defaultdict(list)  # by choice
+        self._usage: Json | None = None
+        self._metrics: Json | None = None
 
     def add(self, chunk: Chunk) -> None:
-        choice = chunk.choice
-        if choice is not None:
-            index = choice["index"]
-            self._builders[index].add(choice)
-            self._finish[index] = choice["finish_reason"] or self._finish[index]
-            if "metrics" in choice:
-                self._choice_metrics[index] = choice["metrics"]
-            if "round" in choice:
-                self._rounds.setdefault(index, []).append(choice["round"])
+        if chunk.piece is not None:
+            self._pieces[chunk.piece.index].append(chunk.piece)
         self._usage = chunk.usage or self._usage
         self._metrics = chunk.metrics or self._metrics
 
-    def build(self, id: str, created: int, model: str) -> dict[str, Any]:
-        choices = []
-        for index, builder in enumerate(self._builders):
-            choice = builder.build(index, self._finish[index])
-            if index in self._choice_metrics:
-                choice["metrics"] = self._choice_metrics[index]
-            if index in self._rounds:
-                choice["rounds"] = self._rounds[index]
-            choices.append(choice)
-        reply = {
+    def build(self, id: str, created: int, model: str) -> Json:
+        reply: Json = {
             "id": id,
-            "object": self._dialect.reply_object,
+            "object": self._endpoint.reply_object,
             "created": created,
             "model": model,
             "system_fingerprint": None,
-            "choices": choices,
+            "choices": [self._endpoint.reply_choice(pieces) for _, pieces in sorted(self._pieces.items())],
             "usage": self._usage,
         }
         return reply if self._metrics is None else reply | {"metrics": self._metrics}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from engine.api import PromptTokenizer
 from engine.types import TokenLogprobs
 
+Logprobs = Mapping[str, Sequence[object] | None]  # JSON of `choices[].logprobs`; lists have an item per token
 _MIN_LOGPROB = -9999.0  # stands for minus infinity, which JSON lacks, as in OpenAI's replies
 
 
@@ -45,10 +45,10 @@ class TokenTexts:
             return "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
 
 
-def chat_logprobs(logprobs: Sequence[TokenLogprobs], texts: TokenTexts) -> dict[str, Any]:
+def chat_logprobs(logprobs: Sequence[TokenLogprobs], texts: TokenTexts) -> Logprobs:
     """`choices[].logprobs` of chat completions."""
 
-    def entry(token: int, logprob: float) -> dict[str, Any]:
+    def entry(token: int, logprob: float) -> dict[str, object]:
         return {"token": texts.text(token), "logprob": max(logprob, _MIN_LOGPROB), "bytes": list(texts.bytes(token))}
 
     content = [
@@ -74,7 +74,9 @@ class TextOffsets:
         return offset
 
 
-def completion_logprobs(logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: TextOffsets) -> dict[str, Any]:
+def completion_logprobs(
+    logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: TextOffsets
+) -> dict[str, Sequence[object]]:
     """`choices[].logprobs` of completions."""
     tokens = [texts.unambiguous_text(item.token_id) for item in logprobs]
     top: list[dict[str, float]] = []
@@ -91,7 +93,7 @@ def completion_logprobs(logprobs: Sequence[TokenLogprobs], texts: TokenTexts, of
     }
 
 
-def prompt_logprobs(first: int, logprobs: Sequence[TokenLogprobs], texts: TokenTexts, echo: str) -> dict[str, Any]:
+def prompt_logprobs(first: int, logprobs: Sequence[TokenLogprobs], texts: TokenTexts, echo: str) -> Logprobs:
     """`choices[].logprobs` of an echoed prompt. Its first token has no log-probability.
 
     The echo lacks a first token that the tokenizer has added, such as BOS.

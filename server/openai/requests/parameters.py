@@ -89,7 +89,7 @@ def _advice(default: Defaults) -> str:
     return ": omit it" if default == _NO_VALUE else ", except with its default value"
 
 
-def _equal(value: Any, default: Any) -> bool:
+def _equal(value: object, default: object) -> bool:
     """Compare values, treating true and 1 as different."""
     return isinstance(value, bool) == isinstance(default, bool) and bool(value == default)
 

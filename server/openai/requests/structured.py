@@ -109,7 +109,7 @@ def check_size(schema: Mapping[str, Any] | None, param: str) -> None:
         raise invalid(f"The schema must be at most {MAX_SCHEMA_DEPTH} levels deep.", param)
 
 
-def _depth(value: Any) -> int:
+def _depth(value: object) -> int:
     depth, level = 0, [value]
     while level and depth <= MAX_SCHEMA_DEPTH:
         depth += 1

@@ -8,14 +8,15 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from engine.api import PromptTokenizer
 from engine.errors import ContextLengthError, UnknownPolicyError
 from engine.sampling.seeds import mix64
 from engine.types import EngineInfo, GenerateRequest, SamplingParams
 from server.http.errors import invalid, unknown_model
-from server.openai.replies.build import COMPLETION, ApiFlavor, ReplyFormat
+from server.openai.replies.build import ReplyFormat
+from server.openai.replies.endpoints import COMPLETION, Endpoint
 from server.openai.replies.logprobs import TokenTexts
 from server.openai.requests.bodies import read_object, validate
 from server.openai.requests.parameters import ParameterCheck
@@ -60,8 +61,8 @@ class ParsedRequest:
     include_usage: bool
 
     @property
-    def flavor(self) -> ApiFlavor:
-        return self.format.flavor
+    def endpoint(self) -> Endpoint:
+        return self.format.endpoint
 
     @property
     def n(self) -> int:
@@ -101,7 +102,7 @@ class Translator(ABC, Generic[RequestT]):
     """Convert the request bodies of one endpoint."""
 
     request_type: type[RequestT]
-    flavor: ApiFlavor
+    endpoint: Endpoint
     adds_special_tokens: bool  # encoding adds tokens such as BOS; a chat template already contains them
 
     def __init__(
@@ -153,7 +154,7 @@ class Translator(ABC, Generic[RequestT]):
             )
         self._check_logprobs(encoded, request.n, sampling.max_tokens)
         return ParsedRequest(
-            id=f"{self.flavor.id_prefix}-{uuid.uuid4().hex}",
+            id=f"{self.endpoint.id_prefix}-{uuid.uuid4().hex}",
             created=int(time.time()),
             model=request.model or self._names[0],
             format=format,
@@ -267,11 +268,11 @@ class Translator(ABC, Generic[RequestT]):
         limit = self._info.max_model_len
         if characters > limit * self._tokenizer.longest_token:
             requested = f"your prompt has {characters} characters, more than {limit} tokens can hold"
-            raise ContextLengthError(limit, requested, param=self.flavor.prompt_param)
+            raise ContextLengthError(limit, requested, param=self.endpoint.prompt_param)
 
     def _check_length(self, prompt_tokens: int, max_tokens: int | None) -> None:
         """Raise APIError or ContextLengthError for a prompt without tokens or too long for the requested answer."""
-        limit, param = self._info.max_model_len, self.flavor.prompt_param
+        limit, param = self._info.max_model_len, self.endpoint.prompt_param
         if prompt_tokens == 0:
             raise invalid("The prompt is empty.", param)
         if prompt_tokens + (max_tokens or 1) > limit:
@@ -284,7 +285,7 @@ class Translator(ABC, Generic[RequestT]):
 
 class CompletionTranslator(Translator[CompletionRequest]):
     request_type = CompletionRequest
-    flavor = COMPLETION
+    endpoint = COMPLETION
     adds_special_tokens = True
 
     def _encode_prompts(self, request: CompletionRequest) -> EncodedPrompts:
@@ -310,7 +311,7 @@ class CompletionTranslator(Translator[CompletionRequest]):
     def _max_tokens(self, request: CompletionRequest) -> int | None:
         return DEFAULT_COMPLETION_TOKENS if request.max_tokens is None else request.max_tokens
 
-    def _prompt_ids(self, value: Any, param: str) -> tuple[int, ...]:
+    def _prompt_ids(self, value: object, param: str) -> tuple[int, ...]:
         """Return the token ids of one prompt, a text or a list of ids."""
         if isinstance(value, str):
             ids = self._encode(value)
@@ -333,6 +334,6 @@ def check_token_ids(ids: Sequence[int], vocabulary: int, param: str) -> None:
         raise invalid(f"Token ids must be between 0 and {vocabulary - 1}.", f"{param}[{bad}]")
 
 
-def _is_ids(value: list[Any]) -> bool:
+def _is_ids(value: Sequence[object]) -> bool:
     """Whether all items are integers, which booleans are not here."""
     return all(type(item) is int for item in value)

@@ -1,0 +1,81 @@
+"""Run a model's attention and MLP sublayers one by one in torch's operations, so that any sub-network can run.
+
+`attend(i, x)` and `mlp(i, x)` include their input norm and the residual add: a layer is `mlp(i, attend(i, x))`, and
+skipping a sublayer is the identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.architecture.spec import SKIP, TARGET, Variants
+from engine.model.attention import AttentionBatch
+from engine.model.decoder import DecoderOf
+from engine.tensors import to_device
+
+
+class TorchDecoder(DecoderOf[AttentionBatch]):
+    """A decoder for every device and dtype."""
+
+    def attend(self, layer: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
+        """Run attention sublayer 2·layer."""
+        weights = self._layers[variant][layer]
+        h = torch.rms_norm(x, self._shape, weights.attention_norm, self.spec.norm_eps)
+        qkv = weights.qkv(h)
+        if weights.qk_norm is not None:
+            self._normalise_heads(qkv, weights.qk_norm)
+        return weights.output.add(batch.attend(layer, qkv, variant), x)
+
+    def _normalise_heads(self, qkv: Tensor, weight: Tensor) -> None:
+        """Apply RMSNorm to each q and k head, in place."""
+        heads, width = weight.shape
+        qk = qkv[:, : heads * width].view(-1, heads, width)
+        qk.copy_(torch.rms_norm(qk, (width,), None, self.spec.norm_eps).mul_(weight))
+
+    def mlp(self, layer: int, x: Tensor, variant: int = TARGET) -> Tensor:
+        """Run MLP sublayer 2·layer + 1."""
+        weights = self._layers[variant][layer]
+        h = torch.rms_norm(x, self._shape, weights.mlp_norm, self.spec.norm_eps)
+        gate, up = weights.gate_up(h).chunk(2, dim=-1)
+        return weights.down.add(F.silu(gate).mul_(up), x)
+
+    def sublayer(self, index: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
+        """Run sublayer `index` of 0 .. 2L-1."""
+        layer, is_mlp = divmod(index, 2)
+        return self.mlp(layer, x, variant) if is_mlp else self.attend(layer, x, batch, variant)
+
+    def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
+        """Run all sublayers. `record` receives the 2L+1 residual streams, X^(0) first, without copies."""
+        if record is not None:
+            record.append(x)
+        for index in range(self.spec.sublayers):
+            x = self.sublayer(index, x, batch)
+            if record is not None:
+                record.append(x)
+        return x
+
+    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor:
+        """Run the sublayers of a plan, the same for all rows."""
+        for index in range(self.spec.sublayers):
+            if variants[index] != SKIP:
+                x = self.sublayer(index, x, batch, variants[index])
+        return x
+
+    def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[Variants]) -> Tensor:
+        """Run row r through the sublayers of plans[r]. Rows with the same variant of a sublayer run together."""
+        if all(plan == plans[0] for plan in plans):
+            return self.run_plan(x, batch, plans[0])
+        for index in range(self.spec.sublayers):
+            for variant in sorted({plan[index] for plan in plans} - {SKIP}):
+                rows = tuple(r for r, plan in enumerate(plans) if plan[index] == variant)
+                if len(rows) == len(plans):
+                    x = self.sublayer(index, x, batch, variant)
+                elif rows:
+                    where = to_device(rows, x.device)
+                    part = self.sublayer(index, x.index_select(0, where), batch.select(rows), variant)
+                    x = x.index_copy(0, where, part)
+        return x
