@@ -73,17 +73,15 @@ class Services:
     def submit(self, parsed: ParsedRequest, meter: RequestMeter) -> Generation:
         """Submit all choices of a request to the engine, or none. Raises APIError if they are not admitted."""
         info, stats = self.engine.info, self.engine.stats()
-        capacity, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
+        limit, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
         choices, prompt_param = parsed.format.choices, parsed.format.endpoint.prompt_param
-        if choices > capacity:
+        if choices > limit:
             self.metrics.rejected("invalid")
             param = "n" if parsed.format.n > 1 else prompt_param
-            raise invalid(
-                f"The request has {choices} choices, but the server holds at most {capacity} requests.", param
-            )
+            raise invalid(f"The request has {choices} choices, but the server holds at most {limit} requests.", param)
         try:
             # The engine checks each request; this check prevents that some choices start before others are rejected.
-            if stats.ready and live + choices > capacity:
+            if stats.ready and live + choices > limit:
                 raise QueueFullError(max(live - info.max_num_seqs, 0))
             return Generation(self.engine, parsed.requests(), meter)
         except KnapServeError as error:
