@@ -104,7 +104,7 @@ class _Bench:
         self.prompts = [encode(model, text) for text in texts]
 
     def compare(self, entries: Sequence[tuple[str, str, EngineConfig]], context: int) -> dict[str, Any]:
-        """Run all targets after `context` tokens with random keys and values and print the tables. Returns the results for JSON.
+        """Run all targets after `context` tokens with random keys and values. Prints tables and returns the results.
 
         `entries` are (name, policy, settings) of the engine's targets.
         """
