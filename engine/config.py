@@ -194,9 +194,7 @@ class EngineConfig:
         "sampling defaults of requests: from the checkpoint's generation_config.json (auto), or neutral (none)",
         choices=("auto", "none"),
     )
-    device: str = setting(
-        "auto", "device that runs the model; auto: cuda if available", choices=("auto", "cpu", "cuda")
-    )
+    device: str = setting("auto", "device of the model; auto: cuda if available", choices=("auto", "cpu", "cuda"))
     dtype: str = setting(
         "auto",
         "type of weights and activations; auto: bfloat16 where the kernels support it, otherwise float32",

@@ -35,9 +35,8 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
     wide = [len(row_knots) < max(map(len, knots)) for row_knots in knots]
     kinds = 3 * len(observations[0].attention)  # parts with weights, each with a cost for every row count
     offsets = np.cumsum([1 + kinds * width, *(0 if w else len(k) for k, w in zip(knots, wide, strict=True))])
-    design = np.zeros(
-        (len(observations), int(offsets[-1]) + 1)
-    )  # last column: scan cost per row and token of wide passes
+    # Last column: scan cost per row and token of wide passes.
+    design = np.zeros((len(observations), int(offsets[-1]) + 1))
     seconds = np.array([o.seconds for o in observations])
     for i, o in enumerate(observations):
         r = rows.index(o.rows)

@@ -125,24 +125,24 @@ class LatencyProfile:
         """Raise ProfileError if a value is invalid."""
         key = self.key
         if not all(isinstance(x, str) for x in (key.hardware, key.shape, key.dtype, key.backend)):
-            raise ProfileError("a part of the key is not a string")
+            raise ProfileError("hardware, shape, dtype and backend must be text")
         if not all(_is_int(x) for x in (key.threads, key.version, *self.rows, *self.contexts)):
-            raise ProfileError("a count is not an integer")
+            raise ProfileError("threads, version, row counts and context lengths must be integers")
         for counts in (self.rows, self.contexts):
             if not counts or counts[0] < 1 or list(counts) != sorted(set(counts)):
-                raise ProfileError("row counts or context lengths are not ascending")
+                raise ProfileError("'rows' and 'contexts' must be positive and ascending")
         tables = [*(values for name in _TABLES for values in getattr(self, name)), *self.scan_at]
-        if len(self.scan_at) != len(self.contexts) or not 1 <= self.variants == len(self.mlp_at) == len(self.head_at):
-            raise ProfileError("lists differ in length")
-        if any(len(values) != len(self.rows) for values in tables):
-            raise ProfileError("lists differ in length")
+        if len(self.scan_at) != len(self.contexts) or any(len(values) != len(self.rows) for values in tables):
+            raise ProfileError("lists of costs must be as long as 'rows' and 'contexts'")
+        if not 1 <= self.variants == len(self.mlp_at) == len(self.head_at):
+            raise ProfileError("attention, MLP and head must have costs for the same variants, at least one")
         seconds = [self.fixed, *(value for values in tables for value in values)]
         if not all(_is_number(x) and 0 <= x < 3600 for x in seconds):
-            raise ProfileError("a value is not a time in seconds")
+            raise ProfileError("costs must be between 0 and 3600 seconds")
         if not _is_number(self.drafting) or not 0 < self.drafting < 100:
-            raise ProfileError("drafting is not a factor between 0 and 100")
+            raise ProfileError("'drafting' must be above 0 and below 100")
         if not all(_is_number(x) and x >= 0 for x in (self.residual, self.worst)):
-            raise ProfileError("an error of the fit is not a number")
+            raise ProfileError("'residual' and 'worst' must not be negative")
 
 
 def _is_int(value: object) -> bool:

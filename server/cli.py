@@ -114,9 +114,9 @@ def _serve(args: argparse.Namespace) -> int:
         return 1
     with listener, _exits_on_sigterm():
         with _start_engine(config, engine_config) as ready:
-            from server.http.loading import LoadingServer
+            from server.http.loading import answer_while_loading
 
-            with LoadingServer(listener):
+            with answer_while_loading(listener):
                 from server.http.serve import run
 
                 engine = ready()

@@ -44,9 +44,7 @@ class ServerConfig:
         limits=(1, 2**40),
     )
     max_n: int = setting(128, "maximum number of choices per prompt (parameter n)", limits=(1, 128))
-    shutdown_timeout: float = setting(
-        30.0, "seconds in which running requests may finish after SIGTERM", limits=_SECONDS
-    )
+    shutdown_timeout: float = setting(30.0, "seconds for running requests to finish after SIGTERM", limits=_SECONDS)
     cors_origins: tuple[str, ...] = setting((), "origins of web pages that may call the API ('*': all); default: none")
     metrics_auth: bool = setting(False, "require an API key on /metrics")
     keepalive_seconds: float = setting(

@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from engine.config import flag
 from engine.errors import ConfigError
@@ -43,13 +43,11 @@ class Setting:
 
     @property
     def choices(self) -> tuple[str, ...] | None:
-        choices: tuple[str, ...] | None = self.spec.metadata["choices"]
-        return choices
+        return cast("tuple[str, ...] | None", self.spec.metadata["choices"])
 
     @property
     def parse(self) -> Callable[[str], Any] | None:
-        parse: Callable[[str], Any] | None = self.spec.metadata["parse"]
-        return parse
+        return cast("Callable[[str], Any] | None", self.spec.metadata["parse"])
 
     @property
     def is_list(self) -> bool:

@@ -6,8 +6,9 @@ import json
 import socket
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -21,26 +22,21 @@ _CLIENT_TIMEOUT = 5.0  # seconds for a client to send its request
 _MAX_BODY = 1 << 20  # bytes; an unread body would reset the connection before the client reads the reply
 
 
-class LoadingServer:
-    """Context manager that answers requests on a listening socket: 200 on `/live` and `/metrics`, elsewhere 503.
+@contextmanager
+def answer_while_loading(listener: socket.socket) -> Iterator[None]:
+    """Answer requests on a listening socket: 200 on `/live` and `/metrics`, elsewhere 503.
 
     After exit, new connections wait in the socket's queue until the main server accepts them.
     """
-
-    def __init__(self, listener: socket.socket) -> None:
-        self._listener = listener
-        self._server = _SocketServer(listener)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), daemon=True)
-
-    def __enter__(self) -> None:
-        self._listener.setblocking(False)  # else accept() could block after a client has disconnected
-        self._thread.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
+    server = _SocketServer(listener)
+    thread = threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), daemon=True)
+    listener.setblocking(False)  # else accept() could block after a client has disconnected
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
 
 
 class _SocketServer(ThreadingHTTPServer):

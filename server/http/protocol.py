@@ -101,14 +101,10 @@ class Protocol(_StallTimeout, HttpToolsProtocol):
         self._reject(invalid(msg), "Bad Request")
 
     def _reject(self, error: APIError, reason: str) -> None:
-        if self._reply_started:
+        if self.cycle is not None and self.cycle.response_started:
             self.transport.close()  # an error does not fit into a reply that has started
         else:
             _reject_connection(self.transport, error, reason)
-
-    @property
-    def _reply_started(self) -> bool:
-        return self.cycle is not None and self.cycle.response_started
 
     def data_received(self, data: bytes) -> None:
         if self._discards:

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from server.http.asgi import cancelled_on_disconnect
 from server.http.errors import APIError
 from server.openai.replies.build import Chunk
-from server.openai.replies.endpoints import Endpoint
+from server.openai.replies.endpoints import Json, Piece
 
 DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -24,17 +24,11 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class Framer:
-    """Format the chunks of one reply as events. The fields that all chunks share are encoded once."""
+    """Format the chunks of one reply as events. The envelope, which all chunks share, is encoded once."""
 
-    def __init__(self, id: str, endpoint: Endpoint, created: int, model: str, include_usage: bool) -> None:
-        self._endpoint = endpoint
-        envelope = {
-            "id": id,
-            "object": endpoint.chunk_object,
-            "created": created,
-            "model": model,
-            "system_fingerprint": None,
-        }
+    def __init__(self, envelope: Json, choice: Callable[[Piece], Json], include_usage: bool) -> None:
+        """`choice` converts a piece to the only object of the list `choices`."""
+        self._choice = choice
         self._head = f'data: {_encode(envelope)[:-1]},"choices":['
         self._tail = '],"usage":null' if include_usage else "]"
 
@@ -43,14 +37,10 @@ class Framer:
         return "".join([self._frame(chunk) for chunk in chunks]).encode("ascii")
 
     def _frame(self, chunk: Chunk) -> str:
-        choice = "" if chunk.piece is None else _encode(self._endpoint.chunk_choice(chunk.piece))
+        choice = "" if chunk.piece is None else _encode(self._choice(chunk.piece))
         tail = self._tail if chunk.usage is None else f'],"usage":{_encode(chunk.usage)}'
         metrics = "" if chunk.metrics is None else f',"metrics":{_encode(chunk.metrics)}'
         return f"{self._head}{choice}{tail}{metrics}}}\n\n"
-
-
-def error_frame(error: APIError) -> bytes:
-    return f"data: {_encode(error.body())}\n\n".encode("ascii")
 
 
 class EventStream(Response):
@@ -98,7 +88,7 @@ class EventStream(Response):
                 except Exception as error:
                     if not out.started:
                         raise
-                    last_frames = error_frame(self._as_error(error))
+                    last_frames = f"data: {_encode(self._as_error(error).body())}\n\n".encode("ascii")
             await out.finish(last_frames + DONE)
 
 

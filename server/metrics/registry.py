@@ -117,59 +117,53 @@ class Metrics:
         engine.add_listener(self.round)
 
     def _create_request_metrics(self, token_bounds: Sequence[int]) -> None:
-        self.ttft = self._histogram(
-            "time_to_first_token_seconds", "Seconds from arrival to the first token.", _FIRST_TOKEN
-        )
-        self.inter_token = self._histogram(
+        histogram = self._histogram
+        self.ttft = histogram("time_to_first_token_seconds", "Seconds from arrival to the first token.", _FIRST_TOKEN)
+        self.inter_token = histogram(
             "inter_token_latency_seconds", "Seconds between chunks of a choice with tokens.", _PER_TOKEN
         )
-        self.per_token = self._histogram(
+        self.per_token = histogram(
             "request_time_per_output_token_seconds",
             "Decode seconds of a request per token after the first.",
             _PER_TOKEN,
         )
-        self.e2e = self._histogram("e2e_request_latency_seconds", "Seconds from arrival to the last token.", _REQUEST)
-        self.queue_time = self._histogram(
-            "request_queue_time_seconds", "Seconds until a request is scheduled.", _REQUEST
-        )
-        self.prefill_time = self._histogram(
+        self.e2e = histogram("e2e_request_latency_seconds", "Seconds from arrival to the last token.", _REQUEST)
+        self.queue_time = histogram("request_queue_time_seconds", "Seconds until a request is scheduled.", _REQUEST)
+        self.prefill_time = histogram(
             "request_prefill_time_seconds", "Seconds from scheduling to the first token.", _REQUEST
         )
-        self.decode_time = self._histogram(
+        self.decode_time = histogram(
             "request_decode_time_seconds", "Seconds from the first to the last token.", _REQUEST
         )
-        self.request_prompt = self._histogram("request_prompt_tokens", "Prompt tokens per request.", token_bounds)
-        self.request_generation = self._histogram(
-            "request_generation_tokens", "Tokens generated per request.", token_bounds
-        )
+        self.request_prompt = histogram("request_prompt_tokens", "Prompt tokens per request.", token_bounds)
+        self.request_generation = histogram("request_generation_tokens", "Tokens generated per request.", token_bounds)
 
     def _create_engine_metrics(self, engine: Engine) -> None:
         """Create the metrics of rounds, of the latency profile and of the engine's liveness."""
-        loading_gauge(self.registry).set(0)
+        registry = self.registry
+        loading_gauge(registry).set(0)
         phases = Histogram(
             "knapserve_round_seconds",
             "Seconds of a round, by phase.",
             ["phase"],
             buckets=ROUND_SECONDS,
-            registry=self.registry,
+            registry=registry,
         )
         self._phases = [phases.labels(phase) for phase in ("draft", "verify", "search", "other")]
         error = Gauge(
             "knapserve_profile_error_ratio",
             "Measured over predicted seconds of passes and searches, which corrects the profile.",
             ["pass"],
-            registry=self.registry,
+            registry=registry,
         )
         self._corrections = dict.fromkeys(("draft", "verify", "search"), 1.0)
         for name in self._corrections:
             error.labels(name).set_function(partial(self._corrections.__getitem__, name))
         labels = ("file", "hardware", "dtype")
-        profile = Gauge("knapserve_profile_info", "The latency profile in use.", labels, registry=self.registry)
+        profile = Gauge("knapserve_profile_info", "The latency profile in use.", labels, registry=registry)
         file = Path(engine.info.profile_file).name
         profile.labels(file, engine.info.profile_hardware, engine.info.dtype).set(1)
-        age = Gauge(
-            "knapserve_heartbeat_age_seconds", "Seconds since the engine's last heartbeat.", registry=self.registry
-        )
+        age = Gauge("knapserve_heartbeat_age_seconds", "Seconds since the engine's last heartbeat.", registry=registry)
         age.set_function(lambda: engine.stats().heartbeat_age)
 
     def _gauge(self, name: str, text: str) -> Gauge:

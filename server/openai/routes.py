@@ -27,7 +27,7 @@ from server.metrics.registry import CONTENT_TYPE, Metrics
 from server.openai.chat import ChatTranslator
 from server.openai.generation import Generation
 from server.openai.replies import schemas as reply_schemas
-from server.openai.replies.build import Chunker, ReplyBuilder
+from server.openai.replies.build import Chunk, Chunker, complete_reply
 from server.openai.replies.endpoints import Json
 from server.openai.requests import schemas
 from server.openai.requests.translate import CompletionTranslator, ParsedRequest, Translator
@@ -66,35 +66,34 @@ class Services:
             thinks=thinks,
         )
         self.completions = CompletionTranslator(engine.info, engine.tokenizer, self.names, config.max_n)
-        self.tokens = TokenizeService(info, engine.tokenizer, self.chat, self.chat.check_model)
+        self.tokens = TokenizeService(info, engine.tokenizer, self.chat)
         self.drain = Drain(engine, config.shutdown_timeout)
         self.large_bodies = asyncio.Semaphore(1)
 
     def submit(self, parsed: ParsedRequest, meter: RequestMeter) -> Generation:
         """Submit all choices of a request to the engine, or none. Raises APIError if they are not admitted."""
         info, stats = self.engine.info, self.engine.stats()
-        capacity, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
-        if parsed.choices > capacity:
+        limit, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
+        choices, prompt_param = parsed.format.choices, parsed.format.endpoint.prompt_param
+        if choices > limit:
             self.metrics.rejected("invalid")
-            param = "n" if parsed.n > 1 else parsed.endpoint.prompt_param
-            raise invalid(
-                f"The request has {parsed.choices} choices, but the server holds at most {capacity} requests.", param
-            )
+            param = "n" if parsed.format.n > 1 else prompt_param
+            raise invalid(f"The request has {choices} choices, but the server holds at most {limit} requests.", param)
         try:
             # The engine checks each request; this check prevents that some choices start before others are rejected.
-            if stats.ready and live + parsed.choices > capacity:
+            if stats.ready and live + choices > limit:
                 raise QueueFullError(max(live - info.max_num_seqs, 0))
             return Generation(self.engine, parsed.requests(), meter)
         except KnapServeError as error:
             self.metrics.rejected(_rejection(error))
-            raise as_api_error(error, parsed.endpoint.prompt_param) from error
+            raise as_api_error(error, prompt_param) from error
 
     def facts(self, parsed: ParsedRequest) -> dict[str, object]:
         """Return the access-log fields that are known before the reply."""
         facts: dict[str, object] = {
             "id": parsed.id,
             "stream": parsed.stream,
-            "choices": parsed.choices,
+            "choices": parsed.format.choices,
             "policy": parsed.draft_policy or self.engine.info.default_policy,
         }
         if self.config.log_prompts:
@@ -189,7 +188,8 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
 
 async def _frames(generation: Generation, parsed: ParsedRequest) -> AsyncGenerator[tuple[bytes, bool], None]:
     """Yield the frames of a stream, and whether they are the last."""
-    framer = Framer(parsed.id, parsed.endpoint, parsed.created, parsed.model, parsed.include_usage)
+    endpoint = parsed.format.endpoint
+    framer = Framer(parsed.envelope(endpoint.chunk_object), endpoint.chunk_choice, parsed.include_usage)
     chunker = Chunker(parsed.format, parsed.include_usage)
     async with aclosing(generation.events()) as events:
         async for index, event in events:
@@ -199,14 +199,12 @@ async def _frames(generation: Generation, parsed: ParsedRequest) -> AsyncGenerat
 
 async def _complete_reply(events: AsyncGenerator[tuple[int, TokenEvent], None], parsed: ParsedRequest) -> Json:
     chunker = Chunker(parsed.format, include_usage=True)
-    builder = ReplyBuilder(parsed.endpoint)
+    chunks: list[Chunk] = []
     async with aclosing(events):
         async for index, event in events:
-            for chunk in chunker.step(index, event):
-                builder.add(chunk)
-    for chunk in chunker.end():
-        builder.add(chunk)
-    return builder.build(parsed.id, parsed.created, parsed.model)
+            chunks += chunker.step(index, event)
+    endpoint = parsed.format.endpoint
+    return complete_reply(parsed.envelope(endpoint.reply_object), endpoint, [*chunks, *chunker.end()])
 
 
 async def _large_reply(reply: dict[str, Any]) -> Response:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from engine.api import PromptTokenizer
 from engine.types import EngineInfo
 from server.http.errors import invalid
@@ -18,10 +16,8 @@ from server.openai.requests.translate import check_token_ids
 class TokenizeService:
     """Answer both endpoints. Thread-safe, as long bodies run it in a thread."""
 
-    def __init__(
-        self, info: EngineInfo, tokenizer: PromptTokenizer, chat: ChatTranslator, check_model: Callable[[str], None]
-    ) -> None:
-        self._info, self._tokenizer, self._chat, self._check_model = info, tokenizer, chat, check_model
+    def __init__(self, info: EngineInfo, tokenizer: PromptTokenizer, chat: ChatTranslator) -> None:
+        self._info, self._tokenizer, self._chat = info, tokenizer, chat
         self._texts = TokenTexts(tokenizer)
 
     def tokenize(self, raw: bytes) -> Tokenized:
@@ -30,7 +26,7 @@ class TokenizeService:
         if "chat_template" in body:
             raise invalid("'chat_template' is not supported; the checkpoint's template is used.", "chat_template")
         request = validate(TokenizeRequest, body)
-        self._check_model(request.model)
+        self._chat.check_model(request.model)
         if (request.prompt is None) == (request.messages is None):
             raise invalid("Exactly one of 'prompt' and 'messages' is required.", "prompt")
         add_generation_prompt = adds_generation_prompt(request)
@@ -54,6 +50,6 @@ class TokenizeService:
     def detokenize(self, raw: bytes) -> Detokenized:
         """Decode token ids. Raises APIError."""
         request = validate(DetokenizeRequest, read_object(raw))
-        self._check_model(request.model)
+        self._chat.check_model(request.model)
         check_token_ids(request.tokens, self._info.vocab_size, "tokens")
         return Detokenized(prompt=self._tokenizer.decode(request.tokens))

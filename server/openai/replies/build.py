@@ -191,29 +191,15 @@ def _plan_digits(plan: tuple[int, ...] | None) -> str | None:
     return None if plan is None else "".join(map(str, plan))
 
 
-class ReplyBuilder:
-    """Assemble the chunks of a reply into the object that is sent without streaming."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._pieces: defaultdict[int, list[Piece]] = defaultdict(list)  # by choice
-        self._usage: Json | None = None
-        self._metrics: Json | None = None
-
-    def add(self, chunk: Chunk) -> None:
+def complete_reply(envelope: Json, endpoint: Endpoint, chunks: Sequence[Chunk]) -> Json:
+    """Assemble all chunks of a reply, usage included, into the object that is sent without streaming."""
+    choices: defaultdict[int, list[Piece]] = defaultdict(list)
+    for chunk in chunks:
         if chunk.piece is not None:
-            self._pieces[chunk.piece.index].append(chunk.piece)
-        self._usage = chunk.usage or self._usage
-        self._metrics = chunk.metrics or self._metrics
-
-    def build(self, id: str, created: int, model: str) -> Json:
-        reply: Json = {
-            "id": id,
-            "object": self._endpoint.reply_object,
-            "created": created,
-            "model": model,
-            "system_fingerprint": None,
-            "choices": [self._endpoint.reply_choice(pieces) for _, pieces in sorted(self._pieces.items())],
-            "usage": self._usage,
-        }
-        return reply if self._metrics is None else reply | {"metrics": self._metrics}
+            choices[chunk.piece.index].append(chunk.piece)
+    last = chunks[-1]
+    reply = envelope | {
+        "choices": [endpoint.reply_choice(pieces) for _, pieces in sorted(choices.items())],
+        "usage": last.usage,
+    }
+    return reply if last.metrics is None else reply | {"metrics": last.metrics}

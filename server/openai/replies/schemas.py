@@ -118,7 +118,7 @@ class ChoiceRound(BaseModel):
     plan: str | None = Field(description=f"Plan that drafted; null if the model did not draft. {_PLAN}")
     predicted_tpt: float | None
     source: Literal["model", "lookup", "prediction"] | None = Field(
-        description="Source of the draft; null without a draft."
+        description="Source of the draft; null without one."
     )
 
 
@@ -192,9 +192,7 @@ class BaseChoiceDelta(BaseModel):
     index: int
     round: ChoiceRound | None = Field(default=None, description="Present with return_rounds.")
     finish_reason: FinishReason | None
-    metrics: ReplyMetrics | None = Field(
-        default=None, description="In the last chunk of a choice, with several choices."
-    )
+    metrics: ReplyMetrics | None = Field(default=None, description="In a choice's last chunk, with several choices.")
 
 
 class ChatChoiceDelta(BaseChoiceDelta):

@@ -85,10 +85,6 @@ _ADVICE = {
 }
 
 
-def _advice(default: Defaults) -> str:
-    return ": omit it" if default == _NO_VALUE else ", except with its default value"
-
-
 def _equal(value: object, default: object) -> bool:
     """Compare values, treating true and 1 as different."""
     return isinstance(value, bool) == isinstance(default, bool) and bool(value == default)
@@ -112,7 +108,8 @@ class ParameterCheck:
             if default is None:
                 self._warn(name)
             elif not (default(body) if callable(default) else any(_equal(value, item) for item in default)):
-                raise invalid(f"'{name}' is not supported{_ADVICE.get(name) or _advice(default)}.", name)
+                general = ": omit it" if default == _NO_VALUE else ", except with its default value"
+                raise invalid(f"'{name}' is not supported{_ADVICE.get(name, general)}.", name)
         options = body.get("stream_options")
         if isinstance(options, dict) and options.get("continuous_usage_stats"):
             raise invalid("'continuous_usage_stats' is not supported.", "stream_options.continuous_usage_stats")

@@ -161,12 +161,8 @@ class ChatCompletionRequest(GenerationRequest):
         default_factory=dict, description="Additional variables of the chat template."
     )
     add_generation_prompt: bool = Field(default=True, description="Let the chat template open the assistant's turn.")
-    continue_final_message: bool = Field(
-        default=False, description="Continue the last message instead of answering it."
-    )
-    prediction: PredictionContent | None = Field(
-        default=None, description="Expected text, from which drafts are copied."
-    )
+    continue_final_message: bool = Field(default=False, description="Continue the last message, without a new turn.")
+    prediction: PredictionContent | None = Field(default=None, description="Expected text. Drafts are copied from it.")
 
 
 class CompletionRequest(GenerationRequest):

@@ -130,7 +130,7 @@ def _matcher() -> Any:
 def _validated_grammar(make: Callable[[], str], param: str) -> str:
     try:
         grammar = make()
-        reason = _grammar_error(grammar)
+        reason = (_cached_error if len(grammar) <= _MAX_CACHED else _grammar_error)(grammar)
     except ValueError as error:  # a number that llguidance cannot represent
         reason = str(error)
     if reason:
@@ -139,12 +139,8 @@ def _validated_grammar(make: Callable[[], str], param: str) -> str:
 
 
 def _grammar_error(grammar: str) -> str:
-    return (_cached_grammar_error if len(grammar) <= _MAX_CACHED else _compute_grammar_error)(grammar)
-
-
-def _compute_grammar_error(grammar: str) -> str:
     message = str(_matcher().validate_grammar(grammar, None))
     return message.partition("\n<state>")[0].strip()
 
 
-_cached_grammar_error = lru_cache(maxsize=256)(_compute_grammar_error)
+_cached_error = lru_cache(maxsize=256)(_grammar_error)

@@ -16,7 +16,7 @@ from engine.sampling.seeds import mix64
 from engine.types import EngineInfo, GenerateRequest, SamplingParams
 from server.http.errors import invalid, unknown_model
 from server.openai.replies.build import ReplyFormat
-from server.openai.replies.endpoints import COMPLETION, Endpoint
+from server.openai.replies.endpoints import COMPLETION, Endpoint, Json
 from server.openai.replies.logprobs import TokenTexts
 from server.openai.requests.bodies import read_object, validate
 from server.openai.requests.parameters import ParameterCheck
@@ -60,22 +60,20 @@ class ParsedRequest:
     stream: bool
     include_usage: bool
 
-    @property
-    def endpoint(self) -> Endpoint:
-        return self.format.endpoint
-
-    @property
-    def n(self) -> int:
-        return self.format.n
-
-    @property
-    def choices(self) -> int:
-        return self.format.choices
+    def envelope(self, object: str) -> Json:
+        """Return the fields that a reply and all chunks of a stream share."""
+        return {
+            "id": self.id,
+            "object": object,
+            "created": self.created,
+            "model": self.model,
+            "system_fingerprint": None,
+        }
 
     def requests(self) -> Iterator[GenerateRequest]:
         """Yield one engine request per choice, lazily. Choice i of prompt p has index p·n + i."""
-        for index in range(self.choices):
-            prompt, choice = divmod(index, self.n)
+        for index in range(self.format.choices):
+            prompt, choice = divmod(index, self.format.n)
             seed = choice_seed(self.sampling.seed, choice if self.seeded else index)
             yield GenerateRequest(
                 id=f"{self.id}-{index}",
