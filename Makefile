@@ -1,6 +1,6 @@
 # Every target makes .venv and installs what it needs:
 #   serve    the server                              test     all tests of the day, in two to three minutes
-#   fast     quick tests, in about twenty seconds    check    what CI runs: linters, types, documentation, tests
+#   fast     quick tests, in under half a minute    check    what CI runs: linters, types, documentation, tests
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -1,4 +1,4 @@
-"""The one clock that decisions and figures use; tests inject their own."""
+"""The clock of decisions and measurements. Tests inject their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> float:
-        """Monotonic seconds."""
+        """Return seconds that never go back; only differences have a meaning."""
 
 
 class SystemClock:

@@ -11,6 +11,7 @@ from typing import Any
 
 
 def get_facts(record: logging.LogRecord) -> Mapping[str, Any]:
+    """Return the structured fields of a record."""
     facts: Mapping[str, Any] = getattr(record, "facts", {})
     return facts
 

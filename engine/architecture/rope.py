@@ -100,7 +100,7 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
         raise ModelError("partial_rotary_factor is not supported: RoPE must rotate whole heads")
     theta = float(parameters.get("rope_theta") or config.get("rope_theta") or 10000.0)
     if not 1 < theta < _HUGE:
-        raise ModelError(f"rope_theta must be above 1, not {theta}")
+        raise ModelError(f"rope_theta is {theta}; it must be above 1")
     if kind == "default":
         return RopeSpec(theta=theta)
     positions = int(config["max_position_embeddings"])
@@ -108,14 +108,14 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
     factor = float(parameters["factor"] if parameters.get("factor") is not None else positions / original)
     if not (1 <= factor < _HUGE and original >= 1):
         raise ModelError(
-            f"invalid RoPE scaling: factor {factor} must be at least 1, original positions {original} at least 1"
+            f"RoPE scaling has the factor {factor} and {original} original positions; both must be at least 1"
         )
     if kind == "linear":
         return RopeSpec(kind, theta, factor)
     if kind == "llama3":
         low, high = float(parameters["low_freq_factor"]), float(parameters["high_freq_factor"])
         if not 0 < low < high < _HUGE:
-            raise ModelError(f"RoPE's low_freq_factor {low} must be positive and below high_freq_factor {high}")
+            raise ModelError(f"RoPE's low_freq_factor is {low}; it must be above 0 and below high_freq_factor, {high}")
         return RopeSpec(kind, theta, factor, original, low, high)
     fast, slow = float(parameters.get("beta_fast") or 32), float(parameters.get("beta_slow") or 1)
     try:

@@ -148,7 +148,7 @@ def weights_of(variant: int) -> int:
 
 
 def windows_fit(variants: Variants) -> bool:
-    """Whether no MLP and not the head of a plan has the variant WINDOW."""
+    """Return whether no MLP and not the head of a plan has the variant WINDOW."""
     return WINDOW not in (*variants[1::2], variants[-1])
 
 
@@ -179,9 +179,12 @@ def parse_spec(config: dict[str, Any], generation: dict[str, Any] | None = None)
         raise ModelError(f"config.json has an invalid value: {wrong}") from None
     sizes = (spec.layers, spec.hidden, spec.intermediate, spec.heads, spec.kv_heads, spec.head_dim, spec.vocab)
     if min(sizes) < 1 or spec.heads % spec.kv_heads or spec.head_dim % 2 or spec.max_positions < 2:
-        raise ModelError(f"config.json describes an impossible shape: {spec.shape_key}")
+        raise ModelError(
+            f"config.json has the impossible shape {spec.shape_key}: sizes must be at least 1, num_attention_heads a "
+            "multiple of num_key_value_heads, head_dim even, and max_position_embeddings at least 2"
+        )
     if not 0 <= spec.norm_eps < 1:
-        raise ModelError(f"rms_norm_eps must be between 0 and 1, not {spec.norm_eps}")
+        raise ModelError(f"rms_norm_eps is {spec.norm_eps}; it must be at least 0 and below 1")
     if spec.dtype not in DTYPES:
         raise ModelError(f"checkpoints in {spec.dtype} are not supported; supported: {', '.join(DTYPES)}")
     return spec
@@ -207,13 +210,13 @@ def _spec(architecture: str, family: Family, config: dict[str, Any], generation:
     layers, heads = _count(config["num_hidden_layers"]), _count(config["num_attention_heads"])
     hidden = _count(config["hidden_size"])
     if heads == 0:
-        raise ModelError("num_attention_heads must not be 0")
+        raise ModelError("num_attention_heads is 0; it must be at least 1")
     kv_heads = config.get("num_key_value_heads", family.kv_heads)
     attention_bias = bool(config.get("attention_bias", False))
     positions = _count(config.get("max_position_embeddings", family.positions))
     rope = parse_rope(config | {"max_position_embeddings": positions})
     if layers > _MAX_LAYERS:
-        raise ModelError(f"num_hidden_layers must be at most {_MAX_LAYERS}, not {layers}")
+        raise ModelError(f"num_hidden_layers is {layers}; the limit is {_MAX_LAYERS}")
     return ModelSpec(
         architecture=architecture,
         layers=layers,
@@ -244,7 +247,7 @@ def _windows(family: Family, config: dict[str, Any], layers: int) -> tuple[int, 
         return ()
     size = _count(window)
     if size < 1:
-        raise ModelError(f"sliding_window must be positive, not {size}")
+        raise ModelError(f"sliding_window is {size}; it must be at least 1")
     if not family.switch:
         return (size,) * layers
     kinds = config.get("layer_types")
@@ -255,7 +258,7 @@ def _windows(family: Family, config: dict[str, Any], layers: int) -> tuple[int, 
         raise ModelError(f"layer_types must have {layers} entries, one per layer")
     unknown = sorted({str(kind) for kind in kinds} - {"sliding_attention", "full_attention"})
     if unknown:
-        raise ModelError(f"layers of type {unknown[0]} are not supported")
+        raise ModelError(f"layers of type {unknown[0]} are not supported; supported: full_attention, sliding_attention")
     windows = tuple(size if kind == "sliding_attention" else 0 for kind in kinds)
     return windows if any(windows) else ()
 
@@ -263,7 +266,7 @@ def _windows(family: Family, config: dict[str, Any], layers: int) -> tuple[int, 
 def _count(value: Any) -> int:
     """Convert a number to a non-negative integer. Raises ValueError for booleans, text and fractions."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or not 0 <= value < 2**31:
-        raise ValueError(f"{value!r} is not a count")
+        raise ValueError(f"{value!r} is not a whole number from 0 to 2147483647")
     return int(value)
 
 
@@ -285,5 +288,5 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"cannot read {path}: {error}") from None
     if not isinstance(value, dict):
-        raise ModelError(f"{path} is not a JSON object")
+        raise ModelError(f"{path} must contain a JSON object")
     return value

@@ -40,5 +40,8 @@ def _number(value: Any, key: str, low: float, high: float, is_int: bool) -> floa
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ModelError(f"generation_config.json: {key} must be a number, not {value!r}")
     if not low <= value <= high or (is_int and value != int(value)) or (key == "top_p" and value == 0):
-        raise ModelError(f"generation_config.json: {key} {value} is out of range")
+        kind, least = "whole number" if is_int else "number", "above 0" if key == "top_p" else f"at least {low:g}"
+        raise ModelError(
+            f"generation_config.json: {key} is {value}; it must be a {kind}, {least} and at most {high:.10g}"
+        )
     return int(value) if is_int else float(value)

@@ -72,15 +72,19 @@ class GgufFile:
         """Return a metadata value of type `kind`, or `default`. Raises ModelError."""
         value = self.fields.get(name, default)
         if value is not None and not isinstance(value, kind):
-            raise ModelError(f"{self.path.name}: {name} has the invalid value {value!r}")
+            raise ModelError(f"{self.path.name}: {name} is {value!r}; it must be {_type_names(kind)}")
         return value
 
     def listed(self, name: str, kind: type) -> list[Any]:
         """Return a metadata list of values of type `kind`, or []. Raises ModelError."""
         values: list[Any] = self.field(name, list, [])
         if values and not isinstance(values[0], kind):
-            raise ModelError(f"{self.path.name}: {name} contains the invalid value {values[0]!r}")
+            raise ModelError(f"{self.path.name}: {name} contains {values[0]!r}; values must be {_type_names(kind)}")
         return values
+
+
+def _type_names(kind: type | tuple[type, ...]) -> str:
+    return " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
 
 
 def _shards(path: Path) -> list[Path]:
@@ -136,7 +140,7 @@ class _HeaderReader:
         described = [self._read_tensor_info() for _ in range(tensors)]
         alignment = metadata.get("general.alignment", 32)
         if not isinstance(alignment, int) or alignment < 1:
-            raise self._error(f"has the invalid general.alignment {alignment!r}")
+            raise self._error(f"has general.alignment {alignment!r}; it must be a whole number of at least 1")
         begin = -(-self._position // alignment) * alignment
         return metadata, [self._make_tensor(*tensor, begin) for tensor in described]
 

@@ -73,7 +73,7 @@ def end_ids(gguf: GgufFile) -> tuple[int, ...]:
 def _token_id(gguf: GgufFile, name: str, count: int) -> int | None:
     token = gguf.field(f"{_KEY}{name}_token_id", int)
     if token is not None and not 0 <= token < count:
-        raise ModelError(f"{gguf.path.name}: {_KEY}{name}_token_id {token} is outside the vocabulary")
+        raise ModelError(f"{gguf.path.name}: {_KEY}{name}_token_id is {token}; it must be at least 0 and below {count}")
     return None if token is None else int(token)
 
 

@@ -132,7 +132,7 @@ def build(
 
 
 class _QuantisingFactory:
-    """Factory of linear layers in a GGUF format, packed if the backend supports it, else rounded floats."""
+    """Make linear layers in a GGUF format: packed if the backend supports the format, otherwise of rounded floats."""
 
     shares = False
 

@@ -227,7 +227,7 @@ def _names(names: Any) -> list[str]:
 
 def _positive(number: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise ValueError(f"{number!r} is not a valid group size")
+        raise ValueError(f"the group size is {number!r}; it must be a whole number of at least 1")
     return number
 
 

@@ -95,7 +95,7 @@ class QuantScheme:
 
 
 def shapes_match(shape: tuple[int, ...], expected: tuple[int, ...]) -> bool:
-    """Whether shapes agree except for dimensions of 1: [], [1] and [1, 1] match, as do [n] and [n, 1]."""
+    """Return whether shapes agree except for dimensions of 1: [], [1] and [1, 1] match, as do [n] and [n, 1]."""
     return [n for n in shape if n != 1] == [n for n in expected if n != 1]
 
 

@@ -130,7 +130,7 @@ class Tokenizer:
         return token if token in self._added else None
 
     def is_special(self, text: str) -> bool:
-        """Whether `text` names a special token, which decoded text omits."""
+        """Return whether `text` names a special token, which decoded text omits."""
         token = self.backend.token_to_id(text)
         added = None if token is None else self.backend.get_added_tokens_decoder().get(token)
         return added is not None and bool(added.special)

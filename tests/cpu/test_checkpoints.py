@@ -97,14 +97,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "dynamic.*frequencies depend on the length"),
     ({"rope_scaling": {"type": "longrope"}}, "longrope"),
     ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "lacks 'low_freq_factor'"),
-    ({"rope_scaling": {"rope_type": "linear", "factor": 0}}, "factor 0.0 must be at least 1"),
+    ({"rope_scaling": {"rope_type": "linear", "factor": 0}}, "RoPE scaling has the factor 0.0"),
     ({"rope_scaling": {"rope_type": ["a"]}}, r"\['a'\]"),
     ({"rope_theta": -1}, "rope_theta"),
     ({"rope_scaling": {"type": "yarn", "factor": 4.0, "beta_fast": float("inf")}}, "beta_fast"),
     ({"rope_scaling": {"type": "yarn", "factor": 4.0, "beta_slow": float("nan")}}, "beta_slow"),
     ({"rope_scaling": {"type": "yarn", "factor": 4.0, "attention_factor": float("nan")}}, "attention factor"),
     ({"rope_scaling": {"type": "yarn", "factor": math.e, "mscale": 1, "mscale_all_dim": -10}}, "attention factor"),
-    ({"num_hidden_layers": 10**6}, "at most 2000, not 1000000"),
+    ({"num_hidden_layers": 10**6}, "num_hidden_layers is 1000000; the limit is 2000"),
     ({"partial_rotary_factor": 0.5}, "partial_rotary_factor"),
     ({"hidden_act": "gelu"}, "gelu"),
     ({"torch_dtype": "float8_e4m3fn"}, "float8_e4m3fn"),
@@ -341,7 +341,7 @@ def test_sampling_defaults_can_be_ignored(whole: Path, tmp_path: Path) -> None:
     wanted = load(torch.float32, model=tmp_path)
     assert wanted.core(EngineConfig()).info.sampling_defaults == (("temperature", 0.5),)
     (tmp_path / "generation_config.json").write_text('{"temperature": 99, "eos_token_id": [7, 9]}')
-    refuse(tmp_path, "temperature 99 is out of range")
+    refuse(tmp_path, "temperature is 99; it must be a number, at least 0 and at most 2")
     left_out = load(torch.float32, model=tmp_path, generation_config="none")
     assert left_out.core(EngineConfig()).info.sampling_defaults == ()
 

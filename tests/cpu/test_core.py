@@ -83,6 +83,7 @@ def test_a_preempted_request_gives_the_same_tokens(
     assert core.scheduler.preemptions > 0
 
 
+@pytest.mark.slow
 def test_a_prefix_hit_gives_the_tokens_of_a_miss(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """Each turn of a chat continues the one before; its cached tokens are those of full blocks."""
     core = model.core(EngineConfig())

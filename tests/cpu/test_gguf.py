@@ -63,6 +63,7 @@ def error(found: Tensor, wanted: Tensor) -> float:
     return float((found - wanted).norm() / wanted.norm())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 def test_logits_of_a_gguf_file_equal_transformers(kind: str, tmp_path: Path) -> None:
     path, model = made(tmp_path, kind)

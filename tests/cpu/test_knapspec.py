@@ -88,6 +88,7 @@ def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple
     assert sum(r.drafted for r in rounds(cheap, ids[:4])) > 10 * sum(r.drafted for r in rounds(dear, ids[:4]))
 
 
+@pytest.mark.slow
 def test_searches_keep_to_their_budget_and_a_budget_of_zero_allows_none(
     model: LoadedModel, ids: list[tuple[int, ...]]
 ) -> None:

@@ -545,6 +545,7 @@ def test_a_request_that_cannot_run_is_refused_without_a_round(
     run(test())
 
 
+@pytest.mark.slow
 def test_the_longest_request_that_fits_is_accepted(core: EngineCore) -> None:
     async def test() -> None:
         async with observed(core) as session:

@@ -161,6 +161,7 @@ def test_a_row_is_bit_identical_in_any_pass(directory: Path, kernels: KernelLibr
     check_that_rows_are_bit_identical(directory, kernels)
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_two_threads_compute_the_same_rows_as_one(directory: Path) -> None:
     one, two = (load(torch.bfloat16, model=directory, kernels="native", threads=threads) for threads in (1, 2))

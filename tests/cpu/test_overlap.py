@@ -244,6 +244,7 @@ def test_a_pass_begun_for_a_cancelled_request_is_not_used_by_its_namesake(
     assert script.said()["0"][first:] == alone.said()["0"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["layerskip", "knapspec"])
 def test_policies_learn_from_every_round_once(model: LoadedModel, prompts: Sequence[str], policy: str) -> None:
     """They learn during the next round if its plans are reused, and before they propose otherwise."""

@@ -149,6 +149,7 @@ def test_drafting_changes_no_token(core: EngineCore, ids: list[tuple[int, ...]],
     assert answer(core, ids, neutral, ["none"]) != plain, "the parameter changes the tokens"
 
 
+@pytest.mark.slow
 def test_penalties_survive_a_preemption(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     sampling = replace(WARM, **CHANGES["all"])
     roomy = model.core(EngineConfig())
@@ -280,6 +281,7 @@ def test_logprobs_of_a_prompt_equal_those_of_one_pass(model: LoadedModel, ids: l
     assert core.scheduler.blocks.usage == 0
 
 
+@pytest.mark.slow
 def test_logprobs_of_a_prompt_survive_a_preemption(model: LoadedModel) -> None:
     """The first request takes the memory of a half-read prompt, which is then read again."""
     prompts = [tuple(range(20, 40)), tuple(range(100, 200)), tuple(range(300, 400))]

@@ -256,7 +256,7 @@ def changed(kind: str, **weights: Any) -> dict[str, Any]:
         (KINDS["gptq"].config | {"bits": 2}, "2 bits"),
         (KINDS["gptq"].config | {"checkpoint_format": "marlin"}, "marlin"),
         (KINDS["gptq"].config | {"is_marlin_format": True}, "marlin"),
-        (KINDS["gptq"].config | {"group_size": "many"}, "'many' is not a valid group size"),
+        (KINDS["gptq"].config | {"group_size": "many"}, "the group size is 'many'; it must be"),
         (KINDS["gptq"].config | {"dynamic": {r"+:.*down": {"bits": 8}}}, "dynamic"),
         (KINDS["fp8"].config | {"fmt": "e5m2"}, "e5m2"),
         (KINDS["fp8"].config | {"weight_block_size": [128]}, "invalid value"),

@@ -51,6 +51,7 @@ def error(found: Tensor, wanted: Tensor) -> float:
     return float((found - wanted).norm() / wanted.norm())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", OFTEN)
 def test_quantised_models_equal_their_dequantised_twins(
     kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -19,6 +19,7 @@ def simulated(capsys: pytest.CaptureFixture[str], *flags: str) -> dict[str, Any]
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [pytest.param("1", marks=pytest.mark.nightly), "2"])
 def test_a_simulation_repeats_exactly(capsys: pytest.CaptureFixture[str], streams: str) -> None:
     """Nothing depends on this machine's load."""

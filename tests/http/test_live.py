@@ -127,6 +127,7 @@ def test_a_client_that_sends_too_large_a_body_still_reads_the_refusal(live: Star
     assert server.client.get("/live").status_code == 200
 
 
+@pytest.mark.slow
 def test_draining_keeps_the_socket_open_and_refuses(live: Start) -> None:
     engine = FakeEngine(("a", "b"), gated=True)
     server = live(engine)
@@ -150,6 +151,7 @@ def test_draining_keeps_the_socket_open_and_refuses(live: Start) -> None:
     assert engine.cancelled == []
 
 
+@pytest.mark.slow
 def test_a_request_that_outlasts_the_drain_ends_with_an_error(live: Start) -> None:
     engine = FakeEngine(("a", "b"), gated=True)
     server = live(engine, shutdown_timeout=0.0)
@@ -217,6 +219,7 @@ def test_pipelined_bytes_are_dropped_and_do_not_hide_a_disconnect(
     assert len(engine.cancelled) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [b"a: " + b"b" * 8000 + b"\r\n", b"b" * 8000])
 def test_trailers_of_a_chunked_body_are_limited(live: Start, row: bytes) -> None:
     server = live(FakeEngine(), api_key=("k",))
