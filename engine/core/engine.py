@@ -13,15 +13,7 @@ from engine.clock import Clock
 from engine.core.constraints import Processors
 from engine.core.proposals import Proposer
 from engine.core.request import Request
-from engine.core.rounds import (
-    Deliver,
-    FinishedRound,
-    OpenRound,
-    OverlappedRounds,
-    Rounds,
-    SequentialRounds,
-    StepRunner,
-)
+from engine.core.rounds import Deliver, FinishedRound, OpenRound, OverlappedRounds, Rounds, SequentialRounds, StepRunner
 from engine.core.scheduler import Scheduler
 from engine.draft.base import CandidatePass, DraftPolicy, PolicyContext, RequestView
 from engine.draft.costs import CostModel

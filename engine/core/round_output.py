@@ -5,14 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.core.request import Request
-from engine.types import (
-    FinishReason,
-    RequestFailure,
-    RequestRound,
-    RequestTiming,
-    TokenEvent,
-    TokenLogprobs,
-)
+from engine.types import FinishReason, RequestFailure, RequestRound, RequestTiming, TokenEvent, TokenLogprobs
 
 
 @dataclass(slots=True)

@@ -40,11 +40,7 @@ class StepRunner(Protocol):
         """Run a round. With `overlap_next`, a following plain round's pass may start before this one is read."""
 
     def candidates(
-        self,
-        slab: int,
-        positions: Sequence[int],
-        sampling: SamplingParams,
-        edits: Iterable[Edit | None] = (),
+        self, slab: int, positions: Sequence[int], sampling: SamplingParams, edits: Iterable[Edit | None] = ()
     ) -> CandidatePass:
         """Return the passes of a search over verified rows; `edits`: of the logits after each row."""
 

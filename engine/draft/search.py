@@ -121,13 +121,7 @@ class Searcher:
         return [TARGET, *(copies if self._low_bit else ()), SKIP]
 
     def search(
-        self,
-        view: RequestView[Any],
-        rows: RecordedRows,
-        drafting: Sequence[Variants],
-        round: int,
-        *,
-        alone: bool,
+        self, view: RequestView[Any], rows: RecordedRows, drafting: Sequence[Variants], round: int, *, alone: bool
     ) -> PlanCounts | None:
         """Start the `recorder`'s search once it has enough rows, or continue it for a slice of time.
 

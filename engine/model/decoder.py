@@ -13,15 +13,7 @@ from torch import Tensor
 from engine.architecture.spec import LOW_BIT, TARGET, WINDOW, ModelSpec, Variants
 from engine.model.attention import AttentionOf, Segment
 from engine.model.linear import Linear
-from engine.model.passes import (
-    Drafted,
-    DraftRequest,
-    Draws,
-    OnWait,
-    Verified,
-    draft_in_lock_step,
-    verify_by_sublayers,
-)
+from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified, draft_in_lock_step, verify_by_sublayers
 from engine.quantised.packed import PackedRows
 from engine.sampling.sample import Sampler
 from engine.tensors import to_device

@@ -37,12 +37,7 @@ class Draft:
 
 
 def propose(
-    decoder: Decoder,
-    attention: Attention,
-    work: Sequence[Work],
-    *,
-    ahead: bool = False,
-    on_wait: OnWait | None = None,
+    decoder: Decoder, attention: Attention, work: Sequence[Work], *, ahead: bool = False, on_wait: OnWait | None = None
 ) -> tuple[list[Draft], int]:
     """Draft for every request of a round: by its sub-network, by copied tokens, or not at all.
 

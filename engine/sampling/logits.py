@@ -30,11 +30,7 @@ class LogitsProcessor:
     """
 
     def __init__(
-        self,
-        sampling: SamplingParams,
-        prompt: Sequence[int],
-        end_ids: Sequence[int],
-        grammar: GrammarMatcher | None,
+        self, sampling: SamplingParams, prompt: Sequence[int], end_ids: Sequence[int], grammar: GrammarMatcher | None
     ) -> None:
         """Take the ids that end an answer (`end_ids`), unless the request ignores them."""
         self._sampling = sampling

@@ -206,7 +206,7 @@ def test_bfloat16_is_chosen_on_a_cpu_without_it_where_the_kernels_can_widen_it(
     family, changes = SHAPES["llama"]
     tiny_model(tmp_path / "suits", family, **(WIDE | changes))
     tiny_model(tmp_path / "does not", family, **(WIDE | changes | {"intermediate_size": 168}))
-    monkeypatch.setattr("engine.runtime.loading.device.native_bf16", lambda: False)
+    monkeypatch.setattr("engine.runtime.loading.choices.native_bf16", lambda: False)
 
     def chosen(name: str, **settings: Any) -> tuple[str, str]:
         config = EngineConfig(model=str(tmp_path / name), **settings, draft_bits="none")
@@ -417,7 +417,7 @@ def test_kernels_torch_runs_nothing_of_the_native_library(monkeypatch: pytest.Mo
     def refuse() -> None:
         raise AssertionError("the native library is loaded")
 
-    monkeypatch.setattr("engine.runtime.backends.kernel_library", refuse)
+    monkeypatch.setattr("engine.runtime.loading.choices.kernel_library", refuse)
     model = load(kernels="torch", draft_bits="none")
     assert model.backend.kernels is None
     drawn = model.decoder.sampler.sample_async(torch.randn(2, 9), [GREEDY] * 2, range(2))
