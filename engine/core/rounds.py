@@ -1,16 +1,14 @@
-"""Rounds: one after the other, or overlapped with an asynchronous device; and how each is learnt from and reported."""
+"""The runner that computes a round, and how a finished round is learnt from and reported."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from engine.core.proposals import Proposer
 from engine.core.request import Request
 from engine.core.round_output import Commit
-from engine.core.scheduler import Counters, Scheduler
+from engine.core.scheduler import Counters
 from engine.draft.base import CandidatePass, DraftPolicy, Outcome, RequestView, RoundOutcome
 from engine.draft.costs import CostModel
 from engine.kv.blocks import Placement
@@ -19,8 +17,6 @@ from engine.types import RoundReport, SamplingParams
 
 if TYPE_CHECKING:
     from engine.sampling.sample import Edit
-
-Deliver = Callable[[RoundReport], None]
 
 _PRICED_SEARCH = 0.15  # of the verify pass: a round that searches longer leaves cold caches, and teaches no prices
 
@@ -46,15 +42,6 @@ class StepRunner(Protocol):
 
     def fill_random_kv(self, placements: Sequence[Placement], slab: int, tokens: int) -> None:
         """Fill so many positions of a slab with random keys and values."""
-
-
-@dataclass(slots=True)
-class OpenRound:
-    """A round that has begun."""
-
-    started: float  # by the engine's clock
-    counters: Counters  # of the scheduler, before the round
-    search_seconds: float = 0.0  # of the policies
 
 
 @dataclass(slots=True)
@@ -130,81 +117,3 @@ class FinishedRound:
             verify_correction=self.costs.verify_factor(rows, requests),
             search_correction=self.costs.search_factor,
         )
-
-
-class RoundSteps(Protocol):
-    """The steps of a round: `engine.core.engine.EngineCore`."""
-
-    scheduler: Scheduler
-    proposer: Proposer
-    runner: StepRunner
-
-    def step(self) -> RoundReport:
-        """Run all steps, learn, and report."""
-
-    def open_round(self) -> OpenRound:
-        """Admit waiting requests."""
-
-    def finish_round(self, opened: OpenRound, plan: StepPlan, out: StepOutput) -> FinishedRound:
-        """Commit the output."""
-
-
-class Rounds(Protocol):
-    """Runs rounds of a core and delivers their reports."""
-
-    def run(self, deliver: Deliver) -> None:
-        """Run one round."""
-
-    def flush(self, deliver: Deliver) -> None:
-        """Learn from every round that has run, and deliver its report."""
-
-
-class SequentialRounds:
-    """Each round is reported before the next one starts."""
-
-    def __init__(self, core: RoundSteps) -> None:
-        self._core = core
-
-    def run(self, deliver: Deliver) -> None:
-        deliver(self._core.step())
-
-    def flush(self, deliver: Deliver) -> None:
-        """Do nothing: every round is reported already."""
-
-
-class OverlappedRounds:
-    """While the device computes a round, the host learns from the last round and reports it.
-
-    Where the last plans are reused, nothing has to be decided between two rounds, and a plain round's pass may even
-    start before the last one is read. Otherwise the last round is finished first, so that decisions know all rounds.
-    """
-
-    def __init__(self, core: RoundSteps) -> None:
-        self._core = core
-        self._pending: FinishedRound | None = None  # the last round, not reported yet
-
-    def run(self, deliver: Deliver) -> None:
-        flush = partial(self.flush, deliver)
-        try:
-            finished = self._round(flush)
-        finally:
-            flush()  # if the round did not wait for the device, or failed
-        self._pending = finished
-
-    def flush(self, deliver: Deliver) -> None:
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            pending.learn()
-            deliver(pending.report())
-
-    def _round(self, flush: Callable[[], None]) -> FinishedRound:
-        """`EngineCore.step` with `flush` in its waiting times."""
-        core = self._core
-        opened = core.open_round()
-        reuse = core.proposer.can_reuse_plans()
-        if not reuse:
-            flush()
-            opened.search_seconds = core.proposer.propose()
-        plan = core.scheduler.plan()
-        out = core.runner.run(plan, flush, overlap_next=reuse and core.scheduler.settled)
-        return core.finish_round(opened, plan, out)

@@ -18,21 +18,12 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from engine import messages
 from engine.config import EngineConfig
 from engine.core.loop import run_rounds
 from engine.errors import EngineDeadError, KnapServeError
 from engine.host.channel import Channel
 from engine.logs import configure_logging
-from engine.messages import (
-    EngineFailed,
-    EngineMessage,
-    EngineReady,
-    Heartbeat,
-    LoopMessage,
-    Shutdown,
-    StartEngine,
-    StartFailed,
-)
 from engine.types import RoundReport
 
 if TYPE_CHECKING:
@@ -50,16 +41,16 @@ class _SocketPort:
         self._poll.register(channel.socket, select.POLLIN)
         self._parent_gone = False
 
-    def take(self) -> list[EngineMessage]:
-        taken: list[EngineMessage] = []
+    def take(self) -> list[messages.EngineMessage]:
+        taken: list[messages.EngineMessage] = []
         while not self._parent_gone and self._poll.poll(0):
             try:
-                batches: list[list[EngineMessage]] = self._channel.receive()
+                batches: list[list[messages.EngineMessage]] = self._channel.receive()
             except (EOFError, OSError):
                 self._parent_gone = True
             else:
                 taken += [message for batch in batches for message in batch]
-        return [*taken, Shutdown()] if self._parent_gone else taken
+        return [*taken, messages.Shutdown()] if self._parent_gone else taken
 
     def wait(self, timeout: float) -> None:
         self._poll.poll(1000 * timeout)
@@ -68,9 +59,9 @@ class _SocketPort:
         self._send(report)
 
     def beat(self) -> None:
-        self._send(Heartbeat())
+        self._send(messages.Heartbeat())
 
-    def _send(self, message: LoopMessage) -> None:
+    def _send(self, message: messages.LoopMessage) -> None:
         try:
             self._channel.send(message)
         except OSError:
@@ -105,16 +96,11 @@ def _load(config: EngineConfig) -> EngineCore:
     model = LoadedModel(config)
     core = model.core(config)
     model.warm_up()
-    _return_free_memory()
+    with suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)  # returns memory that loading has freed, some 30 MB, to the system
     gc.freeze()  # a collection over all loaded objects would take a tenth of a second of some round
     gc.enable()
     return core
-
-
-def _return_free_memory() -> None:
-    """Return memory that loading has freed, some 30 MB, to the system where the C library can."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def main(descriptor: int) -> int:
@@ -123,7 +109,7 @@ def main(descriptor: int) -> int:
         signal.signal(number, signal.SIG_IGN)  # the parent drains, and then ends the child
     channel = Channel(socket.socket(fileno=descriptor))
     try:
-        start: StartEngine = channel.receive_one()
+        start: messages.StartEngine = channel.receive_one()
     except (EOFError, OSError):
         return 1  # the parent ended before it named a model
     configure_logging(start.log_level, start.log_format)
@@ -132,18 +118,18 @@ def main(descriptor: int) -> int:
         with _ParentWatch(channel):
             core = _load(start.config)
     except KnapServeError as error:
-        channel.send(StartFailed(error))
+        channel.send(messages.StartFailed(error))
         return 2
     except Exception as error:
         log.exception("the model cannot be loaded")
-        channel.send(StartFailed(EngineDeadError(f"{type(error).__name__}: {error}")))
+        channel.send(messages.StartFailed(EngineDeadError(f"{type(error).__name__}: {error}")))
         return 1
-    channel.send(EngineReady(core.info))
+    channel.send(messages.EngineReady(core.info))
     try:
         run_rounds(core, _SocketPort(channel))
     except Exception as error:
         log.exception("the engine loop has failed")
-        channel.send(EngineFailed(f"{type(error).__name__}: {error}"))
+        channel.send(messages.EngineFailed(f"{type(error).__name__}: {error}"))
         return 1
     return 0
 

@@ -144,7 +144,7 @@ public:
 
 private:
     // Runs draft passes in lock-step; requests leave as their stop rule says. Returns the number of passes.
-    // twin: engine/model/passes.py, draft_in_lock_step
+    // twin: engine/model/decoder.py, draft
     int run_draft(const Model &m, const Cache &cache, const EmbedAndHead &embed_head, const DraftBatch &d) {
         const size_t width = 2 * m.layers + 1;
         std::vector<int> live(d.requests);

@@ -44,12 +44,10 @@ class TorchDecoder(DecoderOf[AttentionBatch]):
         return weights.down.add(F.silu(gate).mul_(up), x)
 
     def sublayer(self, index: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
-        """Run sublayer `index` of 0 .. 2L-1."""
         layer, is_mlp = divmod(index, 2)
         return self.mlp(layer, x, variant) if is_mlp else self.attend(layer, x, batch, variant)
 
     def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
-        """Run all sublayers. `record` receives the 2L+1 residual streams, X^(0) first, without copies."""
         if record is not None:
             record.append(x)
         for index in range(self.spec.sublayers):
@@ -59,7 +57,6 @@ class TorchDecoder(DecoderOf[AttentionBatch]):
         return x
 
     def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor:
-        """Run the sublayers of a plan, the same for all rows."""
         for index in range(self.spec.sublayers):
             if variants[index] != SKIP:
                 x = self.sublayer(index, x, batch, variants[index])

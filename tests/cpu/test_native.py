@@ -24,7 +24,8 @@ from engine.draft.knapsack import Knapsack
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, cache_directory, compile_library, compiler, kernel_library, name_for
 from engine.model.attention import Segment
-from engine.model.passes import Draws, draft_in_lock_step
+from engine.model.decoder import DecoderOf
+from engine.model.passes import Draws
 from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel
 from engine.runtime.speculate import propose
@@ -279,7 +280,7 @@ def test_drafts_in_one_call_equal_single_passes(
     for worth, least in ((0.0, 6), (3.0, 1)):
         together, passes = drafts(worth)
         with monkeypatch.context() as patch:
-            patch.setattr(model.decoder, "draft", partial(draft_in_lock_step, model.decoder))
+            patch.setattr(model.decoder, "draft", partial(DecoderOf.draft, model.decoder))
             one_by_one, count = drafts(worth)
         assert passes == count == least
         for (tokens, shares), (want_tokens, want_shares) in zip(together, one_by_one, strict=True):

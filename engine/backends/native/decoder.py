@@ -11,9 +11,8 @@ from torch import Tensor
 
 from engine.architecture.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, ModelSpec, Variants
 from engine.backends.native.attention import NativeAttention, NativeBatch
-from engine.backends.native.draft_buffers import DraftBuffers
+from engine.backends.native.exchange import DraftBuffers, LogitEdits
 from engine.backends.native.linear import PANEL, native_linear, packed_format, row_addresses
-from engine.backends.native.logit_edits import LogitEdits
 from engine.kernels import structures as native
 from engine.model.attention import AttentionOf, Segment
 from engine.model.decoder import DecoderOf, LayerWeights, ModelWeights
