@@ -148,7 +148,6 @@ class Searcher:
         return search.counts
 
     def _begin(self, view: RequestView[Any], references: References, drafting: Sequence[Variants]) -> Search:
-        """Start a search over these rows."""
         config = self._config
         offered = self._menus(view.context, drafting)
         # With a copy on the menu, `allowed` checks the skipped share of whole plans afterwards.

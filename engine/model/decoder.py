@@ -199,9 +199,9 @@ class DecoderOf(ABC, Generic[Batch]):
 
         def redraw(i: int, edit: Edit) -> int:
             at = slice(i, i + 1)
-            return self.sampler.sample(logits[at], draws.sampling[at], positions[at], edits=[edit]).tokens[0]
+            return self.sampler.sample(logits[at], draws.sampling[at], positions[at], edits=[edit]).wait().tokens[0]
 
-        drawn = self.sampler.sample_async(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
+        drawn = self.sampler.sample(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
         if on_wait is not None:
             on_wait()
         return Verified(drawn.wait().tokens if drawn else [], states, redraw, x, logits)
@@ -281,7 +281,7 @@ class _DraftPass(Generic[Batch]):
             x = decoder.embed_ids(last)
         plans = [draft.request.variants for draft in drafts]
         x = decoder.run_plans(x, batch, plans)
-        self._drawn = decoder.sampler.sample_async(
+        self._drawn = decoder.sampler.sample(
             *(decoder.heads(x, plans), [draft.request.sampling for draft in drafts], [end + 1 for end in ends]),
             confidence=True,
             edits=() if unread else [draft.edit for draft in drafts],

@@ -31,7 +31,6 @@ class TorchDecoder(DecoderOf[AttentionBatch]):
         return weights.output.add(batch.attend(layer, qkv, variant), x)
 
     def _normalise_heads(self, qkv: Tensor, weight: Tensor) -> None:
-        """Apply RMSNorm to each q and k head, in place."""
         heads, width = weight.shape
         qk = qkv[:, : heads * width].view(-1, heads, width)
         qk.copy_(torch.rms_norm(qk, (width,), None, self.spec.norm_eps).mul_(weight))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,7 +123,7 @@ def find_prior(config: EngineConfig, source: Source, measured: Path, draft_bits:
     if not named and not isinstance(source, SyntheticSource):
         paths.append(source.directory / _SHIPPED_NAME)
     for path in paths:
-        if not named and not _exists(path):
+        if not named and not os.path.exists(path):  # also False in a directory that this user may not read
             continue
         found = load(path)
         reason = _mismatch(found, config, source, draft_bits)
@@ -143,10 +144,3 @@ def _mismatch(prior: Prior, config: EngineConfig, source: Source, draft_bits: in
     if copies and (not draft_bits or config.knapspec.menu == "skip"):
         return "run a copy in fewer bits, which --draft-bits or --knapspec-menu rules out"
     return None
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a directory that this user may not read
-        return False

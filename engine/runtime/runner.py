@@ -123,6 +123,6 @@ class SearchPass:
                 edit(logits[candidate * rows + row])
         noise = [draft_noise(plan) for plan in each]
         sampling, positions = [self._sampling] * (count * rows), positions * count
-        drawn = self._decoder.sampler.sample(logits, sampling, positions, confidence=True, noise=noise)
+        drawn = self._decoder.sampler.sample(logits, sampling, positions, confidence=True, noise=noise).wait()
         firsts = range(0, count * rows, rows)
         return [drawn.tokens[i : i + rows] for i in firsts], [drawn.confidence[i : i + rows] for i in firsts]

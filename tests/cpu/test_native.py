@@ -421,7 +421,7 @@ def test_kernels_torch_runs_nothing_of_the_native_library(monkeypatch: pytest.Mo
     monkeypatch.setattr("engine.runtime.loading.choices.kernel_library", refuse)
     model = load(kernels="torch", draft_bits="none")
     assert model.backend.kernels is None
-    drawn = model.decoder.sampler.sample_async(torch.randn(2, 9), [GREEDY] * 2, range(2))
+    drawn = model.decoder.sampler.sample(torch.randn(2, 9), [GREEDY] * 2, range(2))
     assert isinstance(drawn, PendingSample), "torch draws"
 
 
@@ -469,11 +469,11 @@ def test_native_draws_equal_torchs(vocabulary: int, spread: float, kernels: Kern
     positions = [i % 7 for i in range(rows)]
     noise = [(1.0, 0.5, 0.0)[i // len(RULES) % 3] for i in range(rows)]
     sample = Sampler(kernels).sample
-    tokens, shares = sample(logits, params, positions, confidence=True, noise=noise)
+    tokens, shares = sample(logits, params, positions, confidence=True, noise=noise).wait()
     for i in range(0, rows, 17):
         alone = slice(i, i + 1)
         assert sample(logits[alone], params[alone], positions[alone], noise=noise[alone]).tokens == tokens[alone]
-    want = Sampler(None).sample(logits, params, positions, confidence=True, noise=noise)
+    want = Sampler(None).sample(logits, params, positions, confidence=True, noise=noise).wait()
     assert tokens == want.tokens
     assert shares == pytest.approx(want.confidence, rel=1e-4)
     if vocabulary > 7:

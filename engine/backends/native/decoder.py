@@ -179,7 +179,6 @@ class NativeDecoder(DecoderOf[NativeBatch]):
         return buffers.drafted(passes)
 
     def _buffers(self, requests: Sequence[DraftRequest]) -> DraftBuffers:
-        """Return buffers that have room for these requests."""
         count, longest = len(requests), max([r.gamma for r in requests])
         buffers = self._draft_buffers.get((count, longest))
         if buffers is None:
@@ -239,7 +238,7 @@ class NativeDecoder(DecoderOf[NativeBatch]):
             if not sampling.greedy:  # the kernels have divided these logits by the temperature
                 sampling = replace(sampling, temperature=1.0)
             position = rows.positions[draws.rows[i]] + 1
-            return self.sampler.sample(row[None], [sampling], [position]).tokens[0]
+            return self.sampler.sample(row[None], [sampling], [position]).wait().tokens[0]
 
         return Verified(drawn[:], None if records is None else list(records.unbind(0)), redraw)
 
@@ -290,7 +289,6 @@ class NativeDecoder(DecoderOf[NativeBatch]):
 
 
 def _set_linears(layer: native.Layer, weights: LayerWeights, variant: int) -> None:
-    """Point a layer's structure to the linear layers of a variant."""
     for name in ("qkv", "output", "gate_up", "down"):
         getattr(layer, name)[variant - TARGET] = native_linear(getattr(weights, name)).struct
 

@@ -9,7 +9,6 @@ from functools import lru_cache, partial
 import torch
 from torch import Tensor
 
-from engine.architecture.spec import Variants
 from engine.backends.native.attention import NativeCache
 from engine.kernels import structures as native
 from engine.model.passes import Drafted, DraftRequest
@@ -18,6 +17,7 @@ from engine.sampling.sample import draft_noise, sampling_array
 
 # (draw, drafted tokens so far, function that returns the logits [vocab], to edit in place) -> whether they may differ
 EditDraw = Callable[[int, int, Callable[[], Tensor]], bool]
+_plan_bytes = lru_cache(256)(bytes)  # of `Variants`
 
 
 class LogitEdits:
@@ -115,8 +115,3 @@ def _edit_time(request: DraftRequest) -> int:
     if request.edit is None:
         return 0
     return native.EDIT_AFTER_DRAW if request.mask_after_draw else native.EDIT_BEFORE_DRAW
-
-
-@lru_cache(256)
-def _plan_bytes(variants: Variants) -> bytes:
-    return bytes(variants)
