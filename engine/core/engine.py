@@ -175,22 +175,23 @@ class EngineCore:
         scheduler = self.scheduler
         requests = {request.id: request for request in scheduler.running}
         prompt_tokens = sum(len(w.tokens) for w in plan.work if not requests[w.request_id].decoding)
-        commit = scheduler.commit(plan, out)
-        return FinishedRound(
-            plan=plan,
-            out=out,
-            commit=commit,
-            requests=requests,
-            prompt_tokens=prompt_tokens,
-            started=started,
-            committed=self._clock.now(),
-            search_seconds=search_seconds,
+        commit, committed = scheduler.commit(plan, out), self._clock.now()
+        counted = scheduler.counters.since(counters)
+        figures = RoundReport(
             running=len(scheduler.running),
             waiting=len(scheduler.waiting),
             kv_usage=scheduler.blocks.usage,
-            counters=scheduler.counters.since(counters),
-            costs=self.costs,
+            batched_tokens=sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True)),
+            prompt_tokens=prompt_tokens,
+            draft_seconds=out.draft_seconds,
+            verify_seconds=out.verify_seconds,
+            search_seconds=search_seconds,
+            other_seconds=committed - started - out.draft_seconds - out.verify_seconds - search_seconds,
+            prefix_queries=counted.prefix_queries,
+            prefix_hits=counted.prefix_hits,
+            preemptions=counted.preemptions,
         )
+        return FinishedRound(plan, out, commit, requests, figures, committed, self.costs)
 
     def idle_report(self, *failures: RequestFailure) -> RoundReport:
         """Report the engine's state, and failed requests, without a round."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.core.request import Request
 from engine.core.round_output import Commit
-from engine.core.scheduler import Counters
 from engine.draft.base import CandidatePass, DraftPolicy, Outcome, RequestView, RoundOutcome
 from engine.draft.costs import CostModel
 from engine.kv.blocks import Placement
@@ -52,23 +51,17 @@ class FinishedRound:
     out: StepOutput
     commit: Commit
     requests: dict[str, Request]  # that ran, by id
-    prompt_tokens: int
-    started: float  # by the engine's clock
-    committed: float
-    search_seconds: float
-    running: int  # after the round
-    waiting: int
-    kv_usage: float
-    counters: Counters  # of this round
+    figures: RoundReport  # without events and corrections
+    committed: float  # by the engine's clock
     costs: CostModel
 
     def learn(self) -> None:
         """Let the policies and the cost model learn from the round."""
         self._observe()
         recorded = any(work.rows_to_record for work in self.plan.work)
-        if self.search_seconds < _PRICED_SEARCH * self.out.verify_seconds and not recorded:
-            passes = self.out.draft_seconds + self.out.verify_seconds
-            self.costs.observe(self.plan, self.out, self.committed - self.started - passes)
+        searched = self.figures.search_seconds
+        if searched < _PRICED_SEARCH * self.out.verify_seconds and not recorded:
+            self.costs.observe(self.plan, self.out, self.figures.other_seconds + searched)
 
     def _observe(self) -> None:
         """Tell every policy the outcomes of its plans."""
@@ -95,25 +88,10 @@ class FinishedRound:
 
     def report(self) -> RoundReport:
         """Make the round's report, with the text of its tokens; once, and before that of a later round."""
-        out, requests = self.out, len(self.plan.work)
-        passes = out.draft_seconds + out.verify_seconds + self.search_seconds
-        rows = sum(len(w.tokens) + o.drafted for w, o in zip(self.plan.work, out.outputs, strict=True))
-        return RoundReport(
-            events=self.commit.events(),
-            rounds=tuple(self.commit.rounds),
-            running=self.running,
-            waiting=self.waiting,
-            kv_usage=self.kv_usage,
-            batched_tokens=rows,
-            prompt_tokens=self.prompt_tokens,
-            draft_seconds=out.draft_seconds,
-            verify_seconds=out.verify_seconds,
-            search_seconds=self.search_seconds,
-            other_seconds=self.committed - self.started - passes,
-            prefix_queries=self.counters.prefix_queries,
-            prefix_hits=self.counters.prefix_hits,
-            preemptions=self.counters.preemptions,
-            draft_correction=self.costs.draft_factor(requests),
-            verify_correction=self.costs.verify_factor(rows, requests),
-            search_correction=self.costs.search_factor,
-        )
+        report, requests = self.figures, len(self.plan.work)
+        report.events = self.commit.events()
+        report.rounds = tuple(self.commit.rounds)
+        report.draft_correction = self.costs.draft_factor(requests)
+        report.verify_correction = self.costs.verify_factor(report.batched_tokens, requests)
+        report.search_correction = self.costs.search_factor
+        return report
