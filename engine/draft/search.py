@@ -16,8 +16,8 @@ from engine.config import EngineConfig
 from engine.draft.base import CandidatePass, RecordedRows, RequestView
 from engine.draft.costs import CostModel
 from engine.draft.estimator import PlanCounts, union
-from engine.draft.knapsack import Knapsack, menus, skipping
 from engine.draft.tpt import count
+from engine.model.knapsack import Knapsack, menus, skipping
 from engine.step import References
 
 _REPLAY_WEIGHT = 0.5  # of a replayed token against a tested one: replays see the target's own K/V

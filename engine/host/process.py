@@ -125,11 +125,7 @@ class EngineProcess(EngineClient):
         self._send(Shutdown())
         if not self._started:
             self._child.kill()
-        try:
-            await asyncio.to_thread(self._child.wait, _STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._child.kill()
-            await asyncio.to_thread(self._child.wait)
+        await asyncio.to_thread(self._wait_or_kill, _STOP_SECONDS)
         if self._reaper is not None:
             await self._reaper
         self._close()
@@ -201,13 +197,13 @@ class EngineProcess(EngineClient):
         """Wait for the end of a child that has closed its socket, while other work goes on."""
         code = self._child.poll()
         if code is None:
-            code = await asyncio.to_thread(self._wait_or_kill)
+            code = await asyncio.to_thread(self._wait_or_kill, _EXIT_SECONDS)
         self._fail(f"its process has ended ({describe_exit(code)})")
 
-    def _wait_or_kill(self) -> int:
+    def _wait_or_kill(self, seconds: float) -> int:
         """Return the child's return code; kill a child that takes too long."""
         try:
-            return self._child.wait(_EXIT_SECONDS)
+            return self._child.wait(seconds)
         except subprocess.TimeoutExpired:
             self._child.kill()
             return self._child.wait()

@@ -6,21 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from engine.architecture.spec import LOW_BIT, TARGET, WINDOW, ModelSpec, Variants
 from engine.model.attention import AttentionOf, Segment
+from engine.model.knapsack import Knapsack
 from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
 from engine.quantised.packed import PackedRows
 from engine.sampling.sample import Edit, Sampler, draft_noise
 from engine.tensors import to_device
-
-if TYPE_CHECKING:
-    from engine.model.search import SearchTable
 
 Batch = TypeVar("Batch")
 
@@ -206,7 +204,7 @@ class DecoderOf(ABC, Generic[Batch]):
             on_wait()
         return Verified(drawn.wait().tokens if drawn else [], states, redraw, x, logits)
 
-    def fill_rows(self, table: SearchTable, batch_of: Callable[[int], Batch], count: int) -> None:
+    def fill_rows(self, table: Knapsack, batch_of: Callable[[int], Batch], count: int) -> None:
         """Fill up to `count` rows of a search's table. `batch_of(n)` returns the batch of n candidate states."""
 
         def transition(index: int, states: Tensor, variant: int) -> Tensor:

@@ -12,8 +12,8 @@ from engine.clock import Clock
 from engine.kv.blocks import Placement
 from engine.model.attention import Attention, AttentionBatch
 from engine.model.decoder import Decoder
+from engine.model.knapsack import Knapsack
 from engine.model.passes import OnWait
-from engine.model.search import SearchTable
 from engine.runtime.overlap import PlainPass, decode_overlapped
 from engine.runtime.speculate import propose, verify
 from engine.sampling.sample import Edit, draft_noise
@@ -96,7 +96,7 @@ class SearchPass:
         self._batches: dict[int, AttentionBatch] = {}  # by the number of candidates
 
     @torch.inference_mode()
-    def fill_rows(self, table: SearchTable, count: int) -> None:
+    def fill_rows(self, table: Knapsack, count: int) -> None:
         self._decoder.fill_rows(table, self._batch_of, count)
 
     def _batch_of(self, candidates: int) -> AttentionBatch:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW
-from engine.draft.knapsack import Candidate, Knapsack, Menu, cosines, directions, menus, skipping, solve
 from engine.model.attention import Segment
+from engine.model.knapsack import Candidate, Knapsack, Menu, cosines, directions, menus, skipping, solve
 from tests.support.cores import load, tiny_model
 from tests.support.examples import examples
 

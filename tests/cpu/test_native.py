@@ -20,11 +20,11 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW, load_spec
 from engine.backends.native.backend import native_backend
 from engine.config import EngineConfig
-from engine.draft.knapsack import Knapsack
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, cache_directory, compile_library, compiler, kernel_library, name_for
 from engine.model.attention import Segment
 from engine.model.decoder import DecoderOf
+from engine.model.knapsack import Knapsack
 from engine.model.passes import Draws
 from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel

@@ -16,9 +16,9 @@ from engine.backends.native.linear import PANEL, native_linear, packed_format, r
 from engine.kernels import structures as native
 from engine.model.attention import AttentionOf, Segment
 from engine.model.decoder import DecoderOf, LayerWeights, ModelWeights
+from engine.model.knapsack import Knapsack, Row
 from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
-from engine.model.search import Row, SearchTable
 from engine.quantised.packed import PackedRows
 from engine.sampling.sample import Edit, Sampler, sampling_array
 
@@ -106,7 +106,7 @@ class NativeDecoder(DecoderOf[NativeBatch]):
     def sublayer(self, index: int, x: Tensor, batch: NativeBatch, variant: int = TARGET) -> Tensor:
         return self._pass(x, batch, bytes([variant]) * len(self._whole), first=index, last=index + 1)
 
-    def fill_rows(self, table: SearchTable, batch_of: Callable[[int], NativeBatch], count: int) -> None:
+    def fill_rows(self, table: Knapsack, batch_of: Callable[[int], NativeBatch], count: int) -> None:
         if not table.beam:  # the kernels need a limit of live entries
             super().fill_rows(table, batch_of, count)
             return

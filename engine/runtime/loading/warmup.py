@@ -8,10 +8,10 @@ from itertools import product
 import torch
 
 from engine.clock import Clock
-from engine.draft.knapsack import skipping, solve
 from engine.kv.blocks import CacheSize
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
+from engine.model.knapsack import skipping, solve
 from engine.types import SamplingParams
 
 _PAGED_SECONDS = 20.0  # after these, no further shape is warmed up
