@@ -57,8 +57,6 @@ class EngineLaunch:
 
     def ready(self, clock: Clock | None = None) -> EngineProcess:
         """Read the tokenizer and wait for the model. Raises the error that kept the child from loading it."""
-        from engine.host.tokenizer import open_tokenizer  # a quarter of a second, while the child loads the model
-
         tokenizer, refusal = None, None
         try:
             tokenizer = open_tokenizer(self._model)
@@ -86,6 +84,22 @@ class EngineLaunch:
         self.child.kill()
         self.child.wait()
         self.channel.socket.close()
+
+
+def open_tokenizer(model: str | None) -> Tokenizer:
+    """Read the tokenizer of the model that `--model` names; None: the default model. Raises ConfigError, ModelError."""
+    from engine.checkpoints.default import find_default_model  # imports take as long as reading the file
+    from engine.checkpoints.gguf_file import GgufFile
+    from engine.checkpoints.gguf_tokenizer import read_tokenizer
+    from engine.checkpoints.hub import SYNTHETIC, resolve
+    from engine.text.tokenizer import Tokenizer
+
+    if model is not None and model.startswith(SYNTHETIC):
+        from engine.checkpoints import synthetic  # imports torch, which only these models need here
+
+        return Tokenizer(synthetic.tokenizer(synthetic.parse(model).spec.vocab))
+    path = find_default_model() if model is None else resolve(model)
+    return read_tokenizer(GgufFile(path)) if path.suffix == ".gguf" else Tokenizer.from_directory(path)
 
 
 def describe_exit(code: int) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from engine.backends.cuda.packed import PackedRowsLinear
 from engine.backends.cuda.products import ROWS, normalise, product
-from engine.model.linear import Linear, PlainLinear
+from engine.model.linear import Linear, PlainLinear, Release
 from engine.model.low_bit import GROUP, lowered
 from engine.quantised.packed import PackedRows
 
@@ -38,9 +38,8 @@ class RowsLinears:
         /,
         *,
         gated: bool = False,
-        release: Callable[[], None] = lambda: None,
+        release: Release | None = None,
     ) -> PackedRowsLinear:
-        """Make a layer of the parts' outputs, one after another, whose weights stay packed."""
         return PackedRowsLinear(parts, bias, gated=gated, device=self._device)
 
     def lowers(self, linear: Linear, /) -> bool:
@@ -48,7 +47,6 @@ class RowsLinears:
         return isinstance(linear, RowsLinear) and linear._weight.shape[1] % GROUP == 0
 
     def lower(self, linear: Linear, bits: int, /) -> PackedRowsLinear:
-        """Make a copy in codes of `bits` bits."""
         assert isinstance(linear, RowsLinear)
         rows = [lowered(part, bits) for part in linear._weight.split(_LOWERED)]
         return PackedRowsLinear(rows, linear._bias, gated=linear._gated, device=self._device)
@@ -88,5 +86,4 @@ class RowsLinear(PlainLinear):
         return product(normed, self._weight, bias=self._bias, gated=True)
 
     def normalise_heads(self, qkv: Tensor, weight: Tensor, epsilon: float) -> None:
-        """Apply RMSNorm to each of the first heads of qkv [rows, …] by weight [heads, head_dim], in place."""
         normalise(qkv, weight, epsilon, qkv)

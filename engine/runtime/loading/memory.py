@@ -85,11 +85,12 @@ def add_draft_copy(config: EngineConfig, decoder: Decoder, packing: PackingFacto
         limit = int(limit * free_memory(decoder.device))
     if need > limit:
         reason = f"a copy of the weights takes {need / 1e6:.0f} MB, --draft-memory allows {limit / 1e6:.0f}"
-    elif low_bit.add_copy(decoder, packing, bits, progress_bar("copying weights in fewer bits")):
+    elif packing is None or not all(packing.lowers(linear) for linear in decoder.linears):
+        reason = "the weights have few bits already, or no kernel here reads fewer"
+    else:
+        decoder.add_lowered(lambda linear: packing.lower(linear, bits), progress_bar("copying weights in fewer bits"))
         log.info("drafts run a copy of the weights in %d bits: %.0f MB more", bits, need / 1e6)
         return bits
-    else:
-        reason = "the weights have few bits already, or no kernel here reads fewer"
     if named:
         raise ConfigError(f"--draft-bits {bits}: {reason}")
     log.info("drafts run no copy in fewer bits: %s", reason)
