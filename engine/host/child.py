@@ -15,7 +15,8 @@ import signal
 import socket
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from engine import messages
@@ -68,26 +69,24 @@ class _SocketPort:
             self._parent_gone = True
 
 
-class _ParentWatch:
-    """Ends the child if its parent goes away while the child loads a model and cannot look at its socket."""
+@contextmanager
+def _ended_with_parent(channel: Channel) -> Iterator[None]:
+    """End the child if its parent goes away while the child loads a model and cannot look at its socket."""
+    poll, over = select.poll(), threading.Event()
+    poll.register(channel.socket, select.POLLIN)  # the parent sends nothing during the load
 
-    def __init__(self, channel: Channel) -> None:
-        self._poll = select.poll()
-        self._poll.register(channel.socket, select.POLLIN)  # the parent sends nothing during the load
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._over.is_set():
-            if self._poll.poll(100):
+    def watch() -> None:
+        while not over.is_set():
+            if poll.poll(100):
                 os._exit(1)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _load(config: EngineConfig) -> EngineCore:
@@ -115,7 +114,7 @@ def main(descriptor: int) -> int:
     configure_logging(start.log_level, start.log_format)
     gc.disable()  # loading makes no garbage, and collections would take a fifth of its time
     try:
-        with _ParentWatch(channel):
+        with _ended_with_parent(channel):
             core = _load(start.config)
     except KnapServeError as error:
         channel.send(messages.StartFailed(error))

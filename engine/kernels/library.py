@@ -84,14 +84,9 @@ class KernelLibrary:
         declare("quantise", c_void_p, POINTER(native.Linear), POINTER(native.PackedPart), c_int, c_int, c_void_p)
         declare("read_rows", packed, c_void_p, c_int64, c_int64, c_void_p)
         declare("read", c_void_p, c_void_p, c_int64)
-        self._executors: dict[int, int] = {}
-
-    def executor(self, threads: int) -> int:
-        """Return the handle of the pool of `threads` threads, the calling one included. A pool runs one call at a time;
-        further calls wait."""
-        if threads not in self._executors:
-            self._executors[threads] = self.new_executor(threads)
-        return self._executors[threads]
+        # The handle of the pool of so many threads, the calling one included. A pool runs one call at a time; further
+        # calls wait.
+        self.executor = cache(self.new_executor)
 
 
 @cache

@@ -116,12 +116,13 @@ class DecoderOf(ABC, Generic[Batch]):
         """Run sublayer `index` of 0 .. 2L-1: x [rows, hidden] -> [rows, hidden]."""
 
     @abstractmethod
-    def run(self, x: Tensor, batch: Batch, record: list[Tensor] | None = None) -> Tensor:
-        """Run all sublayers. `record` receives the 2L+1 residual streams, X^(0) first, without copies."""
+    def run(
+        self, x: Tensor, batch: Batch, record: list[Tensor] | None = None, *, variants: Variants | None = None
+    ) -> Tensor:
+        """Run the sublayers of the whole model, or of the sub-network `variants`.
 
-    @abstractmethod
-    def run_plan(self, x: Tensor, batch: Batch, variants: Variants) -> Tensor:
-        """Run the sublayers of a plan, the same for all rows."""
+        `record` receives the 2L+1 residual streams, X^(0) first, without copies.
+        """
 
     @abstractmethod
     def run_plans(self, x: Tensor, batch: Batch, plans: Sequence[Variants]) -> Tensor:
@@ -181,12 +182,12 @@ class DecoderOf(ABC, Generic[Batch]):
     ) -> Verified:
         """Run all rows through the model, or through the sub-network `variants`, and draw the target's tokens.
 
-        `record` keeps the residual streams of a pass of the whole model; with `keep_logits`, `Verified.hidden` and
+        `record` keeps the residual streams; with `keep_logits`, `Verified.hidden` and
         `Verified.logits` are set. Backends may run the pass in one call.
         """
         states: list[Tensor] | None = [] if record else None
         x, batch = self.embed(tokens), attention.prepare(segments)
-        x = self.run(x, batch, states) if variants is None else self.run_plan(x, batch, variants)
+        x = self.run(x, batch, states, variants=variants)
         if draws.rows:
             picked = x if len(draws.rows) == len(x) else x.index_select(0, to_device(draws.rows, x.device))
             logits = self.head(picked, (variants or self.spec.whole)[-1])

@@ -246,7 +246,7 @@ def test_a_candidate_row_equals_a_draft_pass_of_its_plan(
         if position:
             model.attention.cache.copy(0, 1, position)
         one = model.attention.prepare([Segment(1, position, 1)])
-        alone = model.decoder.run_plan(model.decoder.embed([tokens[position]]), one, variants)
+        alone = model.decoder.run(model.decoder.embed([tokens[position]]), one, variants=variants)
         torch.testing.assert_close(alone[0], x[row])
 
 

@@ -184,7 +184,7 @@ def test_two_threads_compute_the_same_rows_as_one(directory: Path) -> None:
             if turn % 2:
                 assert torch.equal(shared[0].run_plans(x, shared[1], mixed), alone[0].run_plans(x, alone[1], mixed))
                 low = (LOW_BIT,) * len(one.spec.whole)
-                assert torch.equal(shared[0].run_plan(x, shared[1], low), alone[0].run_plan(x, alone[1], low))
+                assert torch.equal(shared[0].run(x, shared[1], variants=low), alone[0].run(x, alone[1], variants=low))
 
 
 @pytest.mark.nightly
@@ -235,7 +235,7 @@ def test_rows_with_different_plans_equal_each_row_alone(directory: Path) -> None
     segments = [Segment(slab, 30, 1) for slab in range(4)]
     together = model.decoder.run_plans(x, model.attention.prepare(segments), plans)
     for i, plan in enumerate(plans):
-        alone = model.decoder.run_plan(x[i : i + 1], model.attention.prepare(segments[i : i + 1]), plan)
+        alone = model.decoder.run(x[i : i + 1], model.attention.prepare(segments[i : i + 1]), variants=plan)
         assert torch.equal(together[i : i + 1], alone)
         by_hand, batch = x[i : i + 1], model.attention.prepare(segments[i : i + 1])
         for index, variant in enumerate(plan[:-1]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -85,6 +85,3 @@ class Gathered(Sequence[tuple[Tensor, Tensor]]):
     def __getitem__(self, layer: int) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         k, v = (x[layer].flatten(0, 1)[self._slots].transpose(1, 2) for x in (self._cache.k, self._cache.v))
         return k, v
-
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        return (self[layer] for layer in range(len(self)))

@@ -88,15 +88,14 @@ class NativeDecoder(DecoderOf[NativeBatch]):
         self._library.read_rows(packed_format(packed), addresses.ctypes.data, *packed.shape, out.data_ptr())
         return out
 
-    def run(self, x: Tensor, batch: NativeBatch, record: list[Tensor] | None = None) -> Tensor:
+    def run(
+        self, x: Tensor, batch: NativeBatch, record: list[Tensor] | None = None, *, variants: Variants | None = None
+    ) -> Tensor:
         records = None
         if record is not None:
             records = x.new_empty(self.spec.sublayers + 1, *x.shape)
             record += records.unbind(0)
-        return self._pass(x, batch, self._whole, records=records)
-
-    def run_plan(self, x: Tensor, batch: NativeBatch, variants: Variants) -> Tensor:
-        return self._pass(x, batch, bytes(variants))
+        return self._pass(x, batch, bytes(variants) if variants else self._whole, records=records)
 
     def run_plans(self, x: Tensor, batch: NativeBatch, plans: Sequence[Variants]) -> Tensor:
         if all(plan == plans[0] for plan in plans):
