@@ -51,7 +51,7 @@ class TorchDecoder(DecoderOf[AttentionBatch]):
     ) -> Tensor:
         if record is not None:
             record.append(x)
-        for index, variant in enumerate((variants or self.spec.whole)[:-1]):
+        for index, variant in enumerate((variants or self.spec.whole)[: self.spec.sublayers]):
             if variant != SKIP:
                 x = self.sublayer(index, x, batch, variant)
             if record is not None:

@@ -436,12 +436,12 @@ def test_a_greedy_draw_takes_the_first_largest_logit_and_its_probability(
     logits[3] = float("-inf")
     logits[3, vocabulary // 3] = -1000.0
     sample = Sampler(kernels).sample
-    tokens, shares = sample(logits, [GREEDY] * 5, range(5), confidence=True)
+    tokens, shares = sample(logits, [GREEDY] * 5, range(5), confidence=True).wait()
     assert tokens == logits.argmax(-1).tolist()
     assert tokens[1] == 0
     assert tokens[2] == vocabulary // 2
     assert shares == pytest.approx(logits.softmax(-1).amax(-1).tolist(), rel=1e-5)
-    assert sample(logits, [GREEDY] * 5, range(5)) == (tokens, [])
+    assert sample(logits, [GREEDY] * 5, range(5)).wait() == (tokens, [])
 
 
 RULES = [
@@ -472,7 +472,7 @@ def test_native_draws_equal_torchs(vocabulary: int, spread: float, kernels: Kern
     tokens, shares = sample(logits, params, positions, confidence=True, noise=noise).wait()
     for i in range(0, rows, 17):
         alone = slice(i, i + 1)
-        assert sample(logits[alone], params[alone], positions[alone], noise=noise[alone]).tokens == tokens[alone]
+        assert sample(logits[alone], params[alone], positions[alone], noise=noise[alone]).wait().tokens == tokens[alone]
     want = Sampler(None).sample(logits, params, positions, confidence=True, noise=noise).wait()
     assert tokens == want.tokens
     assert shares == pytest.approx(want.confidence, rel=1e-4)
