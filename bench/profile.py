@@ -10,8 +10,8 @@ from bench.prompts import positive
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec
 from engine.config import EngineConfig
 from engine.errors import ConfigError
+from engine.logs import progress_bar
 from engine.runtime.build import LoadedModel
-from engine.runtime.loading.progress import progress_bar
 from engine.runtime.measure import Design, Measured, Measurement, thorough_grid
 from profiles import store
 from profiles.fit import Observation, price

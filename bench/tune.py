@@ -16,9 +16,9 @@ from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
 from engine.config import EngineConfig
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, PriorError
+from engine.logs import progress_bar
 from engine.runtime import prior as priors
 from engine.runtime.build import LoadedModel
-from engine.runtime.loading.progress import progress_bar
 from engine.runtime.prior import Prior
 from engine.types import SamplingParams
 

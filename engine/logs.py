@@ -1,12 +1,13 @@
-"""Log formatters: one line per record, as text or JSON, with structured fields (`extra={"facts": …}`)."""
+"""Write to stderr: one line per log record, as text or JSON, with fields (`extra={"facts": …}`); progress bars."""
 
 from __future__ import annotations
 
 import json
 import logging
 import logging.config
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -64,3 +65,20 @@ def configure_logging(level: str, style: str) -> None:
             "loggers": {name: {"level": level.upper()} for name in ("knapserve", "engine", "profiles")},
         }
     )
+
+
+def progress_bar(title: str) -> Callable[[float], None]:
+    """Return a function that shows the share done, 0 to 1, if the work takes longer than half a second.
+
+    Nothing is shown if stderr is not a terminal.
+    """
+    from tqdm import tqdm
+
+    bar = tqdm(total=100, desc=title, unit="%", leave=False, delay=0.5, disable=not sys.stderr.isatty())
+
+    def show(share: float) -> None:
+        bar.update(round(100 * share) - bar.n)
+        if share >= 1:
+            bar.close()
+
+    return show

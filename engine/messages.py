@@ -11,8 +11,6 @@ from engine.config import EngineConfig
 from engine.errors import KnapServeError
 from engine.types import EngineInfo, GenerateRequest, RoundReport
 
-# -- to the engine loop ------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class CancelRequest:
@@ -31,10 +29,7 @@ class Shutdown:
     """End the loop after the current round."""
 
 
-EngineMessage = GenerateRequest | CancelRequest | ResetCalibration | Shutdown
-
-
-# -- from the engine loop, beside `RoundReport` ------------------------------------------------------------------------
+EngineMessage = GenerateRequest | CancelRequest | ResetCalibration | Shutdown  # to the engine loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +44,7 @@ class EngineFailed:
     reason: str
 
 
-LoopMessage = RoundReport | Heartbeat | EngineFailed
-
-
-# -- while an engine process starts ------------------------------------------------------------------------------------
+LoopMessage = RoundReport | Heartbeat | EngineFailed  # from the engine loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +70,4 @@ class StartFailed:
     error: KnapServeError
 
 
-StartReply = EngineReady | StartFailed
+StartReply = EngineReady | StartFailed  # to `StartEngine`

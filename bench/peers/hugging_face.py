@@ -14,7 +14,7 @@ from engine.checkpoints.source import Source, SyntheticSource
 from engine.clock import SystemClock
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
-from engine.runtime.loading.device import torch_dtype
+from engine.runtime.loading.choices import torch_dtype
 from engine.types import SamplingParams
 
 

@@ -51,7 +51,6 @@ class Processors:
             yield partial(processor.edit, drafted=()) if position + 1 >= len(request.prompt) else None
 
     def _match(self, sampling: SamplingParams, grammar: str) -> GrammarMatcher:
-        """Begin an answer that follows a grammar. Raises RequestError."""
         try:
             return self._compiler().begin(grammar)
         except ValueError as error:

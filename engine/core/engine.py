@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,16 +13,8 @@ from engine.clock import Clock
 from engine.core.constraints import Processors
 from engine.core.proposals import Proposer
 from engine.core.request import Request
-from engine.core.rounds import (
-    Deliver,
-    FinishedRound,
-    OpenRound,
-    OverlappedRounds,
-    Rounds,
-    SequentialRounds,
-    StepRunner,
-)
-from engine.core.scheduler import Scheduler
+from engine.core.rounds import FinishedRound, StepRunner
+from engine.core.scheduler import Counters, Scheduler
 from engine.draft.base import CandidatePass, DraftPolicy, PolicyContext, RequestView
 from engine.draft.costs import CostModel
 from engine.draft.lookup import AgreementCounts, Lookup
@@ -32,6 +24,8 @@ from engine.step import StepOutput, StepPlan
 from engine.text.detokenize import Detokenizer
 from engine.text.tokenizer import Tokenizer
 from engine.types import EngineInfo, GenerateRequest, RequestFailure, RoundReport
+
+Deliver = Callable[[RoundReport], None]
 
 
 class EngineCore:
@@ -56,7 +50,7 @@ class EngineCore:
         self.proposer = Proposer(scheduler, policies, clock)
         self._processors = Processors(tokenizer, info, kernels)
         self._lookup_counts = AgreementCounts()  # of all requests
-        self._rounds: Rounds = OverlappedRounds(self) if runner.overlaps else SequentialRounds(self)
+        self._pending: FinishedRound | None = None  # the last round, not reported yet, if the device overlaps
 
     def policy(self, name: str) -> DraftPolicy[Any]:
         """Return the one instance of a policy. Raises UnknownPolicyError."""
@@ -128,11 +122,12 @@ class EngineCore:
 
     def step(self) -> RoundReport:
         """Run one round, learn from it, and return its report."""
-        opened = self.open_round()
-        opened.search_seconds = self.proposer.propose()
+        started, counters = self._clock.now(), self.scheduler.counters
+        self.scheduler.admit()
+        search_seconds = self.proposer.propose()
         plan = self.scheduler.plan()
         out = self.runner.run(plan)
-        finished = self.finish_round(opened, plan, out)
+        finished = self._finish(plan, out, started, counters, search_seconds)
         finished.learn()
         report = finished.report()
         report.other_seconds += self._clock.now() - finished.committed
@@ -140,39 +135,63 @@ class EngineCore:
 
     def run_round(self, deliver: Deliver) -> None:
         """Run one round and deliver its report: at once, or, where host and device overlap, during the next round."""
-        self._rounds.run(deliver)
+        if not self.runner.overlaps:
+            deliver(self.step())
+            return
+        flush = partial(self.flush, deliver)
+        try:
+            finished = self._overlapped_step(flush)
+        finally:
+            flush()  # if the round did not wait for the device, or failed
+        self._pending = finished
 
     def flush(self, deliver: Deliver) -> None:
-        """Deliver the reports of all rounds that have run."""
-        self._rounds.flush(deliver)
+        """Learn from the last round and deliver its report, unless that has happened already."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.learn()
+            deliver(pending.report())
 
-    def open_round(self) -> OpenRound:
-        """Admit waiting requests."""
-        opened = OpenRound(self._clock.now(), self.scheduler.counters)
+    def _overlapped_step(self, flush: Callable[[], None]) -> FinishedRound:
+        """Run one round; while the device computes, `flush` learns from the last round and reports it.
+
+        Where the last plans are reused, nothing has to be decided between two rounds, and a plain round's pass may even
+        start before the last one is read. Otherwise the last round is flushed first, so that decisions know all rounds.
+        """
+        started, counters = self._clock.now(), self.scheduler.counters
         self.scheduler.admit()
-        return opened
+        reuse, search_seconds = self.proposer.can_reuse_plans(), 0.0
+        if not reuse:
+            flush()
+            search_seconds = self.proposer.propose()
+        plan = self.scheduler.plan()
+        out = self.runner.run(plan, flush, overlap_next=reuse and self.scheduler.settled)
+        return self._finish(plan, out, started, counters, search_seconds)
 
-    def finish_round(self, opened: OpenRound, plan: StepPlan, out: StepOutput) -> FinishedRound:
-        """Commit a round's output to the requests."""
+    def _finish(
+        self, plan: StepPlan, out: StepOutput, started: float, counters: Counters, search_seconds: float
+    ) -> FinishedRound:
+        """Commit a round's output to the requests. `counters`: the scheduler's when the round `started`."""
         scheduler = self.scheduler
         requests = {request.id: request for request in scheduler.running}
         prompt_tokens = sum(len(w.tokens) for w in plan.work if not requests[w.request_id].decoding)
-        commit = scheduler.commit(plan, out)
-        return FinishedRound(
-            plan=plan,
-            out=out,
-            commit=commit,
-            requests=requests,
-            prompt_tokens=prompt_tokens,
-            started=opened.started,
-            committed=self._clock.now(),
-            search_seconds=opened.search_seconds,
+        commit, committed = scheduler.commit(plan, out), self._clock.now()
+        counted = scheduler.counters.since(counters)
+        figures = RoundReport(
             running=len(scheduler.running),
             waiting=len(scheduler.waiting),
             kv_usage=scheduler.blocks.usage,
-            counters=scheduler.counters.since(opened.counters),
-            costs=self.costs,
+            batched_tokens=sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True)),
+            prompt_tokens=prompt_tokens,
+            draft_seconds=out.draft_seconds,
+            verify_seconds=out.verify_seconds,
+            search_seconds=search_seconds,
+            other_seconds=committed - started - out.draft_seconds - out.verify_seconds - search_seconds,
+            prefix_queries=counted.prefix_queries,
+            prefix_hits=counted.prefix_hits,
+            preemptions=counted.preemptions,
         )
+        return FinishedRound(plan, out, commit, requests, figures, committed, self.costs)
 
     def idle_report(self, *failures: RequestFailure) -> RoundReport:
         """Report the engine's state, and failed requests, without a round."""

@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from engine.errors import RequestError, RequestFailedError
-from engine.messages import CancelRequest, EngineMessage, ResetCalibration, Shutdown
+from engine.messages import CancelRequest, EngineMessage, Shutdown
 from engine.types import GenerateRequest, RequestFailure, RoundReport
 
 if TYPE_CHECKING:
@@ -50,7 +50,12 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
             core.flush(deliver)  # finished work does not wait for the message
             if isinstance(message, Shutdown):
                 return
-            _handle(core, message, port)
+            if isinstance(message, GenerateRequest):
+                _add(core, message, port)
+            elif isinstance(message, CancelRequest):
+                core.cancel(message.request_id)
+            else:
+                core.reset_calibration()
         if not core.scheduler.idle:
             core.run_round(deliver)
             continue
@@ -59,15 +64,6 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
         if reported_work:  # a cancellation emptied the engine
             deliver(core.idle_report())
         port.wait(_HEARTBEAT)
-
-
-def _handle(core: EngineCore, message: GenerateRequest | CancelRequest | ResetCalibration, port: LoopPort) -> None:
-    if isinstance(message, GenerateRequest):
-        _add(core, message, port)
-    elif isinstance(message, CancelRequest):
-        core.cancel(message.request_id)
-    else:
-        core.reset_calibration()
 
 
 def _add(core: EngineCore, request: GenerateRequest, port: LoopPort) -> None:

@@ -1,26 +1,29 @@
-"""Rounds: one after the other, or overlapped with an asynchronous device; and how each is learnt from and reported."""
+"""The runner that computes a round; the round's output, turned into text, events, lessons and figures in time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from engine.core.proposals import Proposer
 from engine.core.request import Request
-from engine.core.round_output import Commit
-from engine.core.scheduler import Counters, Scheduler
 from engine.draft.base import CandidatePass, DraftPolicy, Outcome, RequestView, RoundOutcome
 from engine.draft.costs import CostModel
 from engine.kv.blocks import Placement
 from engine.step import StepOutput, StepPlan
-from engine.types import RoundReport, SamplingParams
+from engine.types import (
+    FinishReason,
+    RequestFailure,
+    RequestRound,
+    RequestTiming,
+    RoundReport,
+    SamplingParams,
+    TokenEvent,
+    TokenLogprobs,
+)
 
 if TYPE_CHECKING:
     from engine.sampling.sample import Edit
-
-Deliver = Callable[[RoundReport], None]
 
 _PRICED_SEARCH = 0.15  # of the verify pass: a round that searches longer leaves cold caches, and teaches no prices
 
@@ -40,11 +43,7 @@ class StepRunner(Protocol):
         """Run a round. With `overlap_next`, a following plain round's pass may start before this one is read."""
 
     def candidates(
-        self,
-        slab: int,
-        positions: Sequence[int],
-        sampling: SamplingParams,
-        edits: Iterable[Edit | None] = (),
+        self, slab: int, positions: Sequence[int], sampling: SamplingParams, edits: Iterable[Edit | None] = ()
     ) -> CandidatePass:
         """Return the passes of a search over verified rows; `edits`: of the logits after each row."""
 
@@ -53,12 +52,73 @@ class StepRunner(Protocol):
 
 
 @dataclass(slots=True)
-class OpenRound:
-    """A round that has begun."""
+class RequestOutput:
+    """One request's part of a committed round. Its text is made before the text of the request's next round.
 
-    started: float  # by the engine's clock
-    counters: Counters  # of the scheduler, before the round
-    search_seconds: float = 0.0  # of the policies
+    It holds copies of values that later rounds, a preemption or a cancellation would change.
+    """
+
+    request: Request
+    round: RequestRound
+    tokens: tuple[int, ...]
+    pieces: list[str] | None  # their text, if stop strings made it necessary already
+    hidden: bool  # whether the last token ends the answer and has no text
+    finish_reason: FinishReason | None
+    completion_tokens: int
+    logprobs: tuple[TokenLogprobs, ...]
+    prompt_logprobs: tuple[TokenLogprobs, ...]
+
+    def event(self) -> TokenEvent:
+        """Make the event for the request's client; call once."""
+        request = self.request
+        pieces = self._pieces()
+        done = self.finish_reason is not None
+        return TokenEvent(
+            request_id=request.id,
+            text="".join(pieces),
+            token_ids=self.tokens,
+            pieces=tuple(pieces),
+            finish_reason=self.finish_reason,
+            prompt_tokens=len(request.prompt),
+            completion_tokens=self.completion_tokens,
+            cached_tokens=request.cached_tokens,
+            speculation=request.speculation() if done else None,
+            timing=_timing(request) if done else None,
+            logprobs=self.logprobs,
+            accepted_predictions=request.accepted_predictions if done else 0,
+            rejected_predictions=request.rejected_predictions if done else 0,
+            trace=self.round if request.sampling.trace else None,
+            prompt_logprobs=self.prompt_logprobs,
+        )
+
+    def _pieces(self) -> list[str]:
+        """Return the text that became certain with each token."""
+        detokenizer, pieces = self.request.detokenizer, self.pieces
+        if pieces is None:
+            pieces = [detokenizer.push(token) for token in (self.tokens[:-1] if self.hidden else self.tokens)]
+            if self.hidden:
+                pieces.append("")
+        if self.finish_reason is not None:
+            pieces[-1] += detokenizer.finish()
+        return pieces
+
+
+@dataclass(slots=True)
+class Commit:
+    """The result of a round: figures at once, events on demand."""
+
+    outputs: list[RequestOutput | RequestFailure]
+    rounds: list[RequestRound]
+
+    def events(self) -> tuple[TokenEvent | RequestFailure, ...]:
+        """Make the events; call once, and before those of the next round."""
+        return tuple(each.event() if isinstance(each, RequestOutput) else each for each in self.outputs)
+
+
+def _timing(request: Request) -> RequestTiming:
+    admitted = request.admitted or request.arrival
+    first = request.first_token or admitted
+    return RequestTiming(admitted - request.arrival, first - admitted, (request.last_token or first) - first)
 
 
 @dataclass(slots=True)
@@ -69,23 +129,17 @@ class FinishedRound:
     out: StepOutput
     commit: Commit
     requests: dict[str, Request]  # that ran, by id
-    prompt_tokens: int
-    started: float  # by the engine's clock
-    committed: float
-    search_seconds: float
-    running: int  # after the round
-    waiting: int
-    kv_usage: float
-    counters: Counters  # of this round
+    figures: RoundReport  # without events and corrections
+    committed: float  # by the engine's clock
     costs: CostModel
 
     def learn(self) -> None:
         """Let the policies and the cost model learn from the round."""
         self._observe()
         recorded = any(work.rows_to_record for work in self.plan.work)
-        if self.search_seconds < _PRICED_SEARCH * self.out.verify_seconds and not recorded:
-            passes = self.out.draft_seconds + self.out.verify_seconds
-            self.costs.observe(self.plan, self.out, self.committed - self.started - passes)
+        searched = self.figures.search_seconds
+        if searched < _PRICED_SEARCH * self.out.verify_seconds and not recorded:
+            self.costs.observe(self.plan, self.out, self.figures.other_seconds + searched)
 
     def _observe(self) -> None:
         """Tell every policy the outcomes of its plans."""
@@ -112,103 +166,10 @@ class FinishedRound:
 
     def report(self) -> RoundReport:
         """Make the round's report, with the text of its tokens; once, and before that of a later round."""
-        out, requests = self.out, len(self.plan.work)
-        passes = out.draft_seconds + out.verify_seconds + self.search_seconds
-        rows = sum(len(w.tokens) + o.drafted for w, o in zip(self.plan.work, out.outputs, strict=True))
-        return RoundReport(
-            events=self.commit.events(),
-            rounds=tuple(self.commit.rounds),
-            running=self.running,
-            waiting=self.waiting,
-            kv_usage=self.kv_usage,
-            batched_tokens=rows,
-            prompt_tokens=self.prompt_tokens,
-            draft_seconds=out.draft_seconds,
-            verify_seconds=out.verify_seconds,
-            search_seconds=self.search_seconds,
-            other_seconds=self.committed - self.started - passes,
-            prefix_queries=self.counters.prefix_queries,
-            prefix_hits=self.counters.prefix_hits,
-            preemptions=self.counters.preemptions,
-            draft_correction=self.costs.draft_factor(requests),
-            verify_correction=self.costs.verify_factor(rows, requests),
-            search_correction=self.costs.search_factor,
-        )
-
-
-class RoundSteps(Protocol):
-    """The steps of a round: `engine.core.engine.EngineCore`."""
-
-    scheduler: Scheduler
-    proposer: Proposer
-    runner: StepRunner
-
-    def step(self) -> RoundReport:
-        """Run all steps, learn, and report."""
-
-    def open_round(self) -> OpenRound:
-        """Admit waiting requests."""
-
-    def finish_round(self, opened: OpenRound, plan: StepPlan, out: StepOutput) -> FinishedRound:
-        """Commit the output."""
-
-
-class Rounds(Protocol):
-    """Runs rounds of a core and delivers their reports."""
-
-    def run(self, deliver: Deliver) -> None:
-        """Run one round."""
-
-    def flush(self, deliver: Deliver) -> None:
-        """Learn from every round that has run, and deliver its report."""
-
-
-class SequentialRounds:
-    """Each round is reported before the next one starts."""
-
-    def __init__(self, core: RoundSteps) -> None:
-        self._core = core
-
-    def run(self, deliver: Deliver) -> None:
-        deliver(self._core.step())
-
-    def flush(self, deliver: Deliver) -> None:
-        """Do nothing: every round is reported already."""
-
-
-class OverlappedRounds:
-    """While the device computes a round, the host learns from the last round and reports it.
-
-    Where the last plans are reused, nothing has to be decided between two rounds, and a plain round's pass may even
-    start before the last one is read. Otherwise the last round is finished first, so that decisions know all rounds.
-    """
-
-    def __init__(self, core: RoundSteps) -> None:
-        self._core = core
-        self._pending: FinishedRound | None = None  # the last round, not reported yet
-
-    def run(self, deliver: Deliver) -> None:
-        flush = partial(self.flush, deliver)
-        try:
-            finished = self._round(flush)
-        finally:
-            flush()  # if the round did not wait for the device, or failed
-        self._pending = finished
-
-    def flush(self, deliver: Deliver) -> None:
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            pending.learn()
-            deliver(pending.report())
-
-    def _round(self, flush: Callable[[], None]) -> FinishedRound:
-        """`EngineCore.step` with `flush` in its waiting times."""
-        core = self._core
-        opened = core.open_round()
-        reuse = core.proposer.can_reuse_plans()
-        if not reuse:
-            flush()
-            opened.search_seconds = core.proposer.propose()
-        plan = core.scheduler.plan()
-        out = core.runner.run(plan, flush, overlap_next=reuse and core.scheduler.settled)
-        return core.finish_round(opened, plan, out)
+        report, requests = self.figures, len(self.plan.work)
+        report.events = self.commit.events()
+        report.rounds = tuple(self.commit.rounds)
+        report.draft_correction = self.costs.draft_factor(requests)
+        report.verify_correction = self.costs.verify_factor(report.batched_tokens, requests)
+        report.search_correction = self.costs.search_factor
+        return report

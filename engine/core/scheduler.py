@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from engine.clock import Clock
 from engine.core.request import AwaitedPrefix, Request
-from engine.core.round_output import Commit, RequestOutput
+from engine.core.rounds import Commit, RequestOutput
 from engine.errors import RequestError
 from engine.kv.blocks import Allocation, Blocks
 from engine.step import Copy, Plan, StepOutput, StepPlan, Work, WorkOutput

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from engine.draft.costs import CostModel
-    from engine.model.search import SearchTable
+    from engine.model.knapsack import Knapsack
 
 State = TypeVar("State")  # what a policy keeps of each request
 
@@ -67,7 +67,7 @@ class RecordedRows:
 class CandidatePass(Protocol):
     """Passes of the model over candidate states of one request's verified rows."""
 
-    def fill_rows(self, table: SearchTable, count: int) -> None:
+    def fill_rows(self, table: Knapsack, count: int) -> None:
         """Fill up to `count` rows of a search's table."""
 
     def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:

@@ -233,7 +233,6 @@ def _knots(profiled: tuple[int, ...], most: int) -> list[int]:
 
 @cache
 def _by_nearness(width: int) -> tuple[int, ...]:
-    """Return all widths, the nearest first."""
     return tuple(sorted(range(len(_WIDTHS) + 1), key=lambda i: abs(i - width)))
 
 

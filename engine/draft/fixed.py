@@ -58,21 +58,16 @@ class UniformSkip(FixedPlan):
 
 
 class EarlyExit(FixedPlan):
-    """LayerSkip: the first layers, then the head; exit and γ are fixed."""
+    """LayerSkip: the first layers, by default a quarter of them, then the head; exit and γ are fixed."""
 
     name = "layerskip"
 
     def __init__(self, context: PolicyContext) -> None:
         config, layers = context.config.layerskip, context.spec.layers
-        depth = config.exit or exit_depth(layers)
+        depth = config.exit or max(1, round(layers / 4))
         if depth > layers:
             raise ConfigError(f"--layerskip-exit is {depth}, but the model has {layers} layers")
         super().__init__(Plan(exit_plan(context.spec, depth), config.gamma, context.config.draft_confidence))
-
-
-def exit_depth(layers: int) -> int:
-    """Return the default exit: after a quarter of the layers."""
-    return max(1, round(layers / 4))
 
 
 def uniform_variants(layers: int, ratio: float) -> Variants:

@@ -126,7 +126,6 @@ class KnapSpec(DraftPolicy[RequestState]):
     # -- deciding ----------------------------------------------------------------------------------------------------
 
     def _decide(self, batch: BatchView[RequestState], key: object) -> Decision:
-        """Choose among the known plans."""
         started, before = self._clock.now(), self._decision
         shifts = [view.state.shift for view in batch.views]
         always = self._config.knapspec.min_skip > 0
@@ -191,7 +190,6 @@ def _tested(outcome: Outcome) -> np.ndarray:
 
 
 def _change(before: Plan, after: Plan) -> str:
-    """The outcome of a decision, as metrics name it."""
     if after.gamma == 0:
         return "plain" if before.gamma else "kept"
     return "kept" if before.gamma and before.variants == after.variants else "changed"

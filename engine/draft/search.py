@@ -16,8 +16,8 @@ from engine.config import EngineConfig
 from engine.draft.base import CandidatePass, RecordedRows, RequestView
 from engine.draft.costs import CostModel
 from engine.draft.estimator import PlanCounts, union
-from engine.draft.knapsack import Knapsack, menus, skipping
 from engine.draft.tpt import count
+from engine.model.knapsack import Knapsack, menus, skipping
 from engine.step import References
 
 _REPLAY_WEIGHT = 0.5  # of a replayed token against a tested one: replays see the target's own K/V
@@ -121,13 +121,7 @@ class Searcher:
         return [TARGET, *(copies if self._low_bit else ()), SKIP]
 
     def search(
-        self,
-        view: RequestView[Any],
-        rows: RecordedRows,
-        drafting: Sequence[Variants],
-        round: int,
-        *,
-        alone: bool,
+        self, view: RequestView[Any], rows: RecordedRows, drafting: Sequence[Variants], round: int, *, alone: bool
     ) -> PlanCounts | None:
         """Start the `recorder`'s search once it has enough rows, or continue it for a slice of time.
 
@@ -154,7 +148,6 @@ class Searcher:
         return search.counts
 
     def _begin(self, view: RequestView[Any], references: References, drafting: Sequence[Variants]) -> Search:
-        """Start a search over these rows."""
         config = self._config
         offered = self._menus(view.context, drafting)
         # With a copy on the menu, `allowed` checks the skipped share of whole plans afterwards.

@@ -15,24 +15,16 @@ import signal
 import socket
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from engine import messages
 from engine.config import EngineConfig
 from engine.core.loop import run_rounds
 from engine.errors import EngineDeadError, KnapServeError
 from engine.host.channel import Channel
 from engine.logs import configure_logging
-from engine.messages import (
-    EngineFailed,
-    EngineMessage,
-    EngineReady,
-    Heartbeat,
-    LoopMessage,
-    Shutdown,
-    StartEngine,
-    StartFailed,
-)
 from engine.types import RoundReport
 
 if TYPE_CHECKING:
@@ -50,16 +42,16 @@ class _SocketPort:
         self._poll.register(channel.socket, select.POLLIN)
         self._parent_gone = False
 
-    def take(self) -> list[EngineMessage]:
-        taken: list[EngineMessage] = []
+    def take(self) -> list[messages.EngineMessage]:
+        taken: list[messages.EngineMessage] = []
         while not self._parent_gone and self._poll.poll(0):
             try:
-                batches: list[list[EngineMessage]] = self._channel.receive()
+                batches: list[list[messages.EngineMessage]] = self._channel.receive()
             except (EOFError, OSError):
                 self._parent_gone = True
             else:
                 taken += [message for batch in batches for message in batch]
-        return [*taken, Shutdown()] if self._parent_gone else taken
+        return [*taken, messages.Shutdown()] if self._parent_gone else taken
 
     def wait(self, timeout: float) -> None:
         self._poll.poll(1000 * timeout)
@@ -68,35 +60,33 @@ class _SocketPort:
         self._send(report)
 
     def beat(self) -> None:
-        self._send(Heartbeat())
+        self._send(messages.Heartbeat())
 
-    def _send(self, message: LoopMessage) -> None:
+    def _send(self, message: messages.LoopMessage) -> None:
         try:
             self._channel.send(message)
         except OSError:
             self._parent_gone = True
 
 
-class _ParentWatch:
-    """Ends the child if its parent goes away while the child loads a model and cannot look at its socket."""
+@contextmanager
+def _ended_with_parent(channel: Channel) -> Iterator[None]:
+    """End the child if its parent goes away while the child loads a model and cannot look at its socket."""
+    poll, over = select.poll(), threading.Event()
+    poll.register(channel.socket, select.POLLIN)  # the parent sends nothing during the load
 
-    def __init__(self, channel: Channel) -> None:
-        self._poll = select.poll()
-        self._poll.register(channel.socket, select.POLLIN)  # the parent sends nothing during the load
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._over.is_set():
-            if self._poll.poll(100):
+    def watch() -> None:
+        while not over.is_set():
+            if poll.poll(100):
                 os._exit(1)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _load(config: EngineConfig) -> EngineCore:
@@ -105,16 +95,11 @@ def _load(config: EngineConfig) -> EngineCore:
     model = LoadedModel(config)
     core = model.core(config)
     model.warm_up()
-    _return_free_memory()
+    with suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)  # returns memory that loading has freed, some 30 MB, to the system
     gc.freeze()  # a collection over all loaded objects would take a tenth of a second of some round
     gc.enable()
     return core
-
-
-def _return_free_memory() -> None:
-    """Return memory that loading has freed, some 30 MB, to the system where the C library can."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def main(descriptor: int) -> int:
@@ -123,27 +108,27 @@ def main(descriptor: int) -> int:
         signal.signal(number, signal.SIG_IGN)  # the parent drains, and then ends the child
     channel = Channel(socket.socket(fileno=descriptor))
     try:
-        start: StartEngine = channel.receive_one()
+        start: messages.StartEngine = channel.receive_one()
     except (EOFError, OSError):
         return 1  # the parent ended before it named a model
     configure_logging(start.log_level, start.log_format)
     gc.disable()  # loading makes no garbage, and collections would take a fifth of its time
     try:
-        with _ParentWatch(channel):
+        with _ended_with_parent(channel):
             core = _load(start.config)
     except KnapServeError as error:
-        channel.send(StartFailed(error))
+        channel.send(messages.StartFailed(error))
         return 2
     except Exception as error:
         log.exception("the model cannot be loaded")
-        channel.send(StartFailed(EngineDeadError(f"{type(error).__name__}: {error}")))
+        channel.send(messages.StartFailed(EngineDeadError(f"{type(error).__name__}: {error}")))
         return 1
-    channel.send(EngineReady(core.info))
+    channel.send(messages.EngineReady(core.info))
     try:
         run_rounds(core, _SocketPort(channel))
     except Exception as error:
         log.exception("the engine loop has failed")
-        channel.send(EngineFailed(f"{type(error).__name__}: {error}"))
+        channel.send(messages.EngineFailed(f"{type(error).__name__}: {error}"))
         return 1
     return 0
 

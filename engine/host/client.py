@@ -63,12 +63,9 @@ class TokenStream:
             self._arrived.clear()
             await self._arrived.wait()
         event = self._events.popleft()
-        if isinstance(event, Cancelled):
+        if isinstance(event, Cancelled | KnapServeError):
             self._done = True
-            raise StopAsyncIteration
-        if isinstance(event, KnapServeError):
-            self._done = True
-            raise event
+            raise StopAsyncIteration if isinstance(event, Cancelled) else event
         event = TokenEvent.joined([event, *self._take_joinable(event)])
         self._done = event.finish_reason is not None
         return event
@@ -89,7 +86,7 @@ class TokenStream:
 
 
 class EngineClient(ABC):
-    """`engine.api.Engine` on the event loop's side; subclasses decide where the rounds run."""
+    """`engine.api.Engine`, which documents the methods, on the event loop's side. Subclasses run the rounds."""
 
     def __init__(self, info: EngineInfo, tokenizer: Tokenizer, clock: Clock) -> None:
         self.info = info
@@ -106,7 +103,6 @@ class EngineClient(ABC):
         self._listeners: list[Callable[[RoundReport], None]] = []
 
     def submit(self, request: GenerateRequest) -> TokenStream:
-        """Queue a request. Raises RequestError, QueueFullError, EngineUnavailableError."""
         if self._failure is not None:
             raise EngineDeadError(self._failure)
         if self._draining:
@@ -120,19 +116,16 @@ class EngineClient(ABC):
         return stream
 
     def cancel(self, request_id: str) -> None:
-        """Forget a request within one round; its stream ends. Unknown and finished ids are ignored."""
         stream = self._streams.pop(request_id, None)
         if stream is not None:
             stream.put(Cancelled())
             self._send(CancelRequest(request_id))
 
     def reset_calibration(self) -> None:
-        """Price passes by the latency profile again, within one round."""
         if self._failure is None:
             self._send(ResetCalibration())
 
     def stats(self) -> EngineStats:
-        """Return a snapshot of the engine's state."""
         last = self._last
         return EngineStats(
             ready=self._alive() and not self._draining and self._failure is None,
@@ -146,15 +139,12 @@ class EngineClient(ABC):
 
     @property
     def pid(self) -> int:
-        """The process that runs the model."""
         return os.getpid()
 
     def add_listener(self, listener: Callable[[RoundReport], None]) -> None:
-        """Call `listener` with every round's report, on the event loop's thread."""
         self._listeners.append(listener)
 
     async def drain(self, timeout: float) -> None:
-        """Refuse new requests, finish running ones within `timeout` seconds, fail the rest, stop the loop."""
         self._draining = True
         deadline = self._clock.now() + timeout
         while self._streams and self._failure is None and self._clock.now() < deadline:

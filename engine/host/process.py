@@ -57,8 +57,6 @@ class EngineLaunch:
 
     def ready(self, clock: Clock | None = None) -> EngineProcess:
         """Read the tokenizer and wait for the model. Raises the error that kept the child from loading it."""
-        from engine.host.tokenizer import open_tokenizer  # a quarter of a second, while the child loads the model
-
         tokenizer, refusal = None, None
         try:
             tokenizer = open_tokenizer(self._model)
@@ -86,6 +84,22 @@ class EngineLaunch:
         self.child.kill()
         self.child.wait()
         self.channel.socket.close()
+
+
+def open_tokenizer(model: str | None) -> Tokenizer:
+    """Read the tokenizer of the model that `--model` names; None: the default model. Raises ConfigError, ModelError."""
+    from engine.checkpoints.default import find_default_model  # imports take as long as reading the file
+    from engine.checkpoints.gguf_file import GgufFile
+    from engine.checkpoints.gguf_tokenizer import read_tokenizer
+    from engine.checkpoints.hub import SYNTHETIC, resolve
+    from engine.text.tokenizer import Tokenizer
+
+    if model is not None and model.startswith(SYNTHETIC):
+        from engine.checkpoints import synthetic  # imports torch, which only these models need here
+
+        return Tokenizer(synthetic.tokenizer(synthetic.parse(model).spec.vocab))
+    path = find_default_model() if model is None else resolve(model)
+    return read_tokenizer(GgufFile(path)) if path.suffix == ".gguf" else Tokenizer.from_directory(path)
 
 
 def describe_exit(code: int) -> str:
@@ -125,11 +139,7 @@ class EngineProcess(EngineClient):
         self._send(Shutdown())
         if not self._started:
             self._child.kill()
-        try:
-            await asyncio.to_thread(self._child.wait, _STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._child.kill()
-            await asyncio.to_thread(self._child.wait)
+        await asyncio.to_thread(self._wait_or_kill, _STOP_SECONDS)
         if self._reaper is not None:
             await self._reaper
         self._close()
@@ -201,13 +211,13 @@ class EngineProcess(EngineClient):
         """Wait for the end of a child that has closed its socket, while other work goes on."""
         code = self._child.poll()
         if code is None:
-            code = await asyncio.to_thread(self._wait_or_kill)
+            code = await asyncio.to_thread(self._wait_or_kill, _EXIT_SECONDS)
         self._fail(f"its process has ended ({describe_exit(code)})")
 
-    def _wait_or_kill(self) -> int:
+    def _wait_or_kill(self, seconds: float) -> int:
         """Return the child's return code; kill a child that takes too long."""
         try:
-            return self._child.wait(_EXIT_SECONDS)
+            return self._child.wait(seconds)
         except subprocess.TimeoutExpired:
             self._child.kill()
             return self._child.wait()

@@ -69,15 +69,6 @@ class EngineThread(EngineClient):
             log.exception("the engine loop has failed")
             self._call(self._fail, f"{type(error).__name__}: {error}")
 
-    def receive(self, report: RoundReport) -> None:
-        """Take over a report from the engine's thread."""
-        self.beat()
-        self._call(self._deliver, report)
-
-    def beat(self) -> None:
-        """Note that the engine's thread is alive."""
-        self._heartbeat = self._clock.now()
-
     def _call(self, function: Callable[..., None], *args: object) -> None:
         """Run a function on the event loop's thread, unless the loop is closed."""
         if self._loop is None:
@@ -111,7 +102,8 @@ class _ThreadPort:
         self._wake.clear()
 
     def deliver(self, report: RoundReport) -> None:
-        self._client.receive(report)
+        self.beat()
+        self._client._call(self._client._deliver, report)
 
     def beat(self) -> None:
-        self._client.beat()
+        self._client._heartbeat = self._client._clock.now()

@@ -144,7 +144,7 @@ public:
 
 private:
     // Runs draft passes in lock-step; requests leave as their stop rule says. Returns the number of passes.
-    // twin: engine/model/passes.py, draft_in_lock_step
+    // twin: engine/model/decoder.py, draft
     int run_draft(const Model &m, const Cache &cache, const EmbedAndHead &embed_head, const DraftBatch &d) {
         const size_t width = 2 * m.layers + 1;
         std::vector<int> live(d.requests);
@@ -232,8 +232,8 @@ private:
     };
 
     // Computes the entries of the row after `row`, ascending by `saved`, as Knapsack.advance and Knapsack._prune do.
-    // twin: engine/draft/knapsack.py, _best
-    // twin: engine/draft/knapsack.py, _prune
+    // twin: engine/model/knapsack.py, _best
+    // twin: engine/model/knapsack.py, _prune
     void advance_row(const SearchTable &t, const int64_t *saves, const int *menu, int choices, int row) {
         const int live = t.live[row];
         const int64_t *saved = t.saved + int64_t(row) * t.beam;

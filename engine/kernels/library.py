@@ -24,19 +24,7 @@ from ctypes import POINTER, Array, c_float, c_int, c_int32, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
 
-from engine.kernels.structures import (
-    Cache,
-    DraftBatch,
-    EmbedAndHead,
-    Linear,
-    Model,
-    PackedFormat,
-    PackedPart,
-    Pass,
-    Sampling,
-    SearchTable,
-    VerifyBatch,
-)
+from engine.kernels import structures as native
 
 log = logging.getLogger("knapserve.engine")
 
@@ -44,8 +32,8 @@ SOURCE = Path(__file__).with_name("kernels.cpp")
 FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-ffp-contract=fast", "-shared", "-fPIC", "-pthread")
 TIMEOUT = 120.0  # seconds that one run of the compiler may take
 
-
 Address = int | None  # of a tensor or an array
+Integers = Array[c_int64]
 
 
 class KernelLibrary:
@@ -54,18 +42,18 @@ class KernelLibrary:
     Method `name` calls `ks_name`. The kernels check neither the sizes nor the types of memory at an address.
     """
 
-    run: Callable[[int, Model, Cache, Pass], None]
-    draft: Callable[[int, Model, Cache, EmbedAndHead, DraftBatch], int]
-    verify: Callable[[int, Model, Cache, EmbedAndHead, VerifyBatch], None]
-    fill: Callable[[int, Model, Cache, Pass, SearchTable], None]
-    product: Callable[[int, Linear, Address, int, Address, Address, float], None]
-    sample: Callable[[Address, int, int, Array[Sampling], Array[c_int64], Array[c_int64], Array[c_float] | None], None]
+    run: Callable[[int, native.Model, native.Cache, native.Pass], None]
+    draft: Callable[[int, native.Model, native.Cache, native.EmbedAndHead, native.DraftBatch], int]
+    verify: Callable[[int, native.Model, native.Cache, native.EmbedAndHead, native.VerifyBatch], None]
+    fill: Callable[[int, native.Model, native.Cache, native.Pass, native.SearchTable], None]
+    product: Callable[[int, native.Linear, Address, int, Address, Address, float], None]
+    sample: Callable[[Address, int, int, Array[native.Sampling], Integers, Integers, Array[c_float] | None], None]
     mask: Callable[[Address, Address, int], None]
     pack: Callable[[Address, int, int, Address, bool], None]
-    panel_bytes: Callable[[PackedFormat, int], int]
-    pack_rows: Callable[[int, PackedFormat, Address, int, int, Address], None]
-    quantise: Callable[[int, Linear, PackedPart | None, int, int, Address], None]
-    read_rows: Callable[[PackedFormat, Address, int, int, Address], None]
+    panel_bytes: Callable[[native.PackedFormat, int], int]
+    pack_rows: Callable[[int, native.PackedFormat, Address, int, int, Address], None]
+    quantise: Callable[[int, native.Linear, native.PackedPart | None, int, int, Address], None]
+    read_rows: Callable[[native.PackedFormat, Address, int, int, Address], None]
     read: Callable[[int, Address, int], None]
     new_executor: Callable[[int], int]
 
@@ -79,31 +67,26 @@ class KernelLibrary:
             setattr(self, name, function)
 
         declare("new_executor", c_int, result=c_void_p)
-        model = (c_void_p, POINTER(Model), POINTER(Cache))
-        whole_model = (*model, POINTER(EmbedAndHead))
-        declare("run", *model, POINTER(Pass))
-        declare("draft", *whole_model, POINTER(DraftBatch), result=c_int)
-        declare("verify", *whole_model, POINTER(VerifyBatch))
-        declare("fill", *model, POINTER(Pass), POINTER(SearchTable))
-        declare("product", c_void_p, POINTER(Linear), c_void_p, c_int, c_void_p, c_void_p, c_float)
+        model = (c_void_p, POINTER(native.Model), POINTER(native.Cache))
+        whole_model = (*model, POINTER(native.EmbedAndHead))
+        declare("run", *model, POINTER(native.Pass))
+        declare("draft", *whole_model, POINTER(native.DraftBatch), result=c_int)
+        declare("verify", *whole_model, POINTER(native.VerifyBatch))
+        declare("fill", *model, POINTER(native.Pass), POINTER(native.SearchTable))
+        declare("product", c_void_p, POINTER(native.Linear), c_void_p, c_int, c_void_p, c_void_p, c_float)
         integers = POINTER(c_int64)
-        declare("sample", c_void_p, c_int, c_int32, POINTER(Sampling), integers, integers, POINTER(c_float))
+        declare("sample", c_void_p, c_int, c_int32, POINTER(native.Sampling), integers, integers, POINTER(c_float))
         declare("mask", c_void_p, c_void_p, c_int32)
         declare("pack", c_void_p, c_int64, c_int64, c_void_p, c_int)
-        packed = POINTER(PackedFormat)
+        packed = POINTER(native.PackedFormat)
         declare("panel_bytes", packed, c_int64, result=c_int64)
         declare("pack_rows", c_void_p, packed, c_void_p, c_int64, c_int, c_void_p)
-        declare("quantise", c_void_p, POINTER(Linear), POINTER(PackedPart), c_int, c_int, c_void_p)
+        declare("quantise", c_void_p, POINTER(native.Linear), POINTER(native.PackedPart), c_int, c_int, c_void_p)
         declare("read_rows", packed, c_void_p, c_int64, c_int64, c_void_p)
         declare("read", c_void_p, c_void_p, c_int64)
-        self._executors: dict[int, int] = {}
-
-    def executor(self, threads: int) -> int:
-        """Return the handle of the pool of `threads` threads, the calling one included. A pool runs one call at a time;
-        further calls wait."""
-        if threads not in self._executors:
-            self._executors[threads] = self.new_executor(threads)
-        return self._executors[threads]
+        # The handle of the pool of so many threads, the calling one included. A pool runs one call at a time; further
+        # calls wait.
+        self.executor = cache(self.new_executor)
 
 
 @cache

@@ -99,7 +99,7 @@ struct Pass {
     int32_t read_only;  // a row sees the cache before its position, and itself; the cache does not change
 };
 
-// The knapsack of engine/draft/knapsack.py. Row r holds the entries reached before sublayer first + r.
+// The knapsack of engine/model/knapsack.py. Row r holds the entries reached before sublayer first + r.
 struct SearchTable {
     const float *directions;  // [2·layers + 1][rows][hidden], the full model's streams, scaled to unit length
     const int64_t *saves;     // [2·layers][VARIANTS]: ticks that a variant saves, negative where it does not exist

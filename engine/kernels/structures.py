@@ -5,104 +5,69 @@ A structure holds addresses of tensors and arrays, which the caller keeps alive 
 
 from __future__ import annotations
 
-from ctypes import (
-    CFUNCTYPE,
-    POINTER,
-    Structure,
-    c_char_p,
-    c_double,
-    c_float,
-    c_int32,
-    c_int64,
-    c_uint8,
-    c_uint64,
-    c_void_p,
-)
+import ctypes
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_uint8, c_void_p
+from typing import Any
 
 HALVES, FLOATS, LEVELS = range(3)  # `PackedFormat.scales`
+
+_INT32S, _FLOATS = POINTER(c_int32), POINTER(c_float)
+
+
+def _fields(*declarations: tuple[Any, str]) -> tuple[tuple[str, Any], ...]:
+    """Declare fields as C does: a type, and the names of successive fields that have it."""
+    return tuple((name, kind) for kind, names in declarations for name in names.split())
 
 
 class PackedFormat(Structure):
     """Describe how rows of packed weights are written (`quantised.formats.Format`)."""
 
-    _fields_ = tuple(
-        (name, c_int32) for name in ("type", "bits", "group", "offset", "minimum", "scales", "block", "block_bytes")
-    )
+    _fields_ = _fields((c_int32, "type bits group offset minimum scales block block_bytes"))
 
 
 class PackedPart(Structure):
     """Point to some outputs of a linear layer, as panels of packed weights."""
 
-    _fields_ = (("w", c_void_p), ("order", c_void_p), ("format", PackedFormat), ("panels", c_int32))
+    _fields_ = _fields((c_void_p, "w order"), (PackedFormat, "format"), (c_int32, "panels"))
 
 
 class Linear(Structure):
     """Point to a weight in bf16 panels (`w`) or in packed parts, and to a float32 bias, if any."""
 
-    _fields_ = (
-        ("w", c_void_p),
-        ("bias", c_void_p),
-        ("out", c_int32),
-        ("inputs", c_int32),
-        ("parts", POINTER(PackedPart)),
-        ("count", c_int32),
-        ("precise", c_int32),
+    _fields_ = _fields(
+        (c_void_p, "w bias"), (c_int32, "out inputs"), (POINTER(PackedPart), "parts"), (c_int32, "count precise")
     )
 
 
 class Layer(Structure):
     """Hold one layer's linear layers, each for TARGET and for LOW_BIT (`architecture.spec`)."""
 
-    _fields_ = (
-        ("attention_norm", c_void_p),
-        ("mlp_norm", c_void_p),
-        ("qk_norm", c_void_p),
-        ("qkv", Linear * 2),
-        ("output", Linear * 2),
-        ("gate_up", Linear * 2),
-        ("down", Linear * 2),
-        ("window", c_int32),
+    _fields_ = _fields(
+        (c_void_p, "attention_norm mlp_norm qk_norm"), (Linear * 2, "qkv output gate_up down"), (c_int32, "window")
     )
 
 
 class Model(Structure):
     """Hold a model's shape and its layers."""
 
-    _fields_ = (
-        ("layers", c_int32),
-        ("hidden", c_int32),
-        ("heads", c_int32),
-        ("kv_heads", c_int32),
-        ("head_dim", c_int32),
-        ("intermediate", c_int32),
-        ("recent", c_int32),
-        ("sinks", c_int32),
-        ("epsilon", c_float),
-        ("layer", POINTER(Layer)),
+    _fields_ = _fields(
+        (c_int32, "layers hidden heads kv_heads head_dim intermediate recent sinks"),
+        (c_float, "epsilon"),
+        (POINTER(Layer), "layer"),
     )
 
 
 class Cache(Structure):
     """Locate the K/V blocks; strides in elements."""
 
-    _fields_ = (("data", c_void_p), ("layer_stride", c_int64), ("slab_stride", c_int64), ("head_stride", c_int64))
+    _fields_ = _fields((c_void_p, "data"), (c_int64, "layer_stride slab_stride head_stride"))
 
 
 class Pass(Structure):
     """Describe the rows of a pass and the sublayers first … last-1 that it runs."""
 
-    _fields_ = (
-        ("rope", c_void_p),
-        ("x", c_void_p),
-        ("slabs", c_void_p),
-        ("positions", c_void_p),
-        ("plans", c_void_p),
-        ("records", c_void_p),
-        ("plan_stride", c_int32),
-        ("rows", c_int32),
-        ("first", c_int32),
-        ("last", c_int32),
-        ("read_only", c_int32),
+    _fields_ = _fields(
+        (c_void_p, "rope x slabs positions plans records"), (c_int32, "plan_stride rows first last read_only")
     )
 
 
@@ -110,46 +75,35 @@ class SearchTable(Structure):
     """Hold rows of the knapsack. The kernels write `cosines` and all but the first row of `saved`, `live`, `source` and
     `variant`."""
 
-    _fields_ = (
-        ("directions", c_void_p),
-        ("saves", POINTER(c_int64)),
-        ("states", c_void_p),
-        ("cosines", POINTER(c_float)),
-        ("saved", POINTER(c_int64)),
-        ("live", POINTER(c_int32)),
-        ("source", POINTER(c_int32)),
-        ("variant", POINTER(c_uint8)),
-        ("tau", c_double),
-        ("capacity", c_int64),
-        ("beam", c_int32),
-        ("rows", c_int32),
+    _fields_ = _fields(
+        (c_void_p, "directions"),
+        (POINTER(c_int64), "saves"),
+        (c_void_p, "states"),
+        (_FLOATS, "cosines"),
+        (POINTER(c_int64), "saved"),
+        (_INT32S, "live source"),
+        (POINTER(c_uint8), "variant"),
+        (ctypes.c_double, "tau"),
+        (c_int64, "capacity"),
+        (c_int32, "beam rows"),
     )
 
 
 class Sampling(Structure):
     """Hold how one request samples; `seed` has passed through `seeds.mix64`."""
 
-    _fields_ = (
-        ("temperature", c_float),
-        ("top_p", c_float),
-        ("min_p", c_float),
-        ("noise", c_float),
-        ("top_k", c_int32),
-        ("seed", c_uint64),
-    )
+    _fields_ = _fields((c_float, "temperature top_p min_p noise"), (c_int32, "top_k"), (ctypes.c_uint64, "seed"))
 
 
 class EmbedAndHead(Structure):
     """Point to the weights before and after the layers: embedding, final norm, output heads."""
 
-    _fields_ = (
-        ("embedding", c_void_p),
-        ("norm", c_void_p),
-        ("rope", c_void_p),
-        ("head", Linear * 2),
-        ("float32", c_int32),
-        ("row_bytes", c_int64),
-        ("format", PackedFormat),
+    _fields_ = _fields(
+        (c_void_p, "embedding norm rope"),
+        (Linear * 2, "head"),
+        (c_int32, "float32"),
+        (c_int64, "row_bytes"),
+        (PackedFormat, "format"),
     )
 
 
@@ -161,40 +115,31 @@ EDIT_BEFORE_DRAW, EDIT_AFTER_DRAW = 1, 2  # when a draft's logits are edited
 class DraftBatch(Structure):
     """Describe drafts that run in lock-step. The kernels write `tokens`, `lengths` and `confidences`."""
 
-    _fields_ = (
-        ("slabs", POINTER(c_int32)),
-        ("starts", POINTER(c_int32)),
-        ("max_tokens", POINTER(c_int32)),
-        ("plans", c_char_p),
-        ("min_confidence", POINTER(c_float)),
-        ("pass_worth", POINTER(c_float)),
-        ("sampling", POINTER(Sampling)),
-        ("edited", c_char_p),
-        ("edit", EDIT_CALLBACK),
-        ("tokens", POINTER(c_int32)),
-        ("lengths", POINTER(c_int32)),
-        ("confidences", POINTER(c_float)),
-        ("mask_below", c_float),
-        ("requests", c_int32),
-        ("longest", c_int32),
+    _fields_ = _fields(
+        (_INT32S, "slabs starts max_tokens"),
+        (c_char_p, "plans"),
+        (_FLOATS, "min_confidence pass_worth"),
+        (POINTER(Sampling), "sampling"),
+        (c_char_p, "edited"),
+        (EDIT_CALLBACK, "edit"),
+        (_INT32S, "tokens lengths"),
+        (_FLOATS, "confidences"),
+        (c_float, "mask_below"),
+        (c_int32, "requests longest"),
     )
 
 
 class VerifyBatch(Structure):
     """Describe a verify pass over rows of tokens. The kernels write `drawn`, `scores` and `records`."""
 
-    _fields_ = (
-        ("plan", c_char_p),
-        ("tokens", POINTER(c_int32)),
-        ("slabs", POINTER(c_int32)),
-        ("positions", POINTER(c_int32)),
-        ("draw_rows", POINTER(c_int32)),
-        ("sampling", POINTER(Sampling)),
-        ("edited", c_char_p),
-        ("edit", EDIT_CALLBACK),
-        ("drawn", POINTER(c_int32)),
-        ("scores", POINTER(c_void_p)),
-        ("records", c_void_p),
-        ("rows", c_int32),
-        ("draws", c_int32),
+    _fields_ = _fields(
+        (c_char_p, "plan"),
+        (_INT32S, "tokens slabs positions draw_rows"),
+        (POINTER(Sampling), "sampling"),
+        (c_char_p, "edited"),
+        (EDIT_CALLBACK, "edit"),
+        (_INT32S, "drawn"),
+        (POINTER(c_void_p), "scores"),
+        (c_void_p, "records"),
+        (c_int32, "rows draws"),
     )

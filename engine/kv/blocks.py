@@ -139,11 +139,11 @@ class BlockManager:
 
     def match(self, tokens: Sequence[int]) -> int:
         """Count the leading tokens that a cached prefix covers. At least the last token is left to compute."""
-        return len(self._walk(tokens)) * self.block_size
+        return len(walk(self._root, tokens, self.block_size)) * self.block_size
 
     def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None:
         """Give `owner` a slab with room for all of `tokens`; None if memory or slabs are exhausted."""
-        path = self._walk(tokens)
+        path = walk(self._root, tokens, self.block_size)
         needed = self._blocks(len(tokens))
         if needed > self.blocks_per_slab:
             return None
@@ -263,10 +263,6 @@ class BlockManager:
     def _touch(self, slab: int) -> None:
         self._tick += 1
         self._slabs[slab].touched = self._tick
-
-    def _walk(self, tokens: Sequence[int]) -> list[_Node]:
-        """Find the sealed blocks that `tokens` begins with, leaving at least the last token out."""
-        return walk(self._root, tokens, self.block_size)
 
     def _adoptable(self, slab: int, matched: int) -> bool:
         """Whether a request that matches the first `matched` blocks of a slab can adopt it without losing any other."""

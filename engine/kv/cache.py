@@ -67,19 +67,10 @@ class SlabCache:
     """K/V as one tensor [layers, slabs, length, 2, kv_heads, head_dim], K at index 0 and V at 1 of the fourth axis."""
 
     def __init__(self, spec: ModelSpec, slabs: int, length: int, dtype: torch.dtype, device: torch.device) -> None:
-        self.slabs = slabs
-        self.length = length
+        self.slabs, self.length, self.dtype, self.device = slabs, length, dtype, device
         shape = (spec.layers, slabs, length, 2, spec.kv_heads, spec.head_dim)
         self._all, self._map = reserved_zeros(shape, dtype, device, f"{slabs} × {length} tokens")
         self._by_slot = self._all.view(spec.layers, slabs * length, 2 * spec.kv_heads, spec.head_dim).unbind(0)
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self._all.dtype
-
-    @property
-    def device(self) -> torch.device:
-        return self._all.device
 
     def slot(self, slab: int, position: int) -> int:
         """Return the flat index of a position, for `write`."""

@@ -59,8 +59,7 @@ class PageManager:
         return self._idle
 
     def match(self, tokens: Sequence[int]) -> int:
-        """Count the leading tokens that a cached prefix covers. At least the last token is left to compute."""
-        return len(self._walk(tokens)) * self.block_size
+        return len(walk(self._root, tokens, self.block_size)) * self.block_size
 
     def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None:
         """Give `owner` a table with room for all of `tokens`; None if pages or tables are exhausted."""
@@ -68,7 +67,7 @@ class PageManager:
         slab = next((i for i, table in enumerate(self._tables) if table.owner is None), None)
         if slab is None or needed > self.blocks_per_table:
             return None
-        path = self._walk(tokens)
+        path = walk(self._root, tokens, self.block_size)
         found = sum(node.users == 0 for node in path)
         if needed - len(path) > len(self._free) + self._idle - found:
             return None
@@ -127,7 +126,6 @@ class PageManager:
         self._tables[slab] = _Table()
 
     def clear(self) -> None:
-        """Evict all cached prefixes."""
         while self._leaves:
             self._evict()
 
@@ -169,10 +167,6 @@ class PageManager:
 
     def _blocks(self, tokens: int) -> int:
         return -(-tokens // self.block_size)
-
-    def _walk(self, tokens: Sequence[int]) -> list[_Node]:
-        """Find the sealed pages that `tokens` begins with, leaving at least the last token out."""
-        return walk(self._root, tokens, self.block_size)
 
     def _hold(self, node: _Node) -> None:
         if node.users == 0:

@@ -145,11 +145,9 @@ class SdpaAttention:
         self._token_bytes = 2 * spec.kv_heads * spec.head_dim * cache.dtype.itemsize
 
     def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
-        """Return the batch of a pass over the segments' positions, in order; segments are sorted by slab."""
         return SdpaBatch(self, tuple(segments))
 
     def candidates(self, slab: int, positions: Sequence[int], states: int) -> CandidateBatch:
-        """Return the batch of `states` candidate states for verified positions of a request."""
         return CandidateBatch(self, slab, tuple(positions) * states)
 
     def workspace(self, rows: int, dtype: torch.dtype) -> Workspace:

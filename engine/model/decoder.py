@@ -4,30 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from engine.architecture.spec import LOW_BIT, TARGET, WINDOW, ModelSpec, Variants
 from engine.model.attention import AttentionOf, Segment
+from engine.model.knapsack import Knapsack
 from engine.model.linear import Linear
-from engine.model.passes import (
-    Drafted,
-    DraftRequest,
-    Draws,
-    OnWait,
-    Verified,
-    draft_in_lock_step,
-    verify_by_sublayers,
-)
+from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
 from engine.quantised.packed import PackedRows
-from engine.sampling.sample import Sampler
+from engine.sampling.sample import Edit, Sampler, draft_noise
 from engine.tensors import to_device
-
-if TYPE_CHECKING:
-    from engine.model.search import SearchTable
 
 Batch = TypeVar("Batch")
 
@@ -125,12 +116,13 @@ class DecoderOf(ABC, Generic[Batch]):
         """Run sublayer `index` of 0 .. 2L-1: x [rows, hidden] -> [rows, hidden]."""
 
     @abstractmethod
-    def run(self, x: Tensor, batch: Batch, record: list[Tensor] | None = None) -> Tensor:
-        """Run all sublayers. `record` receives the 2L+1 residual streams, X^(0) first, without copies."""
+    def run(
+        self, x: Tensor, batch: Batch, record: list[Tensor] | None = None, *, variants: Variants | None = None
+    ) -> Tensor:
+        """Run the sublayers of the whole model, or of the sub-network `variants`.
 
-    @abstractmethod
-    def run_plan(self, x: Tensor, batch: Batch, variants: Variants) -> Tensor:
-        """Run the sublayers of a plan, the same for all rows."""
+        `record` receives the 2L+1 residual streams, X^(0) first, without copies.
+        """
 
     @abstractmethod
     def run_plans(self, x: Tensor, batch: Batch, plans: Sequence[Variants]) -> Tensor:
@@ -145,6 +137,7 @@ class DecoderOf(ABC, Generic[Batch]):
             logits = logits.index_copy(0, where, self.head(x.index_select(0, where), variant))
         return logits
 
+    # twin: engine/kernels/executor.h, run_draft
     def draft(
         self,
         attention: AttentionOf[Batch],
@@ -153,8 +146,27 @@ class DecoderOf(ABC, Generic[Batch]):
         pipelined: bool = False,
         on_wait: OnWait | None = None,
     ) -> Drafted:
-        """Run all draft passes of a round (`passes.draft_in_lock_step`). Backends may run them in one call."""
-        return draft_in_lock_step(self, attention, requests, pipelined=pipelined, on_wait=on_wait)
+        """Draft for all requests together, one token a pass, until each request's stop rule ends its draft.
+
+        K/V is written only for the sublayers that run. With `pipelined`, the next pass starts before the current one's
+        tokens are read; it is discarded if the stop rule ends the draft. The drafted tokens are the same. Backends may
+        run all passes in one call.
+        """
+        drafts = [_Draft(request) for request in requests]
+        pipelined = pipelined and not any(request.edit for request in requests)  # an edit needs the tokens before it
+        passes = 0
+        current: _DraftPass[Batch] | None = _DraftPass(self, attention, drafts)
+        while current is not None:
+            following = current.start_next() if pipelined else None
+            if on_wait is not None:
+                on_wait()
+            alive = current.read()
+            passes += 1
+            worth = max((draft.request.pass_worth for draft in alive), default=0.0)
+            if not alive or sum(draft.reach for draft in alive) < worth:
+                break
+            current = following or _DraftPass(self, attention, alive)
+        return Drafted([draft.tokens for draft in drafts], [draft.confidences for draft in drafts], passes)
 
     def verify(
         self,
@@ -168,15 +180,32 @@ class DecoderOf(ABC, Generic[Batch]):
         variants: Variants | None = None,
         on_wait: OnWait | None = None,
     ) -> Verified:
-        """Run a pass of the whole model, or of a sub-network, and its draws (`passes.verify_by_sublayers`).
+        """Run all rows through the model, or through the sub-network `variants`, and draw the target's tokens.
 
-        Backends may run it in one call. With `keep_logits`, `Verified.hidden` and `Verified.logits` are set.
+        `record` keeps the residual streams; with `keep_logits`, `Verified.hidden` and
+        `Verified.logits` are set. Backends may run the pass in one call.
         """
-        return verify_by_sublayers(
-            self, attention, segments, tokens, draws, record=record, variants=variants, on_wait=on_wait
-        )
+        states: list[Tensor] | None = [] if record else None
+        x, batch = self.embed(tokens), attention.prepare(segments)
+        x = self.run(x, batch, states, variants=variants)
+        if draws.rows:
+            picked = x if len(draws.rows) == len(x) else x.index_select(0, to_device(draws.rows, x.device))
+            logits = self.head(picked, (variants or self.spec.whole)[-1])
+        else:
+            logits = x.new_empty(0, self.spec.vocab)
+        after = [segment.start + i + 1 for segment in segments for i in range(segment.rows)]
+        positions = [after[row] for row in draws.rows]  # of the drawn tokens
 
-    def fill_rows(self, table: SearchTable, batch_of: Callable[[int], Batch], count: int) -> None:
+        def redraw(i: int, edit: Edit) -> int:
+            at = slice(i, i + 1)
+            return self.sampler.sample(logits[at], draws.sampling[at], positions[at], edits=[edit]).wait().tokens[0]
+
+        drawn = self.sampler.sample(logits, draws.sampling, positions, edits=draws.edits) if draws.rows else None
+        if on_wait is not None:
+            on_wait()
+        return Verified(drawn.wait().tokens if drawn else [], states, redraw, x, logits)
+
+    def fill_rows(self, table: Knapsack, batch_of: Callable[[int], Batch], count: int) -> None:
         """Fill up to `count` rows of a search's table. `batch_of(n)` returns the batch of n candidate states."""
 
         def transition(index: int, states: Tensor, variant: int) -> Tensor:
@@ -197,3 +226,81 @@ class DecoderOf(ABC, Generic[Batch]):
 
 
 Decoder = DecoderOf[Any]  # for code that passes the batches of its `Attention` on
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The draft of one request as it grows."""
+
+    request: DraftRequest
+    tokens: list[int] = field(default_factory=list)
+    confidences: list[float] = field(default_factory=list)
+    reach: float = 1.0  # probability, by the confidences, that the next token would be accepted
+
+    @property
+    def alive(self) -> bool:
+        """Whether neither the length limit nor the confidence limit has ended the draft."""
+        unsure = bool(self.confidences) and self.confidences[-1] < self.request.min_confidence
+        return len(self.tokens) < self.request.gamma and not unsure
+
+    @property
+    def edit(self) -> Edit | None:
+        """The edit of the next token's logits."""
+        edit = self.request.edit
+        return None if edit is None else partial(_edit_row, edit, tuple(self.tokens))
+
+    def append(self, token: int, confidence: float) -> None:
+        self.tokens.append(token)
+        self.confidences.append(confidence)
+        self.reach *= confidence
+
+
+def _edit_row(edit: Callable[[Tensor, Sequence[int]], None], drafted: tuple[int, ...], logits: Tensor) -> None:
+    edit(logits, drafted)
+
+
+class _DraftPass(Generic[Batch]):
+    """A pass in progress that drafts one more token for each of several drafts."""
+
+    def __init__(
+        self,
+        decoder: DecoderOf[Batch],
+        attention: AttentionOf[Batch],
+        drafts: Sequence[_Draft],
+        last: Tensor | None = None,
+    ) -> None:
+        """Start the pass. `last` [drafts]: last tokens on the device, if the host has not read them yet."""
+        self._decoder, self._attention, self._drafts = decoder, attention, drafts
+        unread = last is not None
+        ends = [draft.request.start + len(draft.tokens) + unread for draft in drafts]
+        batch = attention.prepare([Segment(d.request.slab, end, 1) for d, end in zip(drafts, ends, strict=True)])
+        if last is None:
+            x = decoder.embed([d.tokens[-1] if d.tokens else d.request.token for d in drafts])
+        else:
+            x = decoder.embed_ids(last)
+        plans = [draft.request.variants for draft in drafts]
+        x = decoder.run_plans(x, batch, plans)
+        self._drawn = decoder.sampler.sample(
+            *(decoder.heads(x, plans), [draft.request.sampling for draft in drafts], [end + 1 for end in ends]),
+            confidence=True,
+            edits=() if unread else [draft.edit for draft in drafts],
+            noise=[draft_noise(plan) for plan in plans],
+        )
+
+    def start_next(self) -> _DraftPass[Batch] | None:
+        """Start the next pass before this one is read, for all drafts that have room for two more tokens."""
+        picked = [i for i, d in enumerate(self._drafts) if d.alive and len(d.tokens) + 1 < d.request.gamma]
+        if not picked:
+            return None
+        last = self._drawn.tokens
+        if len(picked) < len(self._drafts):
+            last = last.index_select(0, to_device(picked, last.device))
+        return _DraftPass(self._decoder, self._attention, [self._drafts[i] for i in picked], last)
+
+    def read(self) -> list[_Draft]:
+        """Wait for the tokens, append them to their drafts, and return the drafts that continue."""
+        drawn = self._drawn.wait()
+        for draft, token, confidence in zip(self._drafts, drawn.tokens, drawn.confidence, strict=True):
+            if draft.alive:
+                draft.append(token, confidence)
+        return [draft for draft in self._drafts if draft.alive]

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from engine.quantised.packed import PackedRows
 
+Release = Callable[[], None]  # drops the pages of a checkpoint's file that were read
+
 
 class Linear(Protocol):
     """A weight matrix [out, in], with or without a bias [out], in the form that the backend reads fastest."""
@@ -46,7 +48,7 @@ class PackingFactory(Protocol):
         /,
         *,
         gated: bool = False,
-        release: Callable[[], None] = lambda: None,
+        release: Release | None = None,
     ) -> Linear:
         """Make a layer from packed parts, one below the other, without unpacking them.
 

@@ -7,14 +7,10 @@ q = round(w / step), clamped to the range of codes. Their best scale is Î£wq / Î
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
-from engine.model.decoder import Decoder
-from engine.model.linear import PackingFactory
 from engine.quantised.packed import PackedRows, pack_codes
 
 GROUP = 32  # inputs that share a scale
@@ -23,17 +19,6 @@ GROUP = 32  # inputs that share a scale
 BEYOND = (-1.0, -0.5, 0.0, 0.5, 1.0)
 # Fastest for Qwen2.5-Coder 0.5B and 1.5B; 5 and 6 bits gain less on SmolLM2-135M (docs/notes/drafting.md).
 USUAL_BITS = 4
-
-
-def add_copy(decoder: Decoder, packing: PackingFactory | None, bits: int, progress: Callable[[float], None]) -> bool:
-    """Add a copy in `bits` bits to the decoder; False if its backend or its weights allow none.
-
-    `progress` gets the share done, 0 to 1.
-    """
-    if packing is None or not all(packing.lowers(linear) for linear in decoder.linears):
-        return False
-    decoder.add_lowered(lambda linear: packing.lower(linear, bits), progress)
-    return True
 
 
 def copy_bytes(spec: ModelSpec, bits: int) -> int:

@@ -31,7 +31,6 @@ class TorchDecoder(DecoderOf[AttentionBatch]):
         return weights.output.add(batch.attend(layer, qkv, variant), x)
 
     def _normalise_heads(self, qkv: Tensor, weight: Tensor) -> None:
-        """Apply RMSNorm to each q and k head, in place."""
         heads, width = weight.shape
         qk = qkv[:, : heads * width].view(-1, heads, width)
         qk.copy_(torch.rms_norm(qk, (width,), None, self.spec.norm_eps).mul_(weight))
@@ -44,31 +43,25 @@ class TorchDecoder(DecoderOf[AttentionBatch]):
         return weights.down.add(F.silu(gate).mul_(up), x)
 
     def sublayer(self, index: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
-        """Run sublayer `index` of 0 .. 2L-1."""
         layer, is_mlp = divmod(index, 2)
         return self.mlp(layer, x, variant) if is_mlp else self.attend(layer, x, batch, variant)
 
-    def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
-        """Run all sublayers. `record` receives the 2L+1 residual streams, X^(0) first, without copies."""
+    def run(
+        self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None, *, variants: Variants | None = None
+    ) -> Tensor:
         if record is not None:
             record.append(x)
-        for index in range(self.spec.sublayers):
-            x = self.sublayer(index, x, batch)
+        for index, variant in enumerate((variants or self.spec.whole)[: self.spec.sublayers]):
+            if variant != SKIP:
+                x = self.sublayer(index, x, batch, variant)
             if record is not None:
                 record.append(x)
-        return x
-
-    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor:
-        """Run the sublayers of a plan, the same for all rows."""
-        for index in range(self.spec.sublayers):
-            if variants[index] != SKIP:
-                x = self.sublayer(index, x, batch, variants[index])
         return x
 
     def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[Variants]) -> Tensor:
         """Run row r through the sublayers of plans[r]. Rows with the same variant of a sublayer run together."""
         if all(plan == plans[0] for plan in plans):
-            return self.run_plan(x, batch, plans[0])
+            return self.run(x, batch, variants=plans[0])
         for index in range(self.spec.sublayers):
             for variant in sorted({plan[index] for plan in plans} - {SKIP}):
                 rows = tuple(r for r, plan in enumerate(plans) if plan[index] == variant)

@@ -200,12 +200,10 @@ class CheckpointLoader(WeightLoader):
             self._checkpoint.release(name)
 
     def _packed_parts(self, names: tuple[str, ...]) -> list[PackedRows]:
-        """Return those of the matrices that are packed."""
         found = [(name, self._checkpoint.packed_rows(name)) for name in names]
         return [self._ordered(name, part) for name, part in found if part is not None]
 
     def _ordered(self, name: str, packed: PackedRows) -> PackedRows:
-        """Return a matrix whose q and k rows are interleaved."""
         if not self._needs_interleaving(name):
             return packed
         order = torch.arange(packed.shape[0]).view(-1, 2, self._spec.head_dim // 2).transpose(1, 2).reshape(-1)

@@ -21,19 +21,14 @@ from engine.draft.costs import CostModel
 from engine.errors import ConfigError
 from engine.kv.blocks import BlockManager
 from engine.kv.pages import PageManager
+from engine.logs import progress_bar
 from engine.model.backend import Backend
 from engine.runtime import prior as priors
-from engine.runtime.backends import choose_backend, choose_kernels
-from engine.runtime.loading.device import choose_device, choose_dtype, choose_threads, configure_torch
-from engine.runtime.loading.draft_copy import add_draft_copy
-from engine.runtime.loading.memory import cache_size, check_weights_fit, context_length
-from engine.runtime.loading.prior_plans import find_prior
-from engine.runtime.loading.profiles import find_or_measure
-from engine.runtime.loading.progress import progress_bar
+from engine.runtime.loading import choices
+from engine.runtime.loading.memory import add_draft_copy, cache_size, check_weights_fit, context_length
 from engine.runtime.loading.warmup import warm_up
 from engine.runtime.machine import hardware
-from engine.runtime.measure import Measurement
-from engine.runtime.prior import Prior
+from engine.runtime.measure import Measurement, find_or_measure
 from engine.runtime.runner import Runner
 from engine.types import EngineInfo
 from profiles import store
@@ -61,17 +56,17 @@ class LoadedModel:
         Sets torch's process-wide options. Raises ConfigError, ModelError, ProfileMismatchError.
         """
         self.clock = clock or SystemClock()
-        device = choose_device(config.device)
+        device = choices.choose_device(config.device)
         _check_policy(config.draft_policy)
         log.info("loading %s", config.model or f"the default model, {DEFAULT_NAME}")
         self.source = open_source(config.model, defaults=config.generation_config == "auto")
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
-        kernels = choose_kernels(config.kernels, device)
-        dtype = dtype or choose_dtype(config, self.spec, device, kernels)
-        threads = choose_threads(config, self.spec, dtype, device)
-        configure_torch(config, self.spec, dtype, device, threads)
+        kernels = choices.choose_kernels(config.kernels, device)
+        dtype = dtype or choices.choose_dtype(config, self.spec, device, kernels)
+        threads = choices.choose_threads(config, self.spec, dtype, device)
+        choices.configure_torch(config, self.spec, dtype, device, threads)
         self.length = context_length(config, self.spec)
-        backend = backend or choose_backend(self.spec, device, dtype, threads, kernels, config.kernels)
+        backend = backend or choices.choose_backend(self.spec, device, dtype, threads, kernels, config.kernels)
         self.backend = backend
         packing = self.source.packing if backend.packing is not None else ""
         check_weights_fit(self.source.packed_bytes if packing else self.spec.parameters * dtype.itemsize, device)
@@ -107,9 +102,9 @@ class LoadedModel:
         """Return the file in which `knapserve tune` stores this model's plans."""
         return priors.path_of(config.profile_dir or store.default_directory(), self.key, self.source.fingerprint)
 
-    def prior(self, config: EngineConfig) -> Prior | None:
+    def prior(self, config: EngineConfig) -> priors.Prior | None:
         """Return the plans to start with: named, measured here, or the checkpoint's own. Raises PriorError."""
-        return find_prior(config, self.source, self.prior_path(config), self.draft_bits)
+        return priors.find_prior(config, self.source, self.prior_path(config), self.draft_bits)
 
     def core(
         self,

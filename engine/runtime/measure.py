@@ -1,7 +1,8 @@
-"""Time passes of designed sub-networks, and fit a latency profile to them."""
+"""Find this machine's latency profile, or time passes of designed sub-networks and fit one to them."""
 
 from __future__ import annotations
 
+import logging
 import random
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -11,13 +12,20 @@ import torch
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants, exit_plan
 from engine.clock import Clock
+from engine.config import EngineConfig
+from engine.errors import ProfileMismatchError
+from engine.logs import progress_bar
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
 from engine.model.passes import DraftRequest, Draws
 from engine.types import SamplingParams
+from profiles import store
 from profiles.fit import Observation, fit, price
-from profiles.schema import LatencyProfile, ProfileKey
+from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 
+log = logging.getLogger("knapserve.engine")
+
+_HIGH_RESIDUAL = 0.15  # relative error of a fit that deserves a warning
 _SHORT_CONTEXT = 64  # tokens of context at which the costs of sublayers are separated
 _BUDGET = 4.0  # seconds of the measurement at a start
 _MIN_REPETITIONS, _MAX_REPETITIONS = 3, 40  # of each pass, at a start
@@ -159,7 +167,6 @@ class Measurement:
         return statistics.median(ratios)
 
     def _seconds_per_draft_pass(self, variants: Variants, context: int) -> float:
-        """Time a draft, and return its seconds per pass."""
         request = DraftRequest(0, context, 0, variants, _DRAFT_LENGTH, 0.0, 0.0, _GREEDY)
         started = self._clock.now()
         drafted = self._decoder.draft(self._attention, [request])
@@ -238,3 +245,37 @@ class Measurement:
         if not design.head and self._decoder.device.type == "cuda":
             torch.cuda.synchronize(self._decoder.device)
         return self._clock.now() - started
+
+
+def find_or_measure(config: EngineConfig, key: ProfileKey, measurement: Measurement) -> tuple[LatencyProfile, str]:
+    """Return the profile for `key` and its file, or "measured, not saved".
+
+    `--profile` comes first, then a stored profile for `key`, then a measurement of a few seconds, which is stored.
+    Raises ProfileMismatchError if `--profile` is for another key, or if a file is not a valid profile.
+    """
+    try:
+        if config.profile is not None:
+            profile = store.load(config.profile)
+            if profile.key != key:
+                raise ProfileMismatchError(
+                    f"profile {config.profile} is for {profile.key.slug}, this machine and model are {key.slug}"
+                )
+            log.info("latency profile loaded, as named: %s", config.profile)
+            return profile, str(config.profile)
+        found = store.find(key, config.profile_dir)
+        if found is not None:
+            log.info("latency profile loaded: %s", found[1])
+            return found[0], str(found[1])
+    except ProfileError as error:
+        raise ProfileMismatchError(str(error)) from None
+    log.info("no latency profile of this machine and model: measuring for some seconds")
+    profile = measurement.run(key, progress=progress_bar("measuring this machine"))
+    if profile.residual > _HIGH_RESIDUAL:
+        log.warning("the latency profile fits badly: median error %.0f %%", 100 * profile.residual)
+    try:
+        path = store.save(profile, config.profile_dir or store.default_directory())
+        log.info("latency profile measured and saved: %s", path)
+        return profile, str(path)
+    except OSError as error:
+        log.warning("cannot save the latency profile: %s", error)
+        return profile, "measured, not saved"

@@ -30,7 +30,7 @@ class PlainPass:
         x = decoder.embed([w.tokens[0] for w in work]) if last is None else decoder.embed_ids(last)
         x = decoder.run(x, batch)
         positions = [at + 1 for at in starts]
-        self._drawn = decoder.sampler.sample_async(decoder.head(x), [w.sampling for w in work], positions)
+        self._drawn = decoder.sampler.sample(decoder.head(x), [w.sampling for w in work], positions)
         self._rows = {w.request_id: i for i, w in enumerate(work)}
         self._sampling = [w.sampling for w in work]
         # Slab, position and token of each row; until the last pass is read, the token before it.

@@ -1,9 +1,11 @@
-"""Read and write prior plans: the plans that `knapserve tune` found, with their acceptance counts."""
+"""Find, read and write prior plans: the plans that `knapserve tune` found, with their acceptance counts."""
 
 from __future__ import annotations
 
 import json
+import logging
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from engine.architecture.spec import SKIP, windows_fit
+from engine.architecture.spec import LOW_BIT, SKIP, windows_fit
+from engine.checkpoints.source import Source, SyntheticSource
+from engine.config import EngineConfig
 from engine.draft.tpt import THRESHOLDS
 from engine.errors import PriorError
 from profiles.schema import ProfileKey
 from profiles.store import write_atomically
 
+log = logging.getLogger("knapserve.engine")
+
 VERSION = 2
 MAX_PLANS = 64
+_SHIPPED_NAME = "prior.json"  # in a checkpoint's directory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,3 +108,39 @@ def load(path: Path) -> Prior:
 def save(prior: Prior, path: Path) -> None:
     """Write a prior file, completely or not at all."""
     write_atomically(prior.to_json(), path)
+
+
+def find_prior(config: EngineConfig, source: Source, measured: Path, draft_bits: int) -> Prior | None:
+    """Return the plans of the file that `--prior` names, else of the file `measured`, else of the checkpoint's own.
+
+    None: there are none, or none that suit. `draft_bits`: bits of the model's copy for drafts, 0 without one. Raises
+    PriorError if a file is damaged, or if the one that `--prior` names does not suit the model or the settings.
+    """
+    if config.prior == "none":
+        return None
+    named = config.prior != "auto"
+    paths = [Path(config.prior).expanduser()] if named else [measured]
+    if not named and not isinstance(source, SyntheticSource):
+        paths.append(source.directory / _SHIPPED_NAME)
+    for path in paths:
+        if not named and not os.path.exists(path):  # also False in a directory that this user may not read
+            continue
+        found = load(path)
+        reason = _mismatch(found, config, source, draft_bits)
+        if reason is None:
+            log.info("prior plans loaded: %s", path)
+            return found
+        if named:
+            raise PriorError(f"prior plans {path} {reason}")
+        log.warning("prior plans %s are not used: they %s", path, reason)
+    return None
+
+
+def _mismatch(prior: Prior, config: EngineConfig, source: Source, draft_bits: int) -> str | None:
+    """Return why the plans do not suit this model or the settings; None if they do."""
+    if prior.model != source.fingerprint or len(next(iter(prior.plans))) != len(source.spec.whole):
+        return f"are of another model than {source.name}"
+    copies = any(max(variants) >= LOW_BIT for variants in prior.plans)
+    if copies and (not draft_bits or config.knapspec.menu == "skip"):
+        return "run a copy in fewer bits, which --draft-bits or --knapspec-menu rules out"
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache, partial
 
 import torch
 from torch import Tensor
@@ -10,10 +11,10 @@ from torch import Tensor
 from engine.architecture.spec import Variants
 from engine.clock import Clock
 from engine.kv.blocks import Placement
-from engine.model.attention import Attention, AttentionBatch
+from engine.model.attention import Attention
 from engine.model.decoder import Decoder
+from engine.model.knapsack import Knapsack
 from engine.model.passes import OnWait
-from engine.model.search import SearchTable
 from engine.runtime.overlap import PlainPass, decode_overlapped
 from engine.runtime.speculate import propose, verify
 from engine.sampling.sample import Edit, draft_noise
@@ -42,12 +43,12 @@ class Runner:
         if not self.overlaps:
             on_wait = None
         started = self._clock.now()
-        cache = self.attention.cache
-        cache.place(plan.placements)
+        kv = self.attention.cache
+        kv.place(plan.placements)
         for copy in plan.copies:
-            cache.copy(copy.source, copy.target, copy.tokens)
+            kv.copy(copy.source, copy.target, copy.tokens)
         for slab, first, last in plan.discards:
-            cache.discard(slab, first, last)
+            kv.discard(slab, first, last)
         current, self._started = self._started, None
         plain = self.overlaps and bool(plan.work) and all(work.plain for work in plan.work)
         if current is not None and not (plain and current.computes(plan.work)):
@@ -89,22 +90,14 @@ class SearchPass:
         sampling: SamplingParams,
         edits: Iterable[Edit | None],
     ) -> None:
-        self._decoder, self._attention = decoder, attention
-        self._slab, self._positions, self._sampling = slab, positions, sampling
+        self._decoder, self._positions, self._sampling = decoder, positions, sampling
+        self._batch_of = cache(partial(attention.candidates, slab, positions))  # by the number of candidates
         self._edits = iter(edits)
         self._drawn_rows = 0
-        self._batches: dict[int, AttentionBatch] = {}  # by the number of candidates
 
     @torch.inference_mode()
-    def fill_rows(self, table: SearchTable, count: int) -> None:
+    def fill_rows(self, table: Knapsack, count: int) -> None:
         self._decoder.fill_rows(table, self._batch_of, count)
-
-    def _batch_of(self, candidates: int) -> AttentionBatch:
-        batch = self._batches.get(candidates)
-        if batch is None:
-            batch = self._attention.candidates(self._slab, self._positions, candidates)
-            self._batches[candidates] = batch
-        return batch
 
     @torch.inference_mode()
     def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
@@ -123,6 +116,6 @@ class SearchPass:
                 edit(logits[candidate * rows + row])
         noise = [draft_noise(plan) for plan in each]
         sampling, positions = [self._sampling] * (count * rows), positions * count
-        drawn = self._decoder.sampler.sample(logits, sampling, positions, confidence=True, noise=noise)
+        drawn = self._decoder.sampler.sample(logits, sampling, positions, confidence=True, noise=noise).wait()
         firsts = range(0, count * rows, rows)
         return [drawn.tokens[i : i + rows] for i in firsts], [drawn.confidence[i : i + rows] for i in firsts]

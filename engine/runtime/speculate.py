@@ -37,12 +37,7 @@ class Draft:
 
 
 def propose(
-    decoder: Decoder,
-    attention: Attention,
-    work: Sequence[Work],
-    *,
-    ahead: bool = False,
-    on_wait: OnWait | None = None,
+    decoder: Decoder, attention: Attention, work: Sequence[Work], *, ahead: bool = False, on_wait: OnWait | None = None
 ) -> tuple[list[Draft], int]:
     """Draft for every request of a round: by its sub-network, by copied tokens, or not at all.
 
@@ -95,7 +90,7 @@ def verify(
         draws = len(draft.tokens) + 1 if w.draws_token else 0
         target = passed.tokens[first_draw : first_draw + draws]
         if target and w.processor is not None and w.processor.mask_after_draw:
-            _enforce_grammar(w.processor, list(draft.tokens), target, partial(_redraw, passed.redraw, first_draw))
+            _enforce_grammar(w.processor, list(draft.tokens), target, passed.redraw, first_draw)
         kept = target[: _accepted(draft.tokens, target) + 1]
         output = WorkOutput(tuple(kept), len(draft.tokens), tuple(draft.confidences))
         if w.rows_to_record and passed.states:
@@ -116,17 +111,16 @@ def _accepted(draft: Sequence[int], target: Sequence[int]) -> int:
     return next((i for i, token in enumerate(draft) if token != target[i]), len(draft))
 
 
-def _redraw(redraw: Callable[[int, Edit], int], first: int, i: int, edit: Edit) -> int:
-    return redraw(first + i, edit)
-
-
 def _enforce_grammar(
-    processor: LogitsProcessor, draft: list[int], target: list[int], redraw: Callable[[int, Edit], int]
+    processor: LogitsProcessor, draft: list[int], target: list[int], redraw: Callable[[int, Edit], int], first: int
 ) -> None:
-    """Draw target tokens that break the grammar again, under its mask, as far as draft tokens are accepted."""
+    """Draw target tokens that break the grammar again, under its mask, as far as draft tokens are accepted.
+
+    `first`: the number of the request's first draw in the pass.
+    """
     for i, token in enumerate(target):
         if not processor.allows(token, draft[:i]):
-            target[i] = redraw(i, partial(processor.edit, drafted=draft[:i]))
+            target[i] = redraw(first + i, partial(processor.edit, drafted=draft[:i]))
         if i == len(draft) or target[i] != draft[i]:
             return
 

@@ -175,7 +175,6 @@ class GrammarMatcher:
         return True
 
     def _mask(self) -> Bits:
-        """Return the mask after the tokens matched ahead."""
         depth = len(self._ahead)
         if depth not in self._masks:
             bits = np.zeros(self._words, dtype=np.int32)

@@ -30,11 +30,7 @@ class LogitsProcessor:
     """
 
     def __init__(
-        self,
-        sampling: SamplingParams,
-        prompt: Sequence[int],
-        end_ids: Sequence[int],
-        grammar: GrammarMatcher | None,
+        self, sampling: SamplingParams, prompt: Sequence[int], end_ids: Sequence[int], grammar: GrammarMatcher | None
     ) -> None:
         """Take the ids that end an answer (`end_ids`), unless the request ignores them."""
         self._sampling = sampling
@@ -51,18 +47,12 @@ class LogitsProcessor:
         self._counts: np.ndarray = np.zeros(_CAPACITY, np.float32)  # in the answer
         if sampling.repetition_penalty != 1.0:
             self._track(prompt)
-        self._mask_after_draw = grammar is not None and not (
+        # Whether `edit` is needed only if the token drawn from unedited logits breaks the grammar. A token that wins
+        # among all tokens, and is allowed, also wins among the allowed ones. This does not hold with top-k, top-p,
+        # min-p or other edits. The answer depends on the request alone, never on what was drafted.
+        self.mask_after_draw = grammar is not None and not (
             self._penalties or sampling.logit_bias or self._ends or sampling.truncates
         )
-
-    @property
-    def mask_after_draw(self) -> bool:
-        """Whether `edit` is needed only if the token drawn from unedited logits breaks the grammar.
-
-        A token that wins among all tokens, and is allowed, also wins among the allowed ones. This does not hold with
-        top-k, top-p, min-p or other edits. The answer depends on the request alone, never on what was drafted.
-        """
-        return self._mask_after_draw
 
     @property
     def failed(self) -> str | None:

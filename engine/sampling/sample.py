@@ -69,25 +69,13 @@ class Sampler:
         confidence: bool = False,
         edits: Sequence[Edit | None] = (),
         noise: Sequence[float] = (),
-    ) -> Sample:
-        """Sample one token per row of logits [rows, vocab], given each row's parameters and the token's position.
-
-        `edits` apply first, one per row or none at all: penalties, bias, masks. `noise` holds a factor for each row,
-        default 1. Exact ties go to the lowest id. The confidence of a greedy row is the softmax at temperature 1.
-        """
-        return self.sample_async(logits, params, positions, confidence=confidence, edits=edits, noise=noise).wait()
-
-    def sample_async(
-        self,
-        logits: Tensor,
-        params: Sequence[SamplingParams],
-        positions: Sequence[int],
-        *,
-        confidence: bool = False,
-        edits: Sequence[Edit | None] = (),
-        noise: Sequence[float] = (),
     ) -> PendingSample | ReadySample:
-        """Start to sample as `sample` does, without waiting for the device."""
+        """Start to sample one token per row of logits [rows, vocab], without waiting for the device.
+
+        `params` and `positions`: each row's parameters and the token's position. `edits` apply first, one per row or
+        none at all: penalties, bias, masks. `noise` holds a factor for each row, default 1. Exact ties go to the lowest
+        id. The confidence of a greedy row is the softmax at temperature 1.
+        """
         logits = _edited(logits, edits)
         if self._kernels is not None and logits.device.type == "cpu" and logits.dtype != torch.float64:
             return _sample_natively(self._kernels, logits.float().contiguous(), params, positions, confidence, noise)

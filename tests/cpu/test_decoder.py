@@ -174,7 +174,7 @@ def test_rows_with_different_plans_equal_each_alone(pair: tuple[Any, LoadedModel
     for slab, plan in enumerate(plans):
         logits(model, [30], slab)
         batch = model.attention.prepare([Segment(slab, 30, 1)])
-        alone.append(model.decoder.run_plan(model.decoder.embed([TOKENS[30 + slab]]), batch, plan))
+        alone.append(model.decoder.run(model.decoder.embed([TOKENS[30 + slab]]), batch, variants=plan))
     for slab in range(4):
         logits(model, [30], slab)
     batch = model.attention.prepare([Segment(slab, 30, 1) for slab in range(4)])

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW
-from engine.draft.knapsack import Candidate, Knapsack, Menu, cosines, directions, menus, skipping, solve
 from engine.model.attention import Segment
+from engine.model.knapsack import Candidate, Knapsack, Menu, cosines, directions, menus, skipping, solve
 from tests.support.cores import load, tiny_model
 from tests.support.examples import examples
 
@@ -246,7 +246,7 @@ def test_a_candidate_row_equals_a_draft_pass_of_its_plan(
         if position:
             model.attention.cache.copy(0, 1, position)
         one = model.attention.prepare([Segment(1, position, 1)])
-        alone = model.decoder.run_plan(model.decoder.embed([tokens[position]]), one, variants)
+        alone = model.decoder.run(model.decoder.embed([tokens[position]]), one, variants=variants)
         torch.testing.assert_close(alone[0], x[row])
 
 

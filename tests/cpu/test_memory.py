@@ -29,7 +29,7 @@ LOAD = """
 import sys, threading
 import torch
 from pathlib import Path
-from engine.runtime.backends import choose_backend, choose_kernels
+from engine.runtime.loading.choices import choose_backend, choose_kernels
 from engine.checkpoints.safetensors_weights import SafetensorsWeights
 from engine.architecture.spec import load_spec
 from engine.model.weights import expected_tensors, load_decoder

@@ -20,11 +20,12 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW, load_spec
 from engine.backends.native.backend import native_backend
 from engine.config import EngineConfig
-from engine.draft.knapsack import Knapsack
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, cache_directory, compile_library, compiler, kernel_library, name_for
 from engine.model.attention import Segment
-from engine.model.passes import Draws, draft_in_lock_step
+from engine.model.decoder import DecoderOf
+from engine.model.knapsack import Knapsack
+from engine.model.passes import Draws
 from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel
 from engine.runtime.speculate import propose
@@ -184,7 +185,7 @@ def test_two_threads_compute_the_same_rows_as_one(directory: Path) -> None:
             if turn % 2:
                 assert torch.equal(shared[0].run_plans(x, shared[1], mixed), alone[0].run_plans(x, alone[1], mixed))
                 low = (LOW_BIT,) * len(one.spec.whole)
-                assert torch.equal(shared[0].run_plan(x, shared[1], low), alone[0].run_plan(x, alone[1], low))
+                assert torch.equal(shared[0].run(x, shared[1], variants=low), alone[0].run(x, alone[1], variants=low))
 
 
 @pytest.mark.nightly
@@ -207,7 +208,7 @@ def test_bfloat16_is_chosen_on_a_cpu_without_it_where_the_kernels_can_widen_it(
     family, changes = SHAPES["llama"]
     tiny_model(tmp_path / "suits", family, **(WIDE | changes))
     tiny_model(tmp_path / "does not", family, **(WIDE | changes | {"intermediate_size": 168}))
-    monkeypatch.setattr("engine.runtime.loading.device.native_bf16", lambda: False)
+    monkeypatch.setattr("engine.runtime.loading.choices.native_bf16", lambda: False)
 
     def chosen(name: str, **settings: Any) -> tuple[str, str]:
         config = EngineConfig(model=str(tmp_path / name), **settings, draft_bits="none")
@@ -235,7 +236,7 @@ def test_rows_with_different_plans_equal_each_row_alone(directory: Path) -> None
     segments = [Segment(slab, 30, 1) for slab in range(4)]
     together = model.decoder.run_plans(x, model.attention.prepare(segments), plans)
     for i, plan in enumerate(plans):
-        alone = model.decoder.run_plan(x[i : i + 1], model.attention.prepare(segments[i : i + 1]), plan)
+        alone = model.decoder.run(x[i : i + 1], model.attention.prepare(segments[i : i + 1]), variants=plan)
         assert torch.equal(together[i : i + 1], alone)
         by_hand, batch = x[i : i + 1], model.attention.prepare(segments[i : i + 1])
         for index, variant in enumerate(plan[:-1]):
@@ -280,7 +281,7 @@ def test_drafts_in_one_call_equal_single_passes(
     for worth, least in ((0.0, 6), (3.0, 1)):
         together, passes = drafts(worth)
         with monkeypatch.context() as patch:
-            patch.setattr(model.decoder, "draft", partial(draft_in_lock_step, model.decoder))
+            patch.setattr(model.decoder, "draft", partial(DecoderOf.draft, model.decoder))
             one_by_one, count = drafts(worth)
         assert passes == count == least
         for (tokens, shares), (want_tokens, want_shares) in zip(together, one_by_one, strict=True):
@@ -418,10 +419,10 @@ def test_kernels_torch_runs_nothing_of_the_native_library(monkeypatch: pytest.Mo
     def refuse() -> None:
         raise AssertionError("the native library is loaded")
 
-    monkeypatch.setattr("engine.runtime.backends.kernel_library", refuse)
+    monkeypatch.setattr("engine.runtime.loading.choices.kernel_library", refuse)
     model = load(kernels="torch", draft_bits="none")
     assert model.backend.kernels is None
-    drawn = model.decoder.sampler.sample_async(torch.randn(2, 9), [GREEDY] * 2, range(2))
+    drawn = model.decoder.sampler.sample(torch.randn(2, 9), [GREEDY] * 2, range(2))
     assert isinstance(drawn, PendingSample), "torch draws"
 
 
@@ -436,12 +437,12 @@ def test_a_greedy_draw_takes_the_first_largest_logit_and_its_probability(
     logits[3] = float("-inf")
     logits[3, vocabulary // 3] = -1000.0
     sample = Sampler(kernels).sample
-    tokens, shares = sample(logits, [GREEDY] * 5, range(5), confidence=True)
+    tokens, shares = sample(logits, [GREEDY] * 5, range(5), confidence=True).wait()
     assert tokens == logits.argmax(-1).tolist()
     assert tokens[1] == 0
     assert tokens[2] == vocabulary // 2
     assert shares == pytest.approx(logits.softmax(-1).amax(-1).tolist(), rel=1e-5)
-    assert sample(logits, [GREEDY] * 5, range(5)) == (tokens, [])
+    assert sample(logits, [GREEDY] * 5, range(5)).wait() == (tokens, [])
 
 
 RULES = [
@@ -469,11 +470,11 @@ def test_native_draws_equal_torchs(vocabulary: int, spread: float, kernels: Kern
     positions = [i % 7 for i in range(rows)]
     noise = [(1.0, 0.5, 0.0)[i // len(RULES) % 3] for i in range(rows)]
     sample = Sampler(kernels).sample
-    tokens, shares = sample(logits, params, positions, confidence=True, noise=noise)
+    tokens, shares = sample(logits, params, positions, confidence=True, noise=noise).wait()
     for i in range(0, rows, 17):
         alone = slice(i, i + 1)
-        assert sample(logits[alone], params[alone], positions[alone], noise=noise[alone]).tokens == tokens[alone]
-    want = Sampler(None).sample(logits, params, positions, confidence=True, noise=noise)
+        assert sample(logits[alone], params[alone], positions[alone], noise=noise[alone]).wait().tokens == tokens[alone]
+    want = Sampler(None).sample(logits, params, positions, confidence=True, noise=noise).wait()
     assert tokens == want.tokens
     assert shares == pytest.approx(want.confidence, rel=1e-4)
     if vocabulary > 7:

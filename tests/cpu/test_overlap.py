@@ -110,7 +110,7 @@ def test_a_round_is_reported_while_the_next_one_runs(
     core: EngineCore, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
-    launch, deliver = Sampler.sample_async, Script.deliver
+    launch, deliver = Sampler.sample, Script.deliver
 
     def launched(*args: Any, **kwargs: Any) -> Any:
         drawn = launch(*args, **kwargs)
@@ -130,7 +130,7 @@ def test_a_round_is_reported_while_the_next_one_runs(
         order.append("reported")
         deliver(script, report)
 
-    monkeypatch.setattr(Sampler, "sample_async", launched)
+    monkeypatch.setattr(Sampler, "sample", launched)
     monkeypatch.setattr(Script, "deliver", reported)
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
     run_rounds(core, Script([one]))

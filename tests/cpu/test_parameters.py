@@ -123,9 +123,10 @@ def test_truncation_stops_and_log_probabilities_edit_no_logits() -> None:
 def test_editing_a_row_leaves_the_other_rows_unchanged() -> None:
     logits = torch.randn(3, 9)
     before = logits.clone()
-    drawn = Sampler(None).sample(
+    pending = Sampler(None).sample(
         logits, [GREEDY] * 3, range(3), edits=[None, lambda row: row.index_fill_(0, torch.arange(8), -9e9), None]
     )
+    drawn = pending.wait()
     assert drawn.tokens == [int(before[0].argmax()), 8, int(before[2].argmax())]
     assert torch.equal(logits, before), "later log-probabilities are compared with these"
 

@@ -6,18 +6,22 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 
 from engine.kernels.library import kernel_library
-from engine.sampling.sample import Sampler, gumbel, process
+from engine.sampling.sample import Sample, Sampler, gumbel, process
 from engine.types import SamplingParams
 
 LOGITS = torch.tensor([1.5, 0.3, -0.2, 0.9, -1.0, 0.31])
 DRAWS = 40_000
 
-sample = Sampler(kernel_library()).sample
+
+def sample(*arguments: Any, **options: Any) -> Sample:
+    return Sampler(kernel_library()).sample(*arguments, **options).wait()
+
 
 Draw = Callable[[torch.Tensor, SamplingParams, int], list[int]]
 

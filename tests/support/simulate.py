@@ -29,7 +29,7 @@ from engine.core.engine import EngineCore, StepRunner
 from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
 from engine.errors import ConfigError, EngineDeadError
-from engine.model.search import SearchTable
+from engine.model.knapsack import Knapsack
 from engine.runtime.build import LoadedModel
 from engine.step import StepOutput, StepPlan
 from engine.types import GenerateRequest, RequestFailure, SamplingParams
@@ -62,7 +62,7 @@ class _TimedSearch(Delegate):
         super().__init__(inner)
         self._clock, self._truth, self._context = clock, truth, context
 
-    def fill_rows(self, table: SearchTable, count: int) -> None:
+    def fill_rows(self, table: Knapsack, count: int) -> None:
         """Fill one row, so that each takes its time."""
         menu, rows = table.menus[len(table.rows)], table.states.shape[0] * table.states.shape[1]
         share = self._truth.verify_pass(rows, [self._context]) / self._truth.spec.sublayers

@@ -12,7 +12,7 @@ from itertools import count
 from random import Random
 
 from engine.core.request import Request
-from engine.core.round_output import Commit
+from engine.core.rounds import Commit
 from engine.core.scheduler import Scheduler
 from engine.draft.base import BatchView, CandidatePass, RequestView, RoundOutcome
 from engine.kv.blocks import Allocation, BlockManager

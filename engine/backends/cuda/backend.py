@@ -32,7 +32,6 @@ def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
 
 
 def _kernels(device: torch.device, dtype: torch.dtype) -> tuple[str, Kernels]:
-    """Choose the backend's name and its attention kernels."""
     portable = "paged", TorchKernels()
     if device.type != "cuda" or dtype == torch.float64:
         return portable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -47,7 +47,6 @@ class PagedCache:
         return self.slots([Segment(slab, position, 1)])[0]
 
     def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
-        """Write kv [rows, 2·kv_heads, head_dim], K heads first, to flat slots [rows]."""
         for cache, part in zip((self.k[layer], self.v[layer]), kv.chunk(2, dim=1), strict=True):
             cache.view(-1, *cache.shape[2:]).index_copy_(0, slots, part)
 
@@ -58,7 +57,6 @@ class PagedCache:
         return Gathered(self, (pages * self.block_size + positions % self.block_size).to(self.device))
 
     def fill(self, slab: int, tokens: int) -> None:
-        """Fill the first `tokens` positions of a slab with random values, as a context without its prefill."""
         pages = self._places[slab, : -(-tokens // self.block_size)].long().to(self.device)
         values = self.k[0].new_empty(len(pages), *self.k[0].shape[1:])
         values.normal_(generator=torch.Generator(self.device).manual_seed(tokens))
@@ -66,7 +64,6 @@ class PagedCache:
             layer.index_copy_(0, pages, values)
 
     def copy(self, source: int, target: int, tokens: int) -> None:
-        """Copy the first `tokens` positions of one slab to another, in all layers."""
         begin, end = (to_device(self.slots([Segment(slab, 0, tokens)]), self.device) for slab in (source, target))
         for layer in (*self.k, *self.v):
             rows = layer.flatten(0, 1)
@@ -88,6 +85,3 @@ class Gathered(Sequence[tuple[Tensor, Tensor]]):
     def __getitem__(self, layer: int) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         k, v = (x[layer].flatten(0, 1)[self._slots].transpose(1, 2) for x in (self._cache.k, self._cache.v))
         return k, v
-
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        return (self[layer] for layer in range(len(self)))

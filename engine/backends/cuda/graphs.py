@@ -102,16 +102,14 @@ class GraphedDecoder(TorchDecoder):
             return super().head(x, variant)
         return product.normed(x, self._norm, self.spec.norm_eps)
 
-    def run(self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None) -> Tensor:
+    def run(
+        self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None, *, variants: Variants | None = None
+    ) -> Tensor:
         if not isinstance(batch, StaticBatch):
-            return super().run(x, batch, record)
-        keeps = record is not None or batch.layout.rows <= _ALWAYS_STATES_ROWS  # one recording serves both
-        return self._run(x, batch, _Key(batch.layout, self.spec.whole, False, keeps), None, record)
-
-    def run_plan(self, x: Tensor, batch: AttentionBatch, variants: Variants) -> Tensor:
-        if not isinstance(batch, StaticBatch):
-            return super().run_plan(x, batch, variants)
-        return self._run(x, batch, _Key(batch.layout, variants, False, False))
+            return super().run(x, batch, record, variants=variants)
+        shared = variants is None and batch.layout.rows <= _ALWAYS_STATES_ROWS  # one recording serves both
+        key = _Key(batch.layout, variants or self.spec.whole, False, record is not None or shared)
+        return self._run(x, batch, key, None, record)
 
     def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[Variants]) -> Tensor:
         if not isinstance(batch, StaticBatch) or all(plan == plans[0] for plan in plans):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from engine.backends.cuda.packed import PackedRowsLinear
 from engine.backends.cuda.products import ROWS, normalise, product
-from engine.model.linear import Linear
+from engine.model.linear import Linear, PlainLinear, Release
 from engine.model.low_bit import GROUP, lowered
 from engine.quantised.packed import PackedRows
 
@@ -39,9 +38,8 @@ class RowsLinears:
         /,
         *,
         gated: bool = False,
-        release: Callable[[], None] = lambda: None,
+        release: Release | None = None,
     ) -> PackedRowsLinear:
-        """Make a layer of the parts' outputs, one after another, whose weights stay packed."""
         return PackedRowsLinear(parts, bias, gated=gated, device=self._device)
 
     def lowers(self, linear: Linear, /) -> bool:
@@ -49,29 +47,26 @@ class RowsLinears:
         return isinstance(linear, RowsLinear) and linear._weight.shape[1] % GROUP == 0
 
     def lower(self, linear: Linear, bits: int, /) -> PackedRowsLinear:
-        """Make a copy in codes of `bits` bits."""
         assert isinstance(linear, RowsLinear)
         rows = [lowered(part, bits) for part in linear._weight.split(_LOWERED)]
         return PackedRowsLinear(rows, linear._bias, gated=linear._gated, device=self._device)
 
 
-class RowsLinear:
+class RowsLinear(PlainLinear):
     """A linear layer in float16 or bfloat16: up to `most` rows by the Triton kernel, more by torch."""
 
     most = ROWS[1]
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
-        self._weight, self._bias, self._gated = weight, bias, gated
+        super().__init__(weight, bias)
+        self._gated = gated
 
     def __call__(self, x: Tensor) -> Tensor:
-        if len(x) > ROWS[1]:
-            return F.linear(x, self._weight, self._bias)
-        return product(x, self._weight, bias=self._bias)
+        return super().__call__(x) if len(x) > self.most else product(x, self._weight, bias=self._bias)
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
-        if len(x) > ROWS[1]:
-            out = torch.addmm(residual, x, self._weight.t())
-            return out if self._bias is None else out.add_(self._bias)
+        if len(x) > self.most:
+            return super().add(x, residual)
         return product(x, self._weight, bias=self._bias, residual=residual)
 
     def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
@@ -91,5 +86,4 @@ class RowsLinear:
         return product(normed, self._weight, bias=self._bias, gated=True)
 
     def normalise_heads(self, qkv: Tensor, weight: Tensor, epsilon: float) -> None:
-        """Apply RMSNorm to each of the first heads of qkv [rows, …] by weight [heads, head_dim], in place."""
         normalise(qkv, weight, epsilon, qkv)

@@ -264,11 +264,9 @@ class PackedRowsLinear:
         return self._product(x, residual)
 
     def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """Multiply the RMSNorm of x [rows ≤ most, in]."""
         return self._product(normalise(x, norm[None], epsilon, torch.empty_like(x)))
 
     def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """Do the same and return silu(first half) · second half."""
         x = normalise(x, norm[None], epsilon, torch.empty_like(x))
         if self._paired:
             return self._product(x, gated=True)
@@ -276,7 +274,6 @@ class PackedRowsLinear:
         return F.silu(gate).mul_(up)
 
     def normalise_heads(self, qkv: Tensor, weight: Tensor, epsilon: float) -> None:
-        """Apply RMSNorm to each of the first heads of qkv [rows, …] by weight [heads, head_dim], in place."""
         normalise(qkv, weight, epsilon, qkv)
 
     def _product(self, x: Tensor, residual: Tensor | None = None, *, gated: bool = False) -> Tensor:

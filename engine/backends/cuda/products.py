@@ -148,14 +148,7 @@ def normalise(x: Tensor, weight: Tensor, epsilon: float, out: Tensor) -> Tensor:
     heads, width = weight.shape
     padded = triton.next_power_of_2(width)
     _normalise[(len(x), heads)](
-        x,
-        weight,
-        out,
-        x.stride(0),
-        heads,
-        epsilon,
-        WIDTH=width,
-        PADDED=padded,
-        num_warps=max(1, min(16, padded // 256)),
-    )
+        x, weight, out, x.stride(0), heads, epsilon,
+        WIDTH=width, PADDED=padded, num_warps=max(1, min(16, padded // 256)),
+    )  # fmt: skip
     return out

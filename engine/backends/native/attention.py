@@ -37,7 +37,6 @@ class NativeCache:
         assert not placements
 
     def fill(self, slab: int, tokens: int) -> None:
-        """Fill the first `tokens` positions of a slab with random values, as a context without its prefill."""
         first, *others = self._all[:, slab, :, : -(-tokens // BLOCK)].unbind(0)
         first.normal_(generator=torch.Generator().manual_seed(tokens))
         for layer in others:  # the same values: generating takes many times as long as copying
@@ -92,5 +91,4 @@ class NativeAttention:
         return NativeBatch(self, slabs, [p for s in segments for p in range(s.start, s.start + s.rows)], False)
 
     def candidates(self, slab: int, positions: Sequence[int], states: int) -> NativeBatch:
-        """Return the batch of `states` candidate states for the rows at `positions` of a slab."""
         return NativeBatch(self, [slab] * (states * len(positions)), list(positions) * states, True)

@@ -11,15 +11,14 @@ from torch import Tensor
 
 from engine.architecture.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, ModelSpec, Variants
 from engine.backends.native.attention import NativeAttention, NativeBatch
-from engine.backends.native.draft_buffers import DraftBuffers
+from engine.backends.native.exchange import DraftBuffers, LogitEdits
 from engine.backends.native.linear import PANEL, native_linear, packed_format, row_addresses
-from engine.backends.native.logit_edits import LogitEdits
 from engine.kernels import structures as native
 from engine.model.attention import AttentionOf, Segment
 from engine.model.decoder import DecoderOf, LayerWeights, ModelWeights
+from engine.model.knapsack import Knapsack, Row
 from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
-from engine.model.search import Row, SearchTable
 from engine.quantised.packed import PackedRows
 from engine.sampling.sample import Edit, Sampler, sampling_array
 
@@ -89,15 +88,14 @@ class NativeDecoder(DecoderOf[NativeBatch]):
         self._library.read_rows(packed_format(packed), addresses.ctypes.data, *packed.shape, out.data_ptr())
         return out
 
-    def run(self, x: Tensor, batch: NativeBatch, record: list[Tensor] | None = None) -> Tensor:
+    def run(
+        self, x: Tensor, batch: NativeBatch, record: list[Tensor] | None = None, *, variants: Variants | None = None
+    ) -> Tensor:
         records = None
         if record is not None:
             records = x.new_empty(self.spec.sublayers + 1, *x.shape)
             record += records.unbind(0)
-        return self._pass(x, batch, self._whole, records=records)
-
-    def run_plan(self, x: Tensor, batch: NativeBatch, variants: Variants) -> Tensor:
-        return self._pass(x, batch, bytes(variants))
+        return self._pass(x, batch, bytes(variants) if variants else self._whole, records=records)
 
     def run_plans(self, x: Tensor, batch: NativeBatch, plans: Sequence[Variants]) -> Tensor:
         if all(plan == plans[0] for plan in plans):
@@ -107,7 +105,7 @@ class NativeDecoder(DecoderOf[NativeBatch]):
     def sublayer(self, index: int, x: Tensor, batch: NativeBatch, variant: int = TARGET) -> Tensor:
         return self._pass(x, batch, bytes([variant]) * len(self._whole), first=index, last=index + 1)
 
-    def fill_rows(self, table: SearchTable, batch_of: Callable[[int], NativeBatch], count: int) -> None:
+    def fill_rows(self, table: Knapsack, batch_of: Callable[[int], NativeBatch], count: int) -> None:
         if not table.beam:  # the kernels need a limit of live entries
             super().fill_rows(table, batch_of, count)
             return
@@ -180,7 +178,6 @@ class NativeDecoder(DecoderOf[NativeBatch]):
         return buffers.drafted(passes)
 
     def _buffers(self, requests: Sequence[DraftRequest]) -> DraftBuffers:
-        """Return buffers that have room for these requests."""
         count, longest = len(requests), max([r.gamma for r in requests])
         buffers = self._draft_buffers.get((count, longest))
         if buffers is None:
@@ -240,7 +237,7 @@ class NativeDecoder(DecoderOf[NativeBatch]):
             if not sampling.greedy:  # the kernels have divided these logits by the temperature
                 sampling = replace(sampling, temperature=1.0)
             position = rows.positions[draws.rows[i]] + 1
-            return self.sampler.sample(row[None], [sampling], [position]).tokens[0]
+            return self.sampler.sample(row[None], [sampling], [position]).wait().tokens[0]
 
         return Verified(drawn[:], None if records is None else list(records.unbind(0)), redraw)
 
@@ -291,7 +288,6 @@ class NativeDecoder(DecoderOf[NativeBatch]):
 
 
 def _set_linears(layer: native.Layer, weights: LayerWeights, variant: int) -> None:
-    """Point a layer's structure to the linear layers of a variant."""
     for name in ("qkv", "output", "gate_up", "down"):
         getattr(layer, name)[variant - TARGET] = native_linear(getattr(weights, name)).struct
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import mmap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.kernels import structures as native
 from engine.kernels.library import KernelLibrary
-from engine.model.linear import Linear
+from engine.model.linear import Linear, Release
 from engine.model.low_bit import GROUP
 from engine.quantised.packed import PackedRows
 
@@ -77,7 +77,7 @@ class NativeLinears:
         /,
         *,
         gated: bool = False,
-        release: Callable[[], None] = lambda: None,
+        release: Release | None = None,
     ) -> NativeLinear:
         """Pack the parts' outputs one after another, in their own formats.
 
@@ -95,7 +95,8 @@ class NativeLinears:
             for first in range(0, panels, most):
                 here, to = rows[first * PANEL :], place.data_ptr() + first * panel
                 self.library.pack_rows(self.executor, format, here.ctypes.data, inputs, min(most, panels - first), to)
-                release()
+                if release is not None:
+                    release()
             weights.append(place[: panels * panel])
             orders.append(None if part.order is None else part.order.to(torch.int32))
             struct.w, struct.format, struct.panels = place.data_ptr(), format, panels
@@ -111,7 +112,6 @@ class NativeLinears:
         return source.inputs % GROUP == 0 and all(source.parts[i].format.bits >= 8 for i in range(source.count))
 
     def lower(self, linear: Linear, bits: int, /) -> NativeLinear:
-        """Make a copy in codes of `bits` bits (low_bit.h)."""
         source = native_linear(linear).struct
         panels, parts = -(-source.out // PANEL), [source.parts[i] for i in range(source.count)]
         structs = (native.PackedPart * max(len(parts), 1))()
@@ -171,11 +171,11 @@ def _merged(parts: Sequence[PackedRows], gated: bool) -> list[tuple[PackedRows, 
 
 def _mergeable(one: PackedRows, other: PackedRows) -> bool:
     """Whether the kernels can read two parts as one."""
-    if packed_format(one).scales != packed_format(other).scales:
+    if one.format != other.format or packed_format(one).scales != packed_format(other).scales:
         return False
     if one.order is None or other.order is None:
-        return one.format == other.format and one.order is other.order
-    return one.format == other.format and torch.equal(one.order, other.order)
+        return one.order is other.order
+    return torch.equal(one.order, other.order)
 
 
 def _readable(packed: PackedRows) -> bool:

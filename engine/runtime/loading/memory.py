@@ -1,6 +1,8 @@
-"""Check that weights, contexts and the K/V cache fit into memory, and size the cache."""
+"""Fit weights, their copy for drafts, contexts and the K/V cache into memory."""
 
 from __future__ import annotations
+
+import logging
 
 import torch
 
@@ -9,8 +11,14 @@ from engine.config import EngineConfig
 from engine.errors import ConfigError
 from engine.kv.blocks import CacheSize
 from engine.kv.cache import bytes_per_token
+from engine.logs import progress_bar
+from engine.model import low_bit
 from engine.model.backend import Backend
+from engine.model.decoder import Decoder
+from engine.model.linear import PackingFactory
 from engine.runtime.machine import free_memory
+
+log = logging.getLogger("knapserve.engine")
 
 _PAGES_PER_SEQUENCE = 2  # capacity, in whole contexts of all sequences: the second half is for shared prefixes
 
@@ -61,3 +69,29 @@ def cache_size(config: EngineConfig, spec: ModelSpec, length: int, backend: Back
         slabs = 2 * config.max_num_seqs
         capacity = min(capacity, slabs * blocks_per_slab)
     return CacheSize(slabs, blocks_per_slab, config.block_size, capacity, length)
+
+
+def add_draft_copy(config: EngineConfig, decoder: Decoder, packing: PackingFactory | None) -> int:
+    """Add the copy that `--draft-bits` asks for to the decoder, and return its bits; 0 without a copy.
+
+    Raises ConfigError if `--draft-bits` names a number of bits and no such copy is possible.
+    """
+    if config.draft_bits == "none":
+        return 0
+    named = config.draft_bits != "auto"
+    bits = int(config.draft_bits) if named else low_bit.USUAL_BITS
+    need, limit = low_bit.copy_bytes(decoder.spec, bits), config.draft_memory
+    if isinstance(limit, float):
+        limit = int(limit * free_memory(decoder.device))
+    if need > limit:
+        reason = f"a copy of the weights takes {need / 1e6:.0f} MB, --draft-memory allows {limit / 1e6:.0f}"
+    elif packing is None or not all(packing.lowers(linear) for linear in decoder.linears):
+        reason = "the weights have few bits already, or no kernel here reads fewer"
+    else:
+        decoder.add_lowered(lambda linear: packing.lower(linear, bits), progress_bar("copying weights in fewer bits"))
+        log.info("drafts run a copy of the weights in %d bits: %.0f MB more", bits, need / 1e6)
+        return bits
+    if named:
+        raise ConfigError(f"--draft-bits {bits}: {reason}")
+    log.info("drafts run no copy in fewer bits: %s", reason)
+    return 0

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import torch
 
 from engine.clock import Clock
-from engine.draft.knapsack import skipping, solve
 from engine.kv.blocks import CacheSize
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
+from engine.model.knapsack import skipping, solve
 from engine.types import SamplingParams
 
 _PAGED_SECONDS = 20.0  # after these, no further shape is warmed up
@@ -30,18 +31,13 @@ def warm_up(decoder: Decoder, attention: Attention, size: CacheSize, length: int
         _run_pass(decoder, attention, [Segment(0, 0, 1)])
         return
     end = clock.now() + _PAGED_SECONDS
-    for segments in _paged_passes(size.slabs, length):
+    shapes = product(_powers(min(_PAGED_SEQUENCES, size.slabs)), _powers(min(_PAGED_ROWS, length)))
+    for sequences, rows in shapes:
         for _ in range(_PAGED_REPETITIONS):
-            _run_pass(decoder, attention, segments)
+            _run_pass(decoder, attention, [Segment(slab, 0, rows) for slab in range(sequences)])
         if clock.now() > end:
             return
     _run_search(decoder, attention, length)
-
-
-def _paged_passes(slabs: int, length: int) -> Iterator[list[Segment]]:
-    for sequences in _powers(min(_PAGED_SEQUENCES, slabs)):
-        for rows in _powers(min(_PAGED_ROWS, length)):
-            yield [Segment(slab, 0, rows) for slab in range(sequences)]
 
 
 def _powers(limit: int) -> Iterator[int]:
@@ -52,7 +48,7 @@ def _powers(limit: int) -> Iterator[int]:
 def _run_pass(decoder: Decoder, attention: Attention, segments: list[Segment]) -> None:
     rows = sum(segment.rows for segment in segments)
     x = decoder.run(decoder.embed([0] * rows), attention.prepare(segments))
-    decoder.sampler.sample(decoder.head(x), [_GREEDY] * rows, range(rows), confidence=True)
+    decoder.sampler.sample(decoder.head(x), [_GREEDY] * rows, range(rows), confidence=True).wait()
 
 
 def _run_search(decoder: Decoder, attention: Attention, length: int) -> None:
@@ -69,4 +65,4 @@ def _run_search(decoder: Decoder, attention: Attention, length: int) -> None:
     sublayers = decoder.spec.sublayers
     found = solve(torch.stack(states), skipping((1,) * sublayers), transition, capacity=sublayers, beam=_SEARCH_BEAM)
     final = torch.stack([candidate.state for candidate in found]).flatten(0, 1)
-    decoder.sampler.sample(decoder.head(final), [_GREEDY] * len(final), range(len(final)), confidence=True)
+    decoder.sampler.sample(decoder.head(final), [_GREEDY] * len(final), range(len(final)), confidence=True).wait()

@@ -1,18 +1,55 @@
-"""Arrays through which draft requests and drafted tokens pass between Python and the native library."""
+"""Exchange drafts with the native library, and edit logits in Python in the middle of its calls."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 
-from engine.architecture.spec import Variants
+import torch
+from torch import Tensor
+
 from engine.backends.native.attention import NativeCache
-from engine.backends.native.logit_edits import LogitEdits
 from engine.kernels import structures as native
 from engine.model.passes import Drafted, DraftRequest
 from engine.sampling.logits import MASK_BELOW_CONFIDENCE
 from engine.sampling.sample import draft_noise, sampling_array
+
+# (draw, drafted tokens so far, function that returns the logits [vocab], to edit in place) -> whether they may differ
+EditDraw = Callable[[int, int, Callable[[], Tensor]], bool]
+_plan_bytes = lru_cache(256)(bytes)  # of `Variants`
+
+
+class LogitEdits:
+    """The kernels' callback for edits of logits. `finish` raises the first exception of an edit."""
+
+    def __init__(self, vocab: int) -> None:
+        self._row_type = ctypes.c_float * vocab
+        self._edit: EditDraw | None = None
+        self._error: BaseException | None = None
+        self.callback = native.EDIT_CALLBACK(self._call)
+
+    def begin(self, edit: EditDraw) -> None:
+        """Set the edit for the next call of the library."""
+        self._edit, self._error = edit, None
+
+    def finish(self) -> None:
+        """Raise the exception that an edit raised during the call, if any."""
+        self._edit = None
+        if self._error is not None:
+            raise self._error
+
+    def row(self, address: int) -> Tensor:
+        """Return the logits [vocab] at an address, without a copy."""
+        return torch.frombuffer(self._row_type.from_address(address), dtype=torch.float32)
+
+    def _call(self, i: int, drafted: int, address: int) -> bool:
+        try:
+            assert self._edit is not None
+            return self._edit(i, drafted, partial(self.row, address))
+        except BaseException as error:  # ctypes would print it and go on
+            self._error = self._error or error
+            return False
 
 
 class DraftBuffers:
@@ -78,8 +115,3 @@ def _edit_time(request: DraftRequest) -> int:
     if request.edit is None:
         return 0
     return native.EDIT_AFTER_DRAW if request.mask_after_draw else native.EDIT_BEFORE_DRAW
-
-
-@lru_cache(256)
-def _plan_bytes(variants: Variants) -> bytes:
-    return bytes(variants)

@@ -14,19 +14,29 @@ choice is read from back-pointers, never found again by comparing tensors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import linear_regression
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from engine.architecture.spec import SKIP, TARGET
-from engine.model.search import Row, Transition
 from engine.tensors import to_device
 
+# (sublayer, [states, rows, hidden], variant) -> the same after the sublayer
+Transition = Callable[[int, Tensor, int], Tensor]
 Menu = Mapping[int, int]  # ticks that each variant of a sublayer saves: TARGET, which saves none, comes first
+
+
+class Row(NamedTuple):
+    """A filled row of the table, by entry."""
+
+    saved: list[int]  # weight j: ticks that the entry's plan saves
+    source: list[int]  # the entry of the row above that this one continues
+    variant: list[int]  # the sublayer's variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +93,13 @@ class Knapsack:
     ) -> None:
         assert len(menus) == references.shape[0] - 1
         assert all(next(iter(menu.items())) == (TARGET, 0) for menu in menus)
-        self.directions = directions(references)
+        self.directions = directions(references)  # of the full model's states: [sublayers + 1, rows, hidden]
         self.menus = tuple(menus)
         self.capacity = capacity
         self.tau = tau
         self.beam = beam
         self.rows: list[Row] = []  # filled
-        # The live entries, by their saved weight.
+        # The live entries of the last row, by their saved weight.
         self.saved: list[int] = [0]
         self.states = references[:1]  # [live, rows, hidden]
         self.cosines: list[float] = [1.0]
