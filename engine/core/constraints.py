@@ -13,7 +13,7 @@ from engine.types import EngineInfo, SamplingParams
 
 if TYPE_CHECKING:
     from engine.kernels.library import KernelLibrary
-    from engine.sampling.grammar import GrammarMatcher, Grammars
+    from engine.sampling.grammar import Grammars
     from engine.sampling.logits import LogitsProcessor
     from engine.sampling.sample import Edit
 
@@ -32,7 +32,10 @@ class Processors:
             return None
         from engine.sampling.logits import LogitsProcessor  # imports torch, which the core does not need
 
-        grammar = None if sampling.grammar is None else self._match(sampling, sampling.grammar)
+        try:
+            grammar = None if sampling.grammar is None else self._compiler().begin(sampling.grammar)
+        except ValueError as error:
+            raise RequestError(f"Invalid grammar: {error}", param=sampling.grammar_param) from None
         return LogitsProcessor(sampling, prompt, self._info.eos_token_ids, grammar)
 
     def replay(self, request: Request, positions: Sequence[int]) -> Iterator[Edit | None]:
@@ -49,12 +52,6 @@ class Processors:
             processor.advance(request.tokens[known : position + 1])
             known = max(known, position + 1)
             yield partial(processor.edit, drafted=()) if position + 1 >= len(request.prompt) else None
-
-    def _match(self, sampling: SamplingParams, grammar: str) -> GrammarMatcher:
-        try:
-            return self._compiler().begin(grammar)
-        except ValueError as error:
-            raise RequestError(f"Invalid grammar: {error}", param=sampling.grammar_param) from None
 
     def _compiler(self) -> Grammars:
         """Raises ValueError without the grammar library, or if it cannot read the tokenizer."""

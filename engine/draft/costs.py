@@ -136,8 +136,6 @@ class CostModel:
         )
         return profile.fixed + weights + scan
 
-    # -- learning from rounds ----------------------------------------------------------------------------------------
-
     def observe(self, plan: StepPlan, out: StepOutput, overhead: float) -> None:
         """Correct the prices by one round; `overhead`: its seconds outside passes.
 

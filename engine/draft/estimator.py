@@ -58,8 +58,6 @@ class Estimator:
         self.counts: PlanCounts = {}
         self._odds: dict[Variants, np.ndarray] = {}  # of agreement, by bin, at the last choice
 
-    # -- learning ----------------------------------------------------------------------------------------------------
-
     def add(self, variants: Variants, counts: np.ndarray, context: int | None = None) -> None:
         """Add tested tokens of a plan, new or known, up to the horizon.
 
@@ -88,8 +86,6 @@ class Estimator:
         shift.log_odds += float(tested[:, 1].sum() - rows @ share) * shift.variance
         self.counts[variants] = self.counts[variants] + tested
 
-    # -- beliefs -----------------------------------------------------------------------------------------------------
-
     def evidence(self, plans: Sequence[Variants], counts: PlanCounts | None = None) -> np.ndarray:
         """Return counts and prior of these plans [plans, bins, 2]; `counts`: theirs, if not the known ones."""
         known = self.counts if counts is None else counts
@@ -106,8 +102,6 @@ class Estimator:
             return {}
         tpt = objective(self.evidence(plans, counts), self._prices(plans, [context])).tpt.max(axis=(1, 2))
         return {plans[i]: float(tpt[i]) / plain for i in np.argsort(-tpt, kind="stable")}
-
-    # -- choosing ----------------------------------------------------------------------------------------------------
 
     def plain(self, contexts: Sequence[int]) -> Plan:
         """Return the plan that drafts nothing, for these requests."""

@@ -85,8 +85,6 @@ class KnapSpec(DraftPolicy[RequestState]):
         """Return the plans that later starts with the same model may begin from."""
         return {v: counts for v, counts in self.estimator.counts.items() if counts.sum() >= _SAVED_TOKENS}
 
-    # -- the rounds --------------------------------------------------------------------------------------------------
-
     def new_state(self) -> RequestState:
         return RequestState(RecordedRows(self._round))
 
@@ -123,8 +121,6 @@ class KnapSpec(DraftPolicy[RequestState]):
     def recalibrate(self) -> None:
         self._decision, self._decision_seconds = None, 0.0
 
-    # -- deciding ----------------------------------------------------------------------------------------------------
-
     def _decide(self, batch: BatchView[RequestState], key: object) -> Decision:
         started, before = self._clock.now(), self._decision
         shifts = [view.state.shift for view in batch.views]
@@ -141,8 +137,6 @@ class KnapSpec(DraftPolicy[RequestState]):
         if not plan.pays:
             rounds = _TRIAL_ROUNDS
         return Decision(plan, self._round + min(rounds, _MAX_ROUNDS), key)
-
-    # -- searching ---------------------------------------------------------------------------------------------------
 
     def _search(self, batch: BatchView[RequestState]) -> bool:
         """Continue a search, or choose who searches next. Returns whether the search added a plan."""

@@ -7,7 +7,6 @@ import os
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.clock import Clock
@@ -29,11 +28,6 @@ if TYPE_CHECKING:
 _DRAIN_POLL = 0.02  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Cancelled:
-    """The end of a stream whose request was cancelled."""
-
-
 class TokenStream:
     """Events of one request, as an async iterator; closing it early cancels the request.
 
@@ -44,12 +38,12 @@ class TokenStream:
     def __init__(self, request_id: str, cancel: Callable[[str], None]) -> None:
         self._id = request_id
         self._cancel = cancel
-        self._events: deque[TokenEvent | KnapServeError | Cancelled] = deque()
+        self._events: deque[TokenEvent | KnapServeError | StopAsyncIteration] = deque()
         self._arrived = asyncio.Event()
         self._done = False
 
-    def put(self, event: TokenEvent | KnapServeError | Cancelled) -> None:
-        """Append an event, an error for the reader, or the end of a cancelled request."""
+    def put(self, event: TokenEvent | KnapServeError | StopAsyncIteration) -> None:
+        """Append an event, an error for the reader, or the end of a cancelled request (StopAsyncIteration)."""
         self._events.append(event)
         self._arrived.set()
 
@@ -63,9 +57,9 @@ class TokenStream:
             self._arrived.clear()
             await self._arrived.wait()
         event = self._events.popleft()
-        if isinstance(event, Cancelled | KnapServeError):
+        if isinstance(event, Exception):
             self._done = True
-            raise StopAsyncIteration if isinstance(event, Cancelled) else event
+            raise event
         event = TokenEvent.joined([event, *self._take_joinable(event)])
         self._done = event.finish_reason is not None
         return event
@@ -118,7 +112,7 @@ class EngineClient(ABC):
     def cancel(self, request_id: str) -> None:
         stream = self._streams.pop(request_id, None)
         if stream is not None:
-            stream.put(Cancelled())
+            stream.put(StopAsyncIteration())
             self._send(CancelRequest(request_id))
 
     def reset_calibration(self) -> None:

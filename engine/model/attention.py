@@ -186,7 +186,8 @@ class SdpaAttention:
 
     def _call(self, group: list[Segment], first: int, window: int, sinks: int) -> _Call:
         width = max(s.rows for s in group)
-        begin = _first_seen(min(s.start for s in group), window)
+        # The first position that a row sees; window 0 is the whole context.
+        begin = max(0, min(s.start for s in group) + 1 - window) if window else 0
         length = max(s.start + s.rows for s in group)
         rows = sum(s.rows for s in group)
         device = self.cache.device
@@ -371,8 +372,3 @@ class CandidateBatch:
             out[heads] = torch.bmm(weights[..., :-1], v[heads]) + weights[..., -1:] * own_v[heads]
         out = out.view(spec.kv_heads, total, group, spec.head_dim)
         return out.transpose(0, 1).reshape(total, spec.heads * spec.head_dim).to(qkv.dtype)
-
-
-def _first_seen(position: int, window: int) -> int:
-    """Return the first position that a row at `position` sees; `window` 0: the whole context."""
-    return max(0, position + 1 - window) if window else 0

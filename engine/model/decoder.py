@@ -218,11 +218,7 @@ class DecoderOf(ABC, Generic[Batch]):
 
     def head(self, x: Tensor, variant: int = TARGET) -> Tensor:
         """Apply final norm and output head: x [rows, hidden] -> logits [rows, vocab]."""
-        return self._heads[variant](self.normalise(x))
-
-    def normalise(self, x: Tensor) -> Tensor:
-        """Apply the final norm."""
-        return torch.rms_norm(x, self._shape, self._norm, self.spec.norm_eps)
+        return self._heads[variant](torch.rms_norm(x, self._shape, self._norm, self.spec.norm_eps))
 
 
 Decoder = DecoderOf[Any]  # for code that passes the batches of its `Attention` on

@@ -26,14 +26,11 @@ class TorchDecoder(DecoderOf[AttentionBatch]):
         weights = self._layers[variant][layer]
         h = torch.rms_norm(x, self._shape, weights.attention_norm, self.spec.norm_eps)
         qkv = weights.qkv(h)
-        if weights.qk_norm is not None:
-            self._normalise_heads(qkv, weights.qk_norm)
+        if weights.qk_norm is not None:  # RMSNorm of each q and k head, in place
+            heads, width = weights.qk_norm.shape
+            qk = qkv[:, : heads * width].view(-1, heads, width)
+            qk.copy_(torch.rms_norm(qk, (width,), None, self.spec.norm_eps).mul_(weights.qk_norm))
         return weights.output.add(batch.attend(layer, qkv, variant), x)
-
-    def _normalise_heads(self, qkv: Tensor, weight: Tensor) -> None:
-        heads, width = weight.shape
-        qk = qkv[:, : heads * width].view(-1, heads, width)
-        qk.copy_(torch.rms_norm(qk, (width,), None, self.spec.norm_eps).mul_(weight))
 
     def mlp(self, layer: int, x: Tensor, variant: int = TARGET) -> Tensor:
         """Run MLP sublayer 2·layer + 1."""

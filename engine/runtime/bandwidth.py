@@ -41,11 +41,11 @@ class ReadBandwidth:
         self._clock, self._threads = clock, threads
         self._native = kernels if device.type == "cpu" else None
         large = [weight for weight in weights if weight.nbytes >= piece]
+        large_bytes = sum(weight.nbytes for weight in large)
         if self._native is None:
             self.blocks = [torch.ones(size // 8, dtype=torch.int64, device=device)]
-        elif sum(weight.nbytes for weight in large) >= size:
-            every = max(1, sum(weight.nbytes for weight in large) // size)
-            self.blocks = large[::every]
+        elif large_bytes >= size:
+            self.blocks = large[:: max(1, large_bytes // size)]
         else:
             self.blocks = [huge(size // 8, torch.int64).fill_(1)]
         self._bytes = sum(block.nbytes for block in self.blocks)

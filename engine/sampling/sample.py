@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from ctypes import Array, c_float, c_int64
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -126,18 +127,18 @@ class PendingSample:
         return Sample([int(token) for token in tokens] if self._copied else tokens, shares[0] if shares else [])
 
 
+@dataclass(frozen=True, slots=True)
 class ReadySample:
     """A sample computed already, with the interface of `PendingSample`."""
 
-    def __init__(self, result: Sample) -> None:
-        self._result = result
+    result: Sample
 
     @property
     def tokens(self) -> Tensor:
-        return torch.tensor(self._result.tokens)
+        return torch.tensor(self.result.tokens)
 
     def wait(self) -> Sample:
-        return self._result
+        return self.result
 
 
 def _sample_natively(

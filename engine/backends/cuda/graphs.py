@@ -118,15 +118,10 @@ class GraphedDecoder(TorchDecoder):
         if any(len(variants) > 1 for variants in run[:-1]):  # a mask cannot choose between variants
             return super().run_plans(x, batch.portable(), plans)
         union = tuple(max(variants, default=SKIP) for variants in run)
-        return self._run(x, batch, _Key(batch.layout, union, True, False), plans)
+        return self._run(x, batch, _Key(batch.layout, union, True, False), plans, None)
 
     def _run(
-        self,
-        x: Tensor,
-        batch: StaticBatch,
-        key: _Key,
-        plans: Sequence[Variants] | None = None,
-        record: list[Tensor] | None = None,
+        self, x: Tensor, batch: StaticBatch, key: _Key, plans: Sequence[Variants] | None, record: list[Tensor] | None
     ) -> Tensor:
         found = self._passes.get(key)
         inputs, masks = self._inputs_of(batch.layout, x)

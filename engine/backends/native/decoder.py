@@ -19,7 +19,6 @@ from engine.model.decoder import DecoderOf, LayerWeights, ModelWeights
 from engine.model.knapsack import Knapsack, Row
 from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
-from engine.quantised.packed import PackedRows
 from engine.sampling.sample import Edit, Sampler, sampling_array
 
 _VARIANTS = (SKIP, TARGET, LOW_BIT, WINDOW)  # in the order of `SearchTable.saves`
@@ -78,12 +77,9 @@ class NativeDecoder(DecoderOf[NativeBatch]):
         return sum(weight.nbytes for weight in self.weight_tensors)
 
     def embed_ids(self, tokens: Tensor) -> Tensor:
-        if self._packed_embedding is not None:
-            return self._read_rows(self._packed_embedding.select(tokens))
-        return self._embedding.index_select(0, tokens).float()
-
-    def _read_rows(self, packed: PackedRows) -> Tensor:
-        """Convert packed weights to float32 [rows, inputs]."""
+        if self._packed_embedding is None:
+            return self._embedding.index_select(0, tokens).float()
+        packed = self._packed_embedding.select(tokens)
         out, addresses = torch.empty(packed.shape), row_addresses(packed)
         self._library.read_rows(packed_format(packed), addresses.ctypes.data, *packed.shape, out.data_ptr())
         return out
@@ -160,7 +156,10 @@ class NativeDecoder(DecoderOf[NativeBatch]):
         if not self._kernels_embed:
             return super().draft(attention, requests, pipelined=pipelined, on_wait=on_wait)
         assert isinstance(attention, NativeAttention)
-        buffers = self._buffers(requests)
+        size = len(requests), max([r.gamma for r in requests])
+        buffers = self._draft_buffers.get(size)
+        if buffers is None:
+            buffers = self._draft_buffers[size] = DraftBuffers(*size, self._edits)
         buffers.load(requests, attention.cache)
 
         def edit(i: int, drafted: int, row: Callable[[], Tensor]) -> bool:
@@ -176,13 +175,6 @@ class NativeDecoder(DecoderOf[NativeBatch]):
         passes = self._library.draft(self._executor, self._model, cache, ends, buffers.batch)
         self._edits.finish()
         return buffers.drafted(passes)
-
-    def _buffers(self, requests: Sequence[DraftRequest]) -> DraftBuffers:
-        count, longest = len(requests), max([r.gamma for r in requests])
-        buffers = self._draft_buffers.get((count, longest))
-        if buffers is None:
-            buffers = self._draft_buffers[count, longest] = DraftBuffers(count, longest, self._edits)
-        return buffers
 
     def verify(
         self,
