@@ -70,6 +70,7 @@ class Work:
     copied: tuple[int, ...] = ()  # the draft, if it is copied from text
     processor: LogitsProcessor | None = None  # of the request's logits; knows all tokens before these
     scored: tuple[int, ...] = ()  # prompt tokens after the first rows, whose log-probabilities the request wants
+    reads_prompt: bool = False  # whether the tokens are a part of the prompt
     next_row_reserved: bool = False  # whether the next round may start before this one is read
 
     @property

@@ -13,7 +13,7 @@ from engine.clock import Clock
 from engine.core.constraints import Processors
 from engine.core.proposals import Proposer
 from engine.core.request import Request
-from engine.core.rounds import FinishedRound, StepRunner
+from engine.core.rounds import CommittedRound, FinishedRound, StepRunner
 from engine.core.scheduler import Counters, Scheduler
 from engine.draft.base import CandidatePass, DraftPolicy, PolicyContext, RequestView
 from engine.draft.costs import CostModel
@@ -55,8 +55,6 @@ class EngineCore:
     def policy(self, name: str) -> DraftPolicy[Any]:
         """Return the one instance of a policy. Raises UnknownPolicyError."""
         return self.proposer.policy(name)
-
-    # -- requests ----------------------------------------------------------------------------------------------------
 
     def add(self, message: GenerateRequest) -> None:
         """Queue a request that `check_request` has passed. Raises RequestError for a grammar that is invalid."""
@@ -118,16 +116,9 @@ class EngineCore:
         blocks.seal(slot.slab, tokens, len(tokens))
         blocks.release(slot.slab)
 
-    # -- rounds ------------------------------------------------------------------------------------------------------
-
     def step(self) -> RoundReport:
         """Run one round, learn from it, and return its report."""
-        started, counters = self._clock.now(), self.scheduler.counters
-        self.scheduler.admit()
-        search_seconds = self.proposer.propose()
-        plan = self.scheduler.plan()
-        out = self.runner.run(plan)
-        finished = self._finish(plan, out, started, counters, search_seconds)
+        finished = self._round(flush=lambda: None)
         finished.learn()
         report = finished.report()
         report.other_seconds += self._clock.now() - finished.committed
@@ -140,7 +131,7 @@ class EngineCore:
             return
         flush = partial(self.flush, deliver)
         try:
-            finished = self._overlapped_step(flush)
+            finished = self._round(flush)
         finally:
             flush()  # if the round did not wait for the device, or failed
         self._pending = finished
@@ -152,37 +143,42 @@ class EngineCore:
             pending.learn()
             deliver(pending.report())
 
-    def _overlapped_step(self, flush: Callable[[], None]) -> FinishedRound:
-        """Run one round; while the device computes, `flush` learns from the last round and reports it.
+    def _round(self, flush: Callable[[], None]) -> FinishedRound:
+        """Run one round: admit → propose → plan → run → commit. `flush` learns from the last round and reports it.
 
-        Where the last plans are reused, nothing has to be decided between two rounds, and a plain round's pass may even
-        start before the last one is read. Otherwise the last round is flushed first, so that decisions know all rounds.
+        Where host and device overlap, the runner calls `flush` while the device computes. If the last plans can be
+        reused, a plain round's pass may even start before the last one is read. Otherwise the last round is flushed
+        first, so that decisions know all rounds.
         """
         started, counters = self._clock.now(), self.scheduler.counters
         self.scheduler.admit()
-        reuse, search_seconds = self.proposer.can_reuse_plans(), 0.0
+        reuse = self.runner.overlaps and self.proposer.can_reuse_plans()
         if not reuse:
             flush()
-            search_seconds = self.proposer.propose()
+        search_seconds = 0.0 if reuse else self.proposer.propose()
         plan = self.scheduler.plan()
         out = self.runner.run(plan, flush, overlap_next=reuse and self.scheduler.settled)
-        return self._finish(plan, out, started, counters, search_seconds)
+        commit = self.scheduler.commit(plan, out)
+        return self._finished(plan, out, commit, started, counters, search_seconds)
 
-    def _finish(
-        self, plan: StepPlan, out: StepOutput, started: float, counters: Counters, search_seconds: float
+    def _finished(
+        self,
+        plan: StepPlan,
+        out: StepOutput,
+        commit: CommittedRound,
+        started: float,
+        counters: Counters,
+        search_seconds: float,
     ) -> FinishedRound:
-        """Commit a round's output to the requests. `counters`: the scheduler's when the round `started`."""
-        scheduler = self.scheduler
-        requests = {request.id: request for request in scheduler.running}
-        prompt_tokens = sum(len(w.tokens) for w in plan.work if not requests[w.request_id].decoding)
-        commit, committed = scheduler.commit(plan, out), self._clock.now()
+        """Collect a round's figures. `counters`: the scheduler's when the round `started`."""
+        scheduler, committed = self.scheduler, self._clock.now()
         counted = scheduler.counters.since(counters)
         figures = RoundReport(
             running=len(scheduler.running),
             waiting=len(scheduler.waiting),
             kv_usage=scheduler.blocks.usage,
             batched_tokens=sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True)),
-            prompt_tokens=prompt_tokens,
+            prompt_tokens=sum(len(w.tokens) for w in plan.work if w.reads_prompt),
             draft_seconds=out.draft_seconds,
             verify_seconds=out.verify_seconds,
             search_seconds=search_seconds,
@@ -191,7 +187,7 @@ class EngineCore:
             prefix_hits=counted.prefix_hits,
             preemptions=counted.preemptions,
         )
-        return FinishedRound(plan, out, commit, requests, figures, committed, self.costs)
+        return FinishedRound(plan, out, commit, figures, committed, self.costs)
 
     def idle_report(self, *failures: RequestFailure) -> RoundReport:
         """Report the engine's state, and failed requests, without a round."""

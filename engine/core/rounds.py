@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.core.request import Request
@@ -104,11 +104,12 @@ class RequestOutput:
 
 
 @dataclass(slots=True)
-class Commit:
+class CommittedRound:
     """The result of a round: figures at once, events on demand."""
 
-    outputs: list[RequestOutput | RequestFailure]
-    rounds: list[RequestRound]
+    requests: dict[str, Request] = field(default_factory=dict)  # that ran, by id
+    outputs: list[RequestOutput | RequestFailure] = field(default_factory=list)
+    rounds: list[RequestRound] = field(default_factory=list)
 
     def events(self) -> tuple[TokenEvent | RequestFailure, ...]:
         """Make the events; call once, and before those of the next round."""
@@ -127,8 +128,7 @@ class FinishedRound:
 
     plan: StepPlan
     out: StepOutput
-    commit: Commit
-    requests: dict[str, Request]  # that ran, by id
+    commit: CommittedRound
     figures: RoundReport  # without events and corrections
     committed: float  # by the engine's clock
     costs: CostModel
@@ -146,7 +146,7 @@ class FinishedRound:
         emitted = {part.request_id: part.emitted for part in self.commit.rounds}
         by_policy: dict[str, tuple[DraftPolicy[Any], list[RequestView[Any]], list[Outcome]]] = {}
         for work, output in zip(self.plan.work, self.out.outputs, strict=True):
-            request = self.requests[work.request_id]
+            request = self.commit.requests[work.request_id]
             _, views, outcomes = by_policy.setdefault(request.policy.name, (request.policy, [], []))
             views.append(request.view)
             drafted = work.plan is not None and not work.copied

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from engine.clock import Clock
 from engine.core.request import AwaitedPrefix, Request
-from engine.core.rounds import Commit, RequestOutput
+from engine.core.rounds import CommittedRound, RequestOutput
 from engine.errors import RequestError
 from engine.kv.blocks import Allocation, Blocks
 from engine.step import Copy, Plan, StepOutput, StepPlan, Work, WorkOutput
@@ -214,6 +214,7 @@ class Scheduler:
             start=request.computed,
             tokens=tokens,
             draws_token=draws_token,
+            reads_prompt=not request.decoding,
             sampling=request.sampling,
             plan=plan,
             rows_to_record=record,
@@ -237,12 +238,11 @@ class Scheduler:
         self.preemptions += 1
         self.waiting.appendleft(request)
 
-    def commit(self, plan: StepPlan, out: StepOutput) -> Commit:
-        """Append a round's tokens to their requests and let finished requests leave. `Commit.events` makes the text."""
-        by_id, now = {r.id: r for r in self.running}, self._clock.now()
-        commit = Commit([], [])
+    def commit(self, plan: StepPlan, out: StepOutput) -> CommittedRound:
+        """Append a round's tokens to their requests and let finished requests leave; make their text later."""
+        commit, now = CommittedRound({r.id: r for r in self.running}), self._clock.now()
         for work, output in zip(plan.work, out.outputs, strict=True):
-            request = by_id[work.request_id]
+            request = commit.requests[work.request_id]
             request.computed += len(work.tokens) + output.accepted
             request.prompt_logprobs += output.prompt_logprobs
             emitted = self._emit(request, work, output, now) if output.tokens else None

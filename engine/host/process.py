@@ -144,8 +144,6 @@ class EngineProcess(EngineClient):
             await self._reaper
         self._close()
 
-    # -- writing -----------------------------------------------------------------------------------------------------
-
     def _send(self, message: EngineMessage) -> None:
         """Send the first message of an event loop's turn at once and the others together: choices share a prompt."""
         if self._sent_this_turn:
@@ -183,8 +181,6 @@ class EngineProcess(EngineClient):
         if not self._unsent:
             asyncio.get_running_loop().remove_writer(self._channel.socket.fileno())
 
-    # -- reading -----------------------------------------------------------------------------------------------------
-
     def _on_readable(self) -> None:
         try:
             messages = self._channel.receive()
@@ -200,8 +196,9 @@ class EngineProcess(EngineClient):
         if isinstance(message, RoundReport):
             try:
                 self._deliver(message)
-            except Exception:
+            except Exception:  # its requests would wait for ever
                 log.exception("a round's report could not be delivered")
+                self._fail("a round's report could not be delivered")
         elif isinstance(message, EngineFailed):
             self._fail(message.reason)
         else:

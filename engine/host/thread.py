@@ -60,8 +60,6 @@ class EngineThread(EngineClient):
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join, _JOIN_SECONDS)
 
-    # -- on the engine's thread --------------------------------------------------------------------------------------
-
     def _run(self) -> None:
         try:
             run_rounds(self._core, self._port)

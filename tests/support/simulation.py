@@ -12,7 +12,7 @@ from itertools import count
 from random import Random
 
 from engine.core.request import Request
-from engine.core.rounds import Commit
+from engine.core.rounds import CommittedRound
 from engine.core.scheduler import Scheduler
 from engine.draft.base import BatchView, CandidatePass, RequestView, RoundOutcome
 from engine.kv.blocks import Allocation, BlockManager
@@ -250,7 +250,7 @@ class World:
         self.policy = FakePolicy(setting.gamma, setting.always_draft, random)
         self.runner = FakeRunner(setting.slabs, setting.max_model_len, setting.skill, random)
         self.requests: dict[str, Expected] = {}
-        self.unreported = Commit([], [])
+        self.unreported = CommittedRound()
         self.steps = 0
         self.needless_preemptions = 0  # with room for every token but the drafted ones
 
@@ -317,7 +317,7 @@ class World:
 
     def settle(self) -> None:
         """Check the events of the last round, unless that is done."""
-        commit, self.unreported = self.unreported, Commit([], [])
+        commit, self.unreported = self.unreported, CommittedRound()
         self._take(commit.events(), commit.rounds)
 
     def admit(self) -> None:
