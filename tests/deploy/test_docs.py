@@ -83,6 +83,14 @@ def test_twins_in_python_and_cpp_name_each_other() -> None:
     assert {(twin, one) for one, twin in twins} == twins
 
 
+def test_every_method_that_the_architecture_names_exists() -> None:
+    named = set(re.findall(r"`([A-Z]\w+\.\w+)`", text_of("docs/architecture.md")))
+    assert len(named) > 20
+    files = [path for package in ("engine", "server", "bench", "profiles") for path in (ROOT / package).rglob("*.py")]
+    known = {symbol for path in files for symbol in symbols_of(str(path.relative_to(ROOT)))}
+    assert named - known == {"Class.method"}, "which names the form itself"
+
+
 def test_the_layers_are_those_that_the_linter_enforces() -> None:
     linter = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]
     (layers,) = [contract["layers"] for contract in linter["contracts"] if contract.get("containers") == ["engine"]]
