@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.architecture.spec import Variants
-from engine.kv.blocks import Placement
+from engine.kv.blocks import CacheChanges
 from engine.types import SamplingParams, TokenLogprobs
 
 if TYPE_CHECKING:
@@ -84,23 +84,12 @@ class Work:
         return not extras and self.gamma == 0 and self.draws_token and len(self.tokens) == 1
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """Copy the first `tokens` positions of one slab to another, before the passes."""
-
-    source: int
-    target: int
-    tokens: int
-
-
 @dataclass(slots=True)
 class StepPlan:
-    """A round: placements, copies, discards, draft passes, one verify pass. `work` is ordered by slab."""
+    """A round: changes of the cache, draft passes, one verify pass. `work` is ordered by slab."""
 
     work: tuple[Work, ...]
-    copies: tuple[Copy, ...] = ()
-    discards: tuple[tuple[int, int, int], ...] = ()  # (slab, first, last + 1): positions to free
-    placements: tuple[Placement, ...] = ()  # of a paged cache
+    changes: CacheChanges = CacheChanges()  # of the cache
 
 
 @dataclass(slots=True)

@@ -112,7 +112,7 @@ class EngineCore:
         slot = blocks.allocate("random prefix", tokens)
         if slot is None:
             raise RequestError(f"There is no room for {len(tokens)} cached tokens.")
-        self.runner.fill_random_kv(blocks.take_placements(), slot.slab, len(tokens))
+        self.runner.fill_random_kv(blocks.take_changes(), slot.slab, len(tokens))
         blocks.seal(slot.slab, tokens, len(tokens))
         blocks.release(slot.slab)
 

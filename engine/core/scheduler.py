@@ -15,7 +15,7 @@ from engine.core.request import AwaitedPrefix, Request
 from engine.core.rounds import CommittedRound, RequestOutput
 from engine.errors import RequestError
 from engine.kv.blocks import Allocation, Blocks
-from engine.step import Copy, Plan, StepOutput, StepPlan, Work, WorkOutput
+from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import FinishReason, RequestFailure
 
 
@@ -60,7 +60,6 @@ class Scheduler:
         self._prompt_rows = prompt_rows
         self._eos = frozenset(eos_token_ids)
         self._reserve_next_row = reserve_next_row
-        self._copies: list[Copy] = []
 
     @property
     def idle(self) -> bool:
@@ -109,8 +108,6 @@ class Scheduler:
                 held.append(request)
                 break
             request.slab, request.computed = allocation.slab, allocation.cached
-            if allocation.copied:
-                self._copies.append(Copy(allocation.source, allocation.slab, allocation.copied))
             if request.admitted is None:
                 request.admitted = self._clock.now()
                 request.cached_tokens = allocation.cached
@@ -187,13 +184,7 @@ class Scheduler:
             spare -= rows
             record = request.policy.rows_to_record(request.view) if rows == request.pending else 0
             works.append(self._work(request, rows, None, record))
-        copies, self._copies = tuple(self._copies), []
-        return StepPlan(
-            tuple(sorted(works, key=lambda w: w.slab)),
-            copies,
-            tuple(self.blocks.take_freed()),
-            tuple(self.blocks.take_placements()),
-        )
+        return StepPlan(tuple(sorted(works, key=lambda w: w.slab)), self.blocks.take_changes())
 
     def _draft(self, request: Request, rows: int) -> Plan | None:
         """Return the request's plan with γ cut to its room, the row budget and the free cache; None for γ = 0."""

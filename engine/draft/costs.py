@@ -155,7 +155,7 @@ class CostModel:
         requests, tokens = len(work), sum([len(w.tokens) for w in work])
         contexts = [w.start for w in work]
         seen: list[tuple[tuple[Kind, ...], int, float, float]] = []  # kinds, width, seconds, predicted
-        if tokens == requests and not plan.copies:  # reading prompts is work of its own
+        if tokens == requests and not plan.changes.copies:  # reading prompts is work of its own
             rows, each = tokens + sum(drafted), max(overhead / requests, 0.0)
             bounded = min(each, 2.0 * self._outside or each)  # a stall counts as twice the usual
             self._outside += _SPEED_WEIGHT * (bounded - self._outside)

@@ -34,16 +34,35 @@ class Placement(NamedTuple):
     pages: tuple[int, ...]
 
 
-class Allocation(NamedTuple):
-    """The slab of a new request. Its first `cached` tokens have K/V once the first `copied` are copied from `source`.
+class Copy(NamedTuple):
+    """Copy the first `tokens` positions of one slab to another."""
 
-    `source` is -1 if there is no prefix to copy.
-    """
+    source: int
+    target: int
+    tokens: int
+
+
+class Freed(NamedTuple):
+    """Positions first..last-1 of a slab, which are not in use any more."""
+
+    slab: int
+    first: int
+    last: int
+
+
+class CacheChanges(NamedTuple):
+    """What the memory of a cache has to do before the next passes, in this order."""
+
+    placements: tuple[Placement, ...] = ()  # of a paged cache
+    copies: tuple[Copy, ...] = ()
+    freed: tuple[Freed, ...] = ()
+
+
+class Allocation(NamedTuple):
+    """The slab of a new request. Its first `cached` tokens have K/V once the changes of the cache are applied."""
 
     slab: int
     cached: int
-    source: int
-    copied: int
 
 
 class Blocks(Protocol):
@@ -63,8 +82,7 @@ class Blocks(Protocol):
     def seal(self, slab: int, tokens: Sequence[int], computed: int) -> None: ...
     def release(self, slab: int) -> None: ...
     def clear(self) -> None: ...
-    def take_freed(self) -> list[tuple[int, int, int]]: ...
-    def take_placements(self) -> list[Placement]: ...
+    def take_changes(self) -> CacheChanges: ...
     def check_integrity(self) -> None: ...
 
 
@@ -123,6 +141,7 @@ class BlockManager:
         # Blocks (slab, first, last + 1) whose memory may go back to the system: only if slabs exceed the capacity.
         self._overcommitted = self.capacity < slabs * blocks_per_slab
         self._freed: list[tuple[int, int, int]] = []
+        self._copies: list[Copy] = []
         self._tick = 0
 
     @property
@@ -165,7 +184,9 @@ class BlockManager:
                 node.slabs.add(target)
             slab.sealed = list(path)
         cached = len(path) * self.block_size
-        return Allocation(target, cached, source, 0 if target == source else cached)
+        if cached and target != source:
+            self._copies.append(Copy(source, target, cached))
+        return Allocation(target, cached)
 
     def grow(self, slab: int, tokens: int) -> bool:
         """Extend a slab to `tokens` in total; evict the oldest prefixes. False, and no change, if memory is short."""
@@ -216,19 +237,17 @@ class BlockManager:
             if slab.owner is None:
                 self._drop(index, 0)
 
-    def take_freed(self) -> list[tuple[int, int, int]]:
-        """Return the ranges of positions (slab, first, last + 1) freed since the last call and not in use again."""
+    def take_changes(self) -> CacheChanges:
+        """Return copied prefixes, and positions that were freed and are not in use again, since the last call."""
+        copies, self._copies = tuple(self._copies), []
         freed, self._freed = self._freed, []
         size = self.block_size
-        return [
-            (slab, max(first, self._slabs[slab].used) * size, last * size)
+        unused = (
+            Freed(slab, max(first, self._slabs[slab].used) * size, last * size)
             for slab, first, last in freed
             if self._slabs[slab].used < last
-        ]
-
-    def take_placements(self) -> list[Placement]:
-        """Return nothing: blocks of a slab never move."""
-        return []
+        )
+        return CacheChanges(copies=copies, freed=tuple(unused))
 
     def check_integrity(self) -> None:
         """Assert that counts, owners and the prefix tree agree. Visits every block: for tests, and for debugging."""

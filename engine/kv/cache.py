@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import sys
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from math import prod
 from typing import Protocol
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
 from engine.errors import ConfigError
-from engine.kv.blocks import Placement
+from engine.kv.blocks import CacheChanges
 
 # Reserve address space only: most of it is never written, so the system must not refuse it for lack of memory.
 # `engine.kv.blocks` counts the memory that is in use.
@@ -57,13 +57,30 @@ class Cache(Protocol):
     @property
     def device(self) -> torch.device: ...
 
-    def place(self, placements: Sequence[Placement]) -> None: ...
+    def apply(self, changes: CacheChanges) -> None: ...
     def fill(self, slab: int, tokens: int) -> None: ...
-    def discard(self, slab: int, first: int, last: int) -> None: ...
-    def copy(self, source: int, target: int, tokens: int) -> None: ...
 
 
-class SlabCache:
+class SlabMemory(ABC):
+    """A cache in which each slab has memory of its own."""
+
+    def apply(self, changes: CacheChanges) -> None:
+        """Copy prefixes, then give freed memory back."""
+        for copy in changes.copies:
+            self.copy(*copy)
+        for freed in changes.freed:
+            self.discard(*freed)
+
+    @abstractmethod
+    def copy(self, source: int, target: int, tokens: int) -> None:
+        """Copy the first `tokens` positions of one slab to another, in all layers."""
+
+    @abstractmethod
+    def discard(self, slab: int, first: int, last: int) -> None:
+        """Give the memory of positions first..last-1 back to the system. They read as zeros again."""
+
+
+class SlabCache(SlabMemory):
     """K/V as one tensor [layers, slabs, length, 2, kv_heads, head_dim], K at index 0 and V at 1 of the fourth axis."""
 
     def __init__(self, spec: ModelSpec, slabs: int, length: int, dtype: torch.dtype, device: torch.device) -> None:
@@ -92,10 +109,6 @@ class SlabCache:
         k, v = self._all[:, first : last + 1, begin:end].permute(3, 0, 1, 4, 2, 5).unbind(0)
         return tuple(zip(k.unbind(0), v.unbind(0), strict=True))
 
-    def place(self, placements: Sequence[Placement]) -> None:
-        """Accept no placements: slabs do not move."""
-        assert not placements
-
     def fill(self, slab: int, tokens: int) -> None:
         """Fill the first `tokens` positions of a slab with random values, as a context without its prefill."""
         first, *others = self._all[:, slab, :tokens].unbind(0)
@@ -104,7 +117,6 @@ class SlabCache:
             layer.copy_(first)
 
     def discard(self, slab: int, first: int, last: int) -> None:
-        """Give the memory of positions first..last-1 back to the system, in whole pages. They read as zeros again."""
         if self._map is None:
             return
         page = mmap.PAGESIZE
@@ -118,7 +130,6 @@ class SlabCache:
                 self._map.madvise(mmap.MADV_DONTNEED, start, end - start)
 
     def copy(self, source: int, target: int, tokens: int) -> None:
-        """Copy the first `tokens` positions of one slab to another, in all layers."""
         self._all[:, target, :tokens] = self._all[:, source, :tokens]
 
 

@@ -12,7 +12,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.kv.blocks import Allocation, Placement, walk
+from engine.kv.blocks import Allocation, CacheChanges, Placement, walk
 
 
 @dataclass(slots=True, eq=False)
@@ -31,7 +31,7 @@ class _Table:
     owner: str | None = None
     pages: list[int] = field(default_factory=list)
     sealed: list[_Node] = field(default_factory=list)  # of the first len(sealed) pages
-    placed: int = 0  # leading pages that `take_placements` has reported
+    placed: int = 0  # leading pages that `take_changes` has reported
 
 
 class PageManager:
@@ -76,7 +76,7 @@ class PageManager:
         table = self._tables[slab]
         table.owner, table.sealed, table.placed = owner, path, 0
         table.pages = [node.page for node in path] + self._take(needed - len(path))
-        return Allocation(slab, len(path) * self.block_size, -1, 0)
+        return Allocation(slab, len(path) * self.block_size)
 
     def grow(self, slab: int, tokens: int) -> bool:
         """Extend a table to `tokens` in total; evict the oldest prefixes. False, and no change, if pages are short."""
@@ -129,18 +129,14 @@ class PageManager:
         while self._leaves:
             self._evict()
 
-    def take_freed(self) -> list[tuple[int, int, int]]:
-        """Return nothing: pages never go back to the system."""
-        return []
-
-    def take_placements(self) -> list[Placement]:
-        """Return the changes of tables since the last call, for the device's copy."""
+    def take_changes(self) -> CacheChanges:
+        """Return the changes of tables since the last call, for the device's copy of the tables."""
         changed = []
         for slab, table in enumerate(self._tables):
             if table.placed < len(table.pages):
                 changed.append(Placement(slab, table.placed, tuple(table.pages[table.placed :])))
                 table.placed = len(table.pages)
-        return changed
+        return CacheChanges(tuple(changed))
 
     def check_integrity(self) -> None:
         """Assert that counts, tables and the prefix tree agree. Visits every page: for tests, and for debugging."""

@@ -15,6 +15,7 @@ from engine.clock import Clock
 from engine.config import EngineConfig
 from engine.errors import ProfileMismatchError
 from engine.logs import progress_bar
+from engine.kv.blocks import CacheChanges, Freed
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
 from engine.model.passes import DraftRequest, Draws
@@ -202,7 +203,7 @@ class Measurement:
                 times[i].append(self._time(designs[i]))
             repetition += 1
         progress(1.0)
-        cache.discard(0, 0, context)
+        cache.apply(CacheChanges(freed=(Freed(0, 0, context),)))
         return [(design, statistics.median(seconds)) for design, seconds in zip(designs, times, strict=True)]
 
     def _designs(self, grid: Grid) -> Iterator[Design]:

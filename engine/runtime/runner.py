@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.architecture.spec import Variants
 from engine.clock import Clock
-from engine.kv.blocks import Placement
+from engine.kv.blocks import CacheChanges
 from engine.model.attention import Attention
 from engine.model.decoder import Decoder
 from engine.model.knapsack import Knapsack
@@ -35,7 +35,7 @@ class Runner:
 
     @torch.inference_mode()
     def run(self, plan: StepPlan, on_wait: OnWait | None = None, *, overlap_next: bool = False) -> StepOutput:
-        """Run one round: placements, copies, draft passes, the verify pass.
+        """Run one round: changes of the cache, draft passes, the verify pass.
 
         Where host and device overlap, `on_wait` is called while the device computes, perhaps several times; with
         `overlap_next`, the pass of a next plain round starts before this one is read.
@@ -43,12 +43,7 @@ class Runner:
         if not self.overlaps:
             on_wait = None
         started = self._clock.now()
-        kv = self.attention.cache
-        kv.place(plan.placements)
-        for copy in plan.copies:
-            kv.copy(copy.source, copy.target, copy.tokens)
-        for slab, first, last in plan.discards:
-            kv.discard(slab, first, last)
+        self.attention.cache.apply(plan.changes)
         current, self._started = self._started, None
         plain = self.overlaps and bool(plan.work) and all(work.plain for work in plan.work)
         if current is not None and not (plain and current.computes(plan.work)):
@@ -63,9 +58,9 @@ class Runner:
         outputs = verify(self.decoder, self.attention, plan.work, drafts, on_wait=on_wait)
         return StepOutput(outputs, passes, drafted - started if passes else 0.0, self._clock.now() - drafted)
 
-    def fill_random_kv(self, placements: Sequence[Placement], slab: int, tokens: int) -> None:
-        """Fill so many positions of a slab with random keys and values."""
-        self.attention.cache.place(placements)
+    def fill_random_kv(self, changes: CacheChanges, slab: int, tokens: int) -> None:
+        """Fill so many positions of a slab with random keys and values, after changes of the cache."""
+        self.attention.cache.apply(changes)
         self.attention.cache.fill(slab, tokens)
 
     def candidates(

@@ -181,8 +181,7 @@ def test_freed_blocks_return_their_memory_to_the_system(tiny: Path, ids: list[tu
     core.scheduler.blocks.clear()
     cache = model.attention.cache
     assert any(bool(k.any()) for slab in range(cache.slabs) for k, _ in cache.read(slab, slab, 0, cache.length)[:1])
-    for slab, first, last in core.scheduler.blocks.take_freed():
-        cache.discard(slab, first, last)
+    cache.apply(core.scheduler.blocks.take_changes())
     for slab in range(cache.slabs):
         for k, v in cache.read(slab, slab, 0, cache.length):
             assert not k.any()

@@ -22,6 +22,7 @@ from engine.backends.native.backend import native_backend
 from engine.config import EngineConfig
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, cache_directory, compile_library, compiler, kernel_library, name_for
+from engine.kv.blocks import CacheChanges, Copy, Freed
 from engine.model.attention import Segment
 from engine.model.decoder import DecoderOf
 from engine.model.knapsack import Knapsack
@@ -143,7 +144,7 @@ def check_that_rows_are_bit_identical(directory: Path, kernels: KernelLibrary) -
         for segment in chunks(0, 1000, first - 1000):
             run(model, [segment])
         for slab in (1, 3):
-            model.attention.cache.copy(0, slab, first)
+            model.attention.cache.apply(CacheChanges(copies=(Copy(0, slab, first),)))
         alone = torch.cat([run(model, [Segment(0, first + i, 1)]) for i in range(40)])
         assert torch.equal(run(model, [Segment(1, first, 40)]), alone)
         for rows in (2, 3):
@@ -394,13 +395,13 @@ def test_the_cache_copies_and_discards_positions(directory: Path) -> None:
     with torch.inference_mode():
         run(model, [Segment(0, 0, 200)])
         want = run(model, [Segment(0, 200, 1)])
-        model.attention.cache.copy(0, 2, 200)
+        model.attention.cache.apply(CacheChanges(copies=(Copy(0, 2, 200),)))
         assert torch.equal(run(model, [Segment(2, 200, 1)]), want)
-        model.attention.cache.discard(2, 16, 200)
+        model.attention.cache.apply(CacheChanges(freed=(Freed(2, 16, 200),)))
         if max(model.spec.windows, default=0) != 1:
             assert not torch.equal(run(model, [Segment(2, 200, 1)]), want)
         assert torch.equal(run(model, [Segment(0, 200, 1)]), want)
-        model.attention.cache.discard(2, 0, 100)
+        model.attention.cache.apply(CacheChanges(freed=(Freed(2, 0, 100),)))
         model.attention.cache.fill(2, 64)
         assert torch.isfinite(run(model, [Segment(2, 64, 1)])).all()
 

@@ -21,7 +21,7 @@ from engine.backends.cuda.backend import cuda_backend
 from engine.backends.cuda.cache import PagedCache
 from engine.backends.cuda.graphs import GraphedDecoder
 from engine.config import EngineConfig, KnapSpecConfig, LayerSkipConfig
-from engine.kv.blocks import CacheSize, Placement
+from engine.kv.blocks import CacheChanges, CacheSize, Placement
 from engine.kv.pages import PageManager
 from engine.model.attention import AttentionBatch, Segment
 from engine.runtime.build import LoadedModel
@@ -71,7 +71,8 @@ def test_logits_on_pages_equal_those_on_slabs(family: type, changes: dict[str, o
 
     def logits(model: LoadedModel, prepare: bool) -> list[torch.Tensor]:
         if prepare:
-            model.attention.cache.place([Placement(0, 0, (9, 2, 7, 4, 5, 6)), Placement(1, 0, (3, 8, 1, 12, 11, 10))])
+            changed = Placement(0, 0, (9, 2, 7, 4, 5, 6)), Placement(1, 0, (3, 8, 1, 12, 11, 10))
+            model.attention.cache.apply(CacheChanges(changed))
         out = []
         for segments in (
             [Segment(0, 0, 40)],
@@ -108,17 +109,6 @@ def _kernels() -> Kernels:
     return TritonKernels()
 
 
-@torch.inference_mode()
-def test_positions_copied_to_another_slab_give_the_same_logits(tiny: Path) -> None:
-    model = load(torch.float64, model=tiny, backend=PAGES, max_num_seqs=2)
-    decoder, attention = model.decoder, model.attention
-    attention.cache.place([Placement(0, 0, (3, 1, 2)), Placement(1, 0, (6, 4, 5))])
-    decoder.run(decoder.embed([*range(20)]), attention.prepare([Segment(0, 0, 20)]))
-    attention.cache.copy(0, 1, 20)
-    one, other = (decoder.run(decoder.embed([7]), attention.prepare([Segment(slab, 20, 1)])) for slab in (0, 1))
-    torch.testing.assert_close(one, other)
-
-
 @pytest.mark.skipif(not INTERPRETED, reason="needs triton, and TRITON_INTERPRET=1 from the start")
 @pytest.mark.parametrize(("window", "sinks"), [(0, 0), (20, 0), (70, 33)])
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 64), (6, 2, 32), (7, 1, 48)])
@@ -136,7 +126,8 @@ def test_the_triton_kernels_equal_torchs_operations(
     for kernels in (TorchKernels(), _kernels()):
         cache = PagedCache(load_spec(tmp_path), size, torch.float32, CPU)
         attention = PagedAttention(load_spec(tmp_path), cache, kernels)
-        cache.place([Placement(s, 0, tuple(range(1 + 16 * s, 17 + 16 * s))[::-1]) for s in range(4)])
+        changed = tuple(Placement(s, 0, tuple(range(1 + 16 * s, 17 + 16 * s))[::-1]) for s in range(4))
+        cache.apply(CacheChanges(changed))
         for slab in range(4):
             cache.fill(slab, 256)
         segments = [Segment(s, end - layout.width, layout.width) for s, end in enumerate(ends)]

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from engine.kv.blocks import Allocation, BlockManager
+from engine.kv.blocks import Allocation, BlockManager, Copy
 from tests.support.examples import examples
 
 TOKENS = st.sampled_from([0, 0, 0, 1])  # few values, so that prefixes collide
@@ -89,20 +89,25 @@ class Blocks(RuleBasedStateMachine):
             return multiple()
         assert allocation.slab not in {owner.slab for owner in self.owners}
         assert allocation.cached == matched < len(tokens)
-        self.copy_prefix(allocation)
+        self.apply_changes(adopted=allocation.slab)
         assert self.held[allocation.slab][: allocation.cached] == tokens[: allocation.cached]
         owner = Owner(f"r{self.names}", allocation.slab, tokens, allocation.cached, needed)
         self.owners.append(owner)
         return owner
 
-    def copy_prefix(self, allocation: Allocation) -> None:
-        """Copy a prefix as the runner does before a round, unless the slab was adopted."""
-        if allocation.slab == allocation.source or not allocation.cached:
-            assert allocation.copied == 0
-            return
-        assert allocation.copied == allocation.cached
-        source, target = self.held[allocation.source], self.held[allocation.slab]
-        target[: allocation.copied] = source[: allocation.copied]
+    def apply_changes(self, adopted: int | None = None) -> None:
+        """Copy prefixes and give memory back, as the cache does before a round."""
+        changes = self.manager.take_changes()
+        for source, target, tokens in changes.copies:
+            assert source != target
+            assert tokens > 0
+            self.held[target][:tokens] = self.held[source][:tokens]
+        for slab, first, last in changes.freed:
+            assert first < last
+            for position in range(first, min(last, len(self.held[slab]))):
+                self.held[slab][position] = GARBAGE
+            owners = [o for o in self.owners if o.slab == slab]
+            assert slab == adopted or not any(first < o.blocks * self.size for o in owners)
 
     @rule(owner=live, rows=st.sampled_from([1, 2, 5, 12]), drafted=st.integers(0, 3))
     def compute(self, owner: Owner, rows: int, drafted: int) -> None:
@@ -153,11 +158,7 @@ class Blocks(RuleBasedStateMachine):
     @rule()
     def give_back(self) -> None:
         """Returned ranges lose their contents; no request may use them."""
-        for slab, first, last in self.manager.take_freed():
-            assert first < last
-            for position in range(first, min(last, len(self.held[slab]))):
-                self.held[slab][position] = GARBAGE
-            assert not any(o.slab == slab and first < o.blocks * self.size for o in self.owners)
+        self.apply_changes()
 
     @precondition(lambda self: not self.owners)
     @rule(target=live, data=st.data())
@@ -243,7 +244,7 @@ def test_copying_a_prefix_makes_it_the_youngest() -> None:
     finished(manager, other)
     copy = manager.allocate("a", [1, 1, 5])
     assert copy is not None
-    assert copy.copied == 2
+    assert manager.take_changes().copies == (Copy(0, copy.slab, 2),)
     assert manager.allocate("b", [9]) is not None
     assert [manager.match([*prompt, 0]) for prompt in (long, other)] == [4, 0]
 
@@ -277,7 +278,8 @@ def test_an_empty_slab_is_taken_before_an_older_prefix() -> None:
 def test_a_prefix_used_whole_is_adopted_in_place() -> None:
     manager = BlockManager(3, 4, 2, 12)
     slab = finished(manager, [1, 2, 3, 4])
-    assert manager.allocate("a", [1, 2, 3, 4, 5]) == Allocation(slab, cached=4, source=slab, copied=0)
+    assert manager.allocate("a", [1, 2, 3, 4, 5]) == Allocation(slab, cached=4)
+    assert manager.take_changes().copies == ()
     assert manager.cached == 0
 
 
@@ -287,7 +289,8 @@ def test_a_prefix_used_in_part_is_copied_and_kept() -> None:
     allocation = manager.allocate("a", [1, 2, 5])
     assert allocation is not None
     assert allocation.slab != slab
-    assert allocation[1:] == (2, slab, 2)
+    assert allocation.cached == 2
+    assert manager.take_changes().copies == (Copy(slab, allocation.slab, 2),)
     assert manager.match([1, 2, 3, 4, 0]) == 4
 
 
@@ -297,14 +300,16 @@ def test_a_running_request_shares_by_copy() -> None:
     assert first is not None
     manager.seal(first.slab, [1, 2, 3, 4], computed=3)
     second = manager.allocate("b", [1, 2, 3, 4])
-    assert second == Allocation(1 - first.slab, cached=2, source=first.slab, copied=2)
+    assert second == Allocation(1 - first.slab, cached=2)
+    assert manager.take_changes().copies == (Copy(first.slab, second.slab, 2),)
     assert manager.allocate("c", [1]) is None
 
 
 def test_with_one_slab_left_a_partial_prefix_is_still_used() -> None:
     manager = BlockManager(1, 4, 2, 4)
     finished(manager, [1, 2, 3, 4])
-    assert manager.allocate("a", [1, 2, 9, 9]) == Allocation(0, cached=2, source=0, copied=0)
+    assert manager.allocate("a", [1, 2, 9, 9]) == Allocation(0, cached=2)
+    assert manager.take_changes().copies == ()
 
 
 def test_a_prefix_held_by_a_running_request_is_adopted_from_a_free_slab() -> None:
@@ -314,7 +319,9 @@ def test_a_prefix_held_by_a_running_request_is_adopted_from_a_free_slab() -> Non
     assert first is not None
     manager.seal(first.slab, [1, 2], 2)
     other = finished(manager, [1, 2, 4])
-    assert manager.allocate("b", [1, 2, 5]) == Allocation(other, cached=2, source=other, copied=0)
+    manager.take_changes()
+    assert manager.allocate("b", [1, 2, 5]) == Allocation(other, cached=2)
+    assert manager.take_changes().copies == ()
 
 
 def test_a_request_larger_than_a_slab_is_refused() -> None:

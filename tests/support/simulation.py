@@ -126,9 +126,9 @@ class FakeRunner:
         self._skill, self._random = skill, random
 
     def run(self, plan: StepPlan) -> StepOutput:
-        for copy in plan.copies:
+        for copy in plan.changes.copies:
             self.cache[copy.target][: copy.tokens] = self.cache[copy.source][: copy.tokens]
-        for slab, first, last in plan.discards:
+        for slab, first, last in plan.changes.freed:
             self.cache[slab][first:last] = [None] * (last - first)
         outputs = tuple(self._round(work) for work in plan.work)
         return StepOutput(outputs, max((o.drafted for o in outputs), default=0), 0.5, 1.0)

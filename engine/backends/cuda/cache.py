@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
-from engine.kv.blocks import CacheSize, Placement
+from engine.kv.blocks import CacheChanges, CacheSize
 from engine.kv.cache import reserved_zeros
 from engine.model.attention import Segment
 from engine.tensors import to_device
@@ -27,9 +27,9 @@ class PagedCache:
         self._places = (blocks % size.capacity + 1).to(torch.int32)
         self.table = self._places.to(device, copy=True)  # [slabs, blocks] int32
 
-    def place(self, placements: Sequence[Placement]) -> None:
-        """Record new pages of slabs."""
-        for slab, first, pages in placements:
+    def apply(self, changes: CacheChanges) -> None:
+        """Record new pages of slabs. Pages are shared, not copied, and stay allocated."""
+        for slab, first, pages in changes.placements:
             part = slice(first, first + len(pages))
             self._places[slab, part] = torch.tensor(pages, dtype=torch.int32)
             self.table[slab, part].copy_(to_device(pages, self.device, torch.int32))
@@ -62,15 +62,6 @@ class PagedCache:
         values.normal_(generator=torch.Generator(self.device).manual_seed(tokens))
         for layer in (*self.k, *self.v):
             layer.index_copy_(0, pages, values)
-
-    def copy(self, source: int, target: int, tokens: int) -> None:
-        begin, end = (to_device(self.slots([Segment(slab, 0, tokens)]), self.device) for slab in (source, target))
-        for layer in (*self.k, *self.v):
-            rows = layer.flatten(0, 1)
-            rows.index_copy_(0, end, rows.index_select(0, begin))
-
-    def discard(self, slab: int, first: int, last: int) -> None:
-        """Do nothing: pages never go back to the system."""
 
 
 class Gathered(Sequence[tuple[Tensor, Tensor]]):

@@ -10,15 +10,14 @@ import torch
 
 from engine.architecture.spec import ModelSpec
 from engine.kernels import structures as native
-from engine.kv.blocks import Placement
-from engine.kv.cache import reserved_zeros
+from engine.kv.cache import SlabMemory, reserved_zeros
 from engine.model.attention import Rope, Segment
 
 BLOCK = 16  # positions stored together
 TILE = 64  # positions that the kernels read together
 
 
-class NativeCache:
+class NativeCache(SlabMemory):
     """K/V as bf16 [layers, slabs, kv_heads, blocks, 2·16·head_dim]; kernels.cpp describes a block."""
 
     dtype = torch.bfloat16
@@ -32,10 +31,6 @@ class NativeCache:
         layer, slab, head, _, _ = self._all.stride()
         self.struct = native.Cache(self._all.data_ptr(), layer, slab, head)
 
-    def place(self, placements: Sequence[Placement]) -> None:
-        """Accept no placements: slabs do not move."""
-        assert not placements
-
     def fill(self, slab: int, tokens: int) -> None:
         first, *others = self._all[:, slab, :, : -(-tokens // BLOCK)].unbind(0)
         first.normal_(generator=torch.Generator().manual_seed(tokens))
@@ -43,7 +38,6 @@ class NativeCache:
             layer.copy_(first)
 
     def discard(self, slab: int, first: int, last: int) -> None:
-        """Give the memory of positions first..last-1 back to the system, in whole blocks. They read as zeros again."""
         if self._map is None:
             return
         begin, end = -(-first // BLOCK), last // BLOCK
