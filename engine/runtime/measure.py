@@ -14,8 +14,8 @@ from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants,
 from engine.clock import Clock
 from engine.config import EngineConfig
 from engine.errors import ProfileMismatchError
-from engine.logs import progress_bar
 from engine.kv.blocks import CacheChanges, Freed
+from engine.logs import progress_bar
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
 from engine.model.passes import DraftRequest, Draws
