@@ -221,7 +221,6 @@ class PolicyTarget:
         return [tuple(answers[str(index)]) for index in range(len(prompts))]
 
     def _search_totals(self) -> tuple[int, float]:
-        """Return the number of finished searches and their seconds."""
         policy = self.core.policy(self._policy)
         if not isinstance(policy, KnapSpec):
             return 0, 0.0

@@ -122,7 +122,6 @@ class LatencyProfile:
         return profile
 
     def _validate(self) -> None:
-        """Raise ProfileError if a value is invalid."""
         key = self.key
         if not all(isinstance(x, str) for x in (key.hardware, key.shape, key.dtype, key.backend)):
             raise ProfileError("hardware, shape, dtype and backend must be text")

@@ -191,7 +191,6 @@ def parse_spec(config: dict[str, Any], generation: dict[str, Any] | None = None)
 
 
 def _family(config: dict[str, Any]) -> tuple[str, Family]:
-    """Return the architecture's name and flags. Raises ModelError if it is not supported."""
     named = config.get("architectures")
     architecture = str(named[0]) if isinstance(named, list) and named else "(none named)"
     supported = f"supported: {', '.join(FAMILIES)}"

@@ -101,8 +101,6 @@ def _shards(path: Path) -> list[Path]:
 
 
 class _MappedFile:
-    """A memory-mapped file."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
@@ -113,8 +111,6 @@ class _MappedFile:
 
 
 class _HeaderReader:
-    """Parse the header before the tensors' data."""
-
     def __init__(self, path: Path) -> None:
         self._file = _MappedFile(path)
         self._data = self._file.memory

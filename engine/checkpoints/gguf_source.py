@@ -175,7 +175,6 @@ def config_of(gguf: GgufFile) -> dict[str, Any]:
 
 
 def _rope_scaling(gguf: GgufFile, kind: str) -> dict[str, Any] | None:
-    """Convert the RoPE scaling to that of config.json."""
     divided = gguf.tensors.get(_FREQUENCIES)
     if divided is not None:
         factor = float(_vector(divided).max())
@@ -202,10 +201,8 @@ def _bytes(tensor: GgufTensor) -> Tensor:
 
 
 def _floats(tensor: GgufTensor) -> Tensor:
-    """Return a tensor of floats as stored."""
     return _bytes(tensor).view(_FLOATS[tensor.type]).view(tensor.shape)
 
 
 def _packed(tensor: GgufTensor) -> PackedRows:
-    """Return a packed matrix as stored."""
     return PackedRows(GGUF_FORMATS[tensor.type], _bytes(tensor).view(tensor.shape[0], -1), tensor.shape[1])

@@ -78,7 +78,6 @@ def _token_id(gguf: GgufFile, name: str, count: int) -> int | None:
 
 
 def _templates(gguf: GgufFile) -> dict[str, str]:
-    """Return the chat templates by name."""
     templates = {"default": gguf.field("tokenizer.chat_template", str)}
     for name in gguf.listed("tokenizer.chat_templates", str):
         templates[name] = gguf.field(f"tokenizer.chat_template.{name}", str)

@@ -73,7 +73,6 @@ class SafetensorsWeights:
         return self._tensor(name) if packed is None else dequantise(packed)
 
     def _tensor(self, name: str) -> Tensor:
-        """Read a tensor as stored."""
         path = self._files[name]
         try:
             with safe_open(path, framework="pt") as file:
@@ -94,7 +93,6 @@ def _check(name: str, path: Path, shape: tuple[int, ...], dtype: str, expected: 
 
 
 def _headers(directory: Path) -> Iterator[tuple[str, Path, tuple[int, ...], str]]:
-    """Yield name, file, shape and dtype of every tensor."""
     for path in _find_files(directory):
         if not path.is_file():
             raise ModelError(f"{directory} has no {path.name}{_hint_on_other_formats(directory)}")
@@ -108,7 +106,6 @@ def _headers(directory: Path) -> Iterator[tuple[str, Path, tuple[int, ...], str]
 
 
 def _find_files(directory: Path) -> list[Path]:
-    """Return the files in the index, or the only file."""
     index = directory / _INDEX
     if not index.exists():
         return [directory / _SINGLE]

@@ -90,7 +90,6 @@ class QuantScheme:
         return self.layout == "packed" and not self.symmetric and self.block[0] == 1
 
     def _words(self, codes: int) -> int:
-        """Return the number of int32 words for `codes` codes."""
         return -(-codes * self.bits // 32)
 
 

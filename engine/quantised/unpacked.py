@@ -84,7 +84,6 @@ def _gguf_codes(name: str, blocks: Tensor) -> Tensor:
 
 
 def _gguf_scales(name: str, blocks: Tensor) -> tuple[Factors, Factors | None]:
-    """Return the scales and minima of GGUF blocks."""
     if name == "MXFP4":  # half of 2^(e - 127); the two smallest are subnormal
         e = blocks[..., 0].int()
         return Factors(torch.where(e < 2, 0x200000 << e.clamp(max=1), (e - 1) << 23).view(torch.float32)), None

@@ -139,7 +139,6 @@ class Metrics:
         self.request_generation = histogram("request_generation_tokens", "Tokens generated per request.", token_bounds)
 
     def _create_engine_metrics(self, engine: Engine) -> None:
-        """Create the metrics of rounds, of the latency profile and of the engine's liveness."""
         registry = self.registry
         loading_gauge(registry).set(0)
         phases = Histogram(
@@ -229,7 +228,6 @@ class Metrics:
             self._policies.count(policy, parts, seconds)
 
     def _count_drafts(self, drafting: Sequence[RequestRound]) -> None:
-        """Count the drafts of all policies."""
         self.drafts.inc(len(drafting))
         for total, by_position, tokens in (
             (self.draft_tokens, self.drafted_at, [part.drafted for part in drafting]),

@@ -140,7 +140,6 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         return tokens[: min(known, self._info.max_model_len)]
 
     def _markers(self, *, tools: bool) -> Sequence[str]:
-        """Return the markers that the parsers of an answer search for."""
         calls = TOOL_MARKS.get(self._tool_format, ()) if tools else ()
         return (*calls, THINK_OPEN, THINK_CLOSE) if self._thinks else calls
 

@@ -19,7 +19,7 @@ from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServe
 from engine.types import EngineStats, TokenEvent
 from server.config import ServerConfig
 from server.http.asgi import cancelled_on_disconnect
-from server.http.errors import FACTS, APIError, any_api_error, as_api_error, invalid, unavailable, unknown_model
+from server.http.errors import FACTS, APIError, as_api_error, invalid, unavailable, unknown_model
 from server.http.lifecycle import Drain, version
 from server.http.sse import EventStream, Framer
 from server.metrics.meter import RequestMeter
@@ -166,7 +166,7 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
     request.scope[FACTS] = meter.facts
 
     def as_error(error: Exception) -> APIError:
-        failure = any_api_error(error, translator.endpoint.prompt_param)
+        failure = as_api_error(error, translator.endpoint.prompt_param)
         meter.facts |= failure.facts
         return failure
 
@@ -319,7 +319,6 @@ def _event(chunk: type) -> dict[str, Any]:
 
 
 def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Document the error replies of a route."""
     return {
         status: {"model": reply_schemas.ErrorReply, "description": _DESCRIPTIONS[status]} for status in sorted(statuses)
     }

@@ -45,8 +45,6 @@ class ReplyFormat:
 
 
 class _ChoiceState:
-    """One unfinished choice."""
-
     def __init__(self, format: ReplyFormat, index: int) -> None:
         self.format, self.index = format, index
         self.echo = format.echoes[index // format.n] if format.echoes else ""

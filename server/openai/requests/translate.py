@@ -193,7 +193,6 @@ class Translator(ABC, Generic[RequestT]):
             raise unknown_model(name, self._names)
 
     def _sampling(self, request: RequestT, max_tokens: int | None, longest: int) -> SamplingParams:
-        """Return the sampling parameters for prompts of at most `longest` tokens."""
         stop = request.stop
         temperature = self._value_or_default(request.temperature, "temperature", 1.0)
         return SamplingParams(
