@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
 from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
 from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
-from bench.results import aligned, bandwidth_line, read_bandwidth
+from bench.results import aligned, bandwidth_line, bandwidth_meter, read_bandwidth
 from bench.targets import BenchTarget, PolicyTarget, Prompt, RunStats
 from engine.config import EngineConfig
 from engine.errors import ConfigError
@@ -190,14 +190,7 @@ class _InProcess:
         self.others += llama_cpp(args.llama_cpp, self.model, sampling, prompts, max(args.streams))
         self.bandwidth: ReadBandwidth | None = None
         if self.engine is not None and policy == "none":
-            model = self.model
-            self.bandwidth = ReadBandwidth(
-                model.decoder.device,
-                model.clock,
-                model.key.threads,
-                model.backend.kernels,
-                model.decoder.weight_tensors,
-            )
+            self.bandwidth = bandwidth_meter(self.model)
         self.targets: list[BenchTarget] = [*([self.engine] if self.engine is not None else []), *self.others]
 
     def _encode(self, texts: Sequence[Text]) -> list[Prompt]:

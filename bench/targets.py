@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
@@ -45,15 +45,6 @@ class BatchTotals(NamedTuple):
     seconds: float
     decode_tokens: int
     decode_seconds: float
-
-    def plus(self, other: BatchTotals) -> BatchTotals:
-        """Return the sum of both."""
-        return BatchTotals(
-            self.tokens + other.tokens,
-            self.seconds + other.seconds,
-            self.decode_tokens + other.decode_tokens,
-            self.decode_seconds + other.decode_seconds,
-        )
 
 
 @dataclass(slots=True)
@@ -111,6 +102,10 @@ class RunStats:
         decode_tokens = self.decode_tokens - sum(batch.decode_tokens for batch in self.batches)
         decode_seconds = self.decode_seconds - sum(batch.decode_seconds for batch in self.batches)
         self.batches.append(BatchTotals(tokens, seconds, decode_tokens, decode_seconds))
+
+    def total(self, numbers: Iterable[int]) -> BatchTotals:
+        """Return the sum of the batches with these numbers."""
+        return BatchTotals(*map(sum, zip(*(self.batches[number] for number in numbers), strict=True)))
 
     def _record(self, rounds: Sequence[RequestRound], seconds: float) -> None:
         self.history += [
@@ -248,8 +243,7 @@ def run_in_turns(
 
     Targets that share a cache (`LoadedModel.core`) run one after the other instead.
     """
-    alone = len({id(c.core.runner.attention) for c in targets}) == len(targets)
-    if not alone:
+    if len({id(target.core.runner.attention) for target in targets}) < len(targets):
         turn = float("inf")
     answers: list[list[tuple[int, ...]]] = [[] for _ in targets]
     turns = deque((index, target.rounds(prompts, streams)) for index, target in enumerate(targets))

@@ -60,7 +60,10 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     ]
     with tempfile.TemporaryDirectory() as scratch:
         for name, plans in candidates.items():
-            targets.append(_target_with(plans, Path(scratch) / name, name, model, config, sampling))
+            file = Path(scratch) / name
+            _save(plans, file)
+            core = model.core(replace(config, prior=str(file)), own_cache=True)
+            targets.append(PolicyTarget("knapspec", core, sampling, name=name))
     rows = _compare(targets, [encode(model, text) for text in others], model.spec.layers)
     best = max(targets[2:], key=lambda c: c.stats.tokens / c.stats.seconds)
     _save(candidates[best.name], path)
@@ -77,15 +80,6 @@ def split(texts: Sequence[Text]) -> tuple[list[Text], list[Text]]:
     random.Random(1).shuffle(tuned)
     random.Random(0).shuffle(others)
     return tuned, others
-
-
-def _target_with(
-    prior: Prior, file: Path, name: str, model: LoadedModel, config: EngineConfig, sampling: SamplingParams
-) -> PolicyTarget:
-    """Return a target that starts with these plans, which are saved in `file`."""
-    _save(prior, file)
-    core = model.core(replace(config, prior=str(file)), own_cache=True)
-    return PolicyTarget("knapspec", core, sampling, name=name)
 
 
 def _current_prior(model: LoadedModel, config: EngineConfig) -> Prior | None:

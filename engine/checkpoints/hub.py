@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.architecture.spec import load_spec
 from engine.errors import ModelError
 
+SAMPLE = 1 << 20  # bytes at the start and at the end of each file that a fingerprint includes
 SYNTHETIC = "synthetic:"  # prefix of the names of synthetic models
 _HUB_ID = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]+)?(@[\w./-]+)?")
 _LATER_SHARD = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")

@@ -16,13 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Scope
 
-from engine.errors import (
-    ContextLengthError,
-    EngineDrainingError,
-    EngineUnavailableError,
-    QueueFullError,
-    RequestError,
-)
+from engine.errors import ContextLengthError, EngineDrainingError, EngineUnavailableError, QueueFullError, RequestError
 
 log = logging.getLogger("knapserve.server")
 

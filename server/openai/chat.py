@@ -14,25 +14,17 @@ from server.openai.replies.build import ReplyFormat
 from server.openai.replies.calls import TOOL_MARKS, make_parser
 from server.openai.replies.endpoints import CHAT, MISTRAL_CHAT, MISTRAL_ID_LENGTH
 from server.openai.replies.parsers import THINK_CLOSE, THINK_OPEN
-from server.openai.requests.schemas import (
-    ChatCompletionRequest,
-    Message,
-    NamedTool,
-    PredictionContent,
-    TextPart,
-    TokenizeRequest,
-    Tool,
-)
+from server.openai.requests import schemas
 from server.openai.requests.structured import answer_schema, check_size, grammar_of, tool_call_grammar
 from server.openai.requests.translate import EncodedPrompts, Translator
 
 
-class ChatTranslator(Translator[ChatCompletionRequest]):
-    request_type = ChatCompletionRequest
+class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
+    request_type = schemas.ChatCompletionRequest
     endpoint = CHAT
     adds_special_tokens = False
 
-    def _encode_prompts(self, request: ChatCompletionRequest) -> EncodedPrompts:
+    def _encode_prompts(self, request: schemas.ChatCompletionRequest) -> EncodedPrompts:
         if request.top_logprobs and not request.logprobs:
             raise invalid("'top_logprobs' requires 'logprobs': true.", "top_logprobs")
         tools, forced = self._tools(request)
@@ -49,7 +41,7 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         in_reasoning = partial_answer.rfind(THINK_OPEN) > partial_answer.rfind(THINK_CLOSE)
         thinking = self._thinks and (in_reasoning or rendered.rstrip().endswith(THINK_OPEN))
         schema = answer_schema(request.response_format)
-        parallel = request.parallel_tool_calls and not isinstance(request.tool_choice, NamedTool)
+        parallel = request.parallel_tool_calls and not isinstance(request.tool_choice, schemas.NamedTool)
         calls = None
         if tools and (forced or schema is not None):
             calls = tool_call_grammar(self._tool_format, forced or tools, self._grammar_marker, parallel=parallel)
@@ -69,6 +61,9 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             ),
             max_calls=None if parallel else 1,
         )
+        markers = TOOL_MARKS.get(self._tool_format, ()) if tools else ()
+        if self._thinks:
+            markers = (*markers, THINK_OPEN, THINK_CLOSE)
         return EncodedPrompts(
             (prompt,),
             format,
@@ -76,13 +71,13 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             grammar=grammar,
             grammar_param=param,
             predicted=self._predicted(request.prediction),
-            special_markers=any(map(self._tokenizer.is_special, self._markers(tools=bool(tools)))),
+            special_markers=any(map(self._tokenizer.is_special, markers)),
         )
 
     def render(
         self,
-        messages: Sequence[Message],
-        tools: Sequence[Tool],
+        messages: Sequence[schemas.Message],
+        tools: Sequence[schemas.Tool],
         options: Mapping[str, Any],
         *,
         add_generation_prompt: bool,
@@ -107,7 +102,7 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             continue_final_message=continue_final_message,
         )
 
-    def _tools(self, request: ChatCompletionRequest) -> tuple[list[Tool], list[Tool]]:
+    def _tools(self, request: schemas.ChatCompletionRequest) -> tuple[list[schemas.Tool], list[schemas.Tool]]:
         """Return the tools in the prompt, and those of which the model must call one."""
         choice = request.tool_choice
         if not request.tools:
@@ -122,14 +117,14 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             return [], []
         if not self._tool_format:
             raise invalid("This model's chat template does not support tools.", "tools")
-        if isinstance(choice, NamedTool):
+        if isinstance(choice, schemas.NamedTool):
             named = [tool for tool in request.tools if tool.function.name == choice.function.name]
             if not named:
                 raise invalid("'tool_choice' names a tool that is not in 'tools'.", "tool_choice")
             return request.tools, named
         return request.tools, request.tools if choice == "required" else []
 
-    def _predicted(self, prediction: PredictionContent | None) -> tuple[int, ...]:
+    def _predicted(self, prediction: schemas.PredictionContent | None) -> tuple[int, ...]:
         """Return the tokens of a predicted answer, at most those of one context."""
         if prediction is None:
             return ()
@@ -139,20 +134,16 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         known = next((i for i, token in enumerate(tokens) if token >= self._info.vocab_size), len(tokens))
         return tokens[: min(known, self._info.max_model_len)]
 
-    def _markers(self, *, tools: bool) -> Sequence[str]:
-        calls = TOOL_MARKS.get(self._tool_format, ()) if tools else ()
-        return (*calls, THINK_OPEN, THINK_CLOSE) if self._thinks else calls
-
     def _grammar_marker(self, text: str) -> str:
         """Return a marker in a grammar's notation: an added token by its id, other text as a string."""
         token = self._tokenizer.added_token_id(text)
         return json.dumps(text) if token is None else f"<[{token}]>"
 
-    def _max_tokens(self, request: ChatCompletionRequest) -> int | None:
+    def _max_tokens(self, request: schemas.ChatCompletionRequest) -> int | None:
         return request.max_completion_tokens or request.max_tokens
 
 
-def adds_generation_prompt(request: ChatCompletionRequest | TokenizeRequest) -> bool:
+def adds_generation_prompt(request: schemas.ChatCompletionRequest | schemas.TokenizeRequest) -> bool:
     """Whether the prompt ends with the beginning of an assistant message. Raises APIError."""
     if not request.continue_final_message:
         return request.add_generation_prompt
@@ -163,13 +154,13 @@ def adds_generation_prompt(request: ChatCompletionRequest | TokenizeRequest) -> 
     return False
 
 
-def _text_content(message: Message) -> str | None:
+def _text_content(message: schemas.Message) -> str | None:
     if isinstance(message.content, list):
-        return "\n".join(part.text for part in message.content if isinstance(part, TextPart))
+        return "\n".join(part.text for part in message.content if isinstance(part, schemas.TextPart))
     return message.content
 
 
-def _template_message(index: int, message: Message) -> dict[str, Any]:
+def _template_message(index: int, message: schemas.Message) -> dict[str, Any]:
     """Convert a message for chat templates: text content, and no null fields."""
     content = _text_content(message)
     extra = {name: value for name, value in (message.model_extra or {}).items() if value is not None}
