@@ -9,20 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bench import results
 from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
 from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
 from bench.prediction_error import prediction_errors
 from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
-from bench.results import (
-    add_llama_cpp_ratios,
-    aligned,
-    bandwidth_line,
-    bandwidth_meter,
-    domain_lines,
-    read_bandwidth,
-    summarise,
-    table,
-)
 from bench.targets import BatchTotals, BenchTarget, PolicyTarget, RunStats, run_in_turns
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config import MENUS, EngineConfig
@@ -77,8 +68,8 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         for menu in menus:
             knapspec = replace(config.knapspec, menu=menu)
             entries.append((f"knapspec {menu}", "knapspec", replace(config, knapspec=knapspec)))
-    results = [bench.compare(entries, context) for context in contexts]
-    print(json.dumps(results[0] | ({"contexts": results} if len(results) > 1 else {})))
+    found = [bench.compare(entries, context) for context in contexts]
+    print(json.dumps(found[0] | ({"contexts": found} if len(found) > 1 else {})))
     return 0
 
 
@@ -133,16 +124,16 @@ class _Bench:
         for target in [policies[0], *targets[len(policies) :]]:
             target.run(self.prompts[:1], 1)
             target.stats = RunStats()
-        bandwidth = bandwidth_meter(model)
+        bandwidth = results.bandwidth_meter(model)
         differing = self._run(policies, targets[len(policies) :], bandwidth)
-        rows = [summarise(c, policies[0].stats, model.spec.layers) for c in targets]
-        add_llama_cpp_ratios(rows)
-        reading = read_bandwidth(policies[0].stats, model, bandwidth.median)
+        rows = [results.summarise(c, policies[0].stats, model.spec.layers) for c in targets]
+        results.add_llama_cpp_ratios(rows)
+        reading = results.read_bandwidth(policies[0].stats, model, bandwidth.median)
         self._print(rows, len(before), reading)
         domains = self._by_domain(targets)
         if len(domains) > 1:
             print("speed-up by domain:")
-            print(aligned([*domain_lines(domains)]))
+            print(results.aligned([*results.domain_lines(domains)]))
         drafted = next((c.stats for c in policies if c.name.startswith("knapspec")), None)
         if drafted is not None:
             share = drafted.knapsack_seconds / drafted.seconds
@@ -201,9 +192,9 @@ class _Bench:
             f"{len(self.prompts)} prompts{after}, {args.concurrency} in flight, at most {args.max_tokens} tokens each, "
             "targets in turns"
         )
-        print(table(rows))
+        print(results.table(rows))
         if reading:
-            print(bandwidth_line(reading))
+            print(results.bandwidth_line(reading))
         if args.concurrency > 1 and args.hf:
             print("hf-generate answers one prompt at a time")
 

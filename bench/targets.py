@@ -12,7 +12,7 @@ from engine.clock import SystemClock
 from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, EngineDeadError, RequestError
-from engine.types import GenerateRequest, RequestFailure, RequestRound, RoundReport, SamplingParams, check_request
+from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, check_request
 
 _TURN = 0.03  # seconds per turn of a policy; short, as a machine's speed changes within a second
 
@@ -87,8 +87,19 @@ class RunStats:
         self.draft_passes += max(r.draft_passes for r in report.rounds)
         self.rounds += 1
         self.context += context
-        self._record(report.rounds, spent)
+        requests = len(report.rounds)
         for r in report.rounds:
+            self.history.append(
+                RoundRecord(
+                    request=(len(self.batches) << 32) + int(r.request_id),
+                    seconds=spent / requests,
+                    emitted=r.emitted,
+                    drafted=r.drafted,
+                    accepted=r.accepted,
+                    predicted_tpt=None if r.predicted_tpt is None else r.predicted_tpt * requests,  # for the share
+                    predicted_acceptance=r.predicted_acceptance,
+                )
+            )
             self.drafted += r.drafted
             self.accepted += r.accepted
             self.tested += r.accepted + (r.accepted < r.drafted)
@@ -106,20 +117,6 @@ class RunStats:
     def total(self, numbers: Iterable[int]) -> BatchTotals:
         """Return the sum of the batches with these numbers."""
         return BatchTotals(*map(sum, zip(*(self.batches[number] for number in numbers), strict=True)))
-
-    def _record(self, rounds: Sequence[RequestRound], seconds: float) -> None:
-        self.history += [
-            RoundRecord(
-                request=(len(self.batches) << 32) + int(r.request_id),
-                seconds=seconds / len(rounds),
-                emitted=r.emitted,
-                drafted=r.drafted,
-                accepted=r.accepted,
-                predicted_tpt=None if r.predicted_tpt is None else r.predicted_tpt * len(rounds),  # for the share
-                predicted_acceptance=r.predicted_acceptance,
-            )
-            for r in rounds
-        ]
 
 
 class BenchTarget(Protocol):

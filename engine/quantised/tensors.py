@@ -24,11 +24,8 @@ _INDICES = (torch.int32, torch.int64)
 _WORDS = (torch.int32,)
 # AWQ writes column _AWQ_ORDER[i] of eight neighbours to bits 4·i of a word.
 _AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
-
-
-Layout = Literal[
-    "gptq", "awq", "packed", "integers", "fp8"
-]  # packed and integers: int32 and int8 of compressed-tensors
+# packed and integers: int32 and int8 of compressed-tensors.
+Layout = Literal["gptq", "awq", "packed", "integers", "fp8"]
 
 
 @dataclass(frozen=True, slots=True)

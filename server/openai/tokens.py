@@ -38,10 +38,9 @@ class TokenizeService:
                 add_generation_prompt=add_generation_prompt,
                 continue_final_message=request.continue_final_message,
             )
-            special = False if request.add_special_tokens is None else request.add_special_tokens
         else:
             text = request.prompt or ""
-            special = True if request.add_special_tokens is None else request.add_special_tokens
+        special = request.messages is None if request.add_special_tokens is None else request.add_special_tokens
         self._chat.check_characters(len(text))
         tokens = self._tokenizer.encode(text, add_special_tokens=special)
         names = [self._texts.text(token) for token in tokens] if request.return_token_strs else None
