@@ -120,7 +120,8 @@ class SyntheticSource:
         return hashlib.sha256(self.name.encode()).hexdigest()
 
     def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
-        return synthetic.build(self.model, dtype, device, backend, progress)
+        weights = synthetic.RandomWeights(self.model, dtype, device)
+        return load_decoder(weights, weights.spec, dtype, device, backend, progress)
 
 
 def open_source(model: str | None, *, defaults: bool) -> Source:
