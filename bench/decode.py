@@ -1,7 +1,5 @@
 """`knapserve bench decode`: compare draft policies, which take short turns in one run."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import platform

@@ -1,7 +1,5 @@
 """`knapserve bench prefill`: measure prompt processing, beside llama.cpp and transformers in the same run."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

@@ -1,7 +1,5 @@
 """`knapserve profile`: measure passes of this model on this machine; fit, print and save the latency profile."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

@@ -1,7 +1,5 @@
 """Results of a benchmark run as rows and text tables."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

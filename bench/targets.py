@@ -1,7 +1,5 @@
 """Benchmark targets: draft policies of this engine. Other programs are in `bench.peers`."""
 
-from __future__ import annotations
-
 import gc
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence

@@ -1,7 +1,5 @@
 """`knapserve tune`: search offline, on sample prompts, for the initial draft plans of servers."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

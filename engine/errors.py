@@ -1,7 +1,5 @@
 """The exceptions of the engine. Clients can fix a RequestError, and retry after a QueueFullError."""
 
-from __future__ import annotations
-
 
 class KnapServeError(Exception):
     """Base of all errors raised by `engine`. Can be pickled, whatever arguments a subclass takes."""

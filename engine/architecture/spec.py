@@ -1,7 +1,5 @@
 """The shape of a checkpoint, normalised from its config.json. Model families differ by flags."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import dataclass, field

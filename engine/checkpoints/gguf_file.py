@@ -3,8 +3,6 @@
 The reader of the `gguf` library makes numpy views of every string, which takes seconds for 150,000 tokens.
 """
 
-from __future__ import annotations
-
 import mmap
 import re
 import struct

@@ -1,7 +1,5 @@
 """Models in GGUF files, with configuration and tensor names converted to those of Hugging Face checkpoints."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable

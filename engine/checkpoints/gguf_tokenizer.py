@@ -1,7 +1,5 @@
 """Convert the tokenizer in a GGUF file's metadata to one of the `tokenizers` library."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors

@@ -1,7 +1,5 @@
 """Resolve a model's name to a directory or GGUF file, downloading models from the Hugging Face hub."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Weights in the safetensors files of a checkpoint. Names and shapes are checked before any tensor is read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The sources of models: checkpoints, GGUF files and synthetic shapes."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable

@@ -4,8 +4,6 @@
 means nothing, and neither does the acceptance of drafts. Label every figure taken with such a model as synthetic.
 """
 
-from __future__ import annotations
-
 import math
 import zlib
 from dataclasses import dataclass, replace

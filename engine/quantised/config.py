@@ -3,8 +3,6 @@
 `Quantisation` names the tensors of each quantised weight and reads them through `engine.quantised.tensors`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

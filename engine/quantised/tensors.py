@@ -6,8 +6,6 @@ float16 or bfloat16, which is what checkpoints publish. With float32 scales and 
 `2^bits · scale`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import gcd

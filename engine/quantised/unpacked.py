@@ -4,8 +4,6 @@ A weight is `(code - offset) · scale + minimum` in float32, exactly as from `de
 codes of `fp8` are the bytes of its numbers, which replace `code - offset`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

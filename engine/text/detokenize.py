@@ -1,7 +1,5 @@
 """Decode tokens incrementally, up to a stop string. This is done in the engine, so that generation ends at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tokenizers import Tokenizer as BackendTokenizer

@@ -1,7 +1,5 @@
 """Build the ASGI application that serves an engine."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections.abc import AsyncIterator

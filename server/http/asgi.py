@@ -1,7 +1,5 @@
 """ASGI middleware around every request: request ids, access log, unexpected errors, body limit and CORS errors."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

@@ -3,8 +3,6 @@
 The server raises `APIError`, and `as_api_error` maps other exceptions to it.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterable, Mapping

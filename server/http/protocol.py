@@ -1,7 +1,5 @@
 """uvicorn's HTTP/1.1 protocols with our errors, a header size limit, a stall timeout and ignored upgrade offers."""
 
-from __future__ import annotations
-
 import array
 import asyncio
 import contextlib

@@ -1,7 +1,5 @@
 """Server-sent events: framing, keep-alive comments, and the response that carries them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable

@@ -1,7 +1,5 @@
 """Metrics of drafting, with the label `policy`."""
 
-from __future__ import annotations
-
 import collections
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ They have two sources: the engine's `RoundReport`s, and the events of HTTP reque
 own registry. As in vLLM, prompt tokens and latencies count per choice, as each choice is an engine request.
 """
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Convert chat requests: the chat template, tools and structured answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """The HTTP endpoints, and the path of a generation request through the server."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable

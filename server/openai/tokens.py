@@ -1,7 +1,5 @@
 """The endpoints /tokenize and /detokenize, in vLLM's formats."""
 
-from __future__ import annotations
-
 from engine.api import PromptTokenizer
 from engine.types import EngineInfo
 from server.http.errors import invalid

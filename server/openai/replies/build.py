@@ -3,8 +3,6 @@
 A stream sends the chunks. A reply without streaming is assembled from the same chunks.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass

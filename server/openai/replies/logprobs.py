@@ -1,7 +1,5 @@
 """Log-probabilities in the formats of OpenAI's two endpoints."""
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Mapping, Sequence
 

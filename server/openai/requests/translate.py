@@ -1,7 +1,5 @@
 """Convert request bodies to engine requests. `parse` is thread-safe, and long bodies run it in a thread."""
 
-from __future__ import annotations
-
 import secrets
 import time
 import uuid
