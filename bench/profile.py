@@ -30,12 +30,8 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Measure, fit and save; print a table, and JSON as the last line. Raises ConfigError."""
     model = LoadedModel(config, profile=_PLACEHOLDER)
     measurement = Measurement(model.decoder, model.attention, model.clock)
-    measured = measurement.thorough(
-        model.key,
-        thorough_grid(model.attention.cache.length),
-        repetitions=args.repetitions,
-        progress=progress_bar("measuring passes"),
-    )
+    grid, progress = thorough_grid(model.attention.cache.length), progress_bar("measuring passes")
+    measured = measurement.thorough(model.key, grid, repetitions=args.repetitions, progress=progress)
     profile, spec = measured.profile, model.spec
     try:
         path = store.save(profile, config.profile_dir or store.default_directory())

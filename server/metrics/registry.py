@@ -139,23 +139,14 @@ class Metrics:
     def _create_engine_metrics(self, engine: Engine) -> None:
         registry = self.registry
         loading_gauge(registry).set(0)
-        phases = Histogram(
-            "knapserve_round_seconds",
-            "Seconds of a round, by phase.",
-            ["phase"],
-            buckets=ROUND_SECONDS,
-            registry=registry,
-        )
+        name, text = "knapserve_round_seconds", "Seconds of a round, by phase."
+        phases = Histogram(name, text, ["phase"], buckets=ROUND_SECONDS, registry=registry)
         self._phases = [phases.labels(phase) for phase in ("draft", "verify", "search", "other")]
-        error = Gauge(
-            "knapserve_profile_error_ratio",
-            "Measured over predicted seconds of passes and searches, which corrects the profile.",
-            ["pass"],
-            registry=registry,
-        )
+        text = "Measured over predicted seconds of passes and searches, which corrects the profile."
+        error = Gauge("knapserve_profile_error_ratio", text, ["pass"], registry=registry)
         self._corrections = dict.fromkeys(("draft", "verify", "search"), 1.0)
-        for name in self._corrections:
-            error.labels(name).set_function(partial(self._corrections.__getitem__, name))
+        for kind in self._corrections:
+            error.labels(kind).set_function(partial(self._corrections.__getitem__, kind))
         labels = ("file", "hardware", "dtype")
         profile = Gauge("knapserve_profile_info", "The latency profile in use.", labels, registry=registry)
         file = Path(engine.info.profile_file).name

@@ -1,7 +1,7 @@
 """Convert chat requests: the chat template, tools and structured answers."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,8 @@ from server.openai.requests import schemas
 from server.openai.requests.structured import answer_schema, check_size, grammar_of, tool_call_grammar
 from server.openai.requests.translate import EncodedPrompts, Translator
 
+ChatRequest = schemas.ChatCompletionRequest | schemas.TokenizeRequest
+
 
 class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
     request_type = schemas.ChatCompletionRequest
@@ -26,13 +28,8 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         if request.top_logprobs and not request.logprobs:
             raise invalid("'top_logprobs' requires 'logprobs': true.", "top_logprobs")
         tools, forced = self._tools(request)
-        rendered = self.render(
-            request.messages,
-            tools,
-            request.chat_template_kwargs,
-            continue_final_message=request.continue_final_message,
-            add_generation_prompt=adds_generation_prompt(request),
-        )
+        check_turn(request)
+        rendered = self.render(request, request.messages, tools)
         prompt = self._encode(rendered)
         self._check_length(len(prompt), self._max_tokens(request))  # before building a grammar, which takes far longer
         partial_answer = (_text_content(request.messages[-1]) or "") if request.continue_final_message else ""
@@ -72,21 +69,13 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
             special_markers=any(map(self._tokenizer.is_special, markers)),
         )
 
-    def render(
-        self,
-        messages: Sequence[schemas.Message],
-        tools: Sequence[schemas.Tool],
-        options: Mapping[str, Any],
-        *,
-        add_generation_prompt: bool,
-        continue_final_message: bool,
-    ) -> str:
-        """Render the prompt's text. Raises APIError, RequestError."""
+    def render(self, request: ChatRequest, messages: Sequence[schemas.Message], tools: Sequence[schemas.Tool]) -> str:
+        """Render the prompt's text, for a request that passes `check_turn`. Raises APIError, RequestError."""
         template = [_template_message(index, message) for index, message in enumerate(messages)]
         if self._tool_format == "mistral":
             _shorten_ids(template)
         self.check_characters(sum(len(message["content"]) for message in template))
-        if continue_final_message and template[-1]["role"] != "assistant":
+        if request.continue_final_message and template[-1]["role"] != "assistant":
             raise invalid(
                 "'continue_final_message' requires an assistant message at the end of 'messages'.",
                 "continue_final_message",
@@ -95,9 +84,9 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         return self._tokenizer.render_chat(
             template,
             described,
-            options,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
+            request.chat_template_kwargs,
+            add_generation_prompt=request.add_generation_prompt and not request.continue_final_message,
+            continue_final_message=request.continue_final_message,
         )
 
     def _tools(self, request: schemas.ChatCompletionRequest) -> tuple[list[schemas.Tool], list[schemas.Tool]]:
@@ -141,15 +130,13 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         return request.max_completion_tokens or request.max_tokens
 
 
-def adds_generation_prompt(request: schemas.ChatCompletionRequest | schemas.TokenizeRequest) -> bool:
-    """Whether the prompt ends with the beginning of an assistant message. Raises APIError."""
-    if not request.continue_final_message:
-        return request.add_generation_prompt
-    if request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set:
+def check_turn(request: ChatRequest) -> None:
+    """Raise APIError if the prompt must both continue the last message and begin the assistant's."""
+    begins = request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set
+    if request.continue_final_message and begins:
         raise invalid(
             "'add_generation_prompt' and 'continue_final_message' cannot both be true.", "continue_final_message"
         )
-    return False
 
 
 def _text_content(message: schemas.Message) -> str | None:

@@ -73,12 +73,8 @@ class ParsedRequest:
         for index in range(self.format.choices):
             prompt, choice = divmod(index, self.format.n)
             seed = choice_seed(self.sampling.seed, choice if self.seeded else index)
-            yield GenerateRequest(
-                id=f"{self.id}-{index}",
-                prompt=self.prompts[prompt],
-                sampling=replace(self.sampling, seed=seed),
-                draft_policy=self.draft_policy,
-            )
+            sampling = replace(self.sampling, seed=seed)
+            yield GenerateRequest(f"{self.id}-{index}", self.prompts[prompt], sampling, self.draft_policy)
 
 
 @dataclass(frozen=True, slots=True)
