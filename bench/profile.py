@@ -63,12 +63,11 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
 
 
 def _predict(profile: LatencyProfile, spec: ModelSpec, design: Design) -> float:
-    """Return the seconds that the profile predicts for a pass."""
     return price(profile, design.observe(spec, range(1, profile.variants + 1), seconds=0.0))
 
 
 def _table(profile: LatencyProfile, spec: ModelSpec) -> str:
-    """Format the costs of sublayers and passes by context length as Markdown."""
+    """Format costs by context length as Markdown."""
     every_other_layer = (*((TARGET, TARGET, SKIP, SKIP) * spec.layers)[: spec.sublayers], TARGET)
     in_few_bits = (LOW_BIT,) * len(spec.whole)
 

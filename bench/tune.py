@@ -121,7 +121,6 @@ def search(
 
 
 def _compare(targets: Sequence[PolicyTarget], prompts: Sequence[Prompt], layers: int) -> list[dict[str, object]]:
-    """Run all prompts on all targets in turns. Returns the rows of the table."""
     targets[0].run(prompts[:1], 1)
     targets[0].stats = RunStats()
     for number, prompt in enumerate(prompts):

@@ -184,7 +184,6 @@ def _unpacked(words: Tensor, bits: int) -> Tensor:
 
 
 def _awq(words: Tensor) -> Tensor:
-    """Unpack words in AWQ's order of columns."""
     places = [_AWQ_ORDER.index(column) for column in range(8)]
     return _unpacked(words, 4).view(len(words), -1, 8)[:, :, places].flatten(1)
 

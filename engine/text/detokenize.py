@@ -58,7 +58,6 @@ class Detokenizer:
         return self._stops.push(self._rest()) + self._stops.flush()
 
     def _rest(self) -> str:
-        """Decode the tokens of incomplete characters."""
         rest = self._backend.decode(self._unfinished, skip_special_tokens=self._skip) if self._unfinished else ""
         self._unfinished.clear()
         return rest
