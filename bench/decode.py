@@ -1,7 +1,5 @@
 """`knapserve bench decode`: compare draft policies, which take short turns in one run."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import platform
@@ -9,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bench import results
 from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
 from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
 from bench.prediction_error import prediction_errors
 from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
-from bench.results import add_llama_cpp_ratios, aligned, bandwidth_line, domain_lines, read_bandwidth, summarise, table
 from bench.targets import BatchTotals, BenchTarget, PolicyTarget, RunStats, run_in_turns
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config import MENUS, EngineConfig
@@ -68,8 +66,8 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         for menu in menus:
             knapspec = replace(config.knapspec, menu=menu)
             entries.append((f"knapspec {menu}", "knapspec", replace(config, knapspec=knapspec)))
-    results = [bench.compare(entries, context) for context in contexts]
-    print(json.dumps(results[0] | ({"contexts": results} if len(results) > 1 else {})))
+    found = [bench.compare(entries, context) for context in contexts]
+    print(json.dumps(found[0] | ({"contexts": found} if len(found) > 1 else {})))
     return 0
 
 
@@ -120,24 +118,20 @@ class _Bench:
         targets: list[BenchTarget] = [*policies]
         targets += hugging_face(args.hf, model, self.sampling)
         targets += llama_cpp(args.llama_cpp, model, self.sampling, self.prompts, args.concurrency)
-        for target in [
-            policies[0],
-            *targets[len(policies) :],
-        ]:  # warm up; `none` is the only policy here, as others would learn
+        # Warm up. `none` is the only policy here, as others would learn.
+        for target in [policies[0], *targets[len(policies) :]]:
             target.run(self.prompts[:1], 1)
             target.stats = RunStats()
-        bandwidth = ReadBandwidth(
-            model.decoder.device, model.clock, model.key.threads, model.backend.kernels, model.decoder.weight_tensors
-        )
+        bandwidth = results.bandwidth_meter(model)
         differing = self._run(policies, targets[len(policies) :], bandwidth)
-        rows = [summarise(c, policies[0].stats, model.spec.layers) for c in targets]
-        add_llama_cpp_ratios(rows)
-        reading = read_bandwidth(policies[0].stats, model, bandwidth.median)
+        rows = [results.summarise(c, policies[0].stats, model.spec.layers) for c in targets]
+        results.add_llama_cpp_ratios(rows)
+        reading = results.read_bandwidth(policies[0].stats, model, bandwidth.median)
         self._print(rows, len(before), reading)
         domains = self._by_domain(targets)
         if len(domains) > 1:
             print("speed-up by domain:")
-            print(aligned([*domain_lines(domains)]))
+            print(results.aligned([*results.domain_lines(domains)]))
         drafted = next((c.stats for c in policies if c.name.startswith("knapspec")), None)
         if drafted is not None:
             share = drafted.knapsack_seconds / drafted.seconds
@@ -172,21 +166,18 @@ class _Bench:
 
         Policies of the engine also have the speed-up of decoding alone.
         """
-        spent: dict[str, list[BatchTotals]] = {}
+        numbers: dict[str, list[int]] = {}  # of the batches of each domain
         for number, start in enumerate(range(0, len(self.prompts), self._batch)):
             domains = {prompt.domain for prompt in self.prompts[start : start + self._batch]}
             if len(domains) == 1:
-                sums = spent.setdefault(domains.pop(), [BatchTotals(0, 0.0, 0, 0.0)] * len(targets))
-                for i, target in enumerate(targets):
-                    sums[i] = sums[i].plus(target.stats.batches[number])
-        return {
-            domain: {
-                name: speedup
-                for target, batch in zip(targets[1:], others, strict=True)
-                for name, speedup in _speedups(target.name, batch, plain)
-            }
-            for domain, (plain, *others) in spent.items()
-        }
+                numbers.setdefault(domains.pop(), []).append(number)
+        speedups: dict[str, dict[str, float]] = {}
+        for domain, own in numbers.items():
+            plain = targets[0].stats.total(own)
+            speedups[domain] = {}
+            for target in targets[1:]:
+                speedups[domain] |= _speedups(target.name, target.stats.total(own), plain)
+        return speedups
 
     def _print(self, rows: Sequence[dict[str, Any]], context: int, reading: Mapping[str, float]) -> None:
         key, args = self.model.key, self.args
@@ -199,9 +190,9 @@ class _Bench:
             f"{len(self.prompts)} prompts{after}, {args.concurrency} in flight, at most {args.max_tokens} tokens each, "
             "targets in turns"
         )
-        print(table(rows))
+        print(results.table(rows))
         if reading:
-            print(bandwidth_line(reading))
+            print(results.bandwidth_line(reading))
         if args.concurrency > 1 and args.hf:
             print("hf-generate answers one prompt at a time")
 

@@ -1,7 +1,5 @@
 """Errors of predicted speed and acceptance in a benchmark run, as in Figure 2 of the KnapSpec paper."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`knapserve bench prefill`: measure prompt processing, beside llama.cpp and transformers in the same run."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics
@@ -23,10 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `bench prefill`."""
     add_prompts_argument(parser)
     parser.add_argument(
-        "--tokens",
-        type=positive,
-        default=1500,
-        help="tokens per prompt, which is joined from --prompts (default: 1500)",
+        "--tokens", type=positive, default=1500, help="tokens per prompt, joined from --prompts (default: 1500)"
     )
     parser.add_argument("--repeat", type=positive, default=5, help="number of prompts, all different (default: 5)")
     add_hugging_face_argument(parser)

@@ -1,20 +1,18 @@
 """`knapserve profile`: measure passes of this model on this machine; fit, print and save the latency profile."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics
 
 from bench.prompts import positive
-from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec
+from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants
 from engine.config import EngineConfig
 from engine.errors import ConfigError
 from engine.logs import progress_bar
 from engine.runtime.build import LoadedModel
-from engine.runtime.measure import Design, Measured, Measurement, thorough_grid
+from engine.runtime.measure import Design, Measurement, thorough_grid
 from profiles import store
-from profiles.fit import Observation, price
+from profiles.fit import price
 from profiles.schema import LatencyProfile, ProfileKey
 
 _MAX_ERROR = 0.1  # median relative error of a usable profile
@@ -32,18 +30,14 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Measure, fit and save; print a table, and JSON as the last line. Raises ConfigError."""
     model = LoadedModel(config, profile=_PLACEHOLDER)
     measurement = Measurement(model.decoder, model.attention, model.clock)
-    measured = measurement.thorough(
-        model.key,
-        thorough_grid(model.attention.cache.length),
-        repetitions=args.repetitions,
-        progress=progress_bar("measuring passes"),
-    )
+    grid, progress = thorough_grid(model.attention.cache.length), progress_bar("measuring passes")
+    measured = measurement.thorough(model.key, grid, repetitions=args.repetitions, progress=progress)
     profile, spec = measured.profile, model.spec
     try:
         path = store.save(profile, config.profile_dir or store.default_directory())
     except OSError as error:
         raise ConfigError(f"cannot save the profile: {error}") from None
-    errors = _errors(measured, spec)
+    errors = [abs(_predict(profile, spec, design) / seconds - 1) for design, seconds in measured.unseen]
     print(f"{model.key.machine}, {model.key.dtype}, {model.key.backend}; {spec.shape_key}")
     print(_table(profile, spec))
     print(
@@ -68,45 +62,29 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     return 0
 
 
-def _errors(measured: Measured, spec: ModelSpec) -> list[float]:
-    """Return the relative errors on passes that were not fitted."""
-
-    def error(design: Design, seconds: float) -> float:
-        return abs(price(measured.profile, _observed(design, spec, measured.profile, seconds)) / seconds - 1)
-
-    return [error(design, seconds) for design, seconds in measured.unseen]
-
-
-def _observed(design: Design, spec: ModelSpec, profile: LatencyProfile, seconds: float = 0.0) -> Observation:
-    return design.observe(spec, range(1, profile.variants + 1), seconds)
+def _predict(profile: LatencyProfile, spec: ModelSpec, design: Design) -> float:
+    return price(profile, design.observe(spec, range(1, profile.variants + 1), seconds=0.0))
 
 
 def _table(profile: LatencyProfile, spec: ModelSpec) -> str:
-    """Format the costs of sublayers and passes by context length as Markdown."""
+    """Format costs by context length as Markdown."""
+    every_other_layer = (*((TARGET, TARGET, SKIP, SKIP) * spec.layers)[: spec.sublayers], TARGET)
+    in_few_bits = (LOW_BIT,) * len(spec.whole)
 
-    def full_pass(n: int, rows: int) -> float:
-        return price(profile, _observed(Design(rows, n, spec.whole), spec, profile))
-
-    def half_pass(n: int) -> float:
-        plan = ((TARGET, TARGET, SKIP, SKIP) * spec.layers)[: spec.sublayers]
-        return price(profile, _observed(Design(1, n, (*plan, TARGET)), spec, profile))
-
-    def low_bit(n: int) -> str:
-        if profile.variants == 1:
-            return "-"
-        plan = (LOW_BIT,) * len(spec.whole)
-        return f"{price(profile, _observed(Design(1, n, plan), spec, profile)) / full_pass(n, 1):.2f}×"
+    def seconds(n: int, plan: Variants = spec.whole, rows: int = 1) -> float:
+        return _predict(profile, spec, Design(rows, n, plan))
 
     lines = [
         "| context | attention | MLP | attention/MLP | full pass | half pass | low-bit | 4 rows | 8 rows | 16 rows |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for n in profile.contexts:
-        attention, mlp, plain = profile.projection(1) + profile.scan(n, 1), profile.mlp(1), full_pass(n, 1)
-        widths = " | ".join(f"{full_pass(n, rows) / plain:.2f}×" for rows in (4, 8, 16))
+        attention, mlp, plain = profile.projection(1) + profile.scan(n, 1), profile.mlp(1), seconds(n)
+        low_bit = f"{seconds(n, in_few_bits) / plain:.2f}×" if profile.variants > 1 else "-"
+        widths = " | ".join(f"{seconds(n, rows=rows) / plain:.2f}×" for rows in (4, 8, 16))
         ratio = f"{attention / mlp:.2f}" if mlp else "-"
         lines.append(
             f"| {n} | {1e6 * attention:.0f} µs | {1e6 * mlp:.0f} µs | {ratio} | {1e3 * plain:.2f} ms | "
-            f"{half_pass(n) / plain:.2f}× | {low_bit(n)} | {widths} |"
+            f"{seconds(n, every_other_layer) / plain:.2f}× | {low_bit} | {widths} |"
         )
     return "\n".join(lines)

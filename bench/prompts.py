@@ -1,7 +1,5 @@
 """The prompts of benchmarks, `knapserve tune` and simulations, and their flags."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

@@ -1,13 +1,12 @@
 """Results of a benchmark run as rows and text tables."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bench.targets import BenchTarget, RunStats
 from engine.kv.cache import bytes_per_token
+from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel
 
 
@@ -120,6 +119,11 @@ def domain_lines(domains: Mapping[str, Mapping[str, float]]) -> Iterator[list[st
         yield [domain or "(none)", *(f"{speedups[name]:.2f}" if name in speedups else "" for name in names)]
     for title, of in (("mean", statistics.mean), ("lowest", min)):
         yield [title, *(f"{of(column):.2f}" for column in columns)]
+
+
+def bandwidth_meter(model: LoadedModel) -> ReadBandwidth:
+    decoder = model.decoder
+    return ReadBandwidth(decoder.device, model.clock, model.key.threads, model.backend.kernels, decoder.weight_tensors)
 
 
 def read_bandwidth(plain: RunStats, model: LoadedModel, bandwidth: float) -> dict[str, float]:

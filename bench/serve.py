@@ -17,15 +17,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
+from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
+from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
+from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
+from bench.results import aligned, bandwidth_line, bandwidth_meter, read_bandwidth
+from bench.targets import BenchTarget, PolicyTarget, Prompt, RunStats
 from engine.config import EngineConfig
 from engine.errors import ConfigError
-
-if TYPE_CHECKING:
-    from bench.prompts import Text
-    from bench.targets import BenchTarget, Prompt, RunStats
+from engine.runtime.bandwidth import ReadBandwidth
+from engine.runtime.build import LoadedModel
+from engine.types import SamplingParams
 
 _URL = "http://127.0.0.1:8000"
 _OBSERVE_EVERY = 8  # rounds of turns between two measurements of the memory bandwidth
@@ -63,10 +67,6 @@ class StreamStats:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `bench serve`."""
-    from bench.peers.hugging_face import add_hugging_face_argument
-    from bench.peers.llama_cpp import add_llama_cpp_argument
-    from bench.prompts import add_prompt_arguments, positive
-
     parser.add_argument(
         "--url", action="append", default=[], help=f"base URL of a server; repeatable (default: {_URL})"
     )
@@ -92,8 +92,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Run the benchmark; print tables, and JSON as the last line. Raises ConfigError."""
-    from bench.prompts import read_prompts
-
     texts = read_prompts(args.prompts, args.limit)
     in_process = _InProcess(args, config, texts) if args.engine or args.hf or args.llama_cpp is not None else None
     results = [
@@ -113,9 +111,6 @@ def _with_run_number(texts: Sequence[Text], run: int) -> list[Text]:
 def _compare(
     args: argparse.Namespace, in_process: _InProcess | None, texts: Sequence[Text], streams: int
 ) -> dict[str, Any]:
-    """Run all prompts on all targets with `streams` concurrent streams, and print the table."""
-    from bench.prompts import Text
-
     servers = [_ServerTarget(url, args, streams) for url in args.url or [_URL]]
     runners: list[Callable[[Sequence[Text]], object]] = [server.answer for server in servers]
     runners += in_process.runners(streams) if in_process is not None else []
@@ -161,8 +156,6 @@ _COLUMNS = {
 
 
 def _print(result: dict[str, Any]) -> None:
-    from bench.results import aligned, bandwidth_line
-
     print(f"{result['prompts']} prompts, {result['streams']} streams, targets in turns")
     cells = [list(_COLUMNS.values())]
     for row in _rows(result):
@@ -188,13 +181,6 @@ class _InProcess:
     """The targets in this process: the engine, `generate` of transformers and llama.cpp."""
 
     def __init__(self, args: argparse.Namespace, config: EngineConfig, texts: Sequence[Text]) -> None:
-        from bench.peers.hugging_face import hugging_face
-        from bench.peers.llama_cpp import llama_cpp
-        from bench.targets import PolicyTarget
-        from engine.runtime.bandwidth import ReadBandwidth
-        from engine.runtime.build import LoadedModel
-        from engine.types import SamplingParams
-
         self.model = LoadedModel(config)
         sampling = SamplingParams(max_tokens=args.max_tokens, temperature=0.0, ignore_eos=args.ignore_eos)
         policy = args.policy or config.draft_policy
@@ -204,19 +190,10 @@ class _InProcess:
         self.others += llama_cpp(args.llama_cpp, self.model, sampling, prompts, max(args.streams))
         self.bandwidth: ReadBandwidth | None = None
         if self.engine is not None and policy == "none":
-            model = self.model
-            self.bandwidth = ReadBandwidth(
-                model.decoder.device,
-                model.clock,
-                model.key.threads,
-                model.backend.kernels,
-                model.decoder.weight_tensors,
-            )
+            self.bandwidth = bandwidth_meter(self.model)
         self.targets: list[BenchTarget] = [*([self.engine] if self.engine is not None else []), *self.others]
 
     def _encode(self, texts: Sequence[Text]) -> list[Prompt]:
-        from bench.prompts import encode
-
         return [encode(self.model, text) for text in texts]
 
     def runners(self, streams: int) -> list[Callable[[Sequence[Text]], object]]:
@@ -227,14 +204,10 @@ class _InProcess:
 
     def reset(self) -> None:
         """Discard the measurements so far."""
-        from bench.targets import RunStats
-
         for target in self.targets:
             target.stats = RunStats()
 
     def figures(self) -> dict[str, Any]:
-        from bench.results import read_bandwidth
-
         result: dict[str, Any] = {"others": [_speed(other.name, other.stats) for other in self.others]}
         if self.engine is not None:
             stats = self.engine.stats

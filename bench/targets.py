@@ -1,10 +1,8 @@
 """Benchmark targets: draft policies of this engine. Other programs are in `bench.peers`."""
 
-from __future__ import annotations
-
 import gc
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
@@ -12,7 +10,7 @@ from engine.clock import SystemClock
 from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, EngineDeadError, RequestError
-from engine.types import GenerateRequest, RequestFailure, RequestRound, RoundReport, SamplingParams, check_request
+from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, check_request
 
 _TURN = 0.03  # seconds per turn of a policy; short, as a machine's speed changes within a second
 
@@ -45,15 +43,6 @@ class BatchTotals(NamedTuple):
     seconds: float
     decode_tokens: int
     decode_seconds: float
-
-    def plus(self, other: BatchTotals) -> BatchTotals:
-        """Return the sum of both."""
-        return BatchTotals(
-            self.tokens + other.tokens,
-            self.seconds + other.seconds,
-            self.decode_tokens + other.decode_tokens,
-            self.decode_seconds + other.decode_seconds,
-        )
 
 
 @dataclass(slots=True)
@@ -96,8 +85,19 @@ class RunStats:
         self.draft_passes += max(r.draft_passes for r in report.rounds)
         self.rounds += 1
         self.context += context
-        self._record(report.rounds, spent)
+        requests = len(report.rounds)
         for r in report.rounds:
+            self.history.append(
+                RoundRecord(
+                    request=(len(self.batches) << 32) + int(r.request_id),
+                    seconds=spent / requests,
+                    emitted=r.emitted,
+                    drafted=r.drafted,
+                    accepted=r.accepted,
+                    predicted_tpt=None if r.predicted_tpt is None else r.predicted_tpt * requests,  # for the share
+                    predicted_acceptance=r.predicted_acceptance,
+                )
+            )
             self.drafted += r.drafted
             self.accepted += r.accepted
             self.tested += r.accepted + (r.accepted < r.drafted)
@@ -112,19 +112,9 @@ class RunStats:
         decode_seconds = self.decode_seconds - sum(batch.decode_seconds for batch in self.batches)
         self.batches.append(BatchTotals(tokens, seconds, decode_tokens, decode_seconds))
 
-    def _record(self, rounds: Sequence[RequestRound], seconds: float) -> None:
-        self.history += [
-            RoundRecord(
-                request=(len(self.batches) << 32) + int(r.request_id),
-                seconds=seconds / len(rounds),
-                emitted=r.emitted,
-                drafted=r.drafted,
-                accepted=r.accepted,
-                predicted_tpt=None if r.predicted_tpt is None else r.predicted_tpt * len(rounds),  # for the share
-                predicted_acceptance=r.predicted_acceptance,
-            )
-            for r in rounds
-        ]
+    def total(self, numbers: Iterable[int]) -> BatchTotals:
+        """Return the sum of the batches with these numbers."""
+        return BatchTotals(*map(sum, zip(*(self.batches[number] for number in numbers), strict=True)))
 
 
 class BenchTarget(Protocol):
@@ -221,7 +211,6 @@ class PolicyTarget:
         return [tuple(answers[str(index)]) for index in range(len(prompts))]
 
     def _search_totals(self) -> tuple[int, float]:
-        """Return the number of finished searches and their seconds."""
         policy = self.core.policy(self._policy)
         if not isinstance(policy, KnapSpec):
             return 0, 0.0
@@ -249,8 +238,7 @@ def run_in_turns(
 
     Targets that share a cache (`LoadedModel.core`) run one after the other instead.
     """
-    alone = len({id(c.core.runner.attention) for c in targets}) == len(targets)
-    if not alone:
+    if len({id(target.core.runner.attention) for target in targets}) < len(targets):
         turn = float("inf")
     answers: list[list[tuple[int, ...]]] = [[] for _ in targets]
     turns = deque((index, target.rounds(prompts, streams)) for index, target in enumerate(targets))

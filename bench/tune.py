@@ -1,7 +1,5 @@
 """`knapserve tune`: search offline, on sample prompts, for the initial draft plans of servers."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import random
@@ -60,7 +58,10 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     ]
     with tempfile.TemporaryDirectory() as scratch:
         for name, plans in candidates.items():
-            targets.append(_target_with(plans, Path(scratch) / name, name, model, config, sampling))
+            file = Path(scratch) / name
+            _save(plans, file)
+            core = model.core(replace(config, prior=str(file)), own_cache=True)
+            targets.append(PolicyTarget("knapspec", core, sampling, name=name))
     rows = _compare(targets, [encode(model, text) for text in others], model.spec.layers)
     best = max(targets[2:], key=lambda c: c.stats.tokens / c.stats.seconds)
     _save(candidates[best.name], path)
@@ -77,15 +78,6 @@ def split(texts: Sequence[Text]) -> tuple[list[Text], list[Text]]:
     random.Random(1).shuffle(tuned)
     random.Random(0).shuffle(others)
     return tuned, others
-
-
-def _target_with(
-    prior: Prior, file: Path, name: str, model: LoadedModel, config: EngineConfig, sampling: SamplingParams
-) -> PolicyTarget:
-    """Return a target that starts with these plans, which are saved in `file`."""
-    _save(prior, file)
-    core = model.core(replace(config, prior=str(file)), own_cache=True)
-    return PolicyTarget("knapspec", core, sampling, name=name)
 
 
 def _current_prior(model: LoadedModel, config: EngineConfig) -> Prior | None:
@@ -129,7 +121,6 @@ def search(
 
 
 def _compare(targets: Sequence[PolicyTarget], prompts: Sequence[Prompt], layers: int) -> list[dict[str, object]]:
-    """Run all prompts on all targets in turns. Returns the rows of the table."""
     targets[0].run(prompts[:1], 1)
     targets[0].stats = RunStats()
     for number, prompt in enumerate(prompts):

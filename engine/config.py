@@ -95,10 +95,6 @@ def _path(text: str) -> Path:
     return Path(text).expanduser()
 
 
-def _integers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
-
-
 @dataclass(frozen=True)
 class KnapSpecConfig:
     """Settings of the draft policy knapspec. Flags, variables and files add the prefix `knapspec_` to the names."""
@@ -135,7 +131,9 @@ class KnapSpecConfig:
     )
     beam: int = setting(6, "policy knapspec: maximum states per sublayer in a search; 0: unlimited", limits=_AMOUNT)
     protect: tuple[int, ...] = setting(
-        (), "policy knapspec: layers that plans never skip, such as 0,-1", parse=_integers
+        (),
+        "policy knapspec: layers that plans never skip, such as 0,-1",
+        parse=lambda text: tuple(int(part) for part in text.split(",")),
     )
     budget: float = setting(0.005, "policy knapspec: maximum share of time spent on searches", limits=_SHARE)
 

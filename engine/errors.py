@@ -1,21 +1,4 @@
-"""The exceptions of the engine.
-
-KnapServeError
-├── ConfigError            a setting cannot be honoured
-├── ModelError             a checkpoint cannot be served
-├── ProfileMismatchError   a named latency profile does not match this machine or model
-├── PriorError             prior plans are damaged, or a named file does not match this model
-├── RequestError           the client can fix it; `param` names the field
-│   ├── ContextLengthError
-│   └── UnknownPolicyError
-├── RequestFailedError     one request failed inside the engine
-├── QueueFullError         the client can retry after `retry_after` seconds
-└── EngineUnavailableError
-    ├── EngineDrainingError    the engine is stopping and rejects new requests
-    └── EngineDeadError        the engine's loop or process has failed
-"""
-
-from __future__ import annotations
+"""The exceptions of the engine. Clients can fix a RequestError, and retry after a QueueFullError."""
 
 
 class KnapServeError(Exception):

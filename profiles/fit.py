@@ -1,7 +1,5 @@
 """Fit a latency profile to timed passes: least squares on relative errors with non-negative coefficients."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

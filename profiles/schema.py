@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -86,9 +87,7 @@ class LatencyProfile:
     def scan(self, n: float, rows: float) -> float:
         """Return the cost of one attention sublayer reading `n` cached tokens for `rows` rows of one request."""
         knots = self.contexts
-        i = 0
-        while i < len(knots) - 1 and n > knots[i]:
-            i += 1
+        i = min(bisect_left(knots, n), len(knots) - 1)
         low, before = (knots[i - 1], self._at(self.scan_at[i - 1], rows)) if i else (0, 0.0)
         return max(before + (n - low) / (knots[i] - low) * (self._at(self.scan_at[i], rows) - before), 0.0)
 
@@ -96,11 +95,9 @@ class LatencyProfile:
         if rows <= 0:
             return 0.0
         knots = self.rows
-        i = 1
-        while i < len(knots) - 1 and rows > knots[i]:
-            i += 1
         if len(knots) == 1:
             return values[0]
+        i = min(max(bisect_left(knots, rows), 1), len(knots) - 1)
         share = (rows - knots[i - 1]) / (knots[i] - knots[i - 1])
         return max(values[i - 1] + share * (values[i] - values[i - 1]), 0.0)
 
@@ -122,7 +119,6 @@ class LatencyProfile:
         return profile
 
     def _validate(self) -> None:
-        """Raise ProfileError if a value is invalid."""
         key = self.key
         if not all(isinstance(x, str) for x in (key.hardware, key.shape, key.dtype, key.backend)):
             raise ProfileError("hardware, shape, dtype and backend must be text")

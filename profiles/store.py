@@ -1,7 +1,5 @@
 """Load and save profiles: shipped ones beside this file, measured ones in the user's directory."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from uuid import uuid4

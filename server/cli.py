@@ -80,7 +80,6 @@ def _add_measure(parser: argparse.ArgumentParser, module: str | None) -> None:
 
 
 def _command(commands: Subparsers, name: str, summary: str) -> argparse.ArgumentParser:
-    """Add the parser of a subcommand."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", allow_abbrev=False
     )

@@ -1,7 +1,5 @@
 """Settings of the HTTP server, loaded by `server.settings`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from engine.config import check, flag, parse_bytes, setting

@@ -78,7 +78,6 @@ def _load(source: Source, dtype: str, device: torch.device, sampling: SamplingPa
 
 
 def _config(spec: ModelSpec) -> Any:
-    """Return the transformers configuration of a synthetic shape."""
     from transformers import LlamaConfig, Qwen2Config, Qwen3Config
 
     family: Any = Qwen3Config if spec.qk_norm else Qwen2Config if spec.qkv_bias else LlamaConfig

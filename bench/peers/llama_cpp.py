@@ -90,9 +90,8 @@ class LlamaCppTarget:
             timings = list(pool.map(self._answer, prompts))
         if streams == 1:  # concurrent answers overlap in time
             self.stats.decode_seconds += sum(t["predicted_ms"] for t in timings) / 1e3
-            self.stats.decode_tokens += sum(
-                t["predicted_n"] - 1 for t in timings
-            )  # the first token belongs to the prompt
+            # The first token belongs to the prompt.
+            self.stats.decode_tokens += sum(t["predicted_n"] - 1 for t in timings)
         self.stats.add_batch(sum(t["predicted_n"] for t in timings), self._clock.now() - started)
         time.sleep(_POLLING_SECONDS)
 

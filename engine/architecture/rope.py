@@ -68,7 +68,6 @@ class RopeSpec:
 
     def _yarn(self, inverse: Tensor, head_dim: int) -> Tensor:
         """Blend interpolated and extrapolated frequencies along a ramp over the pairs (arXiv:2309.00071)."""
-
         import torch
 
         def pair_of(rotations: float) -> float:

@@ -1,7 +1,5 @@
 """The shape of a checkpoint, normalised from its config.json. Model families differ by flags."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import dataclass, field
@@ -100,13 +98,8 @@ class ModelSpec:
         extras = [name for name in ("qkv_bias", "output_bias", "mlp_bias", "qk_norm") if getattr(self, name)]
         if any(self.windows):
             extras.append("w" + "_".join(str(w) for w in sorted(set(self.windows))))
-        return "-".join(
-            (
-                f"L{self.layers}-d{self.hidden}-f{self.intermediate}-h{self.heads}x{self.head_dim}",
-                f"kv{self.kv_heads}-v{self.vocab}",
-                *extras,
-            )
-        )
+        heads = f"h{self.heads}x{self.head_dim}-kv{self.kv_heads}"
+        return "-".join([f"L{self.layers}-d{self.hidden}-f{self.intermediate}", heads, f"v{self.vocab}", *extras])
 
     def attention_window(self, layer: int, variant: int) -> tuple[int, int]:
         """Return how many of the last tokens (its own included) and of the first tokens a row sees; (0, 0): all."""
@@ -191,7 +184,6 @@ def parse_spec(config: dict[str, Any], generation: dict[str, Any] | None = None)
 
 
 def _family(config: dict[str, Any]) -> tuple[str, Family]:
-    """Return the architecture's name and flags. Raises ModelError if it is not supported."""
     named = config.get("architectures")
     architecture = str(named[0]) if isinstance(named, list) and named else "(none named)"
     supported = f"supported: {', '.join(FAMILIES)}"

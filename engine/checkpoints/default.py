@@ -3,8 +3,6 @@
 `python -m engine.checkpoints.default` prints its path, and fails if the file is missing or damaged.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from importlib.metadata import PackageNotFoundError, distribution

@@ -1,7 +1,5 @@
 """Sampling defaults from a checkpoint's generation_config.json."""
 
-from __future__ import annotations
-
 import logging
 import math
 from pathlib import Path

@@ -3,8 +3,6 @@
 The reader of the `gguf` library makes numpy views of every string, which takes seconds for 150,000 tokens.
 """
 
-from __future__ import annotations
-
 import mmap
 import re
 import struct
@@ -37,7 +35,7 @@ class GgufTensor:
     name: str
     type: str
     shape: tuple[int, ...]
-    file: _MappedFile
+    memory: mmap.mmap  # the mapped file
     begin: int  # in bytes
     size: int
 
@@ -50,7 +48,7 @@ class GgufTensor:
         begin = -(-self.begin // mmap.PAGESIZE) * mmap.PAGESIZE
         length = (self.begin + self.size - begin) // mmap.PAGESIZE * mmap.PAGESIZE
         if length > 0 and hasattr(mmap, "MADV_DONTNEED"):
-            self.file.memory.madvise(mmap.MADV_DONTNEED, begin, length)
+            self.memory.madvise(mmap.MADV_DONTNEED, begin, length)
 
 
 class GgufFile:
@@ -100,24 +98,17 @@ def _shards(path: Path) -> list[Path]:
     return paths
 
 
-class _MappedFile:
-    """A memory-mapped file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            with path.open("rb") as file:
-                self.memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        except (OSError, ValueError) as error:  # an empty file is a ValueError
-            raise ModelError(f"cannot read {path}: {error}") from None
+def _mapped(path: Path) -> mmap.mmap:
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    except (OSError, ValueError) as error:  # an empty file is a ValueError
+        raise ModelError(f"cannot read {path}: {error}") from None
 
 
 class _HeaderReader:
-    """Parse the header before the tensors' data."""
-
     def __init__(self, path: Path) -> None:
-        self._file = _MappedFile(path)
-        self._data = self._file.memory
+        self._data = _mapped(path)
         self._position = 0
         self._path = path
 
@@ -163,7 +154,7 @@ class _HeaderReader:
         size = weights // block * block_bytes
         if begin + offset + size > len(self._data):
             raise self._error(f"ends within {name}; is the download complete?")
-        return GgufTensor(name, type, shape, self._file, begin + offset, size)
+        return GgufTensor(name, type, shape, self._data, begin + offset, size)
 
     def _read_value(self, kind: GGUFValueType) -> Any:
         if kind == GGUFValueType.STRING:

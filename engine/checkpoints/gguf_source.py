@@ -1,7 +1,5 @@
 """Models in GGUF files, with configuration and tensor names converted to those of Hugging Face checkpoints."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from torch import Tensor
 from engine.architecture.spec import ModelSpec, parse_spec
 from engine.checkpoints.gguf_file import GgufFile, GgufTensor
 from engine.checkpoints.gguf_tokenizer import end_ids, read_tokenizer
+from engine.checkpoints.hub import SAMPLE
 from engine.errors import ModelError
 from engine.model.backend import Backend
 from engine.model.decoder import Decoder
@@ -40,7 +39,6 @@ _NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_h
 _FREQUENCIES = "rope_freqs.weight"  # divisors of Llama 3's RoPE frequencies
 _LLAMA3 = {"original_max_position_embeddings": 8192, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 _FLOATS = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
-_SAMPLE = 1 << 20  # bytes at the start and at the end of the weights in a fingerprint
 
 
 class GgufSource:
@@ -59,6 +57,7 @@ class GgufSource:
             raise ModelError(f"{path.name}: {str(error).replace('config.json', 'its metadata')}") from None
         self.tokenizer = read_tokenizer(self._gguf)
         self.eos_token_ids = end_ids(self._gguf)
+        self.packed_bytes = sum(tensor.size for tensor in self._gguf.tensors.values())
         self._weights = GgufWeights(self._gguf, self.spec)
         self._gguf.fields.clear()  # frees the vocabulary and merges: 40 MB for 150,000 tokens
 
@@ -71,19 +70,14 @@ class GgufSource:
                 sizes[tensor.type] += tensor.size
         return "+".join(name for name, _ in sizes.most_common())
 
-    @property
-    def packed_bytes(self) -> int:
-        """Bytes of all tensors in the file."""
-        return sum(tensor.size for tensor in self._gguf.tensors.values())
-
     @cached_property
     def fingerprint(self) -> str:
         digest = hashlib.sha256()
         for tensor in self._gguf.tensors.values():
             digest.update(f"{tensor.name} {tensor.type} {tensor.shape}".encode())
-        memory = next(iter(self._gguf.tensors.values())).file.memory
-        digest.update(memory[:_SAMPLE])
-        digest.update(memory[-_SAMPLE:])
+        memory = next(iter(self._gguf.tensors.values())).memory
+        digest.update(memory[:SAMPLE])
+        digest.update(memory[-SAMPLE:])
         return digest.hexdigest()
 
     def decoder(
@@ -175,11 +169,11 @@ def config_of(gguf: GgufFile) -> dict[str, Any]:
 
 
 def _rope_scaling(gguf: GgufFile, kind: str) -> dict[str, Any] | None:
-    """Convert the RoPE scaling to that of config.json."""
     divided = gguf.tensors.get(_FREQUENCIES)
     if divided is not None:
-        factor = float(_vector(divided).max())
-        return {"rope_type": "llama3", "factor": factor, **_LLAMA3}
+        if divided.is_packed:
+            raise ModelError(f"{divided.name} is {divided.type}; vectors must be floats")
+        return {"rope_type": "llama3", "factor": float(_floats(divided).max()), **_LLAMA3}
     scaling = gguf.field(f"{kind}.rope.scaling.type", str, "none")
     if scaling == "none":
         return None
@@ -190,22 +184,14 @@ def _rope_scaling(gguf: GgufFile, kind: str) -> dict[str, Any] | None:
     }
 
 
-def _vector(tensor: GgufTensor) -> Tensor:
-    if tensor.is_packed:
-        raise ModelError(f"{tensor.name} is {tensor.type}; vectors must be floats")
-    return _floats(tensor)
-
-
 def _bytes(tensor: GgufTensor) -> Tensor:
     """Return the tensor's bytes in the mapped file, uint8 [size]."""
-    return torch.frombuffer(tensor.file.memory, dtype=torch.uint8, count=tensor.size, offset=tensor.begin)
+    return torch.frombuffer(tensor.memory, dtype=torch.uint8, count=tensor.size, offset=tensor.begin)
 
 
 def _floats(tensor: GgufTensor) -> Tensor:
-    """Return a tensor of floats as stored."""
     return _bytes(tensor).view(_FLOATS[tensor.type]).view(tensor.shape)
 
 
 def _packed(tensor: GgufTensor) -> PackedRows:
-    """Return a packed matrix as stored."""
     return PackedRows(GGUF_FORMATS[tensor.type], _bytes(tensor).view(tensor.shape[0], -1), tensor.shape[1])

@@ -1,7 +1,5 @@
 """Convert the tokenizer in a GGUF file's metadata to one of the `tokenizers` library."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
@@ -78,7 +76,6 @@ def _token_id(gguf: GgufFile, name: str, count: int) -> int | None:
 
 
 def _templates(gguf: GgufFile) -> dict[str, str]:
-    """Return the chat templates by name."""
     templates = {"default": gguf.field("tokenizer.chat_template", str)}
     for name in gguf.listed("tokenizer.chat_templates", str):
         templates[name] = gguf.field(f"tokenizer.chat_template.{name}", str)
@@ -113,20 +110,12 @@ def _sentence_piece(gguf: GgufFile, tokens: list[str]) -> BackendTokenizer:
     vocabulary = {token: i for i, token in enumerate(tokens)}
     merges = []
     for token, score in zip(tokens, scores, strict=True):
-        pairs = ((token[:i], token[i:]) for i in range(1, len(token)))
-        known = [pair for pair in pairs if pair[0] in vocabulary and pair[1] in vocabulary]
+        splits = ((token[:i], token[i:]) for i in range(1, len(token)))
+        known = [pair for pair in splits if pair[0] in vocabulary and pair[1] in vocabulary]
         merges += [(-score, vocabulary[left], vocabulary[right], (left, right)) for left, right in known]
     unknown = _token_id(gguf, "unknown", len(tokens))
-    backend = BackendTokenizer(
-        _bpe(
-            gguf,
-            vocabulary,
-            [pair for *_, pair in sorted(merges)],
-            unk_token=tokens[0 if unknown is None else unknown],
-            fuse_unk=True,
-            byte_fallback=True,
-        )
-    )
+    pairs, name = [pair for *_, pair in sorted(merges)], tokens[unknown or 0]
+    backend = BackendTokenizer(_bpe(gguf, vocabulary, pairs, unk_token=name, fuse_unk=True, byte_fallback=True))
     space = [normalizers.Prepend("▁")] if gguf.field(_KEY + "add_space_prefix", bool, True) else []
     backend.normalizer = normalizers.Sequence([*space, normalizers.Replace(" ", "▁")])
     steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]

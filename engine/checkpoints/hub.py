@@ -1,13 +1,12 @@
 """Resolve a model's name to a directory or GGUF file, downloading models from the Hugging Face hub."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 from engine.architecture.spec import load_spec
 from engine.errors import ModelError
 
+SAMPLE = 1 << 20  # bytes at the start and at the end of each file that a fingerprint includes
 SYNTHETIC = "synthetic:"  # prefix of the names of synthetic models
 _HUB_ID = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]+)?(@[\w./-]+)?")
 _LATER_SHARD = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")

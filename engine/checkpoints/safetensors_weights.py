@@ -1,7 +1,5 @@
 """Weights in the safetensors files of a checkpoint. Names and shapes are checked before any tensor is read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,23 +29,25 @@ class SafetensorsWeights:
         self._files: dict[str, Path] = {}
         self._expected, self._quantisation = expected, quantisation
         stored, optional, plain = dict(expected), dict[str, tuple[int, ...]](), set(expected)
-        for name, shape in expected.items() if quantisation else ():
-            instead = quantisation.expected(name, shape)  # type: ignore[union-attr]
-            if instead is not None:
+        for name, shape in expected.items():
+            instead = quantisation.expected(name, shape) if quantisation else None
+            if quantisation and instead is not None:
                 del stored[name]
                 plain.discard(name)  # `instead` may contain the same name with another type
                 stored |= instead
-                optional |= quantisation.optional(name, shape)  # type: ignore[union-attr]
+                optional |= quantisation.expected(name, shape, required=False) or {}
         for name, path, shape, dtype in _headers(directory):
             if (name == "lm_head.weight" and name not in stored) or name.endswith(_INVERSE_FREQUENCIES):
                 continue
             if name in self._files:
                 raise ModelError(f"{directory} has {name} twice: in {self._files[name].name} and in {path.name}")
             self._files[name] = path
-            if name in plain:
-                _check(name, path, shape, dtype, expected[name])
-            elif name in stored and not shapes_match(shape, stored[name]):
+            fits = shape == expected[name] if name in plain else shapes_match(shape, stored.get(name, shape))
+            if not fits:
                 raise ModelError(f"{name} in {path.name} is {list(shape)}, not {list(stored[name])}")
+            if name in plain and dtype not in _DTYPES:
+                unsupported = f"{name} in {path.name} is {dtype}, and config.json has no quantization_config"
+                raise ModelError(f"{unsupported}; supported: {', '.join(_DTYPES)}")
         for kind, names in (
             ("lacks", sorted(set(stored) - set(self._files))),
             ("has unexpected", sorted(set(self._files) - set(stored) - set(optional))),
@@ -73,7 +73,6 @@ class SafetensorsWeights:
         return self._tensor(name) if packed is None else dequantise(packed)
 
     def _tensor(self, name: str) -> Tensor:
-        """Read a tensor as stored."""
         path = self._files[name]
         try:
             with safe_open(path, framework="pt") as file:
@@ -83,18 +82,7 @@ class SafetensorsWeights:
         return tensor
 
 
-def _check(name: str, path: Path, shape: tuple[int, ...], dtype: str, expected: tuple[int, ...]) -> None:
-    if shape != expected:
-        raise ModelError(f"{name} in {path.name} is {list(shape)}, not {list(expected)}")
-    if dtype not in _DTYPES:
-        raise ModelError(
-            f"{name} in {path.name} is {dtype}, and config.json has no quantization_config; "
-            f"supported: {', '.join(_DTYPES)}"
-        )
-
-
 def _headers(directory: Path) -> Iterator[tuple[str, Path, tuple[int, ...], str]]:
-    """Yield name, file, shape and dtype of every tensor."""
     for path in _find_files(directory):
         if not path.is_file():
             raise ModelError(f"{directory} has no {path.name}{_hint_on_other_formats(directory)}")
@@ -108,7 +96,6 @@ def _headers(directory: Path) -> Iterator[tuple[str, Path, tuple[int, ...], str]
 
 
 def _find_files(directory: Path) -> list[Path]:
-    """Return the files in the index, or the only file."""
     index = directory / _INDEX
     if not index.exists():
         return [directory / _SINGLE]

@@ -1,7 +1,5 @@
 """The sources of models: checkpoints, GGUF files and synthetic shapes."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable
@@ -16,7 +14,7 @@ from engine.checkpoints import synthetic
 from engine.checkpoints.default import NAME as DEFAULT_NAME
 from engine.checkpoints.default import find_default_model
 from engine.checkpoints.generation import sampling_defaults
-from engine.checkpoints.hub import SYNTHETIC, display_name, resolve
+from engine.checkpoints.hub import SAMPLE, SYNTHETIC, display_name, resolve
 from engine.checkpoints.safetensors_weights import SafetensorsWeights
 from engine.errors import ConfigError
 from engine.model.backend import Backend
@@ -26,7 +24,6 @@ from engine.quantised.config import parse_quantisation
 from engine.text.tokenizer import Tokenizer
 
 Progress = Callable[[float], None]
-_SAMPLE = 1 << 20  # bytes at the start and at the end of each file in a fingerprint
 
 
 class Source(Protocol):
@@ -42,26 +39,21 @@ class Source(Protocol):
     @property
     def packing(self) -> str:
         """Formats of packed matrices; "" for floats."""
-        ...
 
     @property
     def packed_bytes(self) -> int:
         """Bytes of packed tensors as published."""
-        ...
 
     @property
     def directory(self) -> Path:
         """The directory of its files. Raises ConfigError if it has none."""
-        ...
 
     @property
     def fingerprint(self) -> str:
         """A digest of the configuration and samples of the weights, which identifies the model."""
-        ...
 
     def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
         """Load or generate the weights."""
-        ...
 
 
 class CheckpointSource:
@@ -75,15 +67,12 @@ class CheckpointSource:
         self.name = name
         self.spec = load_spec(directory)
         self._quantisation = parse_quantisation(read_json(directory / "config.json"))
+        self.packing = "" if self._quantisation is None else self._quantisation.label
         self.sampling_defaults = sampling_defaults(directory) if defaults else ()
         self.tokenizer = Tokenizer.from_directory(directory)
         # Only the tokenizer's config names the end-of-turn token of many fine-tuned models.
         ends = {*self.spec.eos_token_ids, *self.tokenizer.end_ids}
         self.eos_token_ids = tuple(sorted(i for i in ends if i < self.spec.vocab))
-
-    @property
-    def packing(self) -> str:
-        return "" if self._quantisation is None else self._quantisation.label
 
     @property
     def packed_bytes(self) -> int:
@@ -95,8 +84,8 @@ class CheckpointSource:
         for path in sorted(self.directory.glob("*.safetensors")):
             with path.open("rb") as file:
                 digest.update(f"{path.name} {path.stat().st_size}".encode())
-                digest.update(file.read(_SAMPLE))
-                file.seek(-min(_SAMPLE, path.stat().st_size), os.SEEK_END)
+                digest.update(file.read(SAMPLE))
+                file.seek(-min(SAMPLE, path.stat().st_size), os.SEEK_END)
                 digest.update(file.read())
         return digest.hexdigest()
 
@@ -112,18 +101,12 @@ class SyntheticSource:
     eos_token_ids: tuple[int, ...] = ()
     gguf_path: Path | None = None
 
-    @property
-    def packing(self) -> str:
-        return self.model.quant
-
-    @property
-    def packed_bytes(self) -> int:
-        return self.spec.parameters
-
     def __init__(self, model: str) -> None:
         self.model = synthetic.parse(model)
         self.name = model
         self.spec = self.model.spec
+        self.packing = self.model.quant
+        self.packed_bytes = self.spec.parameters
         self.tokenizer = Tokenizer(synthetic.tokenizer(self.spec.vocab))
 
     @property
@@ -135,7 +118,8 @@ class SyntheticSource:
         return hashlib.sha256(self.name.encode()).hexdigest()
 
     def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
-        return synthetic.build(self.model, dtype, device, backend, progress)
+        weights = synthetic.RandomWeights(self.model, dtype, device)
+        return load_decoder(weights, weights.spec, dtype, device, backend, progress)
 
 
 def open_source(model: str | None, *, defaults: bool) -> Source:

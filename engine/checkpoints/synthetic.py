@@ -4,11 +4,8 @@
 means nothing, and neither does the acceptance of drafts. Label every figure taken with such a model as synthetic.
 """
 
-from __future__ import annotations
-
 import math
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -20,13 +17,9 @@ from engine.architecture.rope import RopeSpec
 from engine.architecture.spec import FAMILIES, ModelSpec
 from engine.checkpoints.hub import SYNTHETIC
 from engine.errors import ModelError
-from engine.model.backend import Backend
-from engine.model.decoder import Decoder, ModelWeights
-from engine.model.linear import Linear
-from engine.model.weights import WeightLoader, expected_tensors
+from engine.model.weights import expected_tensors
 from engine.quantised.formats import GGUF_FORMATS
 from engine.quantised.packed import PackedRows, dequantise
-from engine.sampling.sample import Sampler
 from engine.sampling.seeds import mix64
 
 _QUANTS = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")  # formats that the gguf library writes
@@ -106,64 +99,38 @@ def parse(text: str) -> SyntheticModel:
     return model
 
 
-def build(
-    model: SyntheticModel,
-    dtype: torch.dtype,
-    device: torch.device,
-    backend: Backend,
-    progress: Callable[[float], None] = lambda share: None,
-) -> Decoder:
-    """Build the decoder."""
-    spec = model.spec
-    linear = _QuantisingFactory(backend, model.quant) if model.quant else backend.linear
-    weights = _RandomWeights(model, dtype, device)
-    loader = WeightLoader(spec, weights, dtype, device, linear)
-    layers = []
-    for i in range(spec.layers):
-        layers.append(loader.layer(i))
-        progress((i + 1) / (spec.layers + 1))
-    # Embedding and head are separate even in tied shapes; the cost is the same.
-    head = linear(weights.mapped("lm_head.weight"), None)
-    parts = ModelWeights(
-        weights.mapped("model.embed_tokens.weight"), tuple(layers), weights.mapped("model.norm.weight"), head
-    )
-    progress(1.0)
-    return backend.decoder(spec, dtype, parts, Sampler(backend.kernels))
+class RandomWeights:
+    """`CheckpointWeights` of a synthetic model, each tensor drawn from the seed and its name.
 
-
-class _QuantisingFactory:
-    """Make linear layers in a GGUF format: packed if the backend supports the format, otherwise of rounded floats."""
-
-    shares = False
-
-    def __init__(self, backend: Backend, quant: str) -> None:
-        self._linear, self._packing, self._quant = backend.linear, backend.packing, quant
-
-    def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> Linear:
-        from gguf import GGMLQuantizationType
-        from gguf.quants import quantize
-
-        rows = torch.from_numpy(quantize(weight.float().cpu().numpy(), GGMLQuantizationType[self._quant]))
-        packed = PackedRows(GGUF_FORMATS[self._quant], rows, weight.shape[1])
-        parts = (
-            [packed.select(slice(0, len(rows) // 2)), packed.select(slice(len(rows) // 2, None))] if gated else [packed]
-        )
-        if self._packing is not None and self._packing.packs(parts, gated=gated):
-            return self._packing.from_packed(parts, bias, gated=gated)
-        return self._linear(dequantise(packed).to(weight), bias, gated=gated)
-
-
-class _RandomWeights:
-    """Tensors by name, each drawn from the seed and its name."""
+    Embedding and head are separate even in tied shapes; the cost is the same.
+    """
 
     interleaved = False
 
     def __init__(self, model: SyntheticModel, dtype: torch.dtype, device: torch.device) -> None:
         self._model, self._dtype, self._device = model, dtype, device
-        self._shapes = expected_tensors(replace(model.spec, tied=False))
+        self.spec = replace(model.spec, tied=False)
+        self._shapes = expected_tensors(self.spec)
         self._generator = torch.Generator(device)
 
     def mapped(self, name: str) -> Tensor:
+        packed = self.packed_rows(name)
+        return self._floats(name) if packed is None else dequantise(packed).to(self._device, self._dtype)
+
+    def packed_rows(self, name: str) -> PackedRows | None:
+        shape, quant = self._shapes[name], self._model.quant
+        if not quant or len(shape) == 1 or "embed" in name:
+            return None
+        from gguf import GGMLQuantizationType
+        from gguf.quants import quantize
+
+        rows = quantize(self._floats(name).float().cpu().numpy(), GGMLQuantizationType[quant])
+        return PackedRows(GGUF_FORMATS[quant], torch.from_numpy(rows), shape[1])
+
+    def release(self, name: str) -> None:
+        """Do nothing: no file is mapped."""
+
+    def _floats(self, name: str) -> Tensor:
         shape = self._shapes[name]
         if len(shape) == 1:  # biases cost the same whatever they are
             return torch.full(shape, 1.0 if "norm" in name else 0.0, dtype=self._dtype, device=self._device)

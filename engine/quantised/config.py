@@ -3,8 +3,6 @@
 `Quantisation` names the tensors of each quantised weight and reads them through `engine.quantised.tensors`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,18 +51,14 @@ class Quantisation:
             or (self.ignores_name_parts and f".{pattern}." in f".{module}.")
         )
 
-    def expected(self, name: str, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]] | None:
+    def expected(
+        self, name: str, shape: tuple[int, ...], *, required: bool = True
+    ) -> dict[str, tuple[int, ...]] | None:
         """Return the required tensors of a quantised weight [out, in] and their shapes, to compare by `shapes_match`.
 
-        None if the weight is not quantised or not a matrix.
+        With `required` false, return the optional tensors; `read` checks those that matter. None if the weight is not
+        quantised or not a matrix.
         """
-        return self._named(name, shape, required=True)
-
-    def optional(self, name: str, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        """Return optional tensors of a quantised weight and their shapes. `read` checks those that matter."""
-        return self._named(name, shape, required=False) or {}
-
-    def _named(self, name: str, shape: tuple[int, ...], *, required: bool) -> dict[str, tuple[int, ...]] | None:
         scheme, stem = self.scheme(name), name.removesuffix("weight")
         if scheme is None or len(shape) != 2:
             return None
@@ -191,12 +185,13 @@ def _gptq(settings: dict[str, Any]) -> Quantisation:
     ignored = _patterns(f"re:{pattern[2:]}" for pattern in skipped)
     symmetric = bool(settings.get("sym", True))
     scheme = QuantScheme("gptq", bits, _groups(settings["group_size"]), symmetric, less_one=format == "gptq")
-    named = [name for names in settings.get("modules_in_block_to_quantize") or [] for name in _names(names)]
-    targets = [f"re:.*\\.{re.escape(name)}$" for name in named] or ["Linear"]
+    targets = []
+    for names in settings.get("modules_in_block_to_quantize") or []:
+        targets += [f"re:.*\\.{re.escape(name)}$" for name in ([names] if isinstance(names, str) else names)]
     head = bool(settings.get("lm_head", False))
-    if head and named:
+    if head and targets:
         targets.append("lm_head")
-    return Quantisation("gptq", tuple((target, scheme) for target in targets), ignored, head=head)
+    return Quantisation("gptq", tuple((target, scheme) for target in targets or ["Linear"]), ignored, head=head)
 
 
 def _fp8(settings: dict[str, Any]) -> Quantisation:
@@ -219,10 +214,6 @@ def _patterns(names: Any) -> tuple[str, ...]:
         if pattern.startswith("re:"):
             re.compile(pattern[3:])
     return patterns
-
-
-def _names(names: Any) -> list[str]:
-    return [names] if isinstance(names, str) else [str(name) for name in names]
 
 
 def _positive(number: Any) -> int:

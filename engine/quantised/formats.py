@@ -1,7 +1,5 @@
 """Formats of packed weights in checkpoints. Does not import torch, which is slow, for readers of file headers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -41,9 +41,6 @@ def pack_codes(codes: Tensor, scale: Tensor, minimum: Tensor | None, *, bits: in
     """
     inputs = codes.shape[1]
     group = inputs // scale.shape[1]
-    assert codes.dtype == torch.uint8
-    assert group * scale.shape[1] == inputs
-    assert group % 16 == 0
     format = PackedFormat("codes", bits, group, offset, minimum is not None, block=inputs)
     parts = [codes, *(_bytes(numbers) for numbers in (scale, minimum) if numbers is not None)]
     return PackedRows(format, torch.cat(parts, 1), inputs)
@@ -56,9 +53,6 @@ def pack_fp8(numbers: Tensor, scale: Tensor) -> PackedRows:
     """
     inputs = numbers.shape[1]
     group = inputs // scale.shape[1]
-    assert numbers.dtype == torch.float8_e4m3fn
-    assert group * scale.shape[1] == inputs
-    assert group % 32 == 0
     format = PackedFormat("fp8", 8, group, block=inputs)
     return PackedRows(format, torch.cat([numbers.view(torch.uint8), _bytes(scale)], 1), inputs)
 

@@ -6,8 +6,6 @@ float16 or bfloat16, which is what checkpoints publish. With float32 scales and 
 `2^bits · scale`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import gcd
@@ -24,11 +22,8 @@ _INDICES = (torch.int32, torch.int64)
 _WORDS = (torch.int32,)
 # AWQ writes column _AWQ_ORDER[i] of eight neighbours to bits 4·i of a word.
 _AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
-
-
-Layout = Literal[
-    "gptq", "awq", "packed", "integers", "fp8"
-]  # packed and integers: int32 and int8 of compressed-tensors
+# packed and integers: int32 and int8 of compressed-tensors.
+Layout = Literal["gptq", "awq", "packed", "integers", "fp8"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +85,6 @@ class QuantScheme:
         return self.layout == "packed" and not self.symmetric and self.block[0] == 1
 
     def _words(self, codes: int) -> int:
-        """Return the number of int32 words for `codes` codes."""
         return -(-codes * self.bits // 32)
 
 
@@ -190,7 +184,6 @@ def _unpacked(words: Tensor, bits: int) -> Tensor:
 
 
 def _awq(words: Tensor) -> Tensor:
-    """Unpack words in AWQ's order of columns."""
     places = [_AWQ_ORDER.index(column) for column in range(8)]
     return _unpacked(words, 4).view(len(words), -1, 8)[:, :, places].flatten(1)
 

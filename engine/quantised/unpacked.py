@@ -4,8 +4,6 @@ A weight is `(code - offset) · scale + minimum` in float32, exactly as from `de
 codes of `fp8` are the bytes of its numbers, which replace `code - offset`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -84,7 +82,6 @@ def _gguf_codes(name: str, blocks: Tensor) -> Tensor:
 
 
 def _gguf_scales(name: str, blocks: Tensor) -> tuple[Factors, Factors | None]:
-    """Return the scales and minima of GGUF blocks."""
     if name == "MXFP4":  # half of 2^(e - 127); the two smallest are subnormal
         e = blocks[..., 0].int()
         return Factors(torch.where(e < 2, 0x200000 << e.clamp(max=1), (e - 1) << 23).view(torch.float32)), None

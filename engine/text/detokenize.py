@@ -1,7 +1,5 @@
 """Decode tokens incrementally, up to a stop string. This is done in the engine, so that generation ends at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tokenizers import Tokenizer as BackendTokenizer
@@ -60,7 +58,6 @@ class Detokenizer:
         return self._stops.push(self._rest()) + self._stops.flush()
 
     def _rest(self) -> str:
-        """Decode the tokens of incomplete characters."""
         rest = self._backend.decode(self._unfinished, skip_special_tokens=self._skip) if self._unfinished else ""
         self._unfinished.clear()
         return rest

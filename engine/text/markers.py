@@ -3,8 +3,6 @@
 The results do not depend on where the text is cut.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -1,7 +1,5 @@
 """Build the ASGI application that serves an engine."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections.abc import AsyncIterator
@@ -20,7 +18,7 @@ from engine.errors import KnapServeError
 from server.config import ServerConfig
 from server.http.asgi import BodyLimitMiddleware, CorsErrorMiddleware, InternalErrorMiddleware, RequestIdMiddleware
 from server.http.auth import AuthMiddleware
-from server.http.errors import APIError, any_api_error, from_http_exception
+from server.http.errors import APIError, as_api_error, from_http_exception
 from server.http.lifecycle import version
 from server.metrics.throughput import ThroughputLog
 from server.openai.replies.schemas import ChatCompletionChunk, CompletionChunk
@@ -54,7 +52,7 @@ class _App(FastAPI):
 
 
 async def _error_response(request: Request, error: Exception) -> Response:
-    return any_api_error(error).response(request.scope)
+    return as_api_error(error).response(request.scope)
 
 
 async def _http_exception(request: Request, error: Exception) -> Response:

@@ -1,7 +1,5 @@
 """ASGI middleware around every request: request ids, access log, unexpected errors, body limit and CORS errors."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re
@@ -16,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.http.errors import FACTS, REQUEST_ID, APIError, internal_error
+from server.http.errors import FACTS, REQUEST_ID, APIError, as_api_error
 
 log = logging.getLogger("knapserve.server")
 access_log = logging.getLogger("knapserve.access")
@@ -80,11 +78,11 @@ class InternalErrorMiddleware:
             await self._app(scope, receive, watched)
         except ClientDisconnect:
             raise
-        except Exception:
-            log.exception("unexpected error", extra={"facts": {"request_id": REQUEST_ID.get()}})
+        except Exception as error:
+            reply = as_api_error(error).response(scope)
             if started:
                 raise  # the reply cannot be completed; the server closes the connection
-            await internal_error().response(scope)(scope, receive, send)
+            await reply(scope, receive, send)
 
 
 class RequestIdMiddleware:

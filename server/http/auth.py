@@ -1,7 +1,5 @@
 """Bearer authentication of the endpoints that use or change the engine, and optionally of `/metrics`."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Sequence

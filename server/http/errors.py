@@ -1,10 +1,7 @@
 """Errors in OpenAI's format: `{"error": {"message", "type", "param", "code"}}`.
 
-The server raises `APIError`, and `as_api_error` maps the engine's exceptions to it. Every other exception becomes a 500
-and is logged.
+The server raises `APIError`, and `as_api_error` maps other exceptions to it.
 """
-
-from __future__ import annotations
 
 import logging
 import re
@@ -17,14 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Scope
 
-from engine.errors import (
-    ContextLengthError,
-    EngineDrainingError,
-    EngineUnavailableError,
-    KnapServeError,
-    QueueFullError,
-    RequestError,
-)
+from engine.errors import ContextLengthError, EngineDrainingError, EngineUnavailableError, QueueFullError, RequestError
 
 log = logging.getLogger("knapserve.server")
 
@@ -90,51 +80,32 @@ def unknown_model(name: str, served: Iterable[str]) -> APIError:
     return APIError(404, message, param="model", code="model_not_found")
 
 
-def internal_error() -> APIError:
-    return APIError(500, "The server had an error while processing your request.", type="server_error", code="internal")
-
-
 def unavailable(message: str, code: str) -> APIError:
     return APIError(503, message, type="service_unavailable_error", code=code, headers={"Retry-After": "5"})
 
 
-def as_api_error(error: KnapServeError, prompt_param: str | None = None) -> APIError:
-    """Map an engine exception to its reply. `prompt_param` is the name of the endpoint's prompt field."""
+def as_api_error(error: Exception, prompt_param: str | None = None) -> APIError:
+    """Map an exception to its reply. An unexpected exception is logged and becomes a 500.
+
+    `prompt_param` is the name of the endpoint's prompt field.
+    """
+    if isinstance(error, APIError):
+        return error
     if isinstance(error, ContextLengthError):
         return invalid(str(error), prompt_param or error.param, "context_length_exceeded")
     if isinstance(error, RequestError):
         return invalid(str(error), error.param)
     if isinstance(error, QueueFullError):
-        return APIError(
-            429,
-            str(error),
-            type="rate_limit_error",
-            code="queue_full",
-            headers={"Retry-After": str(max(1, round(error.retry_after)))},
-        )
+        headers = {"Retry-After": str(max(1, round(error.retry_after)))}
+        return APIError(429, str(error), type="rate_limit_error", code="queue_full", headers=headers)
     if isinstance(error, EngineDrainingError):
         return unavailable(str(error), "draining")
     if isinstance(error, EngineUnavailableError):
         # The reason may contain paths and versions, so it goes to the log only.
         log.error("engine unavailable: %s", error)
         return unavailable("The engine is not available.", "engine_unavailable")
-    log.error("unexpected engine error", exc_info=error, extra=_request_fields())
-    return internal_error()
-
-
-def any_api_error(error: Exception, prompt_param: str | None = None) -> APIError:
-    """Map any exception to its reply. An unexpected exception is logged and becomes a 500."""
-    if isinstance(error, APIError):
-        return error
-    if isinstance(error, KnapServeError):
-        return as_api_error(error, prompt_param)
-    log.error("unexpected error", exc_info=error, extra=_request_fields())
-    return internal_error()
-
-
-def _request_fields() -> dict[str, object]:
-    """Log fields that identify the current request."""
-    return {"facts": {"request_id": REQUEST_ID.get()}}
+    log.error("unexpected error", exc_info=error, extra={"facts": {"request_id": REQUEST_ID.get()}})
+    return APIError(500, "The server had an error while processing your request.", type="server_error", code="internal")
 
 
 def from_http_exception(request: Request, error: HTTPException, known: Iterable[str]) -> APIError:

@@ -1,7 +1,5 @@
 """The installed version, and the drain at shutdown."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from importlib import metadata

@@ -1,7 +1,5 @@
 """A small HTTP server that answers probes while the model loads."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -1,7 +1,5 @@
 """uvicorn's HTTP/1.1 protocols with our errors, a header size limit, a stall timeout and ignored upgrade offers."""
 
-from __future__ import annotations
-
 import array
 import asyncio
 import contextlib
@@ -25,7 +23,6 @@ _UPGRADE_HEADERS = (b"upgrade", b"http2-settings")
 
 
 def _reject_connection(transport: asyncio.Transport, error: APIError, reason: str) -> None:
-    """Answer a malformed request with `error` and close the connection."""
     body = error.response().body
     head = (
         f"HTTP/1.1 {error.status} {reason}\r\ncontent-type: application/json\r\n"

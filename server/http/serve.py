@@ -1,7 +1,5 @@
 """Run the application under uvicorn, with a graceful shutdown."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

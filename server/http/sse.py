@@ -1,7 +1,5 @@
 """Server-sent events: framing, keep-alive comments, and the response that carries them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
@@ -89,7 +87,7 @@ class EventStream(Response):
                     if not out.started:
                         raise
                     last_frames = f"data: {_encode(self._as_error(error).body())}\n\n".encode("ascii")
-            await out.finish(last_frames + DONE)
+            await out.write(last_frames + DONE, more=False)
 
 
 class _Output:
@@ -110,9 +108,6 @@ class _Output:
                 await self._send(self._start)
                 self.started = True
             await self._send({"type": "http.response.body", "body": data, "more_body": more})
-
-    async def finish(self, data: bytes) -> None:
-        await self.write(data, more=False)
 
     @asynccontextmanager
     async def kept_alive(self, interval: float) -> AsyncIterator[None]:

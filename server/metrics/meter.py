@@ -1,7 +1,5 @@
 """Measure one HTTP request for the metrics and the access log."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Metrics of drafting, with the label `policy`."""
 
-from __future__ import annotations
-
 import collections
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -129,7 +127,6 @@ class PolicyMetrics:
         self._predicted_accepted.labels(policy).inc(sum(rate * drafted for rate, drafted in predicted))
 
     def _count_drafts(self, policy: str, rounds: Sequence[RequestRound]) -> None:
-        """Count tokens and sublayers of drafts by the model."""
         self._draft_tokens.labels(policy).inc(sum(r.drafted for r in rounds))
         self._accepted_tokens.labels(policy).inc(sum(r.accepted for r in rounds))
         passes: collections.Counter[tuple[int, ...]] = collections.Counter()
@@ -144,7 +141,6 @@ class PolicyMetrics:
                 self._sublayers.labels(policy, kind, variant).inc(sublayers * times)
 
     def _count_rates(self, policy: str, rounds: Sequence[RequestRound], seconds: float) -> None:
-        """Count measured and predicted rates of the same rounds."""
         _observe(self._measured_tpt.labels(policy), (r.emitted / seconds for r in rounds))
         self._decode_seconds.labels(policy).inc(seconds * len(rounds))
         self._decode_tokens.labels(policy).inc(sum(r.emitted for r in rounds))

@@ -4,8 +4,6 @@ They have two sources: the engine's `RoundReport`s, and the events of HTTP reque
 own registry. As in vLLM, prompt tokens and latencies count per choice, as each choice is an engine request.
 """
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Sequence
@@ -139,26 +137,16 @@ class Metrics:
         self.request_generation = histogram("request_generation_tokens", "Tokens generated per request.", token_bounds)
 
     def _create_engine_metrics(self, engine: Engine) -> None:
-        """Create the metrics of rounds, of the latency profile and of the engine's liveness."""
         registry = self.registry
         loading_gauge(registry).set(0)
-        phases = Histogram(
-            "knapserve_round_seconds",
-            "Seconds of a round, by phase.",
-            ["phase"],
-            buckets=ROUND_SECONDS,
-            registry=registry,
-        )
+        name, text = "knapserve_round_seconds", "Seconds of a round, by phase."
+        phases = Histogram(name, text, ["phase"], buckets=ROUND_SECONDS, registry=registry)
         self._phases = [phases.labels(phase) for phase in ("draft", "verify", "search", "other")]
-        error = Gauge(
-            "knapserve_profile_error_ratio",
-            "Measured over predicted seconds of passes and searches, which corrects the profile.",
-            ["pass"],
-            registry=registry,
-        )
+        text = "Measured over predicted seconds of passes and searches, which corrects the profile."
+        error = Gauge("knapserve_profile_error_ratio", text, ["pass"], registry=registry)
         self._corrections = dict.fromkeys(("draft", "verify", "search"), 1.0)
-        for name in self._corrections:
-            error.labels(name).set_function(partial(self._corrections.__getitem__, name))
+        for kind in self._corrections:
+            error.labels(kind).set_function(partial(self._corrections.__getitem__, kind))
         labels = ("file", "hardware", "dtype")
         profile = Gauge("knapserve_profile_info", "The latency profile in use.", labels, registry=registry)
         file = Path(engine.info.profile_file).name
@@ -229,7 +217,6 @@ class Metrics:
             self._policies.count(policy, parts, seconds)
 
     def _count_drafts(self, drafting: Sequence[RequestRound]) -> None:
-        """Count the drafts of all policies."""
         self.drafts.inc(len(drafting))
         for total, by_position, tokens in (
             (self.draft_tokens, self.drafted_at, [part.drafted for part in drafting]),

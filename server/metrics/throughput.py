@@ -1,7 +1,5 @@
 """Log throughput and the speed-up by drafting every few seconds."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

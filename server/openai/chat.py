@@ -1,9 +1,7 @@
 """Convert chat requests: the chat template, tools and structured answers."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,42 +12,31 @@ from server.openai.replies.build import ReplyFormat
 from server.openai.replies.calls import TOOL_MARKS, make_parser
 from server.openai.replies.endpoints import CHAT, MISTRAL_CHAT, MISTRAL_ID_LENGTH
 from server.openai.replies.parsers import THINK_CLOSE, THINK_OPEN
-from server.openai.requests.schemas import (
-    ChatCompletionRequest,
-    Message,
-    NamedTool,
-    PredictionContent,
-    TextPart,
-    TokenizeRequest,
-    Tool,
-)
+from server.openai.requests import schemas
 from server.openai.requests.structured import answer_schema, check_size, grammar_of, tool_call_grammar
 from server.openai.requests.translate import EncodedPrompts, Translator
 
+ChatRequest = schemas.ChatCompletionRequest | schemas.TokenizeRequest
 
-class ChatTranslator(Translator[ChatCompletionRequest]):
-    request_type = ChatCompletionRequest
+
+class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
+    request_type = schemas.ChatCompletionRequest
     endpoint = CHAT
     adds_special_tokens = False
 
-    def _encode_prompts(self, request: ChatCompletionRequest) -> EncodedPrompts:
+    def _encode_prompts(self, request: schemas.ChatCompletionRequest) -> EncodedPrompts:
         if request.top_logprobs and not request.logprobs:
             raise invalid("'top_logprobs' requires 'logprobs': true.", "top_logprobs")
         tools, forced = self._tools(request)
-        rendered = self.render(
-            request.messages,
-            tools,
-            request.chat_template_kwargs,
-            continue_final_message=request.continue_final_message,
-            add_generation_prompt=adds_generation_prompt(request),
-        )
+        check_turn(request)
+        rendered = self.render(request, request.messages, tools)
         prompt = self._encode(rendered)
         self._check_length(len(prompt), self._max_tokens(request))  # before building a grammar, which takes far longer
         partial_answer = (_text_content(request.messages[-1]) or "") if request.continue_final_message else ""
         in_reasoning = partial_answer.rfind(THINK_OPEN) > partial_answer.rfind(THINK_CLOSE)
         thinking = self._thinks and (in_reasoning or rendered.rstrip().endswith(THINK_OPEN))
         schema = answer_schema(request.response_format)
-        parallel = request.parallel_tool_calls and not isinstance(request.tool_choice, NamedTool)
+        parallel = request.parallel_tool_calls and not isinstance(request.tool_choice, schemas.NamedTool)
         calls = None
         if tools and (forced or schema is not None):
             calls = tool_call_grammar(self._tool_format, forced or tools, self._grammar_marker, parallel=parallel)
@@ -69,6 +56,9 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             ),
             max_calls=None if parallel else 1,
         )
+        markers = TOOL_MARKS.get(self._tool_format, ()) if tools else ()
+        if self._thinks:
+            markers = (*markers, THINK_OPEN, THINK_CLOSE)
         return EncodedPrompts(
             (prompt,),
             format,
@@ -76,24 +66,16 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             grammar=grammar,
             grammar_param=param,
             predicted=self._predicted(request.prediction),
-            special_markers=any(map(self._tokenizer.is_special, self._markers(tools=bool(tools)))),
+            special_markers=any(map(self._tokenizer.is_special, markers)),
         )
 
-    def render(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[Tool],
-        options: Mapping[str, Any],
-        *,
-        add_generation_prompt: bool,
-        continue_final_message: bool,
-    ) -> str:
-        """Render the prompt's text. Raises APIError, RequestError."""
+    def render(self, request: ChatRequest, messages: Sequence[schemas.Message], tools: Sequence[schemas.Tool]) -> str:
+        """Render the prompt's text, for a request that passes `check_turn`. Raises APIError, RequestError."""
         template = [_template_message(index, message) for index, message in enumerate(messages)]
         if self._tool_format == "mistral":
             _shorten_ids(template)
         self.check_characters(sum(len(message["content"]) for message in template))
-        if continue_final_message and template[-1]["role"] != "assistant":
+        if request.continue_final_message and template[-1]["role"] != "assistant":
             raise invalid(
                 "'continue_final_message' requires an assistant message at the end of 'messages'.",
                 "continue_final_message",
@@ -102,12 +84,12 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         return self._tokenizer.render_chat(
             template,
             described,
-            options,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
+            request.chat_template_kwargs,
+            add_generation_prompt=request.add_generation_prompt and not request.continue_final_message,
+            continue_final_message=request.continue_final_message,
         )
 
-    def _tools(self, request: ChatCompletionRequest) -> tuple[list[Tool], list[Tool]]:
+    def _tools(self, request: schemas.ChatCompletionRequest) -> tuple[list[schemas.Tool], list[schemas.Tool]]:
         """Return the tools in the prompt, and those of which the model must call one."""
         choice = request.tool_choice
         if not request.tools:
@@ -122,14 +104,14 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
             return [], []
         if not self._tool_format:
             raise invalid("This model's chat template does not support tools.", "tools")
-        if isinstance(choice, NamedTool):
+        if isinstance(choice, schemas.NamedTool):
             named = [tool for tool in request.tools if tool.function.name == choice.function.name]
             if not named:
                 raise invalid("'tool_choice' names a tool that is not in 'tools'.", "tool_choice")
             return request.tools, named
         return request.tools, request.tools if choice == "required" else []
 
-    def _predicted(self, prediction: PredictionContent | None) -> tuple[int, ...]:
+    def _predicted(self, prediction: schemas.PredictionContent | None) -> tuple[int, ...]:
         """Return the tokens of a predicted answer, at most those of one context."""
         if prediction is None:
             return ()
@@ -139,38 +121,31 @@ class ChatTranslator(Translator[ChatCompletionRequest]):
         known = next((i for i, token in enumerate(tokens) if token >= self._info.vocab_size), len(tokens))
         return tokens[: min(known, self._info.max_model_len)]
 
-    def _markers(self, *, tools: bool) -> Sequence[str]:
-        """Return the markers that the parsers of an answer search for."""
-        calls = TOOL_MARKS.get(self._tool_format, ()) if tools else ()
-        return (*calls, THINK_OPEN, THINK_CLOSE) if self._thinks else calls
-
     def _grammar_marker(self, text: str) -> str:
         """Return a marker in a grammar's notation: an added token by its id, other text as a string."""
         token = self._tokenizer.added_token_id(text)
         return json.dumps(text) if token is None else f"<[{token}]>"
 
-    def _max_tokens(self, request: ChatCompletionRequest) -> int | None:
+    def _max_tokens(self, request: schemas.ChatCompletionRequest) -> int | None:
         return request.max_completion_tokens or request.max_tokens
 
 
-def adds_generation_prompt(request: ChatCompletionRequest | TokenizeRequest) -> bool:
-    """Whether the prompt ends with the beginning of an assistant message. Raises APIError."""
-    if not request.continue_final_message:
-        return request.add_generation_prompt
-    if request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set:
+def check_turn(request: ChatRequest) -> None:
+    """Raise APIError if the prompt must both continue the last message and begin the assistant's."""
+    begins = request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set
+    if request.continue_final_message and begins:
         raise invalid(
             "'add_generation_prompt' and 'continue_final_message' cannot both be true.", "continue_final_message"
         )
-    return False
 
 
-def _text_content(message: Message) -> str | None:
+def _text_content(message: schemas.Message) -> str | None:
     if isinstance(message.content, list):
-        return "\n".join(part.text for part in message.content if isinstance(part, TextPart))
+        return "\n".join(part.text for part in message.content if isinstance(part, schemas.TextPart))
     return message.content
 
 
-def _template_message(index: int, message: Message) -> dict[str, Any]:
+def _template_message(index: int, message: schemas.Message) -> dict[str, Any]:
     """Convert a message for chat templates: text content, and no null fields."""
     content = _text_content(message)
     extra = {name: value for name, value in (message.model_extra or {}).items() if value is not None}

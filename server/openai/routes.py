@@ -1,7 +1,5 @@
 """The HTTP endpoints, and the path of a generation request through the server."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -16,10 +14,10 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from engine.api import Engine
 from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
-from engine.types import EngineStats, TokenEvent
+from engine.types import TokenEvent
 from server.config import ServerConfig
 from server.http.asgi import cancelled_on_disconnect
-from server.http.errors import FACTS, APIError, any_api_error, as_api_error, invalid, unavailable, unknown_model
+from server.http.errors import FACTS, APIError, as_api_error, invalid, unavailable, unknown_model
 from server.http.lifecycle import Drain, version
 from server.http.sse import EventStream, Framer
 from server.metrics.meter import RequestMeter
@@ -100,17 +98,17 @@ class Services:
             facts["prompts"] = [self.engine.tokenizer.decode(prompt) for prompt in parsed.prompts]
         return facts
 
-    def health_error(self, stats: EngineStats) -> APIError | None:
-        """Return the error if the server cannot take requests now."""
+    def check_health(self) -> None:
+        """Raise APIError if the server cannot take requests now."""
+        stats = self.engine.stats()
         if stats.failure is not None:
-            return unavailable("The engine has failed.", "engine_dead")
+            raise unavailable("The engine has failed.", "engine_dead")
         if stats.draining:
-            return unavailable("The server is shutting down.", "draining")
+            raise unavailable("The server is shutting down.", "draining")
         if not stats.ready:
-            return unavailable("The model is loading.", "loading")
+            raise unavailable("The model is loading.", "loading")
         if stats.heartbeat_age > self.config.heartbeat_timeout:
-            return unavailable("The engine does not respond.", "engine_stalled")
-        return None
+            raise unavailable("The engine does not respond.", "engine_stalled")
 
     def model_card(self, name: str) -> reply_schemas.ModelCard:
         info = self.engine.info
@@ -166,7 +164,7 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
     request.scope[FACTS] = meter.facts
 
     def as_error(error: Exception) -> APIError:
-        failure = any_api_error(error, translator.endpoint.prompt_param)
+        failure = as_api_error(error, translator.endpoint.prompt_param)
         meter.facts |= failure.facts
         return failure
 
@@ -244,9 +242,7 @@ async def reset_calibration(request: Request) -> reply_schemas.Status:
     same_origin = origin is None or origin.partition("://")[2] == request.headers.get("host")
     if not same_origin and origin not in allowed and "*" not in allowed:
         raise APIError(403, f"Cross-origin request from {origin} refused; allow the origin with --cors-origins.")
-    error = services.health_error(services.engine.stats())
-    if error is not None:
-        raise error
+    services.check_health()
     services.engine.reset_calibration()
     return reply_schemas.Status()
 
@@ -265,10 +261,7 @@ async def retrieve_model(request: Request, model_id: str) -> reply_schemas.Model
 
 async def health(request: Request) -> reply_schemas.Status:
     """Readiness: 200 while the server takes requests, else 503."""
-    services = _services(request)
-    error = services.health_error(services.engine.stats())
-    if error is not None:
-        raise error
+    _services(request).check_health()
     return reply_schemas.Status()
 
 
@@ -319,7 +312,6 @@ def _event(chunk: type) -> dict[str, Any]:
 
 
 def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Document the error replies of a route."""
     return {
         status: {"model": reply_schemas.ErrorReply, "description": _DESCRIPTIONS[status]} for status in sorted(statuses)
     }
@@ -332,52 +324,48 @@ def _request_body(model: type) -> dict[str, Any]:
 def build_router(config: ServerConfig) -> APIRouter:
     """Build all routes. With API keys, those that require one document a 401."""
     router = APIRouter()
+    add = router.add_api_route
     key = [401] if config.api_key else []
 
-    def generation(path: str, handler: Callable[..., Any], body: type, reply: type, chunk: type, name: str) -> None:
+    def add_generation(path: str, handler: Callable[..., Any], body: type, reply: type, chunk: type, name: str) -> None:
         description = "The complete reply, or a stream of chunks if `stream` is true."
         content = {"text/event-stream": {"itemSchema": _event(chunk)}}
-        router.add_api_route(
+        responses: dict[int | str, dict[str, Any]] = {
+            200: {"model": reply, "description": description, "content": content}
+        }
+        responses |= _errors(400, *key, 404, 413, 429, 500, 503)
+        extra = _request_body(body)
+        add(
             path,
             handler,
             methods=["POST"],
             operation_id=name,
-            responses={
-                200: {"model": reply, "description": description, "content": content},
-                **_errors(400, *key, 404, 413, 429, 500, 503),
-            },
-            openapi_extra=_request_body(body),
+            responses=responses,
+            openapi_extra=extra,
             response_model=None,
         )
 
     chat = (schemas.ChatCompletionRequest, reply_schemas.ChatCompletion, reply_schemas.ChatCompletionChunk)
     text = (schemas.CompletionRequest, reply_schemas.Completion, reply_schemas.CompletionChunk)
-    generation("/v1/chat/completions", chat_completions, *chat, "chat")
-    generation("/v1/completions", completions, *text, "complete")
-    for path, handler, body in (
-        ("/tokenize", tokenize, schemas.TokenizeRequest),
-        ("/detokenize", detokenize, schemas.DetokenizeRequest),
-    ):
-        responses = _errors(400, *key, 404, 413, 500, 503)
-        router.add_api_route(path, handler, methods=["POST"], responses=responses, openapi_extra=_request_body(body))
-    router.add_api_route(
-        "/reset_calibration", reset_calibration, methods=["POST"], responses=_errors(*key, 403, 413, 503)
-    )
-    router.add_api_route("/v1/models", list_models, responses=_errors(*key, 503))  # 503 while the model loads
-    router.add_api_route("/v1/models/{model_id:path}", retrieve_model, responses=_errors(*key, 404, 503))
-    router.add_api_route("/health", health, responses=_errors(503))
-    router.add_api_route("/live", live)
-    html: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
-    router.add_api_route("/", page, response_class=HTMLResponse, responses={**html, **_errors(503)})
-    router.add_api_route("/version", show_version, responses=_errors(503))
-    content = {"text/plain": {"schema": {"type": "string"}}}
+    add_generation("/v1/chat/completions", chat_completions, *chat, "chat")
+    add_generation("/v1/completions", completions, *text, "complete")
+    errors = _errors(400, *key, 404, 413, 500, 503)
+    body = _request_body(schemas.TokenizeRequest)
+    add("/tokenize", tokenize, methods=["POST"], responses=errors, openapi_extra=body)
+    body = _request_body(schemas.DetokenizeRequest)
+    add("/detokenize", detokenize, methods=["POST"], responses=errors, openapi_extra=body)
+    add("/reset_calibration", reset_calibration, methods=["POST"], responses=_errors(*key, 403, 413, 503))
+    add("/v1/models", list_models, responses=_errors(*key, 503))  # 503 while the model loads
+    add("/v1/models/{model_id:path}", retrieve_model, responses=_errors(*key, 404, 503))
+    add("/health", health, responses=_errors(503))
+    add("/live", live)
+    string = {"schema": {"type": "string"}}
+    html: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": string}}}
+    add("/", page, response_class=HTMLResponse, responses=html | _errors(503))
+    add("/version", show_version, responses=_errors(503))
     exposition: dict[int | str, dict[str, Any]] = {
-        200: {"description": "Metrics in Prometheus' text format.", "content": content}
+        200: {"description": "Metrics in Prometheus' text format.", "content": {"text/plain": string}}
     }
-    router.add_api_route(
-        "/metrics",
-        metrics,
-        response_class=Response,
-        responses={**exposition, **_errors(*(key if config.metrics_auth else []), 503)},
-    )
+    errors = _errors(*(key if config.metrics_auth else []), 503)
+    add("/metrics", metrics, response_class=Response, responses=exposition | errors)
     return router

@@ -1,11 +1,9 @@
 """The endpoints /tokenize and /detokenize, in vLLM's formats."""
 
-from __future__ import annotations
-
 from engine.api import PromptTokenizer
 from engine.types import EngineInfo
 from server.http.errors import invalid
-from server.openai.chat import ChatTranslator, adds_generation_prompt
+from server.openai.chat import ChatTranslator, check_turn
 from server.openai.replies.logprobs import TokenTexts
 from server.openai.replies.schemas import Detokenized, Tokenized
 from server.openai.requests.bodies import read_object, validate
@@ -29,19 +27,12 @@ class TokenizeService:
         self._chat.check_model(request.model)
         if (request.prompt is None) == (request.messages is None):
             raise invalid("Exactly one of 'prompt' and 'messages' is required.", "prompt")
-        add_generation_prompt = adds_generation_prompt(request)
+        check_turn(request)
         if request.messages is not None:
-            text = self._chat.render(
-                request.messages,
-                request.tools,
-                request.chat_template_kwargs,
-                add_generation_prompt=add_generation_prompt,
-                continue_final_message=request.continue_final_message,
-            )
-            special = False if request.add_special_tokens is None else request.add_special_tokens
+            text = self._chat.render(request, request.messages, request.tools)
         else:
             text = request.prompt or ""
-            special = True if request.add_special_tokens is None else request.add_special_tokens
+        special = request.messages is None if request.add_special_tokens is None else request.add_special_tokens
         self._chat.check_characters(len(text))
         tokens = self._tokenizer.encode(text, add_special_tokens=special)
         names = [self._texts.text(token) for token in tokens] if request.return_token_strs else None

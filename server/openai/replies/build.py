@@ -3,8 +3,6 @@
 A stream sends the chunks. A reply without streaming is assembled from the same chunks.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -45,8 +43,6 @@ class ReplyFormat:
 
 
 class _ChoiceState:
-    """One unfinished choice."""
-
     def __init__(self, format: ReplyFormat, index: int) -> None:
         self.format, self.index = format, index
         self.echo = format.echoes[index // format.n] if format.echoes else ""

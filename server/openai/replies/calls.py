@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from engine.text.markers import MarkerSplitter
@@ -291,21 +291,14 @@ class _ArgumentsParser:
         self.closed = False
 
     def push(self, text: str) -> tuple[list[Delta], str]:
-        deltas: list[Delta] = []
+        arguments, rest = "", ""
         for position, character in enumerate(text):
             found, _ = self._call.push(character)
-            deltas += found
+            arguments += "".join(delta.arguments for delta in found)
             if character in "}]" and self._call._depth == 1:
-                self.closed = True
-                return list(_joined(deltas)), text[position + 1 :]
-        return list(_joined(deltas)), ""
-
-
-def _joined(deltas: Sequence[Delta]) -> Iterator[Delta]:
-    """Join the arguments of one call into one delta."""
-    text = "".join(delta.arguments for delta in deltas)
-    if text:
-        yield Delta(call=deltas[0].call, arguments=text)
+                self.closed, rest = True, text[position + 1 :]
+                break
+        return [Delta(call=self._call.index, arguments=arguments)] if arguments else [], rest
 
 
 class Llama3Parser(_ToolParser):

@@ -1,7 +1,5 @@
 """The formats of chat completions and completions: pieces of an answer as objects of the list `choices`."""
 
-from __future__ import annotations
-
 import uuid
 from abc import ABC, abstractmethod
 from collections import defaultdict

@@ -1,9 +1,8 @@
 """Log-probabilities in the formats of OpenAI's two endpoints."""
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from engine.api import PromptTokenizer
 from engine.types import TokenLogprobs
@@ -13,24 +12,11 @@ _MIN_LOGPROB = -9999.0  # stands for minus infinity, which JSON lacks, as in Ope
 
 
 class TokenTexts:
-    """The texts of single tokens. Each is looked up once."""
+    """The texts of single tokens. Each is looked up once. Texts omit special tokens by default."""
 
     def __init__(self, tokenizer: PromptTokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._bytes: dict[int, bytes] = {}
-        self._special: dict[int, bool] = {}
-
-    def is_special(self, token: int) -> bool:
-        """Whether a token is special, so that texts omit it by default."""
-        if token not in self._special:
-            self._special[token] = self._tokenizer.is_special(self.text(token))
-        return self._special[token]
-
-    def bytes(self, token: int) -> bytes:
-        data = self._bytes.get(token)
-        if data is None:
-            data = self._bytes[token] = self._tokenizer.token_bytes(token)
-        return data
+        self.bytes = cache(tokenizer.token_bytes)
+        self.is_special = cache(lambda token: tokenizer.is_special(self.text(token)))
 
     def text(self, token: int) -> str:
         """Return the text of a token, with U+FFFD for bytes that form no character."""

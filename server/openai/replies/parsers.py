@@ -3,8 +3,6 @@
 The deltas of a text do not depend on where it is cut.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Pydantic models of replies, for the OpenAPI document and for tests. The server builds replies as plain dicts."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import BaseModel, Field

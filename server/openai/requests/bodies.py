@@ -1,7 +1,5 @@
 """Parse and validate request bodies. Errors become a 400 that names the field."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 import pydantic_core

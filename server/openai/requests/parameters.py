@@ -5,8 +5,6 @@ the default behaviour. Fields that cannot change the output are ignored. Unknown
 name.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ Types are strict, as in OpenAI's API: "5" is not an integer, and true is not a n
 validation (`bodies`), so an optional field is absent or has its type.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema

@@ -1,7 +1,5 @@
 """Grammars of structured output and forced tool calls, for llguidance, validated before the engine gets them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache

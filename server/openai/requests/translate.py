@@ -1,7 +1,5 @@
 """Convert request bodies to engine requests. `parse` is thread-safe, and long bodies run it in a thread."""
 
-from __future__ import annotations
-
 import secrets
 import time
 import uuid
@@ -75,12 +73,8 @@ class ParsedRequest:
         for index in range(self.format.choices):
             prompt, choice = divmod(index, self.format.n)
             seed = choice_seed(self.sampling.seed, choice if self.seeded else index)
-            yield GenerateRequest(
-                id=f"{self.id}-{index}",
-                prompt=self.prompts[prompt],
-                sampling=replace(self.sampling, seed=seed),
-                draft_policy=self.draft_policy,
-            )
+            sampling = replace(self.sampling, seed=seed)
+            yield GenerateRequest(f"{self.id}-{index}", self.prompts[prompt], sampling, self.draft_policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +187,6 @@ class Translator(ABC, Generic[RequestT]):
             raise unknown_model(name, self._names)
 
     def _sampling(self, request: RequestT, max_tokens: int | None, longest: int) -> SamplingParams:
-        """Return the sampling parameters for prompts of at most `longest` tokens."""
         stop = request.stop
         temperature = self._value_or_default(request.temperature, "temperature", 1.0)
         return SamplingParams(
