@@ -12,10 +12,10 @@ import difflib
 import math
 import tomllib
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from engine.config import flag
 from engine.errors import ConfigError
@@ -38,20 +38,8 @@ class Setting:
     hint: Any  # the field's type
 
     @property
-    def flag(self) -> str:
-        return flag(self.name)
-
-    @property
-    def choices(self) -> tuple[str, ...] | None:
-        return cast("tuple[str, ...] | None", self.spec.metadata["choices"])
-
-    @property
-    def parse(self) -> Callable[[str], Any] | None:
-        return cast("Callable[[str], Any] | None", self.spec.metadata["parse"])
-
-    @property
     def is_list(self) -> bool:
-        return self.parse is None and get_origin(self.hint) is tuple
+        return self.spec.metadata["parse"] is None and get_origin(self.hint) is tuple
 
     @property
     def item_type(self) -> Any:
@@ -82,11 +70,11 @@ def add_arguments(parser: argparse.ArgumentParser, kind: type) -> None:
         if setting.item_type is bool:
             options["action"] = argparse.BooleanOptionalAction
         else:
-            choices = setting.choices
+            choices = setting.spec.metadata["choices"]
             options["metavar"] = "{" + ",".join(choices) + "}" if choices else setting.name.rsplit("_", 1)[-1].upper()
             if setting.is_list:
                 options |= {"nargs": "+", "action": "extend"}
-        group.add_argument(setting.flag, **options)
+        group.add_argument(flag(setting.name), **options)
 
 
 def _help(setting: Setting) -> str:
@@ -124,7 +112,7 @@ class Settings:
                 values[name] = (variable, text)
         for setting in settings:
             if hasattr(args, setting.name):
-                values[setting.name] = (setting.flag, getattr(args, setting.name))
+                values[setting.name] = (flag(setting.name), getattr(args, setting.name))
         return cls(values)
 
     def build(self, kind: type[T], prefix: str = "") -> T:
@@ -179,7 +167,7 @@ def _convert(setting: Setting, raw: object) -> object:
 
 
 def _convert_one(setting: Setting, value: object) -> object:
-    parse, choices = setting.parse, setting.choices
+    parse, choices = setting.spec.metadata["parse"], setting.spec.metadata["choices"]
     if isinstance(value, list) and parse is not None:
         value = ",".join(map(str, value))
     if isinstance(value, (dict, list)):

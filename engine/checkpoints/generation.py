@@ -1,14 +1,11 @@
 """Sampling defaults from a checkpoint's generation_config.json."""
 
-import logging
 import math
 from pathlib import Path
 from typing import Any
 
 from engine.architecture.spec import read_generation_config
 from engine.errors import ModelError
-
-log = logging.getLogger("knapserve.engine")
 
 # parameter: (key in the file, minimum, maximum, whether it is an integer)
 _PARAMETERS: dict[str, tuple[str, float, float, bool]] = {

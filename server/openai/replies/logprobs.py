@@ -15,7 +15,7 @@ class TokenTexts:
     """The texts of single tokens. Each is looked up once. Texts omit special tokens by default."""
 
     def __init__(self, tokenizer: PromptTokenizer) -> None:
-        self.bytes = cache(tokenizer.token_bytes)
+        self.bytes = cache(lambda token: tokenizer.token_bytes(token))
         self.is_special = cache(lambda token: tokenizer.is_special(self.text(token)))
 
     def text(self, token: int) -> str:
