@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from abc import ABC, abstractmethod
 from collections import deque
@@ -24,6 +25,8 @@ from engine.types import (
 
 if TYPE_CHECKING:
     from engine.text.tokenizer import Tokenizer
+
+log = logging.getLogger("knapserve.engine")
 
 _DRAIN_POLL = 0.02  # seconds
 
@@ -164,6 +167,14 @@ class EngineClient(ABC):
     @abstractmethod
     async def _stop(self) -> None:
         """End the engine loop and wait for its end."""
+
+    def _receive_report(self, report: RoundReport) -> None:
+        """Deliver a round's report. If that fails, every stream ends with EngineDeadError: none may wait for ever."""
+        try:
+            self._deliver(report)
+        except Exception:
+            log.exception("a round's report could not be delivered")
+            self._fail("a round's report could not be delivered")
 
     def _deliver(self, report: RoundReport) -> None:
         """Hand a round's events to their streams, and then the report to the listeners."""

@@ -188,17 +188,18 @@ class EngineProcess(EngineClient):
             self._close()
             self._reaper = asyncio.get_running_loop().create_task(self._reap_child())
             return
+        except Exception:
+            log.exception("a message of the engine's process could not be read")
+            self._fail("a message of its process could not be read")
+            self._child.kill()  # the end of its socket reaps it
+            return
         self._heartbeat = self._clock.now()
         for message in messages:
             self._receive(message)
 
     def _receive(self, message: Any) -> None:
         if isinstance(message, RoundReport):
-            try:
-                self._deliver(message)
-            except Exception:  # its requests would wait for ever
-                log.exception("a round's report could not be delivered")
-                self._fail("a round's report could not be delivered")
+            self._receive_report(message)
         elif isinstance(message, EngineFailed):
             self._fail(message.reason)
         else:

@@ -101,7 +101,7 @@ class _ThreadPort:
 
     def deliver(self, report: RoundReport) -> None:
         self.beat()
-        self._client._call(self._client._deliver, report)
+        self._client._call(self._client._receive_report, report)
 
     def beat(self) -> None:
         self._client._heartbeat = self._client._clock.now()

@@ -28,7 +28,7 @@ from engine.errors import (
     QueueFullError,
     RequestError,
 )
-from engine.host.channel import Channel
+from engine.host.channel import Channel, packed
 from engine.host.client import TokenStream
 from engine.host.process import EngineLaunch, EngineProcess
 from engine.messages import CancelRequest, Heartbeat
@@ -267,6 +267,30 @@ def test_requests_wait_in_the_parent_while_the_child_is_busy() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        (b"\x07" + bytes(7) + b"garbage", "could not be read"),
+        (packed(RoundReport(events=("no event",))), "could not be delivered"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_the_child_sends_wrongly_fails_its_streams(sent: bytes, reason: str) -> None:
+    async def test() -> None:
+        ours, theirs = socket.socketpair()
+        child = subprocess.Popen(["sleep", "60"])
+        engine = EngineProcess(child, Channel(ours), SystemClock(), INFO, None)  # type: ignore[arg-type]
+        await engine.start()
+        stream = engine.submit(GenerateRequest("a", (1, 2)))
+        theirs.sendall(sent)
+        with pytest.raises(EngineDeadError, match=reason):
+            await anext(stream)
+        child.kill()
+        theirs.close()
+        await engine.drain(0)
+
+    asyncio.run(asyncio.wait_for(test(), PATIENCE))
+
+
 @pytest.mark.parametrize("loaded", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_child_ends_when_its_parent_dies(config: EngineConfig, tmp_path: Path, loaded: bool) -> None:
     program = f"""
