@@ -278,7 +278,7 @@ def test_what_the_child_sends_wrongly_fails_its_streams(sent: bytes, reason: str
     async def test() -> None:
         ours, theirs = socket.socketpair()
         child = subprocess.Popen(["sleep", "60"])
-        engine = EngineProcess(child, Channel(ours), SystemClock(), INFO, None)  # type: ignore[arg-type]
+        engine = EngineProcess(child, Channel(ours), ManualClock(), INFO, None)  # type: ignore[arg-type]
         await engine.start()
         stream = engine.submit(GenerateRequest("a", (1, 2)))
         theirs.sendall(sent)
