@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def to_device(values: Sequence[Any], device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
-    """Copy host values to a new tensor on `device`, without waiting for work queued there."""
+    """Copy host values [..] to a new tensor [..] on `device`, without waiting for work queued there."""
     if device.type != "cuda":
         return torch.tensor(values, dtype=dtype, device=device)
     return torch.tensor(values, dtype=dtype, pin_memory=True).to(device, non_blocking=True)

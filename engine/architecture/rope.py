@@ -59,14 +59,14 @@ class RopeSpec:
             return self._yarn(inverse, head_dim)
         return inverse
 
-    def _llama3(self, inverse: Tensor) -> Tensor:
+    def _llama3(self, inverse: Tensor) -> Tensor:  # [head_dim / 2] -> [head_dim / 2]
         """Divide the frequencies of long wavelengths by `factor`, keep those of short ones, interpolate between."""
         wavelength = 2 * math.pi / inverse
         smooth = (self.original / wavelength - self.low_freq) / (self.high_freq - self.low_freq)
         smooth = smooth.clamp(0.0, 1.0)
         return (1 - smooth) * inverse / self.factor + smooth * inverse
 
-    def _yarn(self, inverse: Tensor, head_dim: int) -> Tensor:
+    def _yarn(self, inverse: Tensor, head_dim: int) -> Tensor:  # [head_dim / 2] -> [head_dim / 2]
         """Blend interpolated and extrapolated frequencies along a ramp over the pairs (arXiv:2309.00071)."""
         import torch
 

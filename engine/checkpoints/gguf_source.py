@@ -190,6 +190,7 @@ def _bytes(tensor: GgufTensor) -> Tensor:
 
 
 def _floats(tensor: GgufTensor) -> Tensor:
+    """View floats [*tensor.shape] in the mapped file."""
     return _bytes(tensor).view(_FLOATS[tensor.type]).view(tensor.shape)
 
 

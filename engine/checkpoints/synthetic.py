@@ -131,6 +131,7 @@ class RandomWeights:
         """Do nothing: no file is mapped."""
 
     def _floats(self, name: str) -> Tensor:
+        """Draw a matrix [out, in], or fill a vector [n]."""
         shape = self._shapes[name]
         if len(shape) == 1:  # biases cost the same whatever they are
             return torch.full(shape, 1.0 if "norm" in name else 0.0, dtype=self._dtype, device=self._device)

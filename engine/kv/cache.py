@@ -28,7 +28,7 @@ _MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
 def reserved_zeros(
     shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, what: str
 ) -> tuple[Tensor, mmap.mmap | None]:
-    """Return zeros for a cache of `what`, and the mapping that holds them, if any.
+    """Return zeros [*shape] for a cache of `what`, and the mapping that holds them, if any.
 
     Masked slots are read, and NaN survives a mask, so the memory must be initialised. On a CPU the zeros are untouched
     pages of a private mapping, which take no memory until they are written. Raises ConfigError if there is no address
@@ -94,7 +94,6 @@ class SlabCache(SlabMemory):
         return slab * self.length + position
 
     def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
-        """Write kv [rows, 2·kv_heads, head_dim], K heads first, to flat slots [rows]."""
         self._by_slot[layer].index_copy_(0, slots, kv)
 
     def rows(self, slab: int, start: int, rows: int) -> tuple[Tensor, ...]:
@@ -105,7 +104,6 @@ class SlabCache(SlabMemory):
         return self._all[:, slab, start : start + rows].flatten(2, 3).unbind(0)
 
     def read(self, first: int, last: int, begin: int, end: int) -> tuple[tuple[Tensor, Tensor], ...]:
-        """Return K and V per layer: [slabs, kv_heads, end-begin, head_dim] for slabs first..last, begin..end-1."""
         k, v = self._all[:, first : last + 1, begin:end].permute(3, 0, 1, 4, 2, 5).unbind(0)
         return tuple(zip(k.unbind(0), v.unbind(0), strict=True))
 

@@ -69,8 +69,11 @@ class PortableCache(Cache, Protocol):
     @property
     def dtype(self) -> torch.dtype: ...
     def slot(self, slab: int, position: int) -> int: ...
-    def write(self, layer: int, slots: Tensor, kv: Tensor) -> None: ...
-    def read(self, first: int, last: int, begin: int, end: int) -> Sequence[tuple[Tensor, Tensor]]: ...
+    def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
+        """Write kv [rows, 2·kv_heads, head_dim], K heads first, to flat slots [rows]."""
+
+    def read(self, first: int, last: int, begin: int, end: int) -> Sequence[tuple[Tensor, Tensor]]:
+        """Return K and V per layer: [slabs, kv_heads, end-begin, head_dim] for slabs first..last, begin..end-1."""
 
 
 class Rope:

@@ -119,14 +119,14 @@ class DecoderOf(ABC, Generic[Batch]):
     def run(
         self, x: Tensor, batch: Batch, record: list[Tensor] | None = None, *, variants: Variants | None = None
     ) -> Tensor:
-        """Run the sublayers of the whole model, or of the sub-network `variants`.
+        """Run the sublayers of the whole model, or of the sub-network `variants`: x [rows, hidden] -> [rows, hidden].
 
-        `record` receives the 2L+1 residual streams, X^(0) first, without copies.
+        `record` receives the 2L+1 residual streams [rows, hidden], X^(0) first, without copies.
         """
 
     @abstractmethod
     def run_plans(self, x: Tensor, batch: Batch, plans: Sequence[Variants]) -> Tensor:
-        """Run row r through the sublayers of plans[r]."""
+        """Run row r of x [rows, hidden] through the sublayers of plans[r]: -> [rows, hidden]."""
 
     def heads(self, x: Tensor, plans: Sequence[Variants]) -> Tensor:
         """Return the logits [rows, vocab], row r's by the head of plans[r]."""
@@ -252,6 +252,7 @@ class _Draft:
 
 
 def _edit_row(edit: Callable[[Tensor, Sequence[int]], None], drafted: tuple[int, ...], logits: Tensor) -> None:
+    """Edit the logits [vocab] of the token after the drafted ones."""
     edit(logits, drafted)
 
 

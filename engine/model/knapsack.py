@@ -136,7 +136,7 @@ class Knapsack:
         return best
 
     def take(self, rows: Sequence[Row], states: Tensor, cosines: list[float]) -> None:
-        """Append filled rows; `states` and `cosines` are of the last row's entries."""
+        """Append filled rows; states [live, rows, hidden] and `cosines` are of the last row's entries."""
         self.rows += rows
         self.saved, self.states, self.cosines = rows[-1].saved, states, cosines
 
@@ -171,7 +171,7 @@ class Knapsack:
 
 
 def solve(references: Tensor, menus: Sequence[Menu], transition: Transition, **options: object) -> list[Candidate]:
-    """Run a whole search at once; options as for `Knapsack`."""
+    """Run a whole search over references [2L+1, rows, hidden] at once; options as for `Knapsack`."""
     table = Knapsack(references, menus, **options)  # type: ignore[arg-type]
     while not table.done:
         table.advance(transition)

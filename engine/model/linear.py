@@ -50,7 +50,7 @@ class PackingFactory(Protocol):
         gated: bool = False,
         release: Release | None = None,
     ) -> Linear:
-        """Make a layer from packed parts, one below the other, without unpacking them.
+        """Make a layer from packed parts, one below the other, and bias [out], without unpacking them.
 
         The factory may call `release` to drop the pages of the parts' file that it has read: it does not read them
         again.

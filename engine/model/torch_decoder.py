@@ -22,7 +22,7 @@ class TorchDecoder(DecoderOf[AttentionBatch]):
     """A decoder for every device and dtype."""
 
     def attend(self, layer: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
-        """Run attention sublayer 2·layer."""
+        """Run attention sublayer 2·layer: x [rows, hidden] -> [rows, hidden]."""
         weights = self._layers[variant][layer]
         h = torch.rms_norm(x, self._shape, weights.attention_norm, self.spec.norm_eps)
         qkv = weights.qkv(h)
@@ -33,7 +33,7 @@ class TorchDecoder(DecoderOf[AttentionBatch]):
         return weights.output.add(batch.attend(layer, qkv, variant), x)
 
     def mlp(self, layer: int, x: Tensor, variant: int = TARGET) -> Tensor:
-        """Run MLP sublayer 2·layer + 1."""
+        """Run MLP sublayer 2·layer + 1: x [rows, hidden] -> [rows, hidden]."""
         weights = self._layers[variant][layer]
         h = torch.rms_norm(x, self._shape, weights.mlp_norm, self.spec.norm_eps)
         gate, up = weights.gate_up(h).chunk(2, dim=-1)

@@ -29,7 +29,7 @@ class Weights(Protocol):
     interleaved: bool  # whether q and k rows have the order that `attention.Rope` needs
 
     def mapped(self, name: str) -> Tensor:
-        """Return a tensor of floats, which may be the file's own memory."""
+        """Return floats [out, in] or [n], which may be the file's own memory."""
         ...
 
 
@@ -101,7 +101,7 @@ class WeightLoader:
         self._scratch = self._empty((0,))
 
     def tensor(self, *names: str) -> Tensor:
-        """Copy tensors, stacked: a mapped tensor would become invalid with its file."""
+        """Copy tensors, stacked to [all rows, …]: a mapped tensor would become invalid with its file."""
         return self._fill(self._empty(self._stacked(names)), names)
 
     def linear(self, names: tuple[str, ...], biases: tuple[str, ...] = (), *, gated: bool = False) -> Linear:
@@ -116,7 +116,7 @@ class WeightLoader:
         return heads and not (self._weights.interleaved and "proj" in name)
 
     def _scratch_or_mapped(self, names: tuple[str, ...]) -> Tensor:
-        """Return stacked tensors that are valid until the next call, in scratch memory or in their file."""
+        """Return stacked tensors [all rows, …], valid until the next call, in scratch memory or in their file."""
         if len(names) == 1 and not self._needs_interleaving(names[0]):
             source = self._weights.mapped(names[0])
             if (source.dtype, source.device) == (self._dtype, self._device):
@@ -127,7 +127,7 @@ class WeightLoader:
             self._scratch = self._empty((prod(shape),))
         return self._fill(self._scratch[: prod(shape)].view(shape), names)
 
-    def _empty(self, shape: tuple[int, ...]) -> Tensor:
+    def _empty(self, shape: tuple[int, ...]) -> Tensor:  # [*shape]
         return torch.empty(shape, dtype=self._dtype, device=self._device)
 
     def layer(self, layer: int) -> LayerWeights:
@@ -157,7 +157,7 @@ class WeightLoader:
         return (sum(self._shapes[name][0] for name in names), *self._shapes[names[0]][1:])
 
     def _fill(self, target: Tensor, names: tuple[str, ...]) -> Tensor:
-        """Copy tensors into `target`, one below the other, with q and k rows interleaved (`attention.Rope`)."""
+        """Stack tensors in target [all rows, …], with q and k rows interleaved (`attention.Rope`)."""
         row = 0
         for name in names:
             source = self._weights.mapped(name)

@@ -30,7 +30,7 @@ class PackedRows:
         return len(self.rows), self.inputs
 
     def select(self, rows: Tensor | slice) -> PackedRows:
-        """Select or reorder outputs."""
+        """Select or reorder outputs by indices [n] or a slice."""
         return replace(self, rows=self.rows[rows])
 
 

@@ -107,6 +107,7 @@ class StoredWeight:
         return key in self.parts and self.has(self.stem + key)
 
     def __getitem__(self, key: str) -> Tensor:
+        """Read a tensor [*part.shape]. Raises ModelError."""
         part, name = self.parts[key], self.stem + key
         if not self.has(name):
             raise ModelError(f"the checkpoint lacks {name}, which its {self.method} weights require")
@@ -117,7 +118,7 @@ class StoredWeight:
         return tensor.reshape(part.shape)
 
     def scales(self, key: str) -> Tensor:
-        """Return a tensor of scales in float32. Raises ModelError."""
+        """Read scales [*part.shape] in float32. Raises ModelError."""
         numbers = self[key].float()
         if not torch.isfinite(numbers).all():
             raise ModelError(f"{self.stem}{key} contains numbers that are not finite; is the download complete?")
@@ -184,12 +185,13 @@ def _unpacked(words: Tensor, bits: int) -> Tensor:
 
 
 def _awq(words: Tensor) -> Tensor:
+    """Unpack AWQ's words int32 [rows, n/8] to codes uint8 [rows, n]."""
     places = [_AWQ_ORDER.index(column) for column in range(8)]
     return _unpacked(words, 4).view(len(words), -1, 8)[:, :, places].flatten(1)
 
 
 def _unsigned(stored: StoredWeight, key: str, bits: int) -> Tensor:
-    """Convert int8 numbers to unsigned codes. Raises ModelError."""
+    """Convert int8 numbers [rows, n] to unsigned codes, uint8 [rows, n]. Raises ModelError."""
     codes = stored[key].short() + (1 << bits - 1)
     if bits < 8 and codes.numel() and not 0 <= int(codes.min()) <= int(codes.max()) < 1 << bits:
         raise ModelError(f"{stored.stem}{key} contains numbers of more than {bits} bits")

@@ -82,6 +82,7 @@ def _gguf_codes(name: str, blocks: Tensor) -> Tensor:
 
 
 def _gguf_scales(name: str, blocks: Tensor) -> tuple[Factors, Factors | None]:
+    """Return the scales and minima of GGUF blocks, uint8 [out, blocks, bytes]."""
     if name == "MXFP4":  # half of 2^(e - 127); the two smallest are subnormal
         e = blocks[..., 0].int()
         return Factors(torch.where(e < 2, 0x200000 << e.clamp(max=1), (e - 1) << 23).view(torch.float32)), None
@@ -104,6 +105,7 @@ def _gguf_scales(name: str, blocks: Tensor) -> tuple[Factors, Factors | None]:
 
 
 def _shared(numbers: Tensor, shares: Tensor) -> Factors:
+    """Make factors from numbers [out, blocks] and shares [out, blocks, groups of a block]."""
     return Factors(numbers, shares.contiguous().view(torch.int8).flatten(1))
 
 

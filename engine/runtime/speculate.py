@@ -164,7 +164,7 @@ def _scores(decoder: Decoder, hidden: Tensor, work: Work) -> tuple[TokenLogprobs
 
 
 def _references(states: list[Tensor], work: Work, first: int, verified: int) -> References:
-    """Take the last `record` verified rows of one request out of the pass's residual streams."""
+    """Take the last verified rows of one request, as many as it records, from residual streams [rows, hidden]."""
     begin = max(verified - work.rows_to_record, 0)
     picked = torch.stack([x[first + begin : first + verified] for x in states])
     return References(picked, tuple(range(work.start + begin, work.start + verified)))

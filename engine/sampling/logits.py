@@ -123,6 +123,7 @@ class LogitsProcessor:
             self._counts[self._index[token]] += amount
 
     def _penalise(self, scores: Tensor) -> None:
+        """Apply the penalties to scores [vocab] in place."""
         known = len(self._index)
         if not known:
             return

@@ -95,6 +95,7 @@ class Sampler:
 
 
 def _edited(logits: Tensor, edits: Sequence[Edit | None]) -> Tensor:
+    """Apply each row's edit to a copy of logits [rows, vocab], in float32 or wider."""
     if not any(edits):
         return logits
     scores = logits.clone() if logits.dtype == torch.float64 else logits.to(torch.float32, copy=True)
@@ -135,6 +136,7 @@ class ReadySample:
 
     @property
     def tokens(self) -> Tensor:
+        """The tokens, int64 [rows]."""
         return torch.tensor(self.result.tokens)
 
     def wait(self) -> Sample:
@@ -149,7 +151,7 @@ def _sample_natively(
     confidence: bool,
     noise: Sequence[float],
 ) -> ReadySample:
-    """Sample in one call of the kernels. A row's result does not depend on the other rows, to the last bit."""
+    """Sample scores [rows, vocab] in one call of the kernels. No row's result depends on others, to the last bit."""
     rows, vocab = scores.shape
     tokens, shares = (c_int64 * rows)(), (c_float * rows)() if confidence else None
     sampling = sampling_array(params, noise)
@@ -227,7 +229,7 @@ def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: t
 
 
 def _mix(x: Tensor) -> Tensor:
-    """Apply splitmix64's finaliser to int64 (multiplication wraps; `>>` is arithmetic, hence the masks)."""
+    """Apply splitmix64's finaliser to int64 [..] (multiplication wraps; `>>` is arithmetic, hence the masks)."""
     x = (x ^ ((x >> 30) & 0x3FFFFFFFF)) * _signed(0xBF58476D1CE4E5B9)
     x = (x ^ ((x >> 27) & 0x1FFFFFFFFF)) * _signed(0x94D049BB133111EB)
     return x ^ ((x >> 31) & 0x1FFFFFFFF)

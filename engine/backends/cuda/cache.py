@@ -51,7 +51,6 @@ class PagedCache:
             cache.view(-1, *cache.shape[2:]).index_copy_(0, slots, part)
 
     def read(self, first: int, last: int, begin: int, end: int) -> Gathered:
-        """Return K and V per layer: [slabs, kv_heads, end-begin, head_dim] for slabs first..last, begin..end-1."""
         positions = torch.arange(begin, end)
         pages = self._places[first : last + 1, positions // self.block_size].long()
         return Gathered(self, (pages * self.block_size + positions % self.block_size).to(self.device))
@@ -74,5 +73,6 @@ class Gathered(Sequence[tuple[Tensor, Tensor]]):
         return len(self._cache.k)
 
     def __getitem__(self, layer: int) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        """Copy a layer's K and V [slabs, kv_heads, length, head_dim]."""
         k, v = (x[layer].flatten(0, 1)[self._slots].transpose(1, 2) for x in (self._cache.k, self._cache.v))
         return k, v

@@ -123,6 +123,7 @@ class GraphedDecoder(TorchDecoder):
     def _run(
         self, x: Tensor, batch: StaticBatch, key: _Key, plans: Sequence[Variants] | None, record: list[Tensor] | None
     ) -> Tensor:
+        """Run a pass: x [real rows, hidden] -> [real rows, hidden]. `record` receives streams of the same shape."""
         found = self._passes.get(key)
         inputs, masks = self._inputs_of(batch.layout, x)
         batch.spread(x, inputs)
@@ -145,6 +146,7 @@ class GraphedDecoder(TorchDecoder):
         return self._inputs[layout]
 
     def _new(self, key: _Key, batch: StaticBatch, inputs: Tensor, masks: Tensor) -> _Pass:
+        """Make a pass over inputs [rows, hidden] and masks [rows, 2·layers]; record it if its key recurs."""
         made = _Pass(inputs, masks if key.masked else None, inputs)
 
         def once() -> None:

@@ -53,7 +53,7 @@ class RowsLinears:
 
 
 class RowsLinear(PlainLinear):
-    """A linear layer in float16 or bfloat16: up to `most` rows by the Triton kernel, more by torch."""
+    """A `FusedLinear` in float16 or bfloat16: up to `most` rows by the Triton kernel, more by torch."""
 
     most = ROWS[1]
 

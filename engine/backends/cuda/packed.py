@@ -232,17 +232,19 @@ class _Matrix:
         return out
 
     def arranged(self, x: Tensor) -> Tensor:
+        """Reorder the columns of x [rows, inputs] as the weights' columns."""
         return x if self.order is None else x.index_select(1, self.order)
 
 
 class PackedRowsLinear:
-    """A packed linear layer for float16 or bfloat16 inputs: up to `most` rows by the kernel, more by torch."""
+    """A packed `FusedLinear` for float16 or bfloat16 inputs: up to `most` rows by the kernel, more by torch."""
 
     most = _MOST
 
     def __init__(
         self, parts: Sequence[PackedRows], bias: Tensor | None = None, *, gated: bool = False, device: torch.device
     ) -> None:
+        """Repack the parts, one below the other, and keep bias [out]."""
         merged = list(_merged(parts, device))
         self._paired = gated and len(merged) == 1
         if self._paired:
@@ -277,6 +279,7 @@ class PackedRowsLinear:
         normalise(qkv, weight, epsilon, qkv)
 
     def _product(self, x: Tensor, residual: Tensor | None = None, *, gated: bool = False) -> Tensor:
+        """Multiply x [rows, in] and add residual [rows, out]: -> [rows, out], or [rows, out / 2] if gated."""
         if len(x) > _MOST:
             parts = [F.linear(matrix.arranged(x), matrix.expand(x)) for matrix in self._matrices]
             out = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
@@ -340,6 +343,7 @@ def _plane(chunks: Tensor, bits: int) -> Tensor:
 
 
 def _factors(factors: Factors, halves: bool) -> tuple[Tensor, Tensor]:
+    """Pack numbers and shares into int32 [words, outputs] each; without shares, return the numbers twice."""
     numbers = _words(factors.numbers.half() if halves else factors.numbers)
     return numbers, numbers if factors.shares is None else _words(factors.shares)
 

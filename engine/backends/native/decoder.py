@@ -287,7 +287,10 @@ def _set_linears(layer: native.Layer, weights: LayerWeights, variant: int) -> No
 def _pass_struct(
     batch: NativeBatch, x: Tensor, plans: bytes, stride: int, first: int, last: int, records: Tensor | None = None
 ) -> native.Pass:
-    """Describe a pass to the kernels. The caller keeps x, plans and records alive until it ends."""
+    """Describe a pass over x [rows, hidden] to the kernels; `records` is [2L+1, rows, hidden].
+
+    The caller keeps x, plans and records alive until the pass ends.
+    """
     return native.Pass(
         batch.rope,
         x.data_ptr(),

@@ -194,6 +194,7 @@ def row_addresses(packed: PackedRows) -> Addresses:
 
 
 def _bias(bias: Tensor | None, gated: bool) -> Tensor | None:
+    """Convert bias [out] to float32 [out], interleaved if gated."""
     if bias is None:
         return None
     bias = bias.float().contiguous()
@@ -233,7 +234,7 @@ def native_linear(linear: Linear) -> NativeLinear:
 
 
 def huge(elements: int, dtype: torch.dtype) -> Tensor:
-    """Allocate uninitialised memory, in huge pages if the system has them: a pass reads all of it."""
+    """Allocate uninitialised memory [elements], in huge pages if the system has them: a pass reads all of it."""
     size = elements * dtype.itemsize
     if size < _HUGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
         return torch.empty(elements, dtype=dtype)
