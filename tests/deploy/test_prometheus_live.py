@@ -30,9 +30,10 @@ PROMPTS = (
     "Tell me a story about a small bear and a hill, and then one about a hungry cat and a mirror.",
     "Write SQL.\n\nbooks(id, title, author, year, price)\n\nShow author and year of all books sorted by year.",
 )
-# Policy fixed is forced to lose: nothing of the model drafts, and never gives up early.
+# Policy fixed is forced to lose: nothing of the model drafts, never gives up early, and 25 rows cost more than one even
+# where the processor multiplies many rows at the price of one.
 HEAD_ALONE = "0" * 2 * CONFIG["num_hidden_layers"] + "1"
-LOSING = ("--fixed-plan", HEAD_ALONE, "--fixed-gamma", "8", "--draft-confidence", "0")
+LOSING = ("--fixed-plan", HEAD_ALONE, "--fixed-gamma", "24", "--draft-confidence", "0")
 INTERVAL = 0.5  # seconds between scrapes; the rules' windows and patience are shortened to fit
 WINDOWS = {"10m": "4s", "5m": "4s", "1m": "3s"}
 
