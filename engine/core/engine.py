@@ -67,6 +67,7 @@ class EngineCore:
         if policy.looks_up or sampling.predicted:
             lookup = Lookup(self._lookup_counts, sampling.predicted, own=policy.looks_up)
 
+        tokens = list(message.prompt)
         request = Request(
             id=message.id,
             prompt=message.prompt,
@@ -81,7 +82,14 @@ class EngineCore:
                 skip_special_tokens=sampling.skip_special_tokens,
                 include_stop=sampling.include_stop,
             ),
-            view=RequestView(message.id, partial(self._candidates, message.id), policy.new_state()),
+            view=RequestView(
+                request_id=message.id,
+                candidates=partial(self._candidates, message.id),
+                state=policy.new_state(),
+                tokens=tokens,
+                prompt_tokens=len(tokens),
+            ),
+            tokens=tokens,
             lookup=lookup,
             processor=self._processors.make(sampling, message.prompt),
         )

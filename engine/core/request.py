@@ -37,11 +37,11 @@ class Request:
     limit: int  # most tokens of prompt and completion together
     detokenizer: Detokenizer
     view: RequestView[Any]  # what the policy sees of the request
+    tokens: list[int]  # prompt and completion; grows with every round
     processor: LogitsProcessor | None = None
     lookup: Lookup | None = None
 
     # grows with every round
-    tokens: list[int] = field(default_factory=list)  # prompt and completion
     computed: int = 0  # positions with verified K/V
     slab: int = -1  # the cache slab, -1 while waiting
     awaited_prefix: AwaitedPrefix | None = None  # that another request is reading

@@ -76,7 +76,6 @@ class Scheduler:
 
     def add(self, request: Request) -> None:
         """Queue a request."""
-        request.tokens = list(request.prompt)
         self.waiting.append(request)
 
     def cancel(self, request_id: str) -> None:

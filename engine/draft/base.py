@@ -65,7 +65,16 @@ class RecordedRows:
 
 
 class CandidatePass(Protocol):
-    """Passes of the model over candidate states of one request's verified rows."""
+    """Passes of the model over candidate states of one request's verified rows.
+
+    A row sees the target's K/V before its position, and its own state at its position. The cache does not change.
+    """
+
+    def embed(self, tokens: Sequence[int]) -> Tensor:
+        """Return X^(0) of the rows, given the token at each: [rows, hidden]."""
+
+    def run(self, states: Tensor, plans: Sequence[Variants]) -> Tensor:
+        """Run states [plans, rows, hidden] through the sublayers of these plans: -> the same shape."""
 
     def fill_rows(self, table: Knapsack, count: int) -> None:
         """Fill up to `count` rows of a search's table."""
@@ -85,6 +94,8 @@ class RequestView(Generic[State]):
     request_id: str
     candidates: Callable[[Sequence[int]], CandidatePass]  # over verified rows at these positions
     state: State  # the policy's own
+    tokens: Sequence[int] = ()  # prompt and answer so far; it grows
+    prompt_tokens: int = 0  # of these, the prompt's
     context: int = 0  # verified positions
     other_requests: int = 0  # running or waiting, of all policies
     reselected: str | None = None  # set by the policy: the outcome of a decision made in this round

@@ -91,6 +91,15 @@ class SearchPass:
         self._drawn_rows = 0
 
     @torch.inference_mode()
+    def embed(self, tokens: Sequence[int]) -> Tensor:
+        return self._decoder.embed(tokens)
+
+    @torch.inference_mode()
+    def run(self, states: Tensor, plans: Sequence[Variants]) -> Tensor:
+        rows = [plan for plan in plans for _ in range(states.shape[1])]
+        return self._decoder.run_plans(states.flatten(0, 1), self._batch_of(len(plans)), rows).view_as(states)
+
+    @torch.inference_mode()
     def fill_rows(self, table: Knapsack, count: int) -> None:
         self._decoder.fill_rows(table, self._batch_of, count)
 

@@ -269,6 +269,7 @@ class World:
             limit=limit,
             detokenizer=LateText(sampling.stop),  # type: ignore[arg-type]
             view=RequestView(name, no_candidates, None),
+            tokens=list(prompt),
         )
         expected = self.requests[name] = Expected(request, *plain_decoding(prompt, sampling, limit))
         self.scheduler.add(request)
