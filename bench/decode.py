@@ -14,7 +14,8 @@ from bench.prediction_error import prediction_errors
 from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
 from bench.targets import BatchTotals, BenchTarget, PolicyTarget, RunStats, run_in_turns
 from engine.checkpoints.hub import SYNTHETIC
-from engine.config import MENUS, EngineConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import MENUS
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from engine.runtime.bandwidth import ReadBandwidth

@@ -11,7 +11,7 @@ from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
 from bench.prompts import Text, add_prompts_argument, positive, read_prompts
 from bench.results import aligned
 from bench.targets import BenchTarget, PolicyTarget, Prompt
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams

@@ -6,7 +6,7 @@ import statistics
 
 from bench.prompts import positive
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.logs import progress_bar
 from engine.runtime.build import LoadedModel

@@ -25,7 +25,7 @@ from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
 from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
 from bench.results import aligned, bandwidth_line, bandwidth_meter, read_bandwidth
 from bench.targets import BenchTarget, PolicyTarget, Prompt, RunStats
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel

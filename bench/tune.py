@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.prompts import Text, add_prompt_arguments, encode, read_prompts
 from bench.results import summarise, table
 from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, PriorError
 from engine.logs import progress_bar

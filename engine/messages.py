@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import KnapServeError
 from engine.types import EngineInfo, GenerateRequest, RoundReport
 

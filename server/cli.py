@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from engine.api import Engine
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import EngineUnavailableError, KnapServeError
 from server.config import ServerConfig
 from server.http.lifecycle import version

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.config import check, flag, parse_bytes, setting
+from engine.config.fields import check, flag, parse_bytes, setting
 from engine.errors import ConfigError
 from server.openai.replies.calls import TOOL_FORMATS
 

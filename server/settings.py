@@ -17,7 +17,7 @@ from dataclasses import Field, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from engine.config import flag
+from engine.config.fields import flag
 from engine.errors import ConfigError
 
 ENV_PREFIX = "KNAPSERVE_"

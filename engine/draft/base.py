@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from engine.architecture.spec import ModelSpec, Variants
 from engine.clock import Clock
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.step import Plan, References
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.architecture.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, Variants, exit_plan
 from engine.clock import Clock
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.draft.base import CandidatePass, RecordedRows, RequestView
 from engine.draft.costs import CostModel
 from engine.draft.estimator import PlanCounts, union

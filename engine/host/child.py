@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from engine import messages
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.core.loop import run_rounds
 from engine.errors import EngineDeadError, KnapServeError
 from engine.host.channel import Channel

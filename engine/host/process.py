@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from engine.clock import Clock, SystemClock
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import EngineDeadError, KnapServeError
 from engine.host.channel import Channel, packed
 from engine.host.client import EngineClient

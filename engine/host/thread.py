@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.clock import Clock
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.core.loop import run_rounds
 from engine.host.client import EngineClient
 from engine.messages import EngineMessage, Shutdown

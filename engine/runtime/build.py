@@ -11,7 +11,7 @@ import torch
 from engine.checkpoints.default import NAME as DEFAULT_NAME
 from engine.checkpoints.source import open_source
 from engine.clock import Clock, SystemClock
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.core.policies import POLICIES
 from engine.core.rounds import StepRunner

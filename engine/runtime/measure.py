@@ -12,7 +12,7 @@ import torch
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants, exit_plan
 from engine.clock import Clock
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import ProfileMismatchError
 from engine.kv.blocks import CacheChanges, Freed
 from engine.logs import progress_bar

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.architecture.spec import LOW_BIT, SKIP, windows_fit
 from engine.checkpoints.source import Source, SyntheticSource
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.draft.tpt import THRESHOLDS
 from engine.errors import PriorError
 from profiles.schema import ProfileKey

@@ -19,7 +19,7 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 from engine.architecture.spec import ModelSpec, load_spec, parse_spec
 from engine.checkpoints import hub, safetensors_weights
 from engine.checkpoints.generation import sampling_defaults
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import ConfigError, ModelError
 from engine.kv.cache import SlabCache
 from engine.model.weights import expected_tensors

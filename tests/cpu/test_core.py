@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from engine.architecture.spec import load_spec
-from engine.config import EngineConfig, FixedConfig, LayerSkipConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import FixedConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.errors import ConfigError
 from engine.kv.cache import bytes_per_token

@@ -9,7 +9,8 @@ import pytest
 import torch
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
-from engine.config import EngineConfig, KnapSpecConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import KnapSpecConfig
 from engine.model import attention
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import (
     ContextLengthError,
     EngineDeadError,

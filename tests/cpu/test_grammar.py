@@ -16,7 +16,8 @@ from llguidance import LLMatcher, LLTokenizer
 from torch import Tensor
 
 from engine.architecture.spec import Variants
-from engine.config import EngineConfig, KnapSpecConfig, LayerSkipConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import KnapSpecConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.draft.base import CandidatePass
 from engine.errors import RequestError

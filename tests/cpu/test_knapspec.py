@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from engine.architecture.spec import exit_plan
-from engine.config import EngineConfig, KnapSpecConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import KnapSpecConfig
 from engine.core.engine import EngineCore
 from engine.core.policies import POLICIES
 from engine.draft.base import BatchView

@@ -19,7 +19,7 @@ from bench.peers.hugging_face import hugging_face
 from bench.peers.llama_cpp import LlamaCppTarget, llama_cpp
 from bench.results import add_llama_cpp_ratios
 from bench.targets import Prompt
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.types import SamplingParams
 from profiles import store

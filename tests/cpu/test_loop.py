@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine.clock import Clock, SystemClock
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.errors import (
     ContextLengthError,

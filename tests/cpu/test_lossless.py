@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.config import EngineConfig, KnapSpecConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import KnapSpecConfig
 from engine.core import policies
 from engine.kernels.library import kernel_library
 from engine.model.attention import Segment

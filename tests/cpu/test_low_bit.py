@@ -12,7 +12,8 @@ import torch
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET
 from engine.backends.native.linear import NativeLinear, NativeLinears
-from engine.config import EngineConfig, FixedConfig, KnapSpecConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import FixedConfig, KnapSpecConfig
 from engine.draft.estimator import PlanCounts
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count

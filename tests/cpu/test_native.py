@@ -19,7 +19,7 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW, load_spec
 from engine.backends.native.backend import native_backend
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, cache_directory, compile_library, compiler, kernel_library, name_for
 from engine.kv.blocks import CacheChanges, Copy, Freed
@@ -385,7 +385,7 @@ def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None
 
 
 def _config(directory: Path) -> Any:
-    from engine.config import EngineConfig
+    from engine.config.engine import EngineConfig
 
     return EngineConfig(model=str(directory), kernels="native", max_num_batched_tokens=24)
 

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from engine.backends.native.decoder import NativeDecoder
-from engine.config import EngineConfig, KnapSpecConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import KnapSpecConfig
 from engine.kernels.library import compiler
 from engine.model.attention import Segment
 from engine.model.decoder import Decoder

@@ -15,7 +15,8 @@ import torch
 
 from engine.architecture.spec import load_spec
 from engine.backends.cuda.backend import cuda_backend
-from engine.config import EngineConfig, LayerSkipConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.core.loop import run_rounds
 from engine.kv.cache import bytes_per_token

@@ -20,7 +20,8 @@ from engine.backends.cuda.attention import Kernels, Layout, PagedAttention, Stat
 from engine.backends.cuda.backend import cuda_backend
 from engine.backends.cuda.cache import PagedCache
 from engine.backends.cuda.graphs import GraphedDecoder
-from engine.config import EngineConfig, KnapSpecConfig, LayerSkipConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import KnapSpecConfig, LayerSkipConfig
 from engine.kv.blocks import CacheChanges, CacheSize, Placement
 from engine.kv.pages import PageManager
 from engine.model.attention import AttentionBatch, Segment

@@ -12,7 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.config import EngineConfig, LayerSkipConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.runtime.build import LoadedModel
 from engine.sampling.logits import LogitsProcessor

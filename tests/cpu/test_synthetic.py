@@ -11,7 +11,8 @@ import torch
 from engine.architecture.rope import RopeSpec
 from engine.checkpoints import synthetic
 from engine.checkpoints.hub import SYNTHETIC
-from engine.config import EngineConfig, KnapSpecConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import KnapSpecConfig
 from engine.errors import ConfigError, ModelError
 from engine.runtime.build import LoadedModel
 from tests.support.cores import GREEDY, answer, load

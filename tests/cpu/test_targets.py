@@ -11,7 +11,7 @@ import pytest
 
 from bench.prompts import Text, encode, read_prompts
 from bench.targets import PolicyTarget, Prompt, run_in_turns
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.types import SamplingParams
 from tests.support.cores import load

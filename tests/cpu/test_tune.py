@@ -12,7 +12,7 @@ import pytest
 from bench import tune
 from bench.prompts import Text
 from engine.architecture.spec import exit_plan
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.draft.estimator import AgreementShift
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from server.config import ServerConfig
 from server.http.lifecycle import GRACE
 from server.http.serve import FLUSH

@@ -151,7 +151,7 @@ def test_every_flag_of_the_guide_exists() -> None:
     import argparse
     import importlib
 
-    from engine.config import EngineConfig
+    from engine.config.engine import EngineConfig
     from server.config import ServerConfig
     from server.settings import add_arguments
 

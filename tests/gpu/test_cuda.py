@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.config import EngineConfig, KnapSpecConfig
+from engine.config.engine import EngineConfig
+from engine.config.policies import KnapSpecConfig
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
 from engine.runtime.overlap import PlainPass

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import EngineConfig, parse_bytes, setting
+from engine.config.engine import EngineConfig
+from engine.config.fields import parse_bytes, setting
 from engine.errors import ConfigError
 from server.cli import main
 from server.config import ServerConfig

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config import DRAFT_POLICIES, EngineConfig, FixedConfig, KnapSpecConfig, LayerSkipConfig, parse_memory
+from engine.config.engine import EngineConfig
+from engine.config.fields import parse_memory
+from engine.config.policies import DRAFT_POLICIES, FixedConfig, KnapSpecConfig, LayerSkipConfig
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from tests.support.examples import examples

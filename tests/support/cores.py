@@ -12,7 +12,7 @@ from unittest.mock import patch
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.core.policies import POLICIES
 from engine.draft.base import BatchView, RequestView, RoundOutcome

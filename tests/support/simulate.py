@@ -24,7 +24,7 @@ from torch import Tensor
 from bench.prompts import add_prompt_arguments, encode, positive, read_prompts
 from bench.targets import Prompt
 from engine.architecture.spec import SKIP, Variants
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore, StepRunner
 from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step

@@ -7,7 +7,7 @@ import torch
 from engine.architecture.spec import ModelSpec
 from engine.backends.native.backend import native_backend, widens_bf16
 from engine.backends.native.decoder import fits
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, kernel_library
 from engine.kv.blocks import CacheSize

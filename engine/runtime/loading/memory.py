@@ -7,7 +7,7 @@ import logging
 import torch
 
 from engine.architecture.spec import ModelSpec
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.kv.blocks import CacheSize
 from engine.kv.cache import bytes_per_token
