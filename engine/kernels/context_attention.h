@@ -76,10 +76,13 @@ protected:
 
     int first_visible(int position) const { return window ? std::max(0, position + 1 - window) : 0; }
 
-    // Returns the positions from … to - 1 that a row sees of the context, or of the sinks before it.
-    std::pair<int, int> visible(int position, bool beginning) const {
-        return beginning ? std::pair(0, std::min(sinks, first_visible(position)))
-                         : std::pair(first_visible(position), position + !p->read_only);
+    // Returns the slot after the last one that a row sees of the cache.
+    int visible_end(int row) const { return p->tree ? p->tree->ends[row] : p->positions[row] + !p->read_only; }
+
+    // Returns the slots from … to - 1 that a row sees of the context, or of the sinks before it.
+    std::pair<int, int> visible(int row, bool beginning) const {
+        const int first = first_visible(p->positions[row]);
+        return beginning ? std::pair(0, std::min(sinks, first)) : std::pair(first, visible_end(row));
     }
 
     bf16 *slab_data(int layer, int row) const {
@@ -116,8 +119,8 @@ protected:
         const float *v = k + m->kv_heads * width;
         for (int d = 0; d < width; d += LANES) store(k + d, rotate(load<vf>(k + d), load<vf>(rope + d)));
         if (p->read_only) return;
-        const int lane = position % BLOCK;
-        bf16 *to_k = slab_data(index, row) + int64_t(position / BLOCK) * 2 * BLOCK * width + kv * cache->head_stride;
+        const int slot = p->tree ? p->tree->slots[row] : position, lane = slot % BLOCK;
+        bf16 *to_k = slab_data(index, row) + int64_t(slot / BLOCK) * 2 * BLOCK * width + kv * cache->head_stride;
         bf16 *to_v = to_k + BLOCK * width + lane / 2 * 2 * width + lane % 2;
         to_k += 2 * lane;
         for (int d = 0; d < width; d += LANES) {
@@ -241,21 +244,29 @@ protected:
     void write_head(int i, int head, float *state) {
         const int width = m->head_dim;
         bf16 *to = heads + (int64_t(i) * m->heads + head) * width;
-        if (p->read_only) {  // the row's own position is not in the cache
-            const int kv = head / (m->heads / m->kv_heads);
-            const float *k = qkv + int64_t(i) * (m->heads + 2 * m->kv_heads) * width + (m->heads + kv) * width;
-            const float *v = k + m->kv_heads * width;
-            float score = 0;
-            for (int d = 0; d < width; d++) score += to_float(to[d]) * to_float(to_bf16(k[d]));
-            score *= scale();
-            const float high = std::max(state[width], score);
-            const float a = state[width] == MINUS_INFINITY ? 0.f : exponential(state[width] - high),
-                        b = exponential(score - high);
-            for (int d = 0; d < width; d++) state[d] = state[d] * a + b * to_float(to_bf16(v[d]));
-            state[width + 1] = state[width + 1] * a + b;
-        }
+        const int row = active[i], position = p->positions[row];
+        if (visible_end(row) <= position)  // the row itself, and perhaps ancestors, are not among what it saw
+            for (int seen = row; seen >= 0 && p->positions[seen] >= first_visible(position);
+                 seen = p->tree ? p->tree->parents[seen] : -1)
+                add_row(seen == row ? i : seen, head, to, state);
         const float share = 1.f / state[width + 1];
         for (int d = 0; d < width; d += LANES) store(to + d, to_bf16(load<vf>(state + d) * share));
+    }
+
+    // Adds key and value of active row i to the state of a query of this head.
+    ONE_COPY void add_row(int i, int head, const bf16 *query, float *state) const {
+        const int width = m->head_dim, kv = head / (m->heads / m->kv_heads);
+        const float *k = qkv + int64_t(i) * (m->heads + 2 * m->kv_heads) * width + (m->heads + kv) * width;
+        const float *v = k + m->kv_heads * width;
+        float score = 0;
+        for (int d = 0; d < width; d++) score += to_float(query[d]) * to_float(to_bf16(k[d]));
+        score *= scale();
+        const float high = std::max(state[width], score);
+        const float a = state[width] == MINUS_INFINITY ? 0.f : exponential(state[width] - high),
+                    b = exponential(score - high);
+        for (int d = 0; d < width; d++) state[d] = state[d] * a + b * to_float(to_bf16(v[d]));
+        state[width + 1] = state[width + 1] * a + b;
+        state[width] = high;
     }
 
     // Computes the states of a unit's rows for one kv head over one part of the context. `next`: what this thread reads
@@ -266,7 +277,7 @@ protected:
         const int from = start ? 0 : unit.part * PART_POSITIONS, to = start ? sinks : from + PART_POSITIONS;
         int low = to, high = 0;
         for (int r = 0; r < unit.count; r++) {
-            const auto [first, end] = visible(p->positions[active[unit.first + r]], start);
+            const auto [first, end] = visible(active[unit.first + r], start);
             low = std::min(low, std::max(first, from));
             high = std::max(high, std::min(end, to));
             for (int g = 0; g < group; g++) reset_state(states + (size_t(r) * group + g) * size);
@@ -274,7 +285,7 @@ protected:
         thread_local std::vector<Query> queries;
         queries.clear();
         for (int r = 0; r < unit.count; r++) {
-            const auto [first, end] = visible(p->positions[active[unit.first + r]], start);
+            const auto [first, end] = visible(active[unit.first + r], start);
             const bf16 *q = heads + (int64_t(unit.first + r) * m->heads + kv * group) * width;
             for (int g = 0; g < group; g++)
                 queries.push_back({q + g * width, states + (size_t(r) * group + g) * size, first, end});

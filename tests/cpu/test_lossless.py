@@ -159,6 +159,6 @@ def score_gap(model: LoadedModel, context: Sequence[int], a: int, b: int, sampli
     """Difference of the target's scores of two tokens after `context`."""
     scores = forced_logits(model, context, 1)[-1]
     if not sampling.greedy:
-        noise = gumbel([sampling.seed], [len(context)], scores.shape[0], scores.device)[0]
+        noise = gumbel([sampling.seed], [len(context)], torch.arange(scores.shape[0]))[0]
         scores = scores / sampling.temperature + noise
     return abs(float(scores[a] - scores[b]))
