@@ -89,8 +89,8 @@ struct Cache {
 // Where rows of token trees store their K/V, and what they see (engine/backends/native/attention.py). Arrays [rows].
 struct TreeRows {
     const int32_t *slots;
-    const int32_t *ends;     // a row sees the cache before this slot; if that ends before its position, itself as well,
-    const int32_t *parents;  // this row of the pass, that row's parent, and so on; -1: none
+    const int32_t *ends;     // a row sees the cache before this slot. If that ends before its own position, the row
+    const int32_t *parents;  // sees besides this row of the pass, that row's parent, and so on (-1: none), and itself
 };
 
 // Rows that go through sublayers first … last - 1. A slab is one request's part of the cache.
