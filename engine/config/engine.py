@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config.fields import AMOUNT, COUNT, SHARE, check, parse_memory, setting
-from engine.config.policies import DRAFT_POLICIES, FixedConfig, KnapSpecConfig, LayerSkipConfig
+from engine.config.policies import (
+    DRAFT_POLICIES,
+    ClaspConfig,
+    DelConfig,
+    FixedConfig,
+    KnapSpecConfig,
+    LayerSkipConfig,
+    PromptLookupConfig,
+)
 from engine.errors import ConfigError
 
 
@@ -74,8 +82,11 @@ class EngineConfig:
     fixed: FixedConfig = FixedConfig()
     layerskip: LayerSkipConfig = LayerSkipConfig()
     draft_confidence: float = setting(
-        0.7, "policies fixed and layerskip: minimum top-1 probability to continue a draft", limits=SHARE
+        0.7, "policies fixed, layerskip and clasp: minimum top-1 probability to continue a draft", limits=SHARE
     )
+    del_: DelConfig = DelConfig()
+    clasp: ClaspConfig = ClaspConfig()
+    prompt_lookup: PromptLookupConfig = PromptLookupConfig()
 
     lookup: str = setting(
         "auto",
