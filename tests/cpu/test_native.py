@@ -379,7 +379,13 @@ def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None
         options: dict[str, Any] = {} if sampling is None else {"sampling": sampling}
         plain = answer(core, prompts, policies=["none"], **options)
         assert len(set(plain)) > 1
-        for policies in (["fixed"], ["layerskip"], ["knapspec"], ["none", "fixed", "layerskip", "knapspec"]):
+        for policies in (
+            ["fixed"],
+            ["layerskip"],
+            ["swift"],
+            ["knapspec"],
+            ["none", "fixed", "layerskip", "swift", "knapspec"],
+        ):
             for concurrency in (1, 3):
                 assert answer(core, prompts, policies=policies, concurrency=concurrency, **options) == plain
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.config.engine import EngineConfig
 from engine.config.fields import parse_memory
-from engine.config.policies import DRAFT_POLICIES, FixedConfig, KnapSpecConfig, LayerSkipConfig
+from engine.config.policies import DRAFT_POLICIES, FixedConfig, KnapSpecConfig, LayerSkipConfig, SwiftConfig
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from tests.support.examples import examples
@@ -24,6 +24,10 @@ COUNTS = (
     "knapspec_rows",
     "knapspec_resolution",
     "knapspec_memory",
+    "swift_window",
+    "swift_interval",
+    "swift_max_steps",
+    "swift_patience",
 )
 AMOUNTS = (
     "threads",
@@ -31,13 +35,23 @@ AMOUNTS = (
     "fixed_gamma",
     "layerskip_exit",
     "layerskip_gamma",
+    "swift_gamma",
     "knapspec_gamma",
     "knapspec_beam",
 )
-SHARES = ("fixed_skip_ratio", "draft_confidence", "knapspec_max_skip", "knapspec_budget")
+SHARES = (
+    "fixed_skip_ratio",
+    "draft_confidence",
+    "knapspec_max_skip",
+    "knapspec_budget",
+    "swift_skip_ratio",
+    "swift_max_matchness",
+    "swift_min_acceptance",
+    "swift_confidence",
+)
 
 
-NESTED = {"knapspec": KnapSpecConfig, "fixed": FixedConfig, "layerskip": LayerSkipConfig}
+NESTED = {"knapspec": KnapSpecConfig, "fixed": FixedConfig, "layerskip": LayerSkipConfig, "swift": SwiftConfig}
 
 
 def config(**settings: Any) -> EngineConfig:
@@ -92,7 +106,9 @@ def test_every_running_request_needs_a_row() -> None:
 
 def test_the_default_policy_is_one_of_the_registered_ones() -> None:
     assert set(DRAFT_POLICIES) == set(POLICIES)
-    with pytest.raises(ConfigError, match="--draft-policy must be one of knapspec, fixed, layerskip, none, not x"):
+    with pytest.raises(
+        ConfigError, match="--draft-policy must be one of knapspec, fixed, layerskip, swift, none, not x"
+    ):
         EngineConfig(draft_policy="x")
 
 

@@ -22,6 +22,7 @@ WITHOUT_TORCH = (
     "engine.sampling.seeds",
     "engine.text.detokenize",
     "engine.draft.base",
+    "engine.draft.baselines.swift",
     "engine.draft.costs",
     "engine.draft.estimator",
     "engine.draft.fixed",
