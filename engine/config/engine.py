@@ -15,6 +15,7 @@ from engine.config.policies import (
     KnapSpecConfig,
     LayerSkipConfig,
     PromptLookupConfig,
+    SwiftConfig,
 )
 from engine.errors import ConfigError
 
@@ -81,6 +82,7 @@ class EngineConfig:
     draft_policy: str = setting("knapspec", "draft policy of requests that name none", choices=DRAFT_POLICIES)
     fixed: FixedConfig = FixedConfig()
     layerskip: LayerSkipConfig = LayerSkipConfig()
+    swift: SwiftConfig = SwiftConfig()
     draft_confidence: float = setting(
         0.7, "policies fixed, layerskip and clasp: minimum top-1 probability to continue a draft", limits=SHARE
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engine.config.fields import AMOUNT, COUNT, SHARE, check, setting
 from engine.errors import ConfigError
 
-DRAFT_POLICIES = ("knapspec", "fixed", "layerskip", "del", "clasp", "lookup", "none")
+DRAFT_POLICIES = ("knapspec", "fixed", "layerskip", "swift", "del", "clasp", "lookup", "none")
 MENUS = ("auto", "skip", "low-bit")  # values of `knapspec_menu`
 DRAFT_LENGTHS = ("static", "finite-state", "adaptive")  # values of `layerskip_length`
 
@@ -105,6 +105,47 @@ class LayerSkipConfig:
 
     def __post_init__(self) -> None:
         check(self, prefix="layerskip_")
+
+
+@dataclass(frozen=True)
+class SwiftConfig:
+    """Settings of the draft policy swift. Flags, variables and files add the prefix `swift_` to the names.
+
+    Defaults are those of SWIFT's appendix B.2, unless the text beside them names another source.
+    """
+
+    # For 13B, the smallest model of the main results; also the default of the authors' code.
+    skip_ratio: float = setting(
+        0.45,
+        "policy swift: share of the sublayers between first and last layer that drafts skip at first",
+        limits=SHARE,
+    )
+    window: int = setting(
+        32, "policy swift: first tokens of an answer, by which sets of layers are scored", limits=COUNT
+    )
+    interval: int = setting(
+        25, "policy swift: every so many steps, Bayesian optimisation suggests the set; otherwise chance", limits=COUNT
+    )
+    max_steps: int = setting(1000, "policy swift: maximum steps of the search (S)", limits=COUNT)
+    patience: int = setting(
+        300,
+        "policy swift: steps without a better set after which the search ends; also those between two checks of "
+        "--swift-min-acceptance",
+        limits=COUNT,
+    )
+    max_matchness: float = setting(
+        0.95, "policy swift: share of tokens predicted by the best set at which the search ends", limits=SHARE
+    )
+    min_acceptance: float = setting(  # appendix C.2, footnote
+        0.7, "policy swift: accepted share of draft tokens below which fewer sublayers are skipped", limits=SHARE
+    )
+    gamma: int = setting(25, "policy swift: maximum tokens drafted per round", limits=AMOUNT)
+    confidence: float = setting(  # `swift_draft` of the authors' code
+        0.8, "policy swift: minimum top-1 probability to continue a draft", limits=SHARE
+    )
+
+    def __post_init__(self) -> None:
+        check(self, prefix="swift_")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from engine.config.policies import (
     KnapSpecConfig,
     LayerSkipConfig,
     PromptLookupConfig,
+    SwiftConfig,
 )
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
@@ -34,6 +35,10 @@ COUNTS = (
     "knapspec_memory",
     "del_rows",
     "clasp_interval",
+    "swift_window",
+    "swift_interval",
+    "swift_max_steps",
+    "swift_patience",
 )
 AMOUNTS = (
     "threads",
@@ -44,6 +49,7 @@ AMOUNTS = (
     "del_gamma",
     "clasp_gamma",
     "prompt_lookup_gamma",
+    "swift_gamma",
     "knapspec_gamma",
     "knapspec_beam",
 )
@@ -55,6 +61,10 @@ SHARES = (
     "clasp_skip_ratio",
     "knapspec_max_skip",
     "knapspec_budget",
+    "swift_skip_ratio",
+    "swift_max_matchness",
+    "swift_min_acceptance",
+    "swift_confidence",
 )
 
 
@@ -65,6 +75,7 @@ NESTED = {
     "del": DelConfig,
     "clasp": ClaspConfig,
     "prompt_lookup": PromptLookupConfig,
+    "swift": SwiftConfig,
 }
 FIELDS = {"del": "del_"}  # where the field's name is not the prefix of its settings
 

@@ -26,6 +26,7 @@ WITHOUT_TORCH = (
     "engine.draft.baselines.dynamic_exit",
     "engine.draft.baselines.layerskip",
     "engine.draft.baselines.prompt_lookup",
+    "engine.draft.baselines.swift",
     "engine.draft.costs",
     "engine.draft.estimator",
     "engine.draft.fixed",

@@ -60,7 +60,7 @@ class ExitStatistics:
         counts = np.stack([self.counted - self._matched, self._matched])
         ends = np.broadcast_to(np.array([[0.0], [1.0]]), counts.shape)
         means = np.divide(self._confidence, counts, out=ends.copy(), where=counts > 1e-9)
-        return means.mean(0)
+        return np.asarray(means.mean(0))
 
 
 def best_exit(acceptance: NDArray[np.float64], layers: int, most: int) -> tuple[int, int]:
