@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config.fields import AMOUNT, COUNT, SHARE, check, parse_memory, setting
-from engine.config.policies import DRAFT_POLICIES, FixedConfig, KnapSpecConfig, LayerSkipConfig
+from engine.config.policies import (
+    DRAFT_POLICIES,
+    FixedConfig,
+    KnapSpecConfig,
+    KnnSSDConfig,
+    LayerSkipConfig,
+    SelfSDConfig,
+)
 from engine.errors import ConfigError
 
 
@@ -73,6 +80,8 @@ class EngineConfig:
     draft_policy: str = setting("knapspec", "draft policy of requests that name none", choices=DRAFT_POLICIES)
     fixed: FixedConfig = FixedConfig()
     layerskip: LayerSkipConfig = LayerSkipConfig()
+    self_sd: SelfSDConfig = SelfSDConfig()
+    knn_ssd: KnnSSDConfig = KnnSSDConfig()
     draft_confidence: float = setting(
         0.7, "policies fixed and layerskip: minimum top-1 probability to continue a draft", limits=SHARE
     )

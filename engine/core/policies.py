@@ -1,12 +1,20 @@
-"""The draft policies by name."""
+"""The draft policies by name. Some are available only if the context has what they need."""
 
 from collections.abc import Callable
 from typing import Any
 
+from engine.config.policies import TUNED_POLICIES
 from engine.draft.base import DraftPolicy, PolicyContext
+from engine.draft.baselines.knn_ssd import KnnSSD
+from engine.draft.baselines.self_sd import SelfSD
 from engine.draft.fixed import EarlyExit, NoDraft, UniformSkip
 from engine.draft.knapspec import KnapSpec
 
 POLICIES: dict[str, Callable[[PolicyContext], DraftPolicy[Any]]] = {
-    kind.name: kind for kind in (UniformSkip, KnapSpec, EarlyExit, NoDraft)
+    kind.name: kind for kind in (UniformSkip, KnapSpec, EarlyExit, SelfSD, KnnSSD, NoDraft)
 }
+
+
+def available(context: PolicyContext) -> tuple[str, ...]:
+    """Return the names of the policies that can be made from a context."""
+    return tuple(name for name in POLICIES if name not in TUNED_POLICIES or name in context.layer_sets)
