@@ -16,7 +16,8 @@ from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
 
 ANCHORS = 10  # of each domain (KNN-SSD, appendix C.1)
-_DECIMALS = 4  # of the least similarity, rounded down, as a vector that is computed again may differ in the last bits
+# The least similarity is rounded down to these parts, as a vector that is computed again may differ in the last bits.
+_PARTS = 10_000
 
 
 class _RecordingRunner(Runner):
@@ -92,4 +93,4 @@ def least_similarity(vectors: np.ndarray, anchors: Sequence[int]) -> float:
     """
     similarities = vectors @ vectors[list(anchors)].T
     similarities[list(anchors), range(len(anchors))] = -1.0
-    return math.floor(float(similarities.max(axis=1).min()) * 10**_DECIMALS) / 10**_DECIMALS
+    return math.floor(float(similarities.max(axis=1).min()) * _PARTS) / _PARTS

@@ -1,12 +1,10 @@
-"""`knapserve tune --policy self-sd` and `--policy knn-ssd`: search offline for the layer sets that these policies need."""
+"""`knapserve tune --policy self-sd` and `--policy knn-ssd`: search offline for the layer sets of these policies."""
 
 import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import numpy as np
 
 from bench.prompts import encode, evenly, read_prompts
 from bench.results import aligned
@@ -77,7 +75,7 @@ class Speed:
     confidence: float
 
     def __call__(self, plan: Variants, prompts: Sequence[Prompt], *, plain: bool = False) -> float:
-        """Answer prompts, one after the other, with drafts of `plan`, or `plain`; the time of the prompts is left out."""
+        """Answer prompts in turn, with drafts of `plan`, or `plain`. The time of reading the prompts does not count."""
         fixed = FixedConfig(plan="".join(map(str, plan)), gamma=self.gamma)
         core = self.model.core(replace(self.config, fixed=fixed, draft_confidence=self.confidence))
         target = PolicyTarget("none" if plain else "fixed", core, self.sampling)

@@ -9,11 +9,15 @@ from pathlib import Path
 from engine.config.fields import AMOUNT, COUNT, SHARE, check, parse_memory, setting
 from engine.config.policies import (
     DRAFT_POLICIES,
+    ClaspConfig,
+    DelConfig,
     FixedConfig,
     KnapSpecConfig,
     KnnSSDConfig,
     LayerSkipConfig,
+    PromptLookupConfig,
     SelfSDConfig,
+    SwiftConfig,
 )
 from engine.errors import ConfigError
 
@@ -82,9 +86,13 @@ class EngineConfig:
     layerskip: LayerSkipConfig = LayerSkipConfig()
     self_sd: SelfSDConfig = SelfSDConfig()
     knn_ssd: KnnSSDConfig = KnnSSDConfig()
+    swift: SwiftConfig = SwiftConfig()
     draft_confidence: float = setting(
-        0.7, "policies fixed and layerskip: minimum top-1 probability to continue a draft", limits=SHARE
+        0.7, "policies fixed, layerskip and clasp: minimum top-1 probability to continue a draft", limits=SHARE
     )
+    del_: DelConfig = DelConfig()
+    clasp: ClaspConfig = ClaspConfig()
+    prompt_lookup: PromptLookupConfig = PromptLookupConfig()
 
     lookup: str = setting(
         "auto",

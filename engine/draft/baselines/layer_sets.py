@@ -1,4 +1,4 @@
-"""Layer sets, which `knapserve tune` finds for self-sd and knn-ssd. `engine.runtime.layer_sets` reads and writes them."""
+"""Layer sets: what `knapserve tune` finds for self-sd and knn-ssd. `engine.runtime.layer_sets` has their files."""
 
 from __future__ import annotations
 
