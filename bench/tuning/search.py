@@ -1,15 +1,16 @@
 """Search a layer set by Bayesian optimisation (Zhang et al. 2024, Draft & Verify, section 3.2)."""
 
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from engine.architecture.spec import SKIP, TARGET, Variants
 
-# Of the authors' code (`searching.py`): the noise of a measurement, relative to the variance of all, and the share
-# above which a variable means to skip its sublayer.
-_NOISE = 1e-2
+# Of the authors' code (`searching.py`): the share above which a variable means to skip its sublayer. The weight of the
+# uncertainty is the one that the library had then, which the authors do not change.
 _SKIP_ABOVE = 0.5
+_KAPPA = 2.576
 
 
 class LayerSearch:
@@ -23,33 +24,26 @@ class LayerSearch:
         self, layers: int, measure: Callable[[Variants], float], first: Iterable[Variants] = (), seed: int = 1
     ) -> None:
         """`measure` returns the tokens per second of a plan. The plans `first` are measured before others."""
-        from bayes_opt import BayesianOptimization  # takes a second to import
-
         self.best: Variants = ()
         self.speed = 0.0  # tokens per second of the best
-        self._measure = measure
+        self._dimensions, self._measure, self._seed = 2 * layers, measure, seed
         self._first = deque(first)
-        self._names = [f"x{sublayer}" for sublayer in range(2 * layers)]
-        self._optimiser = BayesianOptimization(
-            None, dict.fromkeys(self._names, (0.0, 1.0)), random_state=seed, verbose=0, allow_duplicate_points=True
-        )
-        self._optimiser.set_gp_params(alpha=_NOISE)
+        self._scored: list[tuple[np.ndarray, float]] = []
 
     def step(self) -> bool:
         """Measure one more candidate. Returns whether it is the best so far."""
         point = self._suggest()
-        plan = (*(SKIP if point[name] > _SKIP_ABOVE else TARGET for name in self._names), TARGET)
+        plan = (*(SKIP if x > _SKIP_ABOVE else TARGET for x in point), TARGET)
         speed = self._measure(plan)
-        self._optimiser.register(point, speed)
+        self._scored.append((point, speed))
         improved = speed > self.speed
         if improved:
             self.best, self.speed = plan, speed
         return improved
 
-    def _suggest(self) -> dict[str, float]:
+    def _suggest(self) -> np.ndarray:
         if self._first:
-            return {name: float(v == SKIP) for name, v in zip(self._names, self._first.popleft(), strict=False)}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a Gaussian process that is fitted to few points warns
-            suggested = self._optimiser.suggest()
-        return {name: float(suggested[name]) for name in self._names}
+            return np.array([float(variant == SKIP) for variant in self._first.popleft()[:-1]])
+        from engine.draft.baselines.bayesian import suggest
+
+        return suggest(self._scored, self._dimensions, self._seed + len(self._scored), _KAPPA)
