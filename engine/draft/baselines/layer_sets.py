@@ -17,7 +17,7 @@ class LayerSets:
     policy: str
     model: str  # fingerprint of the checkpoint
     sets: Mapping[str, Variants]  # plans by domain; self-sd has one, of the domain ""
-    anchors: Mapping[str, np.ndarray] = field(default_factory=dict)  # knn-ssd: unit vectors, domain → [anchors, hidden]
+    anchors: Mapping[str, np.ndarray] = field(default_factory=dict)  # knn-ssd: domain → [anchors, hidden]
     least_similarity: float = -1.0  # knn-ssd: cosine to the nearest anchor below which no domain matches
     prompts: int = 0  # that the sets were tuned on
     settings: Mapping[str, float] = field(default_factory=dict)  # of the tuning
@@ -27,9 +27,9 @@ class Anchors:
     """The anchors of all domains, to find the nearest one to a vector."""
 
     def __init__(self, anchors: Mapping[str, np.ndarray]) -> None:
-        """`anchors`: unit vectors, domain → [anchors, hidden]."""
+        """`anchors`: domain → [anchors, hidden]."""
         self._domains = [domain for domain, vectors in anchors.items() for _ in vectors]
-        self._vectors = np.concatenate(list(anchors.values()))
+        self._vectors = unit(np.concatenate(list(anchors.values())))
 
     def nearest(self, vector: np.ndarray) -> tuple[str, float]:
         """Return the domain of the anchor with the largest cosine to a vector [hidden], and the cosine.
