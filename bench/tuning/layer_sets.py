@@ -138,8 +138,8 @@ def search(searches: Mapping[str, LayerSearch], iterations: int, found: LayerSet
             if improved:
                 _save(replace(found, sets={domain: each.best for domain, each in searches.items()}), path)
     except KeyboardInterrupt:
-        print(f"interrupted in iteration {iteration + 1} of {iterations}; the best so far: {path}" if iteration else
-              "interrupted before anything was found")  # fmt: skip
+        kept = f"; the best so far: {path}" if iteration else ", before anything was found"
+        print(f"interrupted in iteration {iteration + 1} of {iterations}{kept}")
         raise
 
 
