@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from bayes_opt import BayesianOptimization
 from bayes_opt.acquisition import UpperConfidenceBound
+from threadpoolctl import threadpool_limits
 
 if TYPE_CHECKING:
     from bayes_opt.target_space import TargetSpace
@@ -58,5 +59,6 @@ def suggest(scored: Iterable[tuple[Point, float]], dimensions: int, seed: int, k
         # `optimizer.register` lists all earlier points for its log. Points are moved apart, towards the centre, as the
         # library prints a line for each that it already has.
         optimizer.space.register(point + (0.5 - point) * (number * _APART), score)
-    suggested = optimizer.suggest()
+    with threadpool_limits(1, "blas"):  # matrices are small: on two busy cores, two threads took five times as long
+        suggested = optimizer.suggest()
     return np.array([suggested[name] for name in names])
