@@ -28,13 +28,17 @@ def add_prompts_argument(parser: argparse.ArgumentParser, file: str = "prompts.j
     )  # fmt: skip
 
 
-def add_prompt_arguments(parser: argparse.ArgumentParser, file: str = "prompts.jsonl", note: str = "") -> None:
-    """Add the flags that select prompts and limit answers."""
+def add_prompt_arguments(
+    parser: argparse.ArgumentParser, file: str = "prompts.jsonl", note: str = "", tokens_note: str = ""
+) -> None:
+    """Add the flags that select prompts and limit answers. The notes follow the help of `--prompts`, `--max-tokens`."""
     add_prompts_argument(parser, file, note)
     parser.add_argument(
         "--limit", type=natural, default=0, help="number of prompts to use, picked evenly; 0: all (default: 0)"
     )
-    parser.add_argument("--max-tokens", type=positive, default=128, help="maximum tokens per answer (default: 128)")
+    parser.add_argument(
+        "--max-tokens", type=positive, default=128, help=f"maximum tokens per answer (default: 128{tokens_note})"
+    )
 
 
 def natural(text: str) -> int:

@@ -138,7 +138,8 @@ class PolicyTarget:
         context: tuple[int, ...] = (),
         name: str | None = None,
     ) -> None:
-        """`context` precedes every prompt; its keys and values are made up, not computed."""
+        """`context` precedes every prompt; its keys and values are made up, not computed. Raises UnknownPolicyError."""
+        core.info.check_policy(policy)
         self._context = context
         self._policy, self.name = policy, name or policy
         self.core = core

@@ -1,4 +1,7 @@
-"""`knapserve tune`: search offline, on sample prompts, for the initial draft plans of servers."""
+"""`knapserve tune`: search offline, on sample prompts, for the initial draft plans of servers.
+
+Of policy knapspec here; `bench.tuning` has the layer sets of the other policies.
+"""
 
 import argparse
 import json
@@ -8,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bench.prompts import Text, add_prompt_arguments, encode, read_prompts
+from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
 from bench.results import summarise, table
 from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
+from bench.tuning import layer_sets
 from engine.config.engine import EngineConfig
+from engine.config.policies import TUNED_POLICIES
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, PriorError
 from engine.logs import progress_bar
@@ -21,18 +26,41 @@ from engine.runtime.prior import Prior
 from engine.types import SamplingParams
 
 _MIN_PROMPTS = 4
+_MAX_TOKENS = 128
 _NEVER_FORGET = 1 << 30  # tokens
 _NEW = "with new plans"
 _CURRENT = "with current plans"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_prompt_arguments(parser, "tuning.jsonl", "; half of them are for tuning, half for comparing the result")
+    """Add the flags of `tune`."""
+    add_prompt_arguments(
+        parser, "tuning.jsonl", "; policy knapspec: half of them are for tuning, half for comparing the result",
+        f"; policies {' and '.join(TUNED_POLICIES)}: {layer_sets.MAX_TOKENS}",
+    )  # fmt: skip
+    parser.set_defaults(max_tokens=None)
     parser.add_argument("--temperature", type=float, default=0.0, help="sampling temperature; 0: greedy (default: 0)")
+    parser.add_argument(
+        "--policy", choices=("knapspec", *TUNED_POLICIES), default="knapspec",
+        help="policy to tune: initial plans of knapspec, or the layer sets that another one needs (default: knapspec)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--iterations", type=positive, default=50,
+        help="policies self-sd and knn-ssd: candidates to measure for each layer set (default: 50; the papers: 1000)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--samples", type=positive, default=8,
+        help="policies self-sd and knn-ssd: prompts to measure a candidate on, at most (default: 8, as in the papers)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Search for plans, save and compare them; print a table, and JSON as the last line. Raises ConfigError."""
+    """Tune a policy, and save the result; print a table, and JSON as the last line. Raises ConfigError."""
+    return _run(args, config) if args.policy == "knapspec" else layer_sets.run(args, config)
+
+
+def _run(args: argparse.Namespace, config: EngineConfig) -> int:
+    """Search for plans of knapspec, save and compare them."""
     texts = read_prompts(args.prompts, args.limit)
     if len(texts) < _MIN_PROMPTS:
         raise ConfigError(f"{args.prompts} has {len(texts)} prompts; tuning requires at least {_MIN_PROMPTS}")
@@ -40,9 +68,9 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     bare = replace(config, prior="none")
     model = LoadedModel(bare)
     model.warm_up()
-    sampling = SamplingParams(max_tokens=args.max_tokens, temperature=args.temperature)
+    sampling = SamplingParams(max_tokens=args.max_tokens or _MAX_TOKENS, temperature=args.temperature)
     prompts = [encode(model, text) for text in tuned]
-    path = model.prior_path(config)
+    path = model.tuned_path(config)
     current = _current_prior(model, config)
     prior = search(model, thorough_search(bare), sampling, prompts)
     if prior is None:

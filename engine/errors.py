@@ -30,6 +30,10 @@ class PriorError(KnapServeError):
     """Prior plans are damaged, or an explicitly named file does not match this model."""
 
 
+class LayerSetsError(KnapServeError):
+    """A file of layer sets is missing, damaged or for another model."""
+
+
 class RequestError(KnapServeError):
     """The request is invalid or not supported. `param` names the field, if there is one."""
 
@@ -54,10 +58,12 @@ class ContextLengthError(RequestError):
 
 
 class UnknownPolicyError(RequestError):
-    """The request names a draft policy that does not exist."""
+    """The request names a draft policy that does not exist, or one that is not available, for a `reason`."""
 
-    def __init__(self, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(f"Unknown draft policy '{name}'. Known policies: {', '.join(known)}.", param="draft_policy")
+    def __init__(self, name: str, available: tuple[str, ...], reason: str = "") -> None:
+        problem = f"Draft policy '{name}' is not available: {reason}." if reason else f"Unknown draft policy '{name}'."
+        kind = "Available" if reason else "Known"
+        super().__init__(f"{problem} {kind} policies: {', '.join(available)}.", param="draft_policy")
 
 
 class QueueFullError(KnapServeError):

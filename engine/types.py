@@ -225,13 +225,19 @@ class EngineInfo:
     device: str
     dtype: str
     default_policy: str
-    policies: tuple[str, ...]
+    policies: tuple[str, ...]  # available ones
     profile_file: str
     profile_hardware: str
     sampling_defaults: tuple[tuple[str, float], ...] = ()  # of the checkpoint, by SamplingParams field
     tool_format: str = ""  # of tool calls in the chat template (`server.openai.replies.calls`); "": no tools
     thinks: bool = False  # whether the model writes its reasoning between <think> tags
     max_queued: int = 0  # requests that may wait beyond the running ones
+    unavailable_policies: tuple[tuple[str, str], ...] = ()  # further policies, each with the reason
+
+    def check_policy(self, name: str | None) -> None:
+        """Refuse a draft policy that requests cannot use; None is the default one. Raises UnknownPolicyError."""
+        if name is not None and name not in self.policies:
+            raise UnknownPolicyError(name, self.policies, dict(self.unavailable_policies).get(name, ""))
 
 
 def check_request(info: EngineInfo, request: GenerateRequest, checked: tuple[int, ...] = ()) -> None:
@@ -243,8 +249,7 @@ def check_request(info: EngineInfo, request: GenerateRequest, checked: tuple[int
         raise RequestError("The prompt is empty.", param="prompt")
     if request.prompt is not checked and (min(request.prompt) < 0 or max(request.prompt) >= info.vocab_size):
         raise RequestError(f"Token ids lie between 0 and {info.vocab_size - 1}.", param="prompt")
-    if request.draft_policy is not None and request.draft_policy not in info.policies:
-        raise UnknownPolicyError(request.draft_policy, info.policies)
+    info.check_policy(request.draft_policy)
     if len(request.prompt) + (request.sampling.max_tokens or 1) > info.max_model_len:
         asked = f"{len(request.prompt)} tokens in the prompt, {request.sampling.max_tokens or 1} in the completion"
         raise ContextLengthError(info.max_model_len, f"you requested {asked}", param="prompt")

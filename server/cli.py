@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 # Commands that measure: help text, and the module with their `add_arguments` and `run`.
 _MEASUREMENTS = {
     "profile": ("measure the latency profile of this machine and model", "bench.profile"),
-    "tune": ("search offline for initial draft plans", "bench.tune"),
+    "tune": ("search offline for draft plans", "bench.tune"),
 }
 _BENCHES = {
     "decode": ("compare the decoding speed of draft policies", "bench.decode"),

@@ -13,8 +13,10 @@ from engine.config.policies import (
     DelConfig,
     FixedConfig,
     KnapSpecConfig,
+    KnnSSDConfig,
     LayerSkipConfig,
     PromptLookupConfig,
+    SelfSDConfig,
     SwiftConfig,
 )
 from engine.errors import ConfigError
@@ -82,6 +84,8 @@ class EngineConfig:
     draft_policy: str = setting("knapspec", "draft policy of requests that name none", choices=DRAFT_POLICIES)
     fixed: FixedConfig = FixedConfig()
     layerskip: LayerSkipConfig = LayerSkipConfig()
+    self_sd: SelfSDConfig = SelfSDConfig()
+    knn_ssd: KnnSSDConfig = KnnSSDConfig()
     swift: SwiftConfig = SwiftConfig()
     draft_confidence: float = setting(
         0.7, "policies fixed, layerskip and clasp: minimum top-1 probability to continue a draft", limits=SHARE

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from engine.config.fields import AMOUNT, COUNT, SHARE, check, setting
 from engine.errors import ConfigError
 
-DRAFT_POLICIES = ("knapspec", "fixed", "layerskip", "swift", "del", "clasp", "lookup", "none")
+TUNED_POLICIES = ("knn-ssd", "self-sd")  # which need layer sets of `knapserve tune`
+DRAFT_POLICIES = (
+    "knapspec",
+    "fixed",
+    "layerskip",
+    "swift",
+    "del",
+    "clasp",
+    "knn-ssd",
+    "self-sd",
+    "lookup",
+    "none",
+)
 MENUS = ("auto", "skip", "low-bit")  # values of `knapspec_menu`
 DRAFT_LENGTHS = ("static", "finite-state", "adaptive")  # values of `layerskip_length`
 
@@ -105,6 +117,44 @@ class LayerSkipConfig:
 
     def __post_init__(self) -> None:
         check(self, prefix="layerskip_")
+
+
+@dataclass(frozen=True)
+class SelfSDConfig:
+    """Settings of the draft policy self-sd. Flags, variables and files add the prefix `self_sd_` to the names.
+
+    γ and the confidence are those of Draft & Verify's evaluation (Zhang et al. 2024, `evaluate_sum.ipynb` of its code).
+    """
+
+    sets: str = setting(
+        "auto",
+        "policy self-sd: layer sets: a file made by `knapserve tune --policy self-sd`, auto (those of this model, if "
+        "any) or none",
+    )
+    gamma: int = setting(12, "policy self-sd: maximum tokens drafted per round", limits=AMOUNT)
+    confidence: float = setting(0.6, "policy self-sd: minimum top-1 probability to continue a draft", limits=SHARE)
+
+    def __post_init__(self) -> None:
+        check(self, prefix="self_sd_")
+
+
+@dataclass(frozen=True)
+class KnnSSDConfig:
+    """Settings of the draft policy knn-ssd. Flags, variables and files add the prefix `knn_ssd_` to the names.
+
+    It drafts as Self-SD does (KNN-SSD, section 4.2), so γ and the confidence have the same defaults.
+    """
+
+    sets: str = setting(
+        "auto",
+        "policy knn-ssd: layer sets: a file made by `knapserve tune --policy knn-ssd`, auto (those of this model, if "
+        "any) or none",
+    )
+    gamma: int = setting(12, "policy knn-ssd: maximum tokens drafted per round", limits=AMOUNT)
+    confidence: float = setting(0.6, "policy knn-ssd: minimum top-1 probability to continue a draft", limits=SHARE)
+
+    def __post_init__(self) -> None:
+        check(self, prefix="knn_ssd_")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from engine.clock import Clock
-from engine.core.policies import POLICIES
+from engine.core.policies import POLICIES, available
 from engine.core.request import Request
 from engine.core.scheduler import Scheduler
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext
@@ -27,15 +27,15 @@ class Proposer:
     """The policies of one engine, and the plans they propose for the running requests."""
 
     def __init__(self, scheduler: Scheduler, context: PolicyContext, clock: Clock) -> None:
-        """Make all policies. Raises ConfigError for settings that do not fit the model."""
+        """Make all available policies. Raises ConfigError for settings that do not fit the model."""
         self._scheduler, self._context, self._clock = scheduler, context, clock
-        self._policies = {name: make(context) for name, make in POLICIES.items()}
+        self._policies = {name: POLICIES[name](context) for name in available(context)}
         self._last: _UniformBatch | None = None
 
     def policy(self, name: str) -> DraftPolicy[Any]:
         """Return the one instance of a policy. Raises UnknownPolicyError."""
         if name not in self._policies:
-            raise UnknownPolicyError(name, tuple(POLICIES))
+            raise UnknownPolicyError(name, tuple(self._policies), self._context.unavailable.get(name, ""))
         return self._policies[name]
 
     def recalibrate(self) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 from engine.architecture.spec import ModelSpec, Variants
 from engine.clock import Clock
 from engine.config.engine import EngineConfig
+from engine.draft.baselines.layer_sets import LayerSets
 from engine.draft.lookup import Lookup, plan_lookup
 from engine.step import Plan, References
 
@@ -181,3 +182,5 @@ class PolicyContext:
     costs: CostModel
     clock: Clock
     tested: Mapping[Variants, np.ndarray] = field(default_factory=dict)  # tokens of earlier plans, as in `tpt.count`
+    layer_sets: Mapping[str, LayerSets] = field(default_factory=dict)  # by policy
+    unavailable: Mapping[str, str] = field(default_factory=dict)  # policies without layer sets, and why

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -13,7 +14,7 @@ from engine.checkpoints.source import open_source
 from engine.clock import Clock, SystemClock
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
-from engine.core.policies import POLICIES
+from engine.core.policies import POLICIES, available
 from engine.core.rounds import StepRunner
 from engine.core.scheduler import Scheduler
 from engine.draft.base import PolicyContext
@@ -24,6 +25,7 @@ from engine.kv.pages import PageManager
 from engine.logs import progress_bar
 from engine.model.backend import Backend
 from engine.runtime import prior as priors
+from engine.runtime.layer_sets import find_layer_sets
 from engine.runtime.loading import choices
 from engine.runtime.loading.memory import add_draft_copy, cache_size, check_weights_fit, context_length
 from engine.runtime.loading.warmup import warm_up
@@ -98,13 +100,13 @@ class LoadedModel:
         """Run passes before the first request, so that kernels are compiled and libraries loaded by then."""
         warm_up(self.decoder, self.attention, self.size, self.length, self.clock, paged=self.backend.paged)
 
-    def prior_path(self, config: EngineConfig) -> Path:
-        """Return the file in which `knapserve tune` stores this model's plans."""
-        return priors.path_of(config.profile_dir or store.default_directory(), self.key, self.source.fingerprint)
+    def tuned_path(self, config: EngineConfig, kind: str = "prior") -> Path:
+        """Return the file in which `knapserve tune` stores this model's plans, or layer sets: `kind` is a policy."""
+        return priors.path_of(config.profile_dir or store.default_directory(), self.key, self.source.fingerprint, kind)
 
     def prior(self, config: EngineConfig) -> priors.Prior | None:
         """Return the plans to start with: named, measured here, or the checkpoint's own. Raises PriorError."""
-        return priors.find_prior(config, self.source, self.prior_path(config), self.draft_bits)
+        return priors.find_prior(config, self.source, self.tuned_path(config), self.draft_bits)
 
     def core(
         self,
@@ -115,22 +117,25 @@ class LoadedModel:
         costs: CostModel | None = None,
         wrap_runner: Callable[[Runner], StepRunner] = lambda runner: runner,
     ) -> EngineCore:
-        """Make a core with its own scheduler, policies and acceptance counts. Raises ConfigError, PriorError.
+        """Make a core with its own scheduler, policies and acceptance counts.
 
         With `own_cache`, it may have requests in flight while other cores do. On a GPU, all cores share one cache: only
         a CPU has room for more, as a cache there takes memory only once it is written. `costs`: instead of the
-        profile's. `wrap_runner`: for tests that watch the runner.
+        profile's. `wrap_runner`: for those who watch the runner. Raises ConfigError, PriorError, LayerSetsError.
         """
         _check_policy(config.draft_policy)
+        layer_sets = find_layer_sets(config, self.source, partial(self.tuned_path, config))
+        if (reason := layer_sets.missing.get(config.draft_policy)) is not None:
+            raise ConfigError(f"--draft-policy {config.draft_policy} is not available: {reason}")
         own_cache &= self.decoder.device.type == "cpu"
         attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
         runner = wrap_runner(Runner(self.decoder, attention, self.clock, overlaps=overlaps))
         costs = costs or CostModel(self.spec, self.profile)
         scheduler = self._scheduler(config, costs, reserve_next_row=runner.overlaps)
         prior = self.prior(config)
-        policies = PolicyContext(self.spec, config, costs, self.clock, prior.plans if prior else {})
+        policies = PolicyContext(self.spec, config, costs, self.clock, prior.plans if prior else {}, *layer_sets)
         kernels = self.backend.kernels
-        return EngineCore(self._info(config), self.tokenizer, scheduler, runner, policies, self.clock, kernels)
+        return EngineCore(self._info(policies), self.tokenizer, scheduler, runner, policies, self.clock, kernels)
 
     def _scheduler(self, config: EngineConfig, costs: CostModel, *, reserve_next_row: bool) -> Scheduler:
         sequences = self._sequences(config)
@@ -154,7 +159,8 @@ class LoadedModel:
             reserve_next_row=reserve_next_row,
         )
 
-    def _info(self, config: EngineConfig) -> EngineInfo:
+    def _info(self, policies: PolicyContext) -> EngineInfo:
+        config = policies.config
         return EngineInfo(
             model=self.source.name,
             max_model_len=self.length,
@@ -164,7 +170,8 @@ class LoadedModel:
             device=str(self.decoder.device),
             dtype=self.dtype,
             default_policy=config.draft_policy,
-            policies=tuple(POLICIES),
+            policies=available(policies),
+            unavailable_policies=tuple(policies.unavailable.items()),
             profile_file=self.profile_source,
             profile_hardware=self.key.hardware,
             sampling_defaults=self.source.sampling_defaults,

@@ -6,20 +6,22 @@ import json
 import logging
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.architecture.spec import LOW_BIT, SKIP, windows_fit
+from engine.architecture.spec import LOW_BIT, SKIP, Variants, windows_fit
 from engine.checkpoints.source import Source, SyntheticSource
 from engine.config.engine import EngineConfig
 from engine.draft.tpt import THRESHOLDS
-from engine.errors import PriorError
+from engine.errors import LayerSetsError, PriorError
 from profiles.schema import ProfileKey
 from profiles.store import write_atomically
+
+T = TypeVar("T")
 
 log = logging.getLogger("knapserve.engine")
 
@@ -36,7 +38,7 @@ class Prior:
     """
 
     model: str  # fingerprint of the checkpoint
-    plans: Mapping[tuple[int, ...], np.ndarray]
+    plans: Mapping[Variants, np.ndarray]
 
     def to_json(self) -> str:
         """Return the text of a prior file."""
@@ -51,31 +53,54 @@ class Prior:
     @classmethod
     def from_json(cls, text: str) -> Prior:
         """Parse the text of a prior file. Raises PriorError unless it is complete, valid and of this version."""
-        try:
-            raw: dict[str, Any] = json.loads(text)
-            if raw["version"] != VERSION:
-                raise PriorError(
-                    f"version {raw['version']}, but this server reads version {VERSION}; run `knapserve tune` again"
-                )
-            if tuple(raw["thresholds"]) != THRESHOLDS:
-                raise PriorError(f"thresholds must be {list(THRESHOLDS)}; run `knapserve tune` again")
-            plans = {_variants(plan["plan"]): _counts(plan["counts"]) for plan in raw["plans"]}
-            model = raw["model"]
-        except KeyError as error:
-            raise PriorError(f"not a prior file: {error} is missing") from None
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise PriorError(f"not a prior file: {error}") from None
-        if not isinstance(model, str):
-            raise PriorError(f"'model' must be text, not {model!r}")
+        return parse_tuned(text, VERSION, cls._checked, PriorError)
+
+    @classmethod
+    def _checked(cls, raw: dict[str, Any]) -> Prior:
+        if tuple(raw["thresholds"]) != THRESHOLDS:
+            raise PriorError(f"thresholds must be {list(THRESHOLDS)}; run `knapserve tune` again")
+        plans = {parse_plan(plan["plan"]): _counts(plan["counts"]) for plan in raw["plans"]}
+        if not isinstance(raw["model"], str):
+            raise PriorError(f"'model' must be text, not {raw['model']!r}")
         if not 0 < len(plans) <= MAX_PLANS or len({len(plan) for plan in plans}) > 1:
             raise PriorError(f"'plans' must be 1 to {MAX_PLANS} plans of one length")
-        return cls(model, plans)
+        return cls(raw["model"], plans)
 
 
-def _variants(text: str) -> tuple[int, ...]:
+def parse_tuned(
+    text: str, version: int, make: Callable[[dict[str, Any]], T], failure: type[PriorError | LayerSetsError]
+) -> T:
+    """Parse the text of a file that `knapserve tune` wrote, an object with a version. Raises `failure`.
+
+    `make` may raise KeyError for what is missing, and ValueError, TypeError or AttributeError for what is invalid.
+    """
+    try:
+        raw: dict[str, Any] = json.loads(text)
+        if raw["version"] != version:
+            raise failure(
+                f"version {raw['version']}, but this server reads version {version}; run `knapserve tune` again"
+            )
+        return make(raw)
+    except KeyError as error:
+        raise failure(f"not a file of `knapserve tune`: {error} is missing") from None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise failure(f"not a file of `knapserve tune`: {error}") from None
+
+
+def read_tuned(path: Path, kind: str, parse: Callable[[str], T], failure: type[PriorError | LayerSetsError]) -> T:
+    """Read a file that `knapserve tune` wrote; `kind` names its content. Raises `failure`, which names the file."""
+    try:
+        return parse(path.read_text("utf-8"))
+    except OSError as error:
+        raise failure(f"cannot read {kind} {path}: {error.strerror or error}") from None
+    except (failure, UnicodeDecodeError) as error:
+        raise failure(f"{kind} {path}: {error}") from None
+
+
+def parse_plan(text: str, digits: str = "0123") -> Variants:
     """Parse a plan: one digit per sublayer and one for the head. Raises ValueError."""
-    if not text or set(text) - set("0123"):
-        raise ValueError("a plan must consist of the digits 0 to 3")
+    if not text or set(text) - set(digits):
+        raise ValueError(f"a plan must consist of the digits {', '.join(digits)}")
     variants = tuple(map(int, text))
     if not windows_fit(variants) or variants[-1] == SKIP:
         raise ValueError(f"plan {text} has the digit 3 at an MLP or at the head, or skips the head")
@@ -90,19 +115,14 @@ def _counts(rows: list[list[float]]) -> np.ndarray:
     return counts
 
 
-def path_of(directory: Path, key: ProfileKey, fingerprint: str) -> Path:
-    """Return the file for the prior plans of a model on a machine, named as its latency profile is."""
-    return directory / f"{key.slug}-{fingerprint[:16]}.prior.json"
+def path_of(directory: Path, key: ProfileKey, fingerprint: str, kind: str = "prior") -> Path:
+    """Return the file for what was tuned for a model on a machine, named as its latency profile is."""
+    return directory / f"{key.slug}-{fingerprint[:16]}.{kind}.json"
 
 
 def load(path: Path) -> Prior:
     """Read a prior file. Raises PriorError, which names the file."""
-    try:
-        return Prior.from_json(path.read_text("utf-8"))
-    except OSError as error:
-        raise PriorError(f"cannot read prior plans {path}: {error.strerror or error}") from None
-    except (PriorError, UnicodeDecodeError) as error:
-        raise PriorError(f"prior plans {path}: {error}") from None
+    return read_tuned(path, "prior plans", Prior.from_json, PriorError)
 
 
 def save(prior: Prior, path: Path) -> None:

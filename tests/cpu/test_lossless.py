@@ -23,7 +23,7 @@ from engine.runtime.build import LoadedModel
 from engine.sampling.sample import gumbel
 from engine.types import SamplingParams
 from tests.support import PREPARED
-from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, load
+from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, load, with_layer_sets
 
 POLICIES = ("none", *sorted({*policies.POLICIES} - {"none"}))
 CONFIG = EngineConfig(knapspec=KnapSpecConfig(interval=12, redecide=4, budget=0.5))  # many re-decisions
@@ -64,20 +64,21 @@ def prompt_ids(model: LoadedModel, texts: Sequence[str]) -> list[tuple[int, ...]
     "sampling", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
 )
 def test_every_policy_equals_plain_decoding_in_float64(
-    double: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, many: bool
+    double: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, many: bool, tmp_path: Path
 ) -> None:
+    config = with_layer_sets(double, CONFIG, tmp_path)
     ids = prompt_ids(double, some(prompts, many))
-    plain = answer(double.core(CONFIG), ids, sampling, ["none"])
+    plain = answer(double.core(config), ids, sampling, ["none"])
     assert len(set(plain)) >= 0.9 * len(plain), "the prompts have different answers"
     drafted = {}
     for policy in POLICIES[1:]:
         watched = Learning(policy)
-        core = watched.core(double.core, CONFIG)
+        core = watched.core(double.core, config)
         assert answer(core, ids, sampling, [policy]) == plain, policy
         drafted[policy] = any(output.drafted for out in watched.ran for output in out.outputs)
     drafted.pop("knapspec")  # which declines where drafting does not pay, as on random weights
     assert all(drafted.values()), f"drafting must have happened: {drafted}"
-    mixed = double.core(CONFIG)
+    mixed = double.core(config)
     assert answer(mixed, ids, sampling, POLICIES, concurrency=8) == plain
 
 
@@ -85,14 +86,15 @@ def test_every_policy_equals_plain_decoding_in_float64(
 @pytest.mark.parametrize("many", [False, MANY], ids=["five", "many"])
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_equals_plain_decoding_with_our_own_kernels(
-    native: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, many: bool
+    native: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, many: bool, tmp_path: Path
 ) -> None:
     """Passes of any width round alike, so bf16 is exact too."""
+    config = with_layer_sets(native, CONFIG, tmp_path)
     ids = prompt_ids(native, some(prompts, many))
-    plain = answer(native.core(CONFIG), ids, sampling, ["none"])
+    plain = answer(native.core(config), ids, sampling, ["none"])
     for policy in POLICIES[1:]:
-        assert answer(native.core(CONFIG), ids, sampling, [policy]) == plain, policy
-    assert answer(native.core(CONFIG), ids, sampling, POLICIES, concurrency=8) == plain
+        assert answer(native.core(config), ids, sampling, [policy]) == plain, policy
+    assert answer(native.core(config), ids, sampling, POLICIES, concurrency=8) == plain
     assert max(width_noise(native, p + a) for p, a in list(zip(ids, plain, strict=True))[: 5 if many else 2]) == 0
 
 
@@ -110,15 +112,17 @@ def test_drafted_texts_diverge_only_at_near_ties(
     precision: torch.dtype,
     sampling: SamplingParams,
     many: bool,
+    tmp_path: Path,
     record_property: pytest.RecordProperty,
 ) -> None:
     model = load(precision, model=checkpoint, kernels="torch")
+    config = with_layer_sets(model, CONFIG, tmp_path)
     ids = prompt_ids(model, some(prompts, many))
     if not many:
         sampling = replace(sampling, max_tokens=24)
-    plain = answer(model.core(CONFIG), ids, sampling, ["none"])
-    runs = [answer(model.core(CONFIG), ids, sampling, [policy]) for policy in POLICIES[1:]]
-    runs.append(answer(model.core(CONFIG), ids, sampling, POLICIES, concurrency=8))
+    plain = answer(model.core(config), ids, sampling, ["none"])
+    runs = [answer(model.core(config), ids, sampling, [policy]) for policy in POLICIES[1:]]
+    runs.append(answer(model.core(config), ids, sampling, POLICIES, concurrency=8))
     noise = max(width_noise(model, p + a) for p, a in list(zip(ids, plain, strict=True))[:10])
     diverging = 0
     for run in runs:

@@ -35,7 +35,17 @@ from engine.sampling.sample import PendingSample, Sampler
 from engine.step import Plan, Work
 from engine.types import SamplingParams
 from tests.support import PREPARED
-from tests.support.cores import GREEDY, SAMPLED, TickingClock, answer, chat_ids, load, made_up_profile, tiny_model
+from tests.support.cores import (
+    GREEDY,
+    SAMPLED,
+    TickingClock,
+    answer,
+    chat_ids,
+    load,
+    made_up_profile,
+    tiny_model,
+    with_layer_sets,
+)
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
 
@@ -374,7 +384,7 @@ def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None
     """Greedy and sampled, alone and mixed in a batch, in bf16."""
     tiny_model(tmp_path, LlamaConfig, **(WIDE | {"max_position_embeddings": 256}))
     model = load(torch.bfloat16, model=tmp_path, kernels="native")
-    core = model.core(_config(tmp_path))
+    core = model.core(with_layer_sets(model, _config(tmp_path), tmp_path))
     prompts = [chat_ids(core, f"prompt number {i} of several") for i in range(3)]
     for sampling in (SAMPLED, None):
         options: dict[str, Any] = {} if sampling is None else {"sampling": sampling}

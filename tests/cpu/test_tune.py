@@ -42,7 +42,7 @@ def test_answers_of_one_token_find_no_plans_and_save_none(tmp_path: Path, capsys
     file.write_text("".join(json.dumps({"prompt": f"What is {i} + 1?"}) + "\n" for i in range(4)), "utf-8")
     store.save(replace(made_up_profile(), key=load(model=PREPARED).key), profiles)  # so that nothing is measured
     saved = list(profiles.iterdir())
-    args = argparse.Namespace(prompts=file, limit=0, max_tokens=1, temperature=0.0)
+    args = argparse.Namespace(prompts=file, limit=0, max_tokens=1, temperature=0.0, policy="knapspec")
     assert tune.run(args, EngineConfig(model=str(PREPARED), threads=1, profile_dir=profiles)) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"plans": 0}
     assert list(profiles.iterdir()) == saved

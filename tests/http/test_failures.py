@@ -52,6 +52,15 @@ def test_each_error_of_the_engine_has_its_status_and_type(
     assert reply.headers.get("retry-after") == {429: "3", 503: "5"}.get(status)
 
 
+def test_a_policy_that_is_not_available_is_refused_with_the_reason() -> None:
+    engine = FakeEngine()
+    engine.info = replace(engine.info, unavailable_policies=(("self-sd", "run `knapserve tune`"),))
+    reply = ask(engine, "POST", CHAT_PATH, json=CHAT | {"draft_policy": "self-sd"})
+    assert reply.status_code == 400
+    assert reply.json()["error"]["param"] == "draft_policy"
+    assert "'self-sd' is not available: run `knapserve tune`." in reply.json()["error"]["message"]
+
+
 def test_only_internal_errors_of_the_engine_are_a_500(caplog: pytest.LogCaptureFixture) -> None:
     """A new error class of the engine that has no mapping fails this test."""
     pending, unmapped = [KnapServeError], set()
@@ -65,7 +74,7 @@ def test_only_internal_errors_of_the_engine_are_a_500(caplog: pytest.LogCaptureF
             if as_api_error(error).status == 500:
                 unmapped.add(kind.__name__)
     # The others end the process before it serves, or are the engine's own fault.
-    before = {"ConfigError", "ModelError", "PriorError", "ProfileMismatchError"}
+    before = {"ConfigError", "LayerSetsError", "ModelError", "PriorError", "ProfileMismatchError"}
     assert unmapped == {"KnapServeError", "RequestFailedError", *before}
 
 

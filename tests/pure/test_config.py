@@ -17,8 +17,10 @@ from engine.config.policies import (
     DelConfig,
     FixedConfig,
     KnapSpecConfig,
+    KnnSSDConfig,
     LayerSkipConfig,
     PromptLookupConfig,
+    SelfSDConfig,
     SwiftConfig,
 )
 from engine.core.policies import POLICIES
@@ -48,6 +50,8 @@ AMOUNTS = (
     "layerskip_gamma",
     "del_gamma",
     "clasp_gamma",
+    "knn_ssd_gamma",
+    "self_sd_gamma",
     "prompt_lookup_gamma",
     "swift_gamma",
     "knapspec_gamma",
@@ -59,6 +63,8 @@ SHARES = (
     "layerskip_target",
     "del_decay",
     "clasp_skip_ratio",
+    "knn_ssd_confidence",
+    "self_sd_confidence",
     "knapspec_max_skip",
     "knapspec_budget",
     "swift_skip_ratio",
@@ -74,6 +80,8 @@ NESTED = {
     "layerskip": LayerSkipConfig,
     "del": DelConfig,
     "clasp": ClaspConfig,
+    "knn_ssd": KnnSSDConfig,
+    "self_sd": SelfSDConfig,
     "prompt_lookup": PromptLookupConfig,
     "swift": SwiftConfig,
 }

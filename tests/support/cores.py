@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 
 from engine.config.engine import EngineConfig
+from engine.config.policies import KnnSSDConfig, SelfSDConfig
 from engine.core.engine import EngineCore
 from engine.core.policies import POLICIES
 from engine.draft.base import BatchView, RequestView, RoundOutcome
+from engine.draft.baselines.layer_sets import LayerSets
+from engine.draft.fixed import uniform_variants
 from engine.kernels.library import kernel_library
 from engine.model.backend import Backend
+from engine.runtime import layer_sets
 from engine.runtime.build import LoadedModel
 from engine.step import Plan, StepOutput
 from engine.types import GenerateRequest, RequestRound, SamplingParams, TokenEvent
@@ -144,6 +149,18 @@ def exact(**settings: Any) -> LoadedModel:
     if kernel_library() is None:
         return load(torch.float64, **settings)
     return load(torch.bfloat16, kernels="native", **settings)
+
+
+def with_layer_sets(model: LoadedModel, config: EngineConfig, directory: Path) -> EngineConfig:
+    """Return the settings with layer sets, in files, for the policies that need them. Any prompt matches a domain."""
+    half, third = (uniform_variants(model.spec.layers, ratio) for ratio in (0.5, 0.34))
+    axis = np.eye(1, model.spec.hidden)
+    single = LayerSets("self-sd", model.source.fingerprint, {"": half})
+    matched = LayerSets("knn-ssd", model.source.fingerprint, {"a": half, "b": third}, {"a": axis, "b": -axis})
+    for found in (single, matched):
+        layer_sets.save(found, directory / found.policy)
+    own = (SelfSDConfig(str(directory / "self-sd")), KnnSSDConfig(str(directory / "knn-ssd")))
+    return replace(config, self_sd=own[0], knn_ssd=own[1])
 
 
 VOCABULARY = int(CONFIG["vocab_size"])

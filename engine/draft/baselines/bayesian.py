@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from bayes_opt import BayesianOptimization
 from bayes_opt.acquisition import UpperConfidenceBound
+from threadpoolctl import threadpool_limits
 
 if TYPE_CHECKING:
     from bayes_opt.target_space import TargetSpace
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 
     Point: TypeAlias = NDArray[np.floating]
 
-# Weight of the uncertainty in the upper confidence bound, and variance of the scores' noise (SWIFT, the authors' code:
-# `evaluation_llama/inference_swift.py`).
+# Weight of the uncertainty in the upper confidence bound (SWIFT, the authors' code:
+# `evaluation_llama/inference_swift.py`), and variance of the scores' noise (there, and in the code of Draft & Verify).
 _KAPPA = 2.5
 _NOISE = 1e-2
+_APART = 1e-9
 
 
 class _OneAscent(UpperConfidenceBound):
@@ -41,19 +43,22 @@ class _OneAscent(UpperConfidenceBound):
         return super().suggest(gp, target_space, n_random, n_smart, fit_gp, random_state)
 
 
-def suggest(scored: Iterable[tuple[Point, float]], dimensions: int, seed: int) -> Point:
-    """Return the point of [0, 1]^dimensions to score next, given scored points."""
+def suggest(scored: Iterable[tuple[Point, float]], dimensions: int, seed: int, kappa: float = _KAPPA) -> Point:
+    """Return the point of [0, 1]^dimensions to score next, given scored points. `kappa`: weight of the uncertainty."""
     names = [f"x{i}" for i in range(dimensions)]
     optimizer = BayesianOptimization(
         None,
         dict.fromkeys(names, (0.0, 1.0)),
-        acquisition_function=_OneAscent(_KAPPA),
+        acquisition_function=_OneAscent(kappa),
         random_state=seed,
         verbose=0,
         allow_duplicate_points=True,
     )
     optimizer.set_gp_params(alpha=_NOISE)
-    for point, score in scored:
-        optimizer.space.register(point, score)  # `optimizer.register` lists all earlier points for its log
-    suggested = optimizer.suggest()
+    for number, (point, score) in enumerate(scored):
+        # `optimizer.register` lists all earlier points for its log. Points are moved apart, towards the centre, as the
+        # library prints a line for each that it already has.
+        optimizer.space.register(point + (0.5 - point) * (number * _APART), score)
+    with threadpool_limits(1, "blas"):  # matrices are small: on two busy cores, two threads took five times as long
+        suggested = optimizer.suggest()
     return np.array([suggested[name] for name in names])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from engine.api import PromptTokenizer
-from engine.errors import ContextLengthError, UnknownPolicyError
+from engine.errors import ContextLengthError
 from engine.sampling.seeds import mix64
 from engine.types import EngineInfo, GenerateRequest, SamplingParams
 from server.http.errors import invalid, unknown_model
@@ -124,8 +124,7 @@ class Translator(ABC, Generic[RequestT]):
         self.check_model(request.model)
         if request.n > self._max_n:
             raise invalid(f"'n' must be at most {self._max_n}.", "n")
-        if request.draft_policy is not None and request.draft_policy not in info.policies:
-            raise UnknownPolicyError(request.draft_policy, info.policies)
+        info.check_policy(request.draft_policy)
         if request.stream_options is not None and not request.stream:
             raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
         encoded = self._encode_prompts(request)

@@ -1,0 +1,67 @@
+"""KNN-SSD: the prompt's domain, found by its last hidden vector, chooses one of the layer sets searched offline.
+
+`knapserve tune --policy knn-ssd` searches for a set for each domain, and for the anchors that represent the domain. The
+last hidden vector is the residual stream after the last layer, before the final norm, at the prompt's last token. The
+paper does not say whether its vector has passed the norm.
+
+Beyond the paper: a prompt that is far from all anchors is decoded plainly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.draft.baselines.layer_sets import Anchors
+from engine.step import Plan, References
+
+
+@dataclass(slots=True)
+class RequestState:
+    """The plan of one request, for all of its rounds; None until its prompt has been read."""
+
+    plan: Plan | None = None
+
+
+class KnnSSD(DraftPolicy[RequestState]):
+    """Draft with the layer set of the nearest anchor's domain (KNN-SSD, section 4.2)."""
+
+    name = "knn-ssd"
+
+    def __init__(self, context: PolicyContext) -> None:
+        config, layer_sets = context.config.knn_ssd, context.layer_sets[self.name]
+        self._plain = Plan(context.spec.whole, gamma=0)
+        self._plans = {
+            domain: Plan(variants, config.gamma, config.confidence) for domain, variants in layer_sets.sets.items()
+        }
+        self._anchors = Anchors(layer_sets.anchors)
+        self._least_similarity = layer_sets.least_similarity
+
+    def new_state(self) -> RequestState:
+        return RequestState()
+
+    def propose(self, batch: BatchView[RequestState]) -> Sequence[Plan]:
+        return [view.state.plan or self._plain for view in batch.views]
+
+    def can_reuse_plans(self) -> bool:
+        return True  # a request that decodes has its plan since the end of its prompt
+
+    def rows_to_record(self, view: RequestView[RequestState]) -> int:
+        return int(view.state.plan is None)
+
+    def observe(self, views: Sequence[RequestView[RequestState]], round: RoundOutcome) -> None:
+        for view, outcome in zip(views, round.outcomes, strict=True):
+            if view.state.plan is None and outcome.references is not None:
+                view.state.plan = self._match(last_hidden(outcome.references))
+
+    def _match(self, vector: np.ndarray) -> Plan:
+        domain, similarity = self._anchors.nearest(vector)
+        return self._plans[domain] if similarity >= self._least_similarity else self._plain
+
+
+def last_hidden(references: References) -> np.ndarray:
+    """Return X^(2L) of the last recorded row, in float64: [hidden]."""
+    return np.array(references.states[-1, -1].tolist())
