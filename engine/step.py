@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from engine.sampling.logits import LogitsProcessor
 
 
+# (confidence, width) by ascending confidence: a drafted token of at most this confidence is one of `width` tokens that
+# are verified at its position. Above the last confidence it is the only one.
+Siblings = tuple[tuple[float, int], ...]
+
+
+def tree_width(siblings: Siblings, confidence: float) -> int:
+    """Return how many tokens are verified at the position of a token drafted with this confidence."""
+    return next((width for limit, width in siblings if confidence <= limit), 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How a request drafts for a while: a cheaper version of the model, a length and a stop rule.
@@ -26,6 +36,9 @@ class Plan:
     token whose top-1 probability is below `min_confidence` (that token is still verified: its row costs little).
     Requests that draft together share each pass. All of them stop once the expected accepted tokens of a further pass,
     by the confidences, are fewer than `pass_worth` (0: no such rule).
+
+    With `siblings`, a draft becomes a tree: beside each token, the draft's next best tokens are verified too, and any
+    of them may be accepted.
     """
 
     variants: Variants
@@ -36,11 +49,18 @@ class Plan:
     predicted_acceptance: float | None = None
     plain_tpt: float | None = None  # predicted tokens per second of plain decoding
     expected: float = 1.0  # tokens of a round, predicted
+    siblings: Siblings = ()
 
     @property
     def pays(self) -> bool:
         """Whether the plan is predicted to be no slower than plain decoding."""
         return (self.predicted_tpt or 0.0) >= (self.plain_tpt or 0.0)
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows that the draft adds to the verify pass. All its tokens but the last are confident."""
+        widest = max((width for _, width in self.siblings), default=1)
+        return (self.gamma - 1) * tree_width(self.siblings, self.min_confidence) + widest if self.gamma else 0
 
     def capped(self, gamma: int) -> Plan:
         """Return the plan with at most `gamma` tokens."""
@@ -97,7 +117,8 @@ class WorkOutput:
     """Accepted draft tokens and one token of the target; no tokens for a chunk that does not sample."""
 
     tokens: tuple[int, ...]
-    drafted: int = 0
+    drafted: int = 0  # without siblings
+    siblings: int = 0  # verified besides
     confidences: tuple[float, ...] = ()
     references: References | None = None
     logprobs: tuple[TokenLogprobs, ...] = ()  # of the tokens, if the request wants them
@@ -106,6 +127,11 @@ class WorkOutput:
     @property
     def accepted(self) -> int:
         return len(self.tokens) - 1 if self.tokens else 0
+
+    @property
+    def draft_rows(self) -> int:
+        """The rows that the draft added to the verify pass."""
+        return self.drafted + self.siblings
 
 
 @dataclass(slots=True)

@@ -1,9 +1,9 @@
 """Measure the memory that a draft policy takes, in a process of its own.
 
-Policies of one process cannot be told apart: they share weights, allocator and page cache. So each runs alone in a child
-process. Its figure is the growth of the resident memory, from the loaded and warmed-up model to the peak of a short
-workload: K/V, recorded rows, states, files that the policy reads, and temporary tensors. Weights are not part of it, nor
-their copy in fewer bits, which the engine loads for all policies. On a GPU, it is host memory only.
+Policies of one process cannot be told apart: they share weights, allocator and page cache. So each runs alone in a
+child process. Its figure is the growth of the resident memory, from the loaded and warmed-up model to the peak of a
+short workload: K/V, recorded rows, states, files that the policy reads, and temporary tensors. Weights are not part of
+it, nor their copy in fewer bits, which the engine loads for all policies. On a GPU, it is host memory only.
 """
 
 import gc

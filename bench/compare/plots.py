@@ -6,7 +6,7 @@ import io
 import math
 from typing import TYPE_CHECKING, Any
 
-from bench.compare.record import GREEDY, TEMPERATURES, Cell, Record
+from bench.compare.record import TEMPERATURES, Cell, Record
 from bench.compare.report import Picture
 from bench.compare.workloads import WORKLOADS
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _KEY = "decode_speedup"
 _LABEL = "speed-up of decoding over none"
 # Distinct for most colour-blind readers too: Okabe and Ito's colours, then Tol's (muted).
-_COLOURS = "#0072b2 #d55e00 #009e73 #cc79a7 #e69f00 #56b4e9 #882255 #999933 #332288 #44aa99".split()
+_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"]
+_COLOURS += ["#56b4e9", "#882255", "#999933", "#332288", "#44aa99"]
 _MARKERS = "osD^vPX<>*"
 _DPI = 120
 

@@ -3,7 +3,6 @@
 import json
 import os
 import tempfile
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,7 +67,7 @@ class Record:
         return list(self.settings["policies"])
 
 
-def open_record(directory: Path | None, settings: Mapping[str, Any], restart: bool) -> Record:
+def open_record(directory: Path | None, settings: dict[str, Any], restart: bool) -> Record:
     """Return the record in a directory, or a new one. Raises ConfigError if it is damaged or of other settings."""
     settings = json.loads(json.dumps(settings))  # as it reads from a file
     record = Record(settings, directory=directory)

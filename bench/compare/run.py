@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--columns", default="", metavar="NAME,NAME…",
-        help="what to measure: domains (of the prompts), mixed (streams of domains), context (lengths), memory (of each "
-        "policy alone); default: all, without memory if --quick",
+        help="what to measure: domains (of the prompts), mixed (streams of domains), context (lengths), memory (of "
+        "each policy alone); default: all, without memory if --quick",
     )  # fmt: skip
     parser.add_argument(
         "--limit", type=natural,

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config.fields import AMOUNT, COUNT, SHARE, check, parse_memory, setting
-from engine.config.policies import DRAFT_POLICIES, FixedConfig, KnapSpecConfig, LayerSkipConfig
+from engine.config.policies import (
+    DRAFT_POLICIES,
+    ClaspConfig,
+    DelConfig,
+    FixedConfig,
+    KnapSpecConfig,
+    LayerSkipConfig,
+    PromptLookupConfig,
+    SwiftConfig,
+)
 from engine.errors import ConfigError
 
 
@@ -73,9 +82,13 @@ class EngineConfig:
     draft_policy: str = setting("knapspec", "draft policy of requests that name none", choices=DRAFT_POLICIES)
     fixed: FixedConfig = FixedConfig()
     layerskip: LayerSkipConfig = LayerSkipConfig()
+    swift: SwiftConfig = SwiftConfig()
     draft_confidence: float = setting(
-        0.7, "policies fixed and layerskip: minimum top-1 probability to continue a draft", limits=SHARE
+        0.7, "policies fixed, layerskip and clasp: minimum top-1 probability to continue a draft", limits=SHARE
     )
+    del_: DelConfig = DelConfig()
+    clasp: ClaspConfig = ClaspConfig()
+    prompt_lookup: PromptLookupConfig = PromptLookupConfig()
 
     lookup: str = setting(
         "auto",

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from engine.config.fields import AMOUNT, COUNT, SHARE, check, setting
 from engine.errors import ConfigError
 
-DRAFT_POLICIES = ("knapspec", "fixed", "layerskip", "none")
+DRAFT_POLICIES = ("knapspec", "fixed", "layerskip", "swift", "del", "clasp", "lookup", "none")
 MENUS = ("auto", "skip", "low-bit")  # values of `knapspec_menu`
+DRAFT_LENGTHS = ("static", "finite-state", "adaptive")  # values of `layerskip_length`
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,110 @@ class LayerSkipConfig:
 
     exit: int = setting(0, "policy layerskip: number of layers that drafts run; 0: a quarter of them", limits=AMOUNT)
     gamma: int = setting(4, "policy layerskip: maximum tokens drafted per round", limits=AMOUNT)
+    length: str = setting(
+        "static",
+        "policy layerskip: draft length. static: --layerskip-gamma tokens, or up to an unsure one. finite-state: one "
+        "token more after a full accept, one less after a rejection. adaptive: up to a token below a threshold that is "
+        "steered to --layerskip-target",
+        choices=DRAFT_LENGTHS,
+    )
+    target: float = setting(
+        0.9,  # Draft & Verify: α in the authors' code
+        "policy layerskip: accepted share of drafted tokens that the length adaptive steers to",
+        limits=SHARE,
+    )
 
     def __post_init__(self) -> None:
         check(self, prefix="layerskip_")
+
+
+@dataclass(frozen=True)
+class SwiftConfig:
+    """Settings of the draft policy swift. Flags, variables and files add the prefix `swift_` to the names.
+
+    Defaults are those of SWIFT's appendix B.2, unless the text beside them names another source.
+    """
+
+    # For 13B, the smallest model of the main results; also the default of the authors' code.
+    skip_ratio: float = setting(
+        0.45,
+        "policy swift: share of the sublayers between first and last layer that drafts skip at first",
+        limits=SHARE,
+    )
+    window: int = setting(
+        32, "policy swift: first tokens of an answer, by which sets of layers are scored", limits=COUNT
+    )
+    interval: int = setting(
+        25, "policy swift: every so many steps, Bayesian optimisation suggests the set; otherwise chance", limits=COUNT
+    )
+    max_steps: int = setting(1000, "policy swift: maximum steps of the search (S)", limits=COUNT)
+    patience: int = setting(
+        300,
+        "policy swift: steps without a better set after which the search ends; also those between two checks of "
+        "--swift-min-acceptance",
+        limits=COUNT,
+    )
+    max_matchness: float = setting(
+        0.95, "policy swift: share of tokens predicted by the best set at which the search ends", limits=SHARE
+    )
+    min_acceptance: float = setting(  # appendix C.2, footnote
+        0.7, "policy swift: accepted share of draft tokens below which fewer sublayers are skipped", limits=SHARE
+    )
+    gamma: int = setting(25, "policy swift: maximum tokens drafted per round", limits=AMOUNT)
+    confidence: float = setting(  # `swift_draft` of the authors' code
+        0.8, "policy swift: minimum top-1 probability to continue a draft", limits=SHARE
+    )
+
+    def __post_init__(self) -> None:
+        check(self, prefix="swift_")
+
+
+@dataclass(frozen=True)
+class DelConfig:
+    """Settings of the draft policy del. Flags, variables and files add the prefix `del_` to the names."""
+
+    # Defaults: DEL, appendix B.2.
+    gamma: int = setting(18, "policy del: maximum tokens drafted per round (d_max)", limits=AMOUNT)
+    decay: float = setting(0.95, "policy del: weight of a round in the statistics, over the next one's", limits=SHARE)
+    rows: int = setting(32, "policy del: last prompt tokens that the statistics begin with", limits=COUNT)
+
+    def __post_init__(self) -> None:
+        check(self, prefix="del_")
+
+
+@dataclass(frozen=True)
+class ClaspConfig:
+    """Settings of the draft policy clasp. Flags, variables and files add the prefix `clasp_` to the names."""
+
+    skip_ratio: float = setting(
+        0.5,  # CLaSp, section 5.3.3: 40 to 60 % is best
+        "policy clasp: share of the layers to skip",
+        limits=SHARE,
+    )
+    interval: int = setting(
+        128,  # CLaSp, section 5.3.2: speed grows up to 128
+        "policy clasp: tokens after which the skipped layers are chosen again",
+        limits=COUNT,
+    )
+    gamma: int = setting(
+        12,  # of Draft & Verify's code: CLaSp names no maximum
+        "policy clasp: maximum tokens drafted per round",
+        limits=AMOUNT,
+    )
+
+    def __post_init__(self) -> None:
+        check(self, prefix="clasp_")
+
+
+@dataclass(frozen=True)
+class PromptLookupConfig:
+    """Settings of the draft policy lookup. Flags, variables and files add the prefix `prompt_lookup_` to the names."""
+
+    gamma: int = setting(
+        10,  # num_pred_tokens of the published code
+        "policy lookup: maximum tokens copied per round",
+        limits=(0, 15),  # engine.draft.lookup.MAX_COPIED
+    )
+
+    def __post_init__(self) -> None:
+        check(self, prefix="prompt_lookup_")

@@ -185,7 +185,7 @@ class EngineCore:
             running=len(scheduler.running),
             waiting=len(scheduler.waiting),
             kv_usage=scheduler.blocks.usage,
-            batched_tokens=sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True)),
+            batched_tokens=sum(len(w.tokens) + o.draft_rows for w, o in zip(plan.work, out.outputs, strict=True)),
             prompt_tokens=sum(len(w.tokens) for w in plan.work if w.reads_prompt),
             draft_seconds=out.draft_seconds,
             verify_seconds=out.verify_seconds,

@@ -10,7 +10,7 @@ from engine.core.policies import POLICIES
 from engine.core.request import Request
 from engine.core.scheduler import Scheduler
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext
-from engine.draft.lookup import Match, plan_lookup
+from engine.draft.lookup import Match
 from engine.errors import UnknownPolicyError
 from engine.step import Plan
 
@@ -87,7 +87,8 @@ class Proposer:
             request.plan, request.copied = plan, ()
             if match := _match(request):
                 assert request.lookup is not None
-                copying = plan_lookup(request.lookup, request.room - 1, plan, batch.contexts, context.costs)
+                most, lookup = request.room - 1, request.lookup
+                copying = request.policy.plan_copy(lookup, most, plan, batch.contexts, context.costs)
                 if copying is not None:
                     request.plan, request.copied = copying, match.tokens[: copying.gamma]
                     request.source = match.source

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from engine.clock import Clock
@@ -163,9 +164,9 @@ class Scheduler:
         works: list[Work] = []
         for request in decoding:
             draft = self._draft(request, drafting)
-            gamma = draft.gamma if draft else 0
-            spare -= gamma
-            drafting -= gamma
+            added = draft.most_rows if draft else 0
+            spare -= added
+            drafting -= added
             works.append(self._work(request, 1, draft, request.policy.rows_to_record(request.view)))
         if self._reserve_next_row:  # drafts come first
             for request, work in zip(decoding, works, strict=True):
@@ -189,10 +190,15 @@ class Scheduler:
         """Return the request's plan with γ cut to its room, the row budget and the free cache; None for γ = 0."""
         if request.plan is None:
             return None
-        gamma = min(request.plan.gamma, request.room - 1, rows)
+        plan = request.plan.capped(request.room - 1)
+        if plan.siblings:
+            if plan.most_rows <= rows and self.blocks.grow(request.slab, len(request.tokens) + plan.most_rows):
+                return plan
+            plan = replace(plan, siblings=())
+        gamma = min(plan.gamma, rows)
         while gamma > 0 and not self.blocks.grow(request.slab, len(request.tokens) + gamma):
             gamma //= 2
-        return request.plan.capped(gamma) if gamma > 0 else None
+        return plan.capped(gamma) if gamma > 0 else None
 
     def _work(self, request: Request, rows: int, plan: Plan | None, record: int) -> Work:
         tokens = tuple(request.tokens[request.computed : request.computed + rows])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 from engine.architecture.spec import ModelSpec, Variants
 from engine.clock import Clock
 from engine.config.engine import EngineConfig
+from engine.draft.lookup import Lookup, plan_lookup
 from engine.step import Plan, References
 
 if TYPE_CHECKING:
@@ -156,6 +157,16 @@ class DraftPolicy(ABC, Generic[State]):
 
     def suspend(self, view: RequestView[State]) -> None:
         """Forget references to the cache of a preempted request."""
+
+    def plan_copy(
+        self, lookup: Lookup, most: int, plan: Plan, contexts: Sequence[int], costs: CostModel
+    ) -> Plan | None:
+        """Return a plan that copies up to `most` tokens of the last match in place of `plan`, or None.
+
+        Called for requests with a match, after `propose`. By default they copy where that is predicted to be faster.
+        `contexts`: of all decoding requests.
+        """
+        return plan_lookup(lookup, most, plan, contexts, costs)
 
     def recalibrate(self) -> None:
         """Decide anew: prices were reset to the latency profile."""

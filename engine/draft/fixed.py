@@ -1,10 +1,10 @@
-"""Policies whose plan never changes: none, fixed, layerskip. They draft even where that is slower, for comparison."""
+"""Policies whose plan never changes: none and fixed. The latter drafts even where that is slower, for comparison."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.architecture.spec import LOW_BIT, SKIP, TARGET, Variants, exit_plan
+from engine.architecture.spec import LOW_BIT, SKIP, TARGET, Variants
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext
 from engine.errors import ConfigError
 from engine.step import Plan
@@ -55,19 +55,6 @@ class UniformSkip(FixedPlan):
                     f"--fixed-plan has a {max(variants)}, but there is no copy of this model in fewer bits"
                 )
         super().__init__(Plan(variants, config.gamma, context.config.draft_confidence))
-
-
-class EarlyExit(FixedPlan):
-    """LayerSkip: the first layers, by default a quarter of them, then the head; exit and γ are fixed."""
-
-    name = "layerskip"
-
-    def __init__(self, context: PolicyContext) -> None:
-        config, layers = context.config.layerskip, context.spec.layers
-        depth = config.exit or max(1, round(layers / 4))
-        if depth > layers:
-            raise ConfigError(f"--layerskip-exit is {depth}, but the model has {layers} layers")
-        super().__init__(Plan(exit_plan(context.spec, depth), config.gamma, context.config.draft_confidence))
 
 
 def uniform_variants(layers: int, ratio: float) -> Variants:

@@ -88,10 +88,10 @@ public:
                 std::memcpy(x, t.states, live * state * sizeof(float));
                 if (menu[n] == SKIP) continue;
                 plan[index] = uint8_t(menu[n]);
-                layers.run(
-                    m, cache,
-                    {p.rope, x, p.slabs, p.positions, plan.data(), nullptr, 0, live * t.rows, index, index + 1, 1},
-                    nullptr);
+                layers.run(m, cache,
+                           {p.rope, x, p.slabs, p.positions, plan.data(), nullptr, 0, live * t.rows, index, index + 1,
+                            1, nullptr},
+                           nullptr);
             }
             const float *direction = t.directions + (index + 1) * state;
             pool.parallel_for(choices * live, std::max(1, live / (2 * pool.size)), [&](int first, int last) {
@@ -169,7 +169,7 @@ private:
             }
             layers.run(m, cache,
                        {embed_head.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows,
-                        0, 2 * m.layers, 0},
+                        0, 2 * m.layers, 0, nullptr},
                        embed_head.head + plans[width - 1] - TARGET);
             for (int i = 0, j; i < rows; i = j) {  // rows that share a head are multiplied together
                 const uint8_t head = plans[(i + 1) * width - 1];
@@ -207,7 +207,8 @@ private:
         float *x = x_.get(size_t(v.rows) * m.hidden);
         for (int i = 0; i < v.rows; i++) embed(embed_head, m.hidden, v.tokens[i], x + size_t(i) * m.hidden);
         layers.run(m, cache,
-                   {embed_head.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0}, &head);
+                   {embed_head.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0, v.tree},
+                   &head);
         if (!v.draws) return;
         for (int i = 0; i < v.draws; i++)
             if (v.draw_rows[i] != i)

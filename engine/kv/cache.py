@@ -1,7 +1,8 @@
 """Store K/V: one contiguous slab per request, with position p of a request at slot p of its slab.
 
 Because slots are addressed by position, accepting drafted tokens only takes raising a count (`Request.computed`). Slots
-of rejected tokens lie beyond the count, and the next round overwrites them. Cached prefixes are copied between slabs.
+of rejected tokens lie beyond the count, and the next round overwrites them. A tree's rows take slots in their order;
+those of an accepted path move to the slots of their positions. Cached prefixes are copied between slabs.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class Cache(Protocol):
     def device(self) -> torch.device: ...
 
     def apply(self, changes: CacheChanges) -> None: ...
+    def move(self, slab: int, source: int, target: int) -> None: ...
     def fill(self, slab: int, tokens: int) -> None: ...
 
 
@@ -74,6 +76,10 @@ class SlabMemory(ABC):
     @abstractmethod
     def copy(self, source: int, target: int, tokens: int) -> None:
         """Copy the first `tokens` positions of one slab to another, in all layers."""
+
+    @abstractmethod
+    def move(self, slab: int, source: int, target: int) -> None:
+        """Copy the K/V of one slot of a slab to another slot, in all layers."""
 
     @abstractmethod
     def discard(self, slab: int, first: int, last: int) -> None:
@@ -129,6 +135,9 @@ class SlabCache(SlabMemory):
 
     def copy(self, source: int, target: int, tokens: int) -> None:
         self._all[:, target, :tokens] = self._all[:, source, :tokens]
+
+    def move(self, slab: int, source: int, target: int) -> None:
+        self._all[:, slab, target] = self._all[:, slab, source]
 
 
 def bytes_per_token(spec: ModelSpec, dtype: torch.dtype) -> int:

@@ -27,11 +27,34 @@ Batch = TypeVar("Batch", covariant=True)
 
 
 class Segment(NamedTuple):
-    """Consecutive positions of one request in a pass."""
+    """Rows of one request in a pass: consecutive positions, or a tree of tokens.
+
+    Row i stores its K/V in slot start + i. In a tree it sees the slots before `start`, its ancestors and itself, and
+    its position is `start` plus the number of its ancestors.
+    """
 
     slab: int
     start: int
     rows: int
+    parents: tuple[int, ...] = ()  # of each row, the row of its parent, which comes earlier; -1: the root. (): a chain
+
+    @property
+    def slots(self) -> range:
+        """The slot of each row."""
+        return range(self.start, self.start + self.rows)
+
+    @property
+    def positions(self) -> Sequence[int]:
+        """The position of each row, from which RoPE and sampling noise come."""
+        return [self.start + len(path) - 1 for path in self.paths] if self.parents else self.slots
+
+    @property
+    def paths(self) -> list[tuple[int, ...]]:
+        """For each row of a tree, the rows from the root to it, both included."""
+        paths: list[tuple[int, ...]] = []
+        for row, parent in enumerate(self.parents):
+            paths.append((row,) if parent < 0 else (*paths[parent], row))
+        return paths
 
 
 class AttentionBatch(Protocol):
@@ -54,7 +77,7 @@ class AttentionOf(Protocol[Batch]):
     def cache(self) -> Cache: ...
 
     def prepare(self, segments: Sequence[Segment]) -> Batch:
-        """Return the batch of a pass over the segments' positions, in order; segments are sorted by slab."""
+        """Return the batch of a pass over the segments' rows, in order; segments are sorted by slab."""
 
     def candidates(self, slab: int, positions: Sequence[int], states: int) -> Batch:
         """Return the batch of `states` candidate states for verified positions of a request (`CandidateBatch`)."""
@@ -183,6 +206,8 @@ class SdpaAttention:
         """Whether a segment joins a group's call: padding must cost less than calls of their own."""
         if segment.rows > _PROMPT_ROWS or group[-1].rows > _PROMPT_ROWS or segment.slab != group[-1].slab + 1:
             return False
+        if segment.parents or group[-1].parents:
+            return False
         lengths = [s.start + s.rows for s in (*group, segment)]
         wasted = max(lengths) * len(lengths) - sum(lengths)
         return wasted * self._token_bytes <= _BYTES_PER_CALL * len(group)
@@ -208,7 +233,9 @@ class SdpaAttention:
                 row += segment.rows
             call.gather = to_device(gather, device)
             call.scatter = to_device(scatter, device)
-        if width > 1 or any(s.start + s.rows != length for s in group):
+        if group[0].parents:
+            call.mask = self._tree_mask(group[0], begin, call.folded, window, sinks)
+        elif width > 1 or any(s.start + s.rows != length for s in group):
             call.mask = self._mask(group, width, begin, length, call.folded, window, sinks)
         return call
 
@@ -228,6 +255,24 @@ class SdpaAttention:
         mask = torch.zeros(hidden.shape, dtype=self.cache.dtype, device=device)
         return mask.masked_fill_(hidden, float("-inf"))[:, None]
 
+    def _tree_mask(self, segment: Segment, begin: int, folded: bool, window: int, sinks: int) -> Tensor:
+        """Return the additive mask [1, 1, rows, sinks + length - begin] of a tree's rows."""
+        start, device = segment.start, self.cache.device
+        own = torch.tensor(segment.positions)
+        seen = torch.zeros(segment.rows, segment.rows, dtype=torch.bool)
+        for row, path in enumerate(segment.paths):
+            seen[row, list(path)] = True
+        first = torch.arange(min(sinks, begin))
+        position = torch.cat([first, torch.arange(begin, start), own])  # of each key
+        before = torch.ones(segment.rows, len(position) - segment.rows, dtype=torch.bool)
+        visible = torch.cat([before, seen], dim=1)
+        if window:
+            visible &= (position > own[:, None] - window) | (position < sinks)
+        if folded:
+            visible = visible.repeat_interleave(self.spec.heads // self.spec.kv_heads, dim=0)
+        mask = torch.zeros(visible.shape, dtype=self.cache.dtype).masked_fill_(~visible, float("-inf"))
+        return mask.to(device)[None, None]
+
 
 class SdpaBatch:
     """`AttentionBatch` of the SDPA backend."""
@@ -236,7 +281,7 @@ class SdpaBatch:
         self._backend = backend
         self._segments = segments
         cache = backend.cache
-        positions = [p for _, start, rows in segments for p in range(start, start + rows)]
+        positions = [p for segment in segments for p in segment.positions]
         self._rope = backend.rope.factors(to_device(positions, cache.device))
         self._rows = len(positions)
         self._space: Workspace | None = None
@@ -248,9 +293,10 @@ class SdpaBatch:
         self._slots: Tensor | None = None
         self._targets: tuple[Tensor, ...] = ()
         if len(segments) == 1 and isinstance(cache, SlabCache):
-            self._targets = cache.rows(*segments[0])
+            slab, start, rows, _ = segments[0]
+            self._targets = cache.rows(slab, start, rows)
         else:
-            slots = [cache.slot(slab, p) for slab, start, rows in segments for p in range(start, start + rows)]
+            slots = [cache.slot(segment.slab, slot) for segment in segments for slot in segment.slots]
             self._slots = to_device(slots, cache.device)
         self._subsets: dict[tuple[int, ...], SdpaBatch] = {}
 

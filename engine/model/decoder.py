@@ -18,6 +18,7 @@ from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
 from engine.quantised.packed import PackedRows
 from engine.sampling.sample import Edit, Sampler, draft_noise
+from engine.step import tree_width
 from engine.tensors import to_device
 
 Batch = TypeVar("Batch")
@@ -166,7 +167,8 @@ class DecoderOf(ABC, Generic[Batch]):
             if not alive or sum(draft.reach for draft in alive) < worth:
                 break
             current = following or _DraftPass(self, attention, alive)
-        return Drafted([draft.tokens for draft in drafts], [draft.confidences for draft in drafts], passes)
+        siblings = [draft.siblings for draft in drafts]
+        return Drafted([draft.tokens for draft in drafts], [draft.confidences for draft in drafts], passes, siblings)
 
     def verify(
         self,
@@ -193,7 +195,7 @@ class DecoderOf(ABC, Generic[Batch]):
             logits = self.head(picked, (variants or self.spec.whole)[-1])
         else:
             logits = x.new_empty(0, self.spec.vocab)
-        after = [segment.start + i + 1 for segment in segments for i in range(segment.rows)]
+        after = [position + 1 for segment in segments for position in segment.positions]
         positions = [after[row] for row in draws.rows]  # of the drawn tokens
 
         def redraw(i: int, edit: Edit) -> int:
@@ -231,6 +233,7 @@ class _Draft:
     request: DraftRequest
     tokens: list[int] = field(default_factory=list)
     confidences: list[float] = field(default_factory=list)
+    siblings: list[list[int]] = field(default_factory=list)  # of each token
     reach: float = 1.0  # probability, by the confidences, that the next token would be accepted
 
     @property
@@ -245,9 +248,10 @@ class _Draft:
         edit = self.request.edit
         return None if edit is None else partial(_edit_row, edit, tuple(self.tokens))
 
-    def append(self, token: int, confidence: float) -> None:
+    def append(self, token: int, confidence: float, siblings: list[int]) -> None:
         self.tokens.append(token)
         self.confidences.append(confidence)
+        self.siblings.append(siblings)
         self.reach *= confidence
 
 
@@ -277,11 +281,14 @@ class _DraftPass(Generic[Batch]):
             x = decoder.embed_ids(last)
         plans = [draft.request.variants for draft in drafts]
         x = decoder.run_plans(x, batch, plans)
+        self._logits = decoder.heads(x, plans)
+        self._positions = [end + 1 for end in ends]  # of the drawn tokens
+        self._noise = [draft_noise(plan) for plan in plans]
         self._drawn = decoder.sampler.sample(
-            *(decoder.heads(x, plans), [draft.request.sampling for draft in drafts], [end + 1 for end in ends]),
+            *(self._logits, [draft.request.sampling for draft in drafts], self._positions),
             confidence=True,
             edits=() if unread else [draft.edit for draft in drafts],
-            noise=[draft_noise(plan) for plan in plans],
+            noise=self._noise,
         )
 
     def start_next(self) -> _DraftPass[Batch] | None:
@@ -297,7 +304,19 @@ class _DraftPass(Generic[Batch]):
     def read(self) -> list[_Draft]:
         """Wait for the tokens, append them to their drafts, and return the drafts that continue."""
         drawn = self._drawn.wait()
-        for draft, token, confidence in zip(self._drafts, drawn.tokens, drawn.confidence, strict=True):
+        for i, draft in enumerate(self._drafts):
             if draft.alive:
-                draft.append(token, confidence)
+                token, confidence = drawn.tokens[i], drawn.confidence[i]
+                draft.append(token, confidence, self._siblings(i, token, confidence))
         return [draft for draft in self._drafts if draft.alive]
+
+    def _siblings(self, i: int, token: int, confidence: float) -> list[int]:
+        """Return the next best tokens after the one that draft i drew."""
+        draft = self._drafts[i]
+        count = tree_width(draft.request.siblings, confidence) - 1
+        if not count:
+            return []
+        best = self._decoder.sampler.best(
+            self._logits[i], draft.request.sampling, self._positions[i], count + 1, self._noise[i], draft.edit
+        )
+        return [other for other in best if other != token][:count]

@@ -6,34 +6,39 @@ only if it equals the target's token, so the text does not depend on the drafter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
-from engine.model.passes import DraftRequest, Draws, OnWait
+from engine.model.passes import DraftRequest, Draws, OnWait, Verified
 from engine.sampling.sample import Edit
 from engine.step import References, Work, WorkOutput
 from engine.tensors import to_device
 from engine.types import SamplingParams, TokenLogprobs
-
-if TYPE_CHECKING:
-    from engine.sampling.logits import LogitsProcessor
 
 _SCORED_ROWS = 128  # prompt rows whose logits are held at once: a row may take a megabyte
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Tokens drafted for one request, and the confidence in each."""
+    """Tokens drafted for one request: a chain with the confidence in each token, and siblings of these tokens."""
 
     tokens: Sequence[int] = ()
     confidences: Sequence[float] = ()
+    siblings: Sequence[Sequence[int]] = ()  # of each token; empty: none at all
+
+    def tree(self) -> tuple[list[int], list[int]]:
+        """Return all tokens, the chain first, and the number of each token's parent; -1: the last known token."""
+        tokens, parents = [*self.tokens], [*range(-1, len(self.tokens) - 1)]
+        for depth, others in enumerate(self.siblings):
+            tokens += others
+            parents += [depth - 1] * len(others)
+        return tokens, parents
 
 
 def propose(
@@ -49,8 +54,10 @@ def propose(
     if not drafting:
         return drafts, 0
     drafted = decoder.draft(attention, [_draft_request(work[i]) for i in drafting], pipelined=ahead, on_wait=on_wait)
-    for i, tokens, confidences in zip(drafting, drafted.tokens, drafted.confidences, strict=True):
-        drafts[i] = Draft(tokens, confidences)
+    siblings = drafted.siblings or [[]] * len(drafting)
+    made = zip(drafting, drafted.tokens, drafted.confidences, siblings, strict=True)
+    for i, tokens, confidences, others in made:
+        drafts[i] = Draft(tokens, confidences, others)
     return drafts, drafted.passes
 
 
@@ -62,6 +69,7 @@ def _draft_request(work: Work) -> DraftRequest:
         *(plan.min_confidence, plan.pass_worth, work.sampling),
         edit=None if processor is None else processor.edit,
         mask_after_draw=processor is not None and processor.mask_after_draw and work.sampling.greedy,
+        siblings=plan.siblings,
     )
 
 
@@ -73,13 +81,13 @@ def verify(
     *,
     on_wait: OnWait | None = None,
 ) -> tuple[WorkOutput, ...]:
-    """Run one full pass over all rows, drafts included; keep each accepted prefix and one token of the target."""
-    rows = [(*w.tokens, *draft.tokens) for w, draft in zip(work, drafts, strict=True)]
+    """Run one full pass over all rows, drafts included; keep each accepted path and one token of the target."""
+    rows = [_Rows.of(w, draft) for w, draft in zip(work, drafts, strict=True)]
     passed = decoder.verify(
         attention,
-        [Segment(w.slab, w.start, len(r)) for w, r in zip(work, rows, strict=True)],
-        [token for r in rows for token in r],
-        _draws(work, rows),
+        [r.segment for r in rows],
+        [token for r in rows for token in r.tokens],
+        _draws(rows),
         record=any(w.rows_to_record for w in work),
         keep_logits=any(w.scored or w.sampling.logprobs is not None for w in work),
         on_wait=on_wait,
@@ -87,59 +95,97 @@ def verify(
     outputs: list[WorkOutput] = []
     first_row = first_draw = 0
     for w, r, draft in zip(work, rows, drafts, strict=True):
-        draws = len(draft.tokens) + 1 if w.draws_token else 0
-        target = passed.tokens[first_draw : first_draw + draws]
-        if target and w.processor is not None and w.processor.mask_after_draw:
-            _enforce_grammar(w.processor, list(draft.tokens), target, passed.redraw, first_draw)
-        kept = target[: _accepted(draft.tokens, target) + 1]
-        output = WorkOutput(tuple(kept), len(draft.tokens), tuple(draft.confidences))
+        known = len(w.tokens)
+        kept, path = r.accept(passed, first_draw) if w.draws_token else ([], [])
+        for slot, row in enumerate(path, w.start + known):
+            if w.start + row != slot:
+                attention.cache.move(w.slab, w.start + row, slot)
+        output = WorkOutput(tuple(kept), len(draft.tokens), len(r.tokens) - known - len(draft.tokens))
+        output.confidences = tuple(draft.confidences)
+        verified = [*range(known), *path]
         if w.rows_to_record and passed.states:
-            output.references = _references(passed.states, w, first_row, len(w.tokens) + output.accepted)
+            output.references = _references(passed.states, w, first_row, verified)
         if passed.logits is not None and kept and w.sampling.logprobs is not None:
-            logits = passed.logits[first_draw : first_draw + len(kept)]
-            output.logprobs = token_logprobs(logits, kept, w.sampling.logprobs)
+            picked = [first_draw + row - known + 1 for row in verified[known - 1 :]]
+            output.logprobs = token_logprobs(passed.logits[picked], kept, w.sampling.logprobs)
         if w.scored and passed.hidden is not None:
             output.prompt_logprobs = _scores(decoder, passed.hidden[first_row : first_row + len(w.scored)], w)
         outputs.append(output)
-        first_row += len(r)
-        first_draw += draws
+        first_row += len(r.tokens)
+        first_draw += len(r.tokens) - known + 1 if w.draws_token else 0
     return tuple(outputs)
 
 
-def _accepted(draft: Sequence[int], target: Sequence[int]) -> int:
-    """Count the draft tokens before the first that differs from the target's token."""
-    return next((i for i, token in enumerate(draft) if token != target[i]), len(draft))
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """One request's rows of a verify pass: its tokens without K/V, then its draft."""
+
+    work: Work
+    tokens: Sequence[int]
+    segment: Segment  # a tree if the draft is one
+
+    @classmethod
+    def of(cls, work: Work, draft: Draft) -> _Rows:
+        if not any(draft.siblings):
+            tokens = (*work.tokens, *draft.tokens)
+            return cls(work, tokens, Segment(work.slab, work.start, len(tokens)))
+        drafted, parents = draft.tree()
+        last = len(work.tokens) - 1
+        every = (*range(-1, last), *(parent + last + 1 for parent in parents))
+        tokens = (*work.tokens, *drafted)
+        return cls(work, tokens, Segment(work.slab, work.start, len(tokens), every))
+
+    def drafted_before(self) -> list[Sequence[int]]:
+        """Return, for each row that the target draws after, the drafted tokens that lead there."""
+        known = len(self.work.tokens)
+        if not self.segment.parents:
+            return [self.tokens[known:row] for row in range(known, len(self.tokens) + 1)]
+        return [[self.tokens[row] for row in path[known:]] for path in self.segment.paths[known - 1 :]]
+
+    def accept(self, passed: Verified, first_draw: int) -> tuple[list[int], list[int]]:
+        """Follow the children that carry the target's tokens. Returns these tokens, and the rows on the path.
+
+        `first_draw`: the number of the request's first draw in the pass. A token that breaks the grammar, where its
+        mask was not applied yet, is drawn again.
+        """
+        known, parents = len(self.work.tokens), self.segment.parents
+        children = {
+            (parents[row] if parents else row - 1, self.tokens[row]): row for row in range(known, len(self.tokens))
+        }
+        processor = self.work.processor
+        redraws = processor is not None and processor.mask_after_draw
+        kept: list[int] = []
+        path: list[int] = []
+        row: int | None = known - 1
+        while row is not None:
+            draw = first_draw + row - known + 1
+            token = passed.tokens[draw]
+            if redraws and processor is not None and not processor.allows(token, kept):
+                token = passed.redraw(draw, partial(processor.edit, drafted=kept))
+            kept.append(token)
+            row = children.get((row, token))
+            if row is not None:
+                path.append(row)
+        return kept, path
 
 
-def _enforce_grammar(
-    processor: LogitsProcessor, draft: list[int], target: list[int], redraw: Callable[[int, Edit], int], first: int
-) -> None:
-    """Draw target tokens that break the grammar again, under its mask, as far as draft tokens are accepted.
-
-    `first`: the number of the request's first draw in the pass.
-    """
-    for i, token in enumerate(target):
-        if not processor.allows(token, draft[:i]):
-            target[i] = redraw(first + i, partial(processor.edit, drafted=draft[:i]))
-        if i == len(draft) or target[i] != draft[i]:
-            return
-
-
-def _draws(work: Sequence[Work], rows: Sequence[tuple[int, ...]]) -> Draws:
+def _draws(rows: Sequence[_Rows]) -> Draws:
     """Describe the target's draws: after the last known token of each request that samples, and after its drafts."""
     draw_rows: list[int] = []
     sampling: list[SamplingParams] = []
     edits: list[Edit | None] = []
     first = 0
-    for w, r in zip(work, rows, strict=True):
-        for i in range(len(w.tokens) - 1, len(r)) if w.draws_token else ():
-            draw_rows.append(first + i)
-            sampling.append(w.sampling)
-            edit_first = w.processor is not None and not w.processor.mask_after_draw
-            edits.append(
-                partial(w.processor.edit, drafted=r[len(w.tokens) : i + 1]) if w.processor and edit_first else None
-            )
-        first += len(r)
+    for r in rows:
+        w, known = r.work, len(r.work.tokens)
+        if w.draws_token:
+            count = len(r.tokens) - known + 1
+            draw_rows += range(first + known - 1, first + len(r.tokens))
+            sampling += [w.sampling] * count
+            if w.processor is not None and not w.processor.mask_after_draw:
+                edits += [partial(w.processor.edit, drafted=drafted) for drafted in r.drafted_before()]
+            else:
+                edits += [None] * count
+        first += len(r.tokens)
     return Draws(draw_rows, sampling, edits if any(edits) else ())
 
 
@@ -163,8 +209,12 @@ def _scores(decoder: Decoder, hidden: Tensor, work: Work) -> tuple[TokenLogprobs
     return tuple(found)
 
 
-def _references(states: list[Tensor], work: Work, first: int, verified: int) -> References:
-    """Take the last verified rows of one request, as many as it records, from residual streams [rows, hidden]."""
-    begin = max(verified - work.rows_to_record, 0)
-    picked = torch.stack([x[first + begin : first + verified] for x in states])
-    return References(picked, tuple(range(work.start + begin, work.start + verified)))
+def _references(states: list[Tensor], work: Work, first: int, verified: Sequence[int]) -> References:
+    """Take the last verified rows of one request, as many as it records, from residual streams [rows, hidden].
+
+    `verified`: the numbers of these rows, counted from the request's `first`, by ascending position.
+    """
+    begin = max(len(verified) - work.rows_to_record, 0)
+    rows = to_device([first + row for row in verified[begin:]], states[0].device)
+    picked = torch.stack([x.index_select(0, rows) for x in states])
+    return References(picked, tuple(range(work.start + begin, work.start + len(verified))))

@@ -35,6 +35,7 @@ from engine.types import SamplingParams
 DRAFT_NOISE = 0.5
 _SKIPPED_AT_LEAST_NOISE = 0.4
 
+_NOISY = 64  # of the tokens from which `Sampler.best` picks a few; the others share little of the probability
 _MASK = (1 << 64) - 1
 
 
@@ -87,11 +88,29 @@ class Sampler:
         noisy = scores.clone()
         rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
         where = to_device(rows, noisy.device)
-        drawn = gumbel([params[r].seed for r in rows], [positions[r] for r in rows], noisy.shape[-1], noisy.device)
+        ids = torch.arange(noisy.shape[-1], device=noisy.device)
+        drawn = gumbel([params[r].seed for r in rows], [positions[r] for r in rows], ids)
         if any(noise[r] != 1.0 for r in rows if noise):
             drawn *= to_device([noise[r] for r in rows], noisy.device, torch.float32)[:, None]
         noisy[where] += drawn.to(noisy.dtype)
         return PendingSample(noisy.argmax(-1), scores if confidence else None)
+
+    def best(
+        self, logits: Tensor, params: SamplingParams, position: int, count: int, noise: float, edit: Edit | None = None
+    ) -> list[int]:
+        """Return the `count` tokens of the highest noisy scores, from logits [vocab]: the first is what `sample` draws.
+
+        For drafts: of a sampled row, only the `_NOISY` likeliest tokens get noise.
+        """
+        (scores,) = _edited(logits[None], [edit])
+        if params.greedy:
+            greedy: list[int] = scores.topk(count).indices.tolist()
+            return greedy
+        (scores,) = process(scores[None].float(), [params])
+        likeliest = scores.topk(min(_NOISY, len(scores)))
+        drawn = gumbel([params.seed], [position], likeliest.indices)[0] * noise
+        best: list[int] = likeliest.indices[(likeliest.values + drawn).topk(count).indices].tolist()
+        return best
 
 
 def _edited(logits: Tensor, edits: Sequence[Edit | None]) -> Tensor:
@@ -215,15 +234,14 @@ def _truncate(scores: Tensor, params: Sequence[SamplingParams]) -> Tensor:
 
 
 # twin: engine/kernels/sampling.h, negative_gumbel
-def gumbel(seeds: Sequence[int], positions: Sequence[int], vocab: int, device: torch.device) -> Tensor:
-    """Compute Gumbel noise [rows, vocab] float32, a pure function of seed, position and token id.
+def gumbel(seeds: Sequence[int], positions: Sequence[int], ids: Tensor) -> Tensor:
+    """Compute Gumbel noise [rows, ids] float32, a pure function of seed, position and token id [ids].
 
     The generator is counter-based: splitmix64's finaliser over a key per row and the token id. 31 bits become u in
     (0, 1). -log(-log(1-u)) is precise where precision matters, in the upper tail (u near 0).
     """
-    keys = to_device([_signed(_row_key(s, p)) for s, p in zip(seeds, positions, strict=True)], device)
-    ids = torch.arange(vocab, device=device) * _signed(0x9E3779B97F4A7C15)
-    bits = _mix(keys[:, None] + ids[None, :])
+    keys = to_device([_signed(_row_key(s, p)) for s, p in zip(seeds, positions, strict=True)], ids.device)
+    bits = _mix(keys[:, None] + ids[None, :] * _signed(0x9E3779B97F4A7C15))
     u = ((bits >> 33) & 0x7FFFFFFF).float().add_(0.5).mul_(2.0**-31).clamp_(max=1 - 2.0**-24)
     return torch.log1p(u.neg_()).neg_().log_().neg_()
 

@@ -74,7 +74,7 @@ def test_every_policy_equals_plain_decoding_in_float64(
         watched = Learning(policy)
         core = watched.core(double.core, CONFIG)
         assert answer(core, ids, sampling, [policy]) == plain, policy
-        drafted[policy] = any(out.draft_passes for out in watched.ran)
+        drafted[policy] = any(output.drafted for out in watched.ran for output in out.outputs)
     drafted.pop("knapspec")  # which declines where drafting does not pay, as on random weights
     assert all(drafted.values()), f"drafting must have happened: {drafted}"
     mixed = double.core(CONFIG)
@@ -159,6 +159,6 @@ def score_gap(model: LoadedModel, context: Sequence[int], a: int, b: int, sampli
     """Difference of the target's scores of two tokens after `context`."""
     scores = forced_logits(model, context, 1)[-1]
     if not sampling.greedy:
-        noise = gumbel([sampling.seed], [len(context)], scores.shape[0], scores.device)[0]
+        noise = gumbel([sampling.seed], [len(context)], torch.arange(scores.shape[0]))[0]
         scores = scores / sampling.temperature + noise
     return abs(float(scores[a] - scores[b]))

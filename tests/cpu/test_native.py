@@ -20,6 +20,7 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW, load_spec
 from engine.backends.native.backend import native_backend
 from engine.config.engine import EngineConfig
+from engine.config.policies import DRAFT_POLICIES
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, cache_directory, compile_library, compiler, kernel_library, name_for
 from engine.kv.blocks import CacheChanges, Copy, Freed
@@ -379,7 +380,7 @@ def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None
         options: dict[str, Any] = {} if sampling is None else {"sampling": sampling}
         plain = answer(core, prompts, policies=["none"], **options)
         assert len(set(plain)) > 1
-        for policies in (["fixed"], ["layerskip"], ["knapspec"], ["none", "fixed", "layerskip", "knapspec"]):
+        for policies in (*([name] for name in DRAFT_POLICIES if name != "none"), DRAFT_POLICIES):
             for concurrency in (1, 3):
                 assert answer(core, prompts, policies=policies, concurrency=concurrency, **options) == plain
 

@@ -87,7 +87,7 @@ def gaussian_noise(logits: torch.Tensor, params: SamplingParams, draws: int) -> 
 
 
 def same_noise_for_all_ids_but_one(logits: torch.Tensor, params: SamplingParams, draws: int) -> list[int]:
-    noise = gumbel([params.seed] * draws, range(draws), logits.shape[0], logits.device)
+    noise = gumbel([params.seed] * draws, range(draws), torch.arange(logits.shape[0]))
     noise[:, 1] = noise[:, 0]
     return (process(logits[None].float(), [params]) + noise).argmax(-1).tolist()
 
@@ -132,12 +132,12 @@ def test_speculation_keeps_the_enumerated_distribution() -> None:
 
 
 def test_noise_is_a_pure_function_of_seed_position_and_id() -> None:
-    whole = gumbel([7, 7, 8], [3, 4, 3], 1000, torch.device("cpu"))
-    assert torch.equal(whole[1], gumbel([7], [4], 1000, torch.device("cpu"))[0])
-    assert torch.equal(whole[0, :10], gumbel([7], [3], 10, torch.device("cpu"))[0])
+    whole = gumbel([7, 7, 8], [3, 4, 3], torch.arange(1000))
+    assert torch.equal(whole[1], gumbel([7], [4], torch.arange(1000))[0])
+    assert torch.equal(whole[0, :10], gumbel([7], [3], torch.arange(10))[0])
     for a, b in itertools.combinations(range(3), 2):
         assert abs(float(torch.corrcoef(whole[[a, b]])[0, 1])) < 0.15
-    big = gumbel([2**63 - 1], [10**6], 200_000, torch.device("cpu"))[0].double()
+    big = gumbel([2**63 - 1], [10**6], torch.arange(200_000))[0].double()
     assert torch.isfinite(big).all()
     assert abs(float(big.mean()) - 0.5772) < 0.02  # Euler's constant
     assert abs(float(big.var()) - math.pi**2 / 6) < 0.03

@@ -36,6 +36,7 @@ class Sample:
     pair: tuple[int, ...] = setting((), "numbers", parse=lambda text: tuple(map(int, text.split(","))))
     long_name: str = setting("", "a text")
     inner: Inner = Inner()
+    del_: Inner = Inner()  # a keyword otherwise
 
 
 def load(*flags: str, file: Path | None = None, **environ: str) -> Sample:
@@ -77,6 +78,7 @@ def test_nested_settings_have_the_fields_name_as_prefix(tmp_path: Path) -> None:
     assert load(file=file).inner == Inner(2)
     assert load(file=file, INNER_DEPTH="3").inner == Inner(3)
     assert load("--inner-depth", "4", INNER_DEPTH="3").inner == Inner(4)
+    assert load("--del-depth", "5").del_ == load(DEL_DEPTH="5").del_ == Inner(5), "without the field's underscore"
     with pytest.raises(ConfigError, match="--inner-depth: expected an integer"):
         load("--inner-depth", "x")
 

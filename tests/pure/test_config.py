@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from engine.config.engine import EngineConfig
 from engine.config.fields import parse_memory
-from engine.config.policies import DRAFT_POLICIES, FixedConfig, KnapSpecConfig, LayerSkipConfig
+from engine.config.policies import (
+    DRAFT_POLICIES,
+    ClaspConfig,
+    DelConfig,
+    FixedConfig,
+    KnapSpecConfig,
+    LayerSkipConfig,
+    PromptLookupConfig,
+    SwiftConfig,
+)
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from tests.support.examples import examples
@@ -24,6 +33,12 @@ COUNTS = (
     "knapspec_rows",
     "knapspec_resolution",
     "knapspec_memory",
+    "del_rows",
+    "clasp_interval",
+    "swift_window",
+    "swift_interval",
+    "swift_max_steps",
+    "swift_patience",
 )
 AMOUNTS = (
     "threads",
@@ -31,13 +46,38 @@ AMOUNTS = (
     "fixed_gamma",
     "layerskip_exit",
     "layerskip_gamma",
+    "del_gamma",
+    "clasp_gamma",
+    "prompt_lookup_gamma",
+    "swift_gamma",
     "knapspec_gamma",
     "knapspec_beam",
 )
-SHARES = ("fixed_skip_ratio", "draft_confidence", "knapspec_max_skip", "knapspec_budget")
+SHARES = (
+    "fixed_skip_ratio",
+    "draft_confidence",
+    "layerskip_target",
+    "del_decay",
+    "clasp_skip_ratio",
+    "knapspec_max_skip",
+    "knapspec_budget",
+    "swift_skip_ratio",
+    "swift_max_matchness",
+    "swift_min_acceptance",
+    "swift_confidence",
+)
 
 
-NESTED = {"knapspec": KnapSpecConfig, "fixed": FixedConfig, "layerskip": LayerSkipConfig}
+NESTED = {
+    "knapspec": KnapSpecConfig,
+    "fixed": FixedConfig,
+    "layerskip": LayerSkipConfig,
+    "del": DelConfig,
+    "clasp": ClaspConfig,
+    "prompt_lookup": PromptLookupConfig,
+    "swift": SwiftConfig,
+}
+FIELDS = {"del": "del_"}  # where the field's name is not the prefix of its settings
 
 
 def config(**settings: Any) -> EngineConfig:
@@ -45,7 +85,9 @@ def config(**settings: Any) -> EngineConfig:
     policies: dict[str, Any] = {}
     for policy, kind in NESTED.items():
         own = {name: settings.pop(name) for name in list(settings) if name.startswith(policy + "_")}
-        policies[policy] = kind(**{name.removeprefix(policy + "_"): value for name, value in own.items()})
+        policies[FIELDS.get(policy, policy)] = kind(
+            **{name.removeprefix(policy + "_"): value for name, value in own.items()}
+        )
     return EngineConfig(**policies, **settings)
 
 
@@ -80,8 +122,9 @@ def test_impossible_values_are_refused_by_name(name: str, value: float) -> None:
 )
 def test_values_at_the_ends_of_their_ranges_are_accepted(name: str, value: float) -> None:
     made = config(**{name: value})
-    policy, _, rest = name.partition("_")
-    assert (getattr(getattr(made, policy), rest) if policy in NESTED else getattr(made, name)) == value
+    policy = next((policy for policy in NESTED if name.startswith(policy + "_")), None)
+    owner = made if policy is None else getattr(made, FIELDS.get(policy, policy))
+    assert getattr(owner, name.removeprefix(f"{policy}_")) == value
 
 
 def test_every_running_request_needs_a_row() -> None:
@@ -92,7 +135,7 @@ def test_every_running_request_needs_a_row() -> None:
 
 def test_the_default_policy_is_one_of_the_registered_ones() -> None:
     assert set(DRAFT_POLICIES) == set(POLICIES)
-    with pytest.raises(ConfigError, match="--draft-policy must be one of knapspec, fixed, layerskip, none, not x"):
+    with pytest.raises(ConfigError, match=f"--draft-policy must be one of {', '.join(DRAFT_POLICIES)}, not x"):
         EngineConfig(draft_policy="x")
 
 

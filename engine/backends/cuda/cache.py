@@ -35,9 +35,9 @@ class PagedCache:
             self.table[slab, part].copy_(to_device(pages, self.device, torch.int32))
 
     def slots(self, segments: Sequence[Segment]) -> list[int]:
-        """Return the flat index, page · block_size + place in the page, of each of the segments' positions."""
+        """Return the flat index, page · block_size + place in the page, of each of the segments' slots."""
         size, slots = self.block_size, list[int]()
-        for slab, start, rows in segments:
+        for slab, start, rows, _ in segments:
             first = start // size
             pages = self._places[slab, first : (start + rows - 1) // size + 1].tolist()
             slots += [pages[p // size - first] * size + p % size for p in range(start, start + rows)]
@@ -54,6 +54,12 @@ class PagedCache:
         positions = torch.arange(begin, end)
         pages = self._places[first : last + 1, positions // self.block_size].long()
         return Gathered(self, (pages * self.block_size + positions % self.block_size).to(self.device))
+
+    def move(self, slab: int, source: int, target: int) -> None:
+        places = to_device(self.slots([Segment(slab, source, 1), Segment(slab, target, 1)]), self.device)
+        for layer in (*self.k, *self.v):
+            flat = layer.view(-1, *layer.shape[2:])
+            flat.index_copy_(0, places[1:], flat.index_select(0, places[:1]))
 
     def fill(self, slab: int, tokens: int) -> None:
         pages = self._places[slab, : -(-tokens // self.block_size)].long().to(self.device)

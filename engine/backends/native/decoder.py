@@ -153,7 +153,7 @@ class NativeDecoder(DecoderOf[NativeBatch]):
         pipelined: bool = False,
         on_wait: OnWait | None = None,
     ) -> Drafted:
-        if not self._kernels_embed:
+        if not self._kernels_embed or any(request.siblings for request in requests):
             return super().draft(attention, requests, pipelined=pipelined, on_wait=on_wait)
         assert isinstance(attention, NativeAttention)
         size = len(requests), max([r.gamma for r in requests])
@@ -214,6 +214,7 @@ class NativeDecoder(DecoderOf[NativeBatch]):
             drawn=drawn,
             scores=ctypes.pointer(scores := ctypes.c_void_p()),
             records=None if records is None else records.data_ptr(),
+            tree=rows.tree,
             rows=rows.rows,
             draws=count,
         )
@@ -299,4 +300,5 @@ def _pass_struct(
         ctypes.cast(ctypes.c_char_p(plans), ctypes.c_void_p),
         None if records is None else records.data_ptr(),
         *(stride, batch.rows, first, last, batch.read_only),
+        batch.tree,
     )

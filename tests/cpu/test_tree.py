@@ -1,0 +1,171 @@
+"""Token trees: what each row sees, what is accepted, and what stays in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import LlamaConfig, MistralConfig
+
+from engine.backends.cuda.backend import cuda_backend
+from engine.config.engine import EngineConfig
+from engine.config.policies import FixedConfig
+from engine.core.engine import EngineCore
+from engine.core.policies import POLICIES
+from engine.draft.base import BatchView
+from engine.draft.fixed import UniformSkip
+from engine.kernels.library import kernel_library
+from engine.model.attention import Segment
+from engine.runtime.build import LoadedModel
+from engine.step import Plan, tree_width
+from engine.types import RequestRound, SamplingParams
+from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, exact, load, tiny_model
+
+# The rows of a tree: the chain 0 to 4, beside it 5 and 6 under 1, and 7 under 2, then 8 under 7, and 9 under 5.
+PARENTS = (-1, 0, 1, 2, 3, 1, 1, 2, 7, 5)
+TOKENS = torch.randint(0, 300, (120,), generator=torch.Generator().manual_seed(0)).tolist()
+BACKENDS = ("slabs", "pages", "native")
+
+
+def load_tiny(directory: Path, backend: str, threads: int = 1, **changes: Any) -> LoadedModel:
+    if backend == "native":
+        if kernel_library() is None:
+            pytest.skip("no compiler")
+        wide = {"hidden_size": 128, "intermediate_size": 192, "head_dim": 32}
+        tiny_model(directory, **(wide | changes))
+        return load(torch.bfloat16, model=directory, kernels="native", max_num_seqs=4, threads=threads)
+    tiny_model(directory, **changes)
+    pages = cuda_backend(torch.device("cpu"), torch.float64) if backend == "pages" else None
+    return load(torch.float64, model=directory, backend=pages, max_num_seqs=4)
+
+
+def logits(model: LoadedModel, segment: Segment, tokens: Sequence[int]) -> Tensor:
+    x = model.decoder.run(model.decoder.embed(tokens), model.attention.prepare([segment]))
+    return model.decoder.head(x)
+
+
+@pytest.mark.parametrize("window", [None, 12, 3], ids=["whole context", "window", "window shorter than the tree"])
+@pytest.mark.parametrize("backend", BACKENDS)
+@torch.inference_mode()
+def test_a_row_of_a_tree_sees_what_it_would_see_at_the_end_of_its_own_path(
+    backend: str, window: int | None, tmp_path: Path
+) -> None:
+    family = LlamaConfig if window is None else MistralConfig
+    changes = {} if window is None else {"sliding_window": window}
+    model = load_tiny(tmp_path, backend, family=family, **changes)
+    context, drafted = TOKENS[:70], TOKENS[70 : 70 + len(PARENTS)]
+    for slab in (0, 1):
+        logits(model, Segment(slab, 0, len(context)), context)
+    tree = Segment(0, len(context), len(PARENTS), PARENTS)
+    found = logits(model, tree, drafted)
+    tolerance = 0 if backend == "native" else 1e-9  # the native kernels are exact
+    for row, path in enumerate(tree.paths):
+        chain = logits(model, Segment(1, len(context), len(path)), [drafted[i] for i in path])
+        torch.testing.assert_close(found[row], chain[-1], atol=tolerance, rtol=0)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@torch.inference_mode()
+def test_rows_of_a_tree_are_exact_where_it_crosses_parts_of_the_context(threads: int, tmp_path: Path) -> None:
+    model = load_tiny(tmp_path, "native", max_position_embeddings=2048, threads=threads)
+    before = [*TOKENS, *TOKENS] * 10
+    for context in (1021, 1024):  # a part has 1,024 positions
+        for slab in (0, 1):
+            logits(model, Segment(slab, 0, context), before[:context])
+        tree = Segment(0, context, len(PARENTS), PARENTS)
+        found = logits(model, tree, TOKENS[: len(PARENTS)])
+        for row, path in enumerate(tree.paths):
+            chain = logits(model, Segment(1, context, len(path)), [TOKENS[i] for i in path])
+            assert torch.equal(found[row], chain[-1])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@torch.inference_mode()
+def test_the_rows_of_an_accepted_path_move_to_the_slots_of_their_positions(backend: str, tmp_path: Path) -> None:
+    model = load_tiny(tmp_path, backend)
+    context, drafted = TOKENS[:57], TOKENS[57 : 57 + len(PARENTS)]  # the tree crosses blocks of the cache
+    for slab in (0, 1):
+        logits(model, Segment(slab, 0, len(context)), context)
+    tree = Segment(0, len(context), len(PARENTS), PARENTS)
+    logits(model, tree, drafted)
+    path = tree.paths[8]
+    assert path == (0, 1, 2, 7, 8)
+    for position, row in enumerate(path):
+        model.attention.cache.move(0, len(context) + row, len(context) + position)
+    logits(model, Segment(1, len(context), len(path)), [drafted[i] for i in path])
+    end = len(context) + len(path)
+    after, expected = (logits(model, Segment(slab, end, 1), TOKENS[:1]) for slab in (0, 1))
+    torch.testing.assert_close(after, expected, atol=0 if backend == "native" else 1e-9, rtol=0)
+
+
+class Branching(UniformSkip):
+    """Skip layers, and verify three more tokens beside each that is not certain."""
+
+    def propose(self, batch: BatchView[None]) -> Sequence[Plan]:
+        return [replace(plan, siblings=((0.9999, 4),)) for plan in super().propose(batch)]
+
+
+CONFIG = EngineConfig(draft_confidence=0.1, fixed=FixedConfig(skip_ratio=0.3, gamma=5))
+
+
+def branching(model: LoadedModel) -> EngineCore:
+    with patch.dict(POLICIES, {"fixed": Branching}):
+        return model.core(CONFIG)
+
+
+KINDS = {
+    "greedy": GREEDY,
+    "sampled": SAMPLED,
+    "penalties": replace(SAMPLED, frequency_penalty=0.5, logit_bias=((5, 2.0),)),
+    "grammar": replace(GREEDY, grammar="%llguidance {}\nstart: /[a-z]{3,9}( [a-z]{2,9}){20}/"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_trees_give_the_tokens_of_plain_decoding_in_fewer_rounds(kind: str, prompts: Sequence[str]) -> None:
+    model, sampling = exact(max_num_seqs=8, max_model_len=256), KINDS[kind]
+    plain = model.core(CONFIG)
+    ids = [chat_ids(plain, text)[:150] for text in prompts[::15]]
+    expected = answer(plain, ids, sampling, ["none"])
+    chains: list[RequestRound] = []
+    trees: list[RequestRound] = []
+    assert answer(plain, ids, sampling, ["fixed"], rounds=chains) == expected
+    assert answer(branching(model), ids, sampling, ["fixed"], rounds=trees) == expected
+    assert len(trees) < len(chains)
+    assert sum(r.emitted for r in trees) == sum(r.emitted for r in chains) == sum(map(len, expected))
+    mixed = answer(branching(model), ids, sampling, ["fixed", "none", "knapspec"], concurrency=8)
+    assert mixed == expected
+
+
+@pytest.mark.slow
+def test_trees_on_pages_give_the_tokens_of_plain_decoding(prompts: Sequence[str], tiny: Path) -> None:
+    pages = cuda_backend(torch.device("cpu"), torch.float64)
+    model = load(torch.float64, model=tiny, backend=pages, max_num_seqs=8, max_model_len=256)
+    plain, core = model.core(CONFIG), branching(model)
+    ids = [chat_ids(plain, text)[:150] for text in prompts[::20]]
+    sampling = SamplingParams(max_tokens=32, temperature=0.0, logprobs=2)
+    assert answer(core, ids, sampling, ["fixed"], concurrency=4) == answer(plain, ids, sampling, ["none"])
+    assert core.scheduler.blocks.usage == 0
+
+
+def test_a_tree_that_has_no_room_is_drafted_as_a_chain(prompts: Sequence[str]) -> None:
+    model = exact(max_num_seqs=2, max_model_len=64)
+    plain = model.core(CONFIG)
+    ids = [chat_ids(plain, prompts[0])[:40]]
+    assert answer(branching(model), ids, GREEDY, ["fixed"]) == answer(plain, ids, GREEDY, ["none"])
+
+
+def test_less_certain_tokens_get_more_siblings() -> None:
+    siblings = ((0.5, 10), (0.8, 5), (0.95, 3))
+    assert [tree_width(siblings, p) for p in (0.1, 0.5, 0.51, 0.8, 0.95, 0.96)] == [10, 10, 5, 5, 3, 1]
+    plan = Plan((1, 1, 1), gamma=25, min_confidence=0.81, siblings=siblings)
+    assert plan.most_rows == 24 * 3 + 10
+    assert plan.capped(0).most_rows == 0
+    assert replace(plan, siblings=()).most_rows == 25

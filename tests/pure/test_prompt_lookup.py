@@ -1,0 +1,65 @@
+"""Prompt lookup copies wherever there is a match; other policies compare first."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.checkpoints.synthetic import shape
+from engine.config.engine import EngineConfig
+from engine.config.policies import PromptLookupConfig
+from engine.draft.base import PolicyContext
+from engine.draft.baselines.prompt_lookup import PromptLookup
+from engine.draft.costs import CostModel
+from engine.draft.fixed import NoDraft
+from engine.draft.lookup import MAX_COPIED, AgreementCounts, Lookup, Match
+from engine.errors import ConfigError
+from engine.step import Plan
+from tests.support.cores import ManualClock, made_up_profile
+
+SPEC = shape("smollm2-135m")
+COSTS = CostModel(SPEC, made_up_profile(verify_slope=0.1))
+PLAIN = Plan(SPEC.whole, 0)
+
+
+def context(**settings: int) -> PolicyContext:
+    return PolicyContext(SPEC, EngineConfig(prompt_lookup=PromptLookupConfig(**settings)), COSTS, ManualClock())
+
+
+def distrusted() -> Lookup:
+    """A text whose last two tokens occurred before, in a pool where matches never agreed."""
+    pool = AgreementCounts()
+    for _ in range(100):
+        pool.add(Match((), 2, "lookup").bin_after(0), False)
+    lookup = Lookup(pool)
+    lookup.extend([*range(100, 120), 100, 101])
+    assert lookup.match is not None
+    return lookup
+
+
+def test_a_match_that_never_agrees_is_copied_all_the_same() -> None:
+    lookup = distrusted()
+    assert NoDraft(context()).plan_copy(lookup, 99, PLAIN, [100], COSTS) is None, "the default is guarded"
+    copying = PromptLookup(context()).plan_copy(lookup, 99, PLAIN, [100], COSTS)
+    assert copying == Plan(SPEC.whole, 10)
+
+
+@pytest.mark.parametrize(("gamma", "room", "copied"), [(10, 99, 10), (3, 99, 3), (15, 99, 15), (10, 4, 4)])
+def test_a_copy_is_as_long_as_the_setting_and_the_room_allow(gamma: int, room: int, copied: int) -> None:
+    plan = PromptLookup(context(gamma=gamma)).plan_copy(distrusted(), room, PLAIN, [100], COSTS)
+    assert plan is not None
+    assert plan.gamma == copied
+
+
+def test_nothing_is_copied_without_a_match_or_room() -> None:
+    unmatched = Lookup(AgreementCounts())
+    unmatched.extend([1, 2, 3])
+    made = PromptLookup(context())
+    assert made.plan_copy(unmatched, 99, PLAIN, [100], COSTS) is None
+    assert made.plan_copy(distrusted(), 0, PLAIN, [100], COSTS) is None
+    assert PromptLookup(context(gamma=0)).plan_copy(distrusted(), 99, PLAIN, [100], COSTS) is None
+
+
+def test_the_setting_allows_as_many_tokens_as_a_match_has() -> None:
+    assert PromptLookupConfig(gamma=MAX_COPIED).gamma == MAX_COPIED
+    with pytest.raises(ConfigError, match="--prompt-lookup-gamma"):
+        PromptLookupConfig(gamma=MAX_COPIED + 1)
