@@ -35,7 +35,8 @@ class Cell:
     value: float | None  # the mix ratio, or the tokens of the context
     prompts: int
     switches: float | None  # in mixed streams: share of prompts of another domain than the one before
-    rows: list[dict[str, Any]]  # `bench.results.summarise`, by policy
+    # By policy: `bench.results.summarise`; `total`, the sum of each prompt's median repeat; `repeats`, sums by repeat.
+    rows: list[dict[str, Any]]
 
 
 @dataclass

@@ -6,13 +6,17 @@ from html import escape
 from typing import NamedTuple
 
 from bench.compare.record import TEMPERATURES, Record
+from bench.compare.standing import columns, headline, standing_lines
 from bench.compare.workloads import WORKLOADS
 from bench.results import aligned, domain_lines, table_cells
 
-_NOT_SHOWN = ("decode_tokens_per_second", "speedup_median", "draft_acceptance_rate", "other_us_per_token")
+_NOT_SHOWN = ("speedup_median", "draft_acceptance_rate", "other_us_per_token")
 _SPEEDUPS = {"speedup": "whole answers", "decode_speedup": "decoding, without the time to the first token"}
 NO_PICTURES = "There are no pictures: they need matplotlib, which pip install 'knapserve[plots]' installs."
 _LEGEND = {
+    "Who is first": "Tokens of all answers of a column ÷ their time, at each prompt's median repeat. “÷ first”: "
+    "knapspec's ÷ the first's, 1 if knapspec is first. “÷ best other”: above 1 if it is. “in repeats”: that ratio's "
+    "range over repeats, each of which begins with fresh policies.",
     "workloads": "Domains: the prompts of each domain. Mixed: streams of mix ratio r, the probability that the next "
     "prompt is of another domain (KNN-SSD, eq. 8). Context: prompts after so many tokens with random keys and values, "
     "which time a long context; acceptance after them is not that of real text. Every workload begins with fresh "
@@ -33,7 +37,8 @@ _LEGEND = {
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2430; max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem }
-p { margin: .3rem 0; color: #4a5565 } img { max-width: 100% } div { overflow-x: auto }
+p { margin: .3rem 0; color: #4a5565 } p.first { color: inherit; font-size: 1.05rem }
+img { max-width: 100% } div { overflow-x: auto }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
 th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e3e7ed }
 th { color: #4a5565; font-weight: 600; border-bottom: 2px solid #c3cad4 } tr:hover td { background: #f3f6fa }
@@ -58,7 +63,9 @@ class Table(NamedTuple):
 
 
 def tables(record: Record) -> Iterator[Table]:
-    """Yield the tables: speed-ups, memory, then details."""
+    """Yield the tables: who is first, speed-ups, memory, then details."""
+    if found := columns(record):
+        yield Table("Who is first: tokens per second over all prompts of a column", standing_lines(found))
     for key, scope in _SPEEDUPS.items():
         for temperature in TEMPERATURES:
             if len(lines := _matrix(record, temperature.name, key)) > 1:
@@ -112,34 +119,50 @@ def _memory_lines(record: Record) -> Iterator[list[str]]:
 
 def as_text(record: Record) -> str:
     """Return the report without pictures."""
-    facts = [f"{name}: {value}" for name, value in record.machine.items()]
-    parts = ["\n".join(facts), *(f"{table.title}\n{aligned(table.lines)}" for table in tables(record))]
-    if notes := _notes(record):
-        parts.append(notes)
-    return "\n\n".join(parts)
+    facts = "\n".join(f"{name}: {value}" for name, value in record.machine.items())
+    parts = [facts, *statements(record), *(f"{table.title}\n{aligned(table.lines)}" for table in tables(record))]
+    return "\n\n".join(filter(None, parts))
 
 
-def _notes(record: Record) -> str:
-    """Say how many answers differ from those of none."""
-    differing = sum(row["differing_answers"] for cell in record.cells for row in cell.rows)
-    answers = sum(cell.prompts * (len(cell.rows) - 1) for cell in record.cells)
-    return f"{differing} of {answers} answers differ from those of none." if answers else ""
+def statements(record: Record) -> list[str]:
+    """Return what matters most to a reader: knapspec's place, and how many answers differ from those of none."""
+    found = [headline(columns(record))]
+    for temperature in TEMPERATURES:
+        cells = [cell for cell in record.cells if cell.temperature == temperature.name]
+        rows = [row for cell in cells for row in cell.rows if row["policy"] != record.policies[0]]
+        answers = sum(cell.prompts * len(row["repeats"]) for cell in cells for row in cell.rows[1:])
+        differing = {
+            policy: count
+            for policy in record.policies[1:]
+            if (count := sum(row["differing_answers"] for row in rows if row["policy"] == policy))
+        }
+        if answers:
+            who = ", ".join(f"{policy} {count}" for policy, count in differing.items())
+            found.append(
+                f"{sum(differing.values())} of {answers} answers differ from those of none ({temperature.name})"
+                + (f": {who}." if who else ".")
+            )
+    return found
 
 
 def as_html(record: Record, pictures: Sequence[Picture]) -> str:
     """Return the whole report as one page, which is also well-formed XML and loads nothing."""
     title = escape(f"Draft policies on {record.machine.get('model', '')}")
-    body = [f"<h1>{title}</h1>", _html_table([["", ""], *([k, str(v)] for k, v in record.machine.items())])]
-    body.append(f"<p>{escape(_notes(record))}</p>")
+    facts = [[name, str(value)] for name, value in record.machine.items()]
+    settings = [[name, str(value)] for name, value in record.settings.items()]
+    first, *rest = [f"<h2>{escape(table.title)}</h2>\n{_html_table(table.lines)}" for table in tables(record)] or [""]
+    body = [f"<h1>{title}</h1>", _html_table([["", ""], *facts])]
+    body += [f'<p class="first">{escape(line)}</p>' for line in "\n".join(statements(record)).splitlines() if line]
+    body.append(first)
     for picture in pictures:
         data = base64.b64encode(picture.png).decode()
         alt = escape(picture.title)
         body.append(f'<h2>{alt}</h2>\n<div><img alt="{alt}" src="data:image/png;base64,{data}" /></div>')
     if not pictures:
         body.append(f"<p>{escape(NO_PICTURES)}</p>")
-    body += [f"<h2>{escape(table.title)}</h2>\n{_html_table(table.lines)}" for table in tables(record)]
+    body += rest
     body.append(f"<h2>How to read this</h2>\n{_html_list(_LEGEND)}")
-    body.append(f"<h2>Settings</h2>\n{_html_table([['', ''], *([k, str(v)] for k, v in record.settings.items())])}")
+    body.append(f"<h2>Settings</h2>\n{_html_table([['', ''], *settings])}")
     head = f'<meta charset="utf-8" />\n<title>{title}</title>\n<style>{_STYLE}</style>'
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{chr(10).join(body)}\n</body>\n</html>\n'

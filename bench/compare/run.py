@@ -1,7 +1,6 @@
 """`knapserve bench compare`: compare all draft policies on one checkpoint, workload by workload, in turns."""
 
 import argparse
-import gc
 import hashlib
 import platform
 import sys
@@ -11,25 +10,25 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench import results
+import engine
+from bench.compare.measure import measure_cell, warm_up
 from bench.compare.memory import measure_memory
 from bench.compare.plots import draw
 from bench.compare.record import TEMPERATURES, Cell, Record, Temperature, check_writable, open_record, write
 from bench.compare.report import NO_PICTURES, as_html, as_text
 from bench.compare.workloads import WORKLOADS, Sizes, Workload, make_workloads
 from bench.prompts import Text, add_prompts_argument, evenly, natural, numbers, positive, read_prompts
-from bench.targets import PolicyTarget, RunStats, policy_names, run_in_turns
+from bench.targets import policy_names
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
 from engine.config.fields import COUNT, SHARE, flag
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
-from engine.types import SamplingParams
 
 # About ten minutes and one minute for four policies of a model of 135M parameters on two cores.
-_FULL = Sizes(limit=3, max_tokens=48, mixes=(0.0, 0.3, 0.7, 1.0), contexts=(256, 1024, 4096, 16384))
-_QUICK = Sizes(limit=1, max_tokens=16, mixes=(0.0, 1.0), contexts=(256, 1024))
+_FULL = Sizes(limit=3, max_tokens=48, mixes=(0.0, 0.3, 0.7, 1.0), contexts=(256, 1024, 4096, 16384), repeat=1)
+_QUICK = Sizes(limit=1, max_tokens=16, mixes=(0.0, 1.0), contexts=(256, 1024), repeat=1)
 _COLUMNS = (*WORKLOADS, "memory")
 _MEMORY_PROMPTS = 2
 
@@ -59,6 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--contexts", metavar="N,N…",
         help="context lengths: tokens with random keys and values before each prompt (default: those of "
         "256,1024,4096,16384 that fit the model; --quick: 256,1024)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--repeat", type=positive, default=1,
+        help="measurements of each cell, all of which begin without knowledge; of each prompt, the median counts "
+        "(default: 1)",
     )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="measure less, in a minute instead of ten")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
@@ -114,6 +118,7 @@ def _options(args: argparse.Namespace) -> _Options:
         args.max_tokens or base.max_tokens,
         base.mixes if args.mixes is None else numbers("--mixes", args.mixes, float, SHARE),
         base.contexts if args.contexts is None else numbers("--contexts", args.contexts, int, COUNT),
+        args.repeat,
     )
     return _Options(columns, sizes, read_prompts(args.prompts))
 
@@ -129,8 +134,7 @@ def _make_directory(directory: Path) -> None:
 def _measure(args: argparse.Namespace, config: EngineConfig, options: _Options) -> Record:
     """Load the model and measure all cells that are not there yet."""
     model = LoadedModel(config)
-    core = model.core(config)
-    available = core.info.policies
+    available = model.core(config).info.policies
     names = policy_names(args.policies or ",".join(available), available)
     columns, sizes, texts = options
     record = open_record(args.out, _settings(model, config, names, options), args.restart)
@@ -138,10 +142,10 @@ def _measure(args: argparse.Namespace, config: EngineConfig, options: _Options) 
     workloads = make_workloads(model, config, texts, columns, sizes, skip_long=args.contexts is None)
     model.warm_up()
     if workloads:
-        PolicyTarget("none", core, _sampling(TEMPERATURES[0], sizes)).run(workloads[0].prompts[:1], 1)
+        warm_up(model, config, names, workloads[0], sizes)
 
     def measure(workload: Workload, temperature: Temperature) -> Cell:
-        return _measure_cell(model, config, names, workload, temperature, sizes)
+        return measure_cell(model, config, names, workload, temperature, sizes)
 
     measure_cells(record, [(workload, t) for t in TEMPERATURES for workload in workloads], measure)
     return record
@@ -169,55 +173,11 @@ def measure_cells(
         )
 
 
-def _measure_cell(
-    model: LoadedModel,
-    config: EngineConfig,
-    names: Sequence[str],
-    workload: Workload,
-    temperature: Temperature,
-    sizes: Sizes,
-) -> Cell:
-    """Answer a workload's prompts with all policies in turns. Each policy begins without any knowledge."""
-    gc.collect()  # the caches of the last cell
-    longest = len(workload.prefix) + max(len(prompt.tokens) for prompt in workload.prompts) + sizes.max_tokens
-    # Caches of all policies together may take as much as --kv-cache-memory. Beyond that they share one, and take turns
-    # by prompt.
-    own_cache = len(names) * longest <= model.size.capacity * model.size.block_size
-    targets = [
-        PolicyTarget(name, model.core(config, own_cache=own_cache), _sampling(temperature, sizes), workload.prefix)
-        for name in names
-    ]
-    differing = dict.fromkeys(names, 0)
-    for number, prompt in enumerate(workload.prompts):
-        plain, *rest = run_in_turns(targets, [prompt], first=number % len(targets))
-        for name, answers in zip(names[1:], rest, strict=True):
-            differing[name] += answers != plain
-    rows = [
-        results.summarise(target, targets[0].stats, model.spec.layers)
-        | _times(target.stats)
-        | {"differing_answers": differing[target.name]}
-        for target in targets
-    ]
-    count, value = len(workload.prompts), workload.value
-    return Cell(workload.column, workload.name, temperature.name, value, count, workload.switches, rows)
-
-
-def _times(stats: RunStats) -> dict[str, float]:
-    """Return milliseconds per token, of answers and of decoding, and those of all searches and decisions."""
-    times = {"ms_per_token": 1e3 * stats.seconds / stats.tokens, "search_ms": 1e3 * stats.search_seconds}
-    if stats.decode_tokens:
-        times["decode_ms_per_token"] = 1e3 * stats.decode_seconds / stats.decode_tokens
-    return times
-
-
-def _sampling(temperature: Temperature, sizes: Sizes) -> SamplingParams:
-    return SamplingParams(max_tokens=sizes.max_tokens, temperature=temperature.temperature, top_p=temperature.top_p)
-
-
 def _settings(model: LoadedModel, config: EngineConfig, names: Sequence[str], options: _Options) -> dict[str, Any]:
     """Return all that cells depend on, by name. Results of other settings must not stand beside each other."""
     prompts = hashlib.sha256(repr(options.texts).encode()).hexdigest()
     return {
+        "engine": _digest(Path(engine.__path__[0]))[:16],
         "model": f"{model.source.name} {model.source.fingerprint[:16]}",
         "machine": model.key.slug,
         "policies": list(names),
@@ -226,6 +186,12 @@ def _settings(model: LoadedModel, config: EngineConfig, names: Sequence[str], op
         **options.sizes._asdict(),
         **_flags(config),
     }
+
+
+def _digest(package: Path) -> str:
+    """Return a digest of a package's files: figures of two versions must not stand beside each other."""
+    files = sorted(path for path in package.rglob("*") if path.suffix in {".py", ".h", ".c", ".cpp", ".cu"})
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def _flags(config: object, prefix: str = "") -> dict[str, str]:

@@ -25,6 +25,7 @@ class Sizes(NamedTuple):
     max_tokens: int  # of an answer
     mixes: tuple[float, ...]  # mix ratios r
     contexts: tuple[int, ...]  # tokens
+    repeat: int  # measurements of each prompt, all of whose policies begin without knowledge
 
 
 class Workload(NamedTuple):
