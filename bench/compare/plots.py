@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from bench.compare.record import TEMPERATURES, Cell, Record
 from bench.compare.report import Picture
+from bench.compare.standing import OURS
 from bench.compare.workloads import WORKLOADS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_KEY = "decode_speedup"
-_LABEL = "speed-up of decoding over none"
+_WHOLE, _DECODE = "speedup", "decode_speedup"  # keys of speed-ups over none
 # Distinct for most colour-blind readers too: Okabe and Ito's colours, then Tol's (muted).
 _COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"]
 _COLOURS += ["#56b4e9", "#882255", "#999933", "#332288", "#44aa99"]
@@ -29,18 +29,18 @@ def draw(record: Record) -> list[Picture]:
         from matplotlib.figure import Figure
     except ImportError:
         return []
+    context = "Speed-up of decoding by context length (random keys and values)"
+    facts = ", ".join(str(record.machine[name]) for name in ("model", "machine") if name in record.machine)
     found: list[Picture] = []
     for name, title, figure in (
-        ("speedup", "Speed-up of decoding by workload and policy", _heat_map(Figure, record)),
-        (
-            "context",
-            "Speed-up of decoding by context length (random keys and values)",
-            _lines(Figure, record, "context"),
-        ),
+        ("speedup", "Speed-up of whole answers over none", _heat_map(Figure, record, _WHOLE)),
+        ("decode", "Speed-up of decoding over none", _heat_map(Figure, record, _DECODE)),
+        ("context", context, _lines(Figure, record, "context")),
         ("mixed", "Speed-up of decoding by mix ratio r", _lines(Figure, record, "mixed")),
         ("acceptance", "Acceptance by share of skipped sublayers", _scatter(Figure, record)),
     ):
         if figure is not None:
+            figure.suptitle(f"{title}\n{facts}", fontsize="medium")
             png = io.BytesIO()
             figure.savefig(png, format="png", dpi=_DPI)
             found.append(Picture(name, title, png.getvalue()))
@@ -58,9 +58,10 @@ def _values(cells: list[Cell], policy: str, key: str) -> list[float]:
 
 
 def _style(record: Record, policy: str) -> dict[str, Any]:
-    """Return the colour and the marker of a policy."""
+    """Return the colour and the marker of a policy, and a broad line for ours."""
     index = record.policies.index(policy) - 1
-    return {"color": _COLOURS[index % len(_COLOURS)], "marker": _MARKERS[index % len(_MARKERS)]}
+    ours = {"linewidth": 3.0, "zorder": 3} if policy == OURS else {}
+    return {"color": _COLOURS[index % len(_COLOURS)], "marker": _MARKERS[index % len(_MARKERS)], **ours}
 
 
 def _temperatures(record: Record, *columns: str) -> list[str]:
@@ -68,13 +69,13 @@ def _temperatures(record: Record, *columns: str) -> list[str]:
     return [t.name for t in TEMPERATURES if any(_cells(record, column, t.name) for column in columns)]
 
 
-def _heat_map(figure_of: type[Figure], record: Record) -> Figure | None:
+def _heat_map(figure_of: type[Figure], record: Record, key: str) -> Figure | None:
     """Draw the speed-ups with their numbers: workloads down, policies across."""
     panels, policies = _temperatures(record, *WORKLOADS), record.policies[1:]
     if not panels or not policies:
         return None
     columns = [[cell for column in WORKLOADS for cell in _cells(record, column, panel)] for panel in panels]
-    grids = [[_values([cell], policy, _KEY)[0] for cell in cells for policy in policies] for cells in columns]
+    grids = [[_values([cell], policy, key)[0] for cell in cells for policy in policies] for cells in columns]
     known = [abs(math.log2(value)) for grid in grids for value in grid if value > 0]
     reach = max([0.25, *known])
     rows, width = max(map(len, columns)), len(policies)
@@ -112,14 +113,14 @@ def _lines(figure_of: type[Figure], record: Record, column: str) -> Figure | Non
         cells = sorted(_cells(record, column, panel), key=lambda cell: cell.value or 0)
         at = [cell.value or 0 for cell in cells]
         for policy in record.policies[1:]:
-            axes.plot(at, _values(cells, policy, _KEY), label=policy, markersize=5, **_style(record, policy))
+            axes.plot(at, _values(cells, policy, _DECODE), label=policy, markersize=5, **_style(record, policy))
         axes.axhline(1, color="#8a94a3", linewidth=1, linestyle="--", zorder=0)
         if column == "context":
             axes.set_xscale("log", base=2)
             axes.minorticks_off()
         axes.set_xticks(at, [f"{value:,.10g}" for value in at])
         axes.set(title=panel, xlabel="context, tokens" if column == "context" else "mix ratio r")
-    _finish(figure, _LABEL)
+    _finish(figure, "speed-up of decoding over none")
     return figure
 
 
@@ -133,7 +134,9 @@ def _scatter(figure_of: type[Figure], record: Record) -> Figure | None:
         for policy in record.policies[1:]:
             both = zip(_values(cells, policy, "skipped_attention"), _values(cells, policy, "skipped_mlp"), strict=True)
             skipped, alpha = [sum(pair) / 2 for pair in both], _values(cells, policy, "alpha")
-            drawn |= any(not math.isnan(x + y) for x, y in zip(skipped, alpha, strict=True))
+            if all(math.isnan(x + y) for x, y in zip(skipped, alpha, strict=True)):
+                continue  # it skips nothing, such as lookup
+            drawn = True
             axes.plot(skipped, alpha, label=policy, linestyle="", alpha=0.75, markersize=6, **_style(record, policy))
         axes.set(title=panel, xlabel="share of sublayers that drafts skip", xlim=(-0.04, 1.0), ylim=(-0.04, 1.04))
     _finish(figure, "α, accepted ÷ tested")
@@ -152,5 +155,6 @@ def _finish(figure: Figure, label: str) -> None:
         axes.spines[["top", "right"]].set_visible(False)
     if figure.axes:
         figure.axes[0].set_ylabel(label)
-        handles, labels = figure.axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside right upper", frameon=False)
+        both = [axes.get_legend_handles_labels() for axes in figure.axes]
+        entries = {label: handle for handles, labels in both for handle, label in zip(handles, labels, strict=True)}
+        figure.legend(entries.values(), entries.keys(), loc="outside right upper", frameon=False)

@@ -35,7 +35,7 @@ _LEGEND = {
     "whose sums depend on the width of a pass may decide a near-tie otherwise.",
 }
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #1c2430; max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1c2430; max-width: 88rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem }
 p { margin: .3rem 0; color: #4a5565 } p.first { color: inherit; font-size: 1.05rem }
 img { max-width: 100% } div { overflow-x: auto }

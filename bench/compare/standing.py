@@ -8,7 +8,7 @@ from bench.compare.record import TEMPERATURES, Cell, Record
 from bench.compare.workloads import WORKLOADS
 from bench.targets import BatchTotals
 
-_OURS = "knapspec"
+OURS = "knapspec"
 _NEAR = 0.97  # "within 3 % of the first", the bar that knapspec is held to
 
 
@@ -63,13 +63,13 @@ def _speed(total: BatchTotals) -> float:
 
 def _ratio_to_first(speeds: Mapping[str, float]) -> float | None:
     """Return knapspec's speed ÷ that of the first, 1 if it is the first itself, or None if it was not measured."""
-    return speeds[_OURS] / max(speeds.values()) if _OURS in speeds else None
+    return speeds[OURS] / max(speeds.values()) if OURS in speeds else None
 
 
 def _ratio_to_best_other(speeds: Mapping[str, float]) -> float | None:
     """Return knapspec's speed ÷ that of the best other policy: above 1 if knapspec is first."""
-    others = [speed for policy, speed in speeds.items() if policy != _OURS]
-    return speeds[_OURS] / max(others) if _OURS in speeds and others else None
+    others = [speed for policy, speed in speeds.items() if policy != OURS]
+    return speeds[OURS] / max(others) if OURS in speeds and others else None
 
 
 def headline(found: Sequence[Column]) -> str:
@@ -84,14 +84,14 @@ def headline(found: Sequence[Column]) -> str:
     lowest, worst = min(ratios, key=lambda pair: pair[0])
     first = max(worst.answers, key=worst.answers.__getitem__)
     lines = [
-        f"{_OURS} is first or within {1 - _NEAR:.0%} of the first in {_near(r for r, _ in ratios)} columns by tokens/s "
+        f"{OURS} is first or within {1 - _NEAR:.0%} of the first in {_near(r for r, _ in ratios)} columns by tokens/s "
         f"of whole answers, and in {_near(decode)} by tokens/s of decoding.",
         f"Lowest ratio of whole answers: {lowest:.2f} of {first} ({worst.name}, {worst.temperature}).",
     ]
     spreads = [spread for column in found if (spread := _spread(column)) is not None]
     if spreads:
         lines.append(
-            f"Repeats: the ratio of {_OURS} to the best other policy varies by {statistics.median(spreads):.1%} within "
+            f"Repeats: the ratio of {OURS} to the best other policy varies by {statistics.median(spreads):.1%} within "
             f"a column (median; at most {max(spreads):.1%})."
         )
     else:
@@ -117,12 +117,12 @@ def _spread(column: Column) -> float | None:
 
 def standing_lines(found: Sequence[Column]) -> list[list[str]]:
     """Return the lines of a table: in each column, the first policy and knapspec's ratio to it. Titles come first."""
-    ours = any(_OURS in column.answers for column in found)
+    ours = any(OURS in column.answers for column in found)
     repeats = ours and any(len(column.repeats) > 1 for column in found)
     titles = ["column", "sampling", "first", "tok/s"]
-    titles += [_OURS, "÷ first", f"within {1 - _NEAR:.0%}", "÷ best other"] if ours else []
+    titles += [OURS, "÷ first", f"within {1 - _NEAR:.0%}", "÷ best other"] if ours else []
     titles += ["in repeats"] if repeats else []
-    titles += ["decode: first", "tok/s"] + ([_OURS, "÷ first"] if ours else [])
+    titles += ["decode: first", "tok/s"] + ([OURS, "÷ first"] if ours else [])
     lines = [titles]
     for column in found:
         line = [column.name, column.temperature, *_first(column.answers)]
@@ -146,7 +146,7 @@ def _first(speeds: Mapping[str, float]) -> list[str]:
 
 
 def _own(speeds: Mapping[str, float]) -> list[str]:
-    return [f"{speeds[_OURS]:.1f}" if _OURS in speeds else "", _ratio(_ratio_to_first(speeds))]
+    return [f"{speeds[OURS]:.1f}" if OURS in speeds else "", _ratio(_ratio_to_first(speeds))]
 
 
 def _ratio(ratio: float | None) -> str:
