@@ -23,8 +23,9 @@ _LEGEND = {
     "policies, which keep what they learn until its end.",
     "tok/s, ms/tok, speed-up": "Whole answers, prompts included; speed-up is over policy none, in the same turns. "
     "“decode” columns leave out the rounds that read prompts.",
-    "ceiling, of ceiling": "E(α, γ) / (γf + v), the best speed-up with the measured α, γ, f and v, and the share of it "
-    "that decoding reaches.",
+    "ceiling, of ceiling": "E(α, d) / (γf + v), the best speed-up with the measured α, f, v and d, the drafted "
+    "tokens of a round, copied ones included; and the share of it that decoding reaches. The share exceeds 100% where "
+    "rounds differ much: E of the means is not the mean of E.",
     "α": "Accepted draft tokens ÷ tested ones, copied tokens included.",
     "γ, length": "Draft passes of a round; tokens of a round (M, the mean accepted length).",
     "f, v": "Time of a draft pass and of a verify pass ÷ a plain pass.",

@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--limit", type=natural,
-        help="prompts of each domain, and after each context; 0: all (default: 3; --quick: 1)",
+        help="prompts of each domain, in mixed streams at least 2, and after each context; 0: all (default: 3; "
+        "--quick: 1)",
     )  # fmt: skip
     parser.add_argument("--max-tokens", type=positive, help="maximum tokens per answer (default: 48; --quick: 16)")
     parser.add_argument(

@@ -16,6 +16,7 @@ T = TypeVar("T")
 
 WORKLOADS = ("domains", "mixed", "context")
 _TASKS = 5  # domains of a mixed stream, as in section 5.1 of KNN-SSD
+_SAMPLES = 2  # of each domain in a mixed stream at least: with one, all mix ratios are alike
 
 
 class Sizes(NamedTuple):
@@ -90,7 +91,8 @@ def make_workloads(
     for text in texts:
         domains.setdefault(text.domain or "(none)", []).append(encode(model, text))
     picked = {domain: evenly(prompts, sizes.limit or len(prompts)) for domain, prompts in domains.items()}
-    tasks = evenly(list(picked.values()), _TASKS)
+    least = max(sizes.limit or len(texts), _SAMPLES)
+    tasks = [evenly(prompts, least) for prompts in evenly(list(domains.values()), _TASKS)]
     if "mixed" in columns and len(tasks) < 2:
         raise ConfigError("mixed streams need prompts of at least two domains; leave mixed out of --columns")
     every = [prompt for prompts in domains.values() for prompt in prompts]
