@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="measurements of each cell, all of which begin without knowledge; of each prompt, the median counts "
         "(default: 1)",
     )  # fmt: skip
-    parser.add_argument("--quick", action="store_true", help="measure less, in a minute instead of ten")
+    parser.add_argument("--quick", action="store_true", help="measure less: a tenth of the tokens")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     parser.add_argument(
         "--out", type=Path, metavar="DIR",
@@ -139,7 +139,7 @@ def _measure(args: argparse.Namespace, config: EngineConfig, options: _Options) 
     names = policy_names(args.policies or ",".join(available), available)
     columns, sizes, texts = options
     record = open_record(args.out, _settings(model, config, names, options), args.restart)
-    record.machine = _machine(model)
+    record.machine = _machine(model, config)
     workloads = make_workloads(model, config, texts, columns, sizes, skip_long=args.contexts is None)
     model.warm_up()
     if workloads:
@@ -177,6 +177,7 @@ def measure_cells(
 def _settings(model: LoadedModel, config: EngineConfig, names: Sequence[str], options: _Options) -> dict[str, Any]:
     """Return all that cells depend on, by name. Results of other settings must not stand beside each other."""
     prompts = hashlib.sha256(repr(options.texts).encode()).hexdigest()
+    prior = model.prior(config)
     return {
         "engine": _digest(Path(engine.__path__[0]))[:16],
         "model": f"{model.source.name} {model.source.fingerprint[:16]}",
@@ -184,6 +185,7 @@ def _settings(model: LoadedModel, config: EngineConfig, names: Sequence[str], op
         "policies": list(names),
         "columns": options.columns,
         "prompts": prompts[:16],
+        "prior_plans": hashlib.sha256(prior.to_json().encode()).hexdigest()[:16] if prior else "none",
         **options.sizes._asdict(),
         **_flags(config),
     }
@@ -208,14 +210,16 @@ def _flags(config: object, prefix: str = "") -> dict[str, str]:
     return found
 
 
-def _machine(model: LoadedModel) -> dict[str, Any]:
+def _machine(model: LoadedModel, config: EngineConfig) -> dict[str, Any]:
     """Return facts about model and machine, for the reader."""
+    prior = model.prior(config)
     synthetic = " (SYNTHETIC weights: real shape, random text)" if model.source.name.startswith(SYNTHETIC) else ""
     return {
         "model": model.source.name + synthetic,
         "shape": model.key.shape,
         "weights": f"{model.dtype}, {model.decoder.weight_bytes / 1e6:,.0f} MB",
         "copy in fewer bits": f"{model.draft_bits} bits, loaded for all policies" if model.draft_bits else "none",
+        "plans from an offline search": f"{len(prior.plans)}, with which knapspec begins" if prior else "none",
         "machine": f"{platform.machine()} {model.key.machine}, {model.key.threads} threads",
     }
 
