@@ -20,7 +20,7 @@ _LEGEND = {
     "workloads": "Domains: the prompts of each domain. Mixed: streams of mix ratio r, the probability that the next "
     "prompt is of another domain (KNN-SSD, eq. 8). Context: prompts after so many tokens with random keys and values, "
     "which time a long context; acceptance after them is not that of real text. Every workload begins with fresh "
-    "policies, which keep what they learn until its end. They take turns of 30 ms, or by prompt if their caches together "
+    "policies, which keep what they learn until its end. They take turns of 30 ms, or by prompt if all their caches "
     "exceed --kv-cache-memory.",
     "tok/s, ms/tok, speed-up": "Whole answers, prompts included; speed-up is over policy none, in the same turns. "
     "“decode” columns leave out the rounds that read prompts.",
