@@ -40,6 +40,7 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2430; max-width: 88rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem }
 p { margin: .3rem 0; color: #4a5565 } p.first { color: inherit; font-size: 1.05rem }
+p:first-of-type { font-weight: 600; margin-top: 1.2rem }
 img { max-width: 100% } div { overflow-x: auto }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
 th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e3e7ed }
@@ -99,8 +100,8 @@ def _matrix(record: Record, temperature: str, key: str) -> list[list[str]]:
             if (cell.column, cell.temperature) == (column, temperature)
         }
         if names and any(found.values()):
-            _, *rest = domain_lines(found, names)
-            lines += rest
+            _, *rest, mean, lowest = domain_lines(found, names)
+            lines += [*rest, [f"{column}: mean", *mean[1:]], [f"{column}: lowest", *lowest[1:]]]
     return lines
 
 
