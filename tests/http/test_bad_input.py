@@ -126,7 +126,7 @@ COMMON = [
     ({"stream": True, "stream_options": {"continuous_usage_stats": True}}, "stream_options.continuous_usage_stats"),
     ({"stream": True, "stream_options": 1}, "stream_options"),
     ({"ignore_eos": 0}, "ignore_eos"),
-    ({"draft_policy": "swift"}, "draft_policy"),
+    ({"draft_policy": "medusa"}, "draft_policy"),
     ({"draft_policy": 1}, "draft_policy"),
     ({"model": 1}, "model"),
     ({"min_p": 1.1}, "min_p"),
