@@ -20,6 +20,7 @@ class Column(NamedTuple):
     answers: dict[str, float]  # tokens per second of whole answers, by policy
     decode: dict[str, float]  # the same of decoding alone; empty if no answer has two tokens
     repeats: list[dict[str, float]]  # those of whole answers, in each repeat
+    reading: dict[str, float]  # seconds that are not of decoding: nearly the same work for all policies
 
 
 def columns(record: Record) -> list[Column]:
@@ -49,6 +50,7 @@ def _column(name: str, cells: list[Cell], policies: list[str]) -> Column:
         {policy: _speed(total) for policy, total in totals.items()},
         {policy: t.decode_tokens / t.decode_seconds for policy, t in totals.items() if t.decode_tokens},
         repeats,
+        {policy: total.seconds - total.decode_seconds for policy, total in totals.items()},
     )
 
 
@@ -95,7 +97,12 @@ def headline(found: Sequence[Column]) -> str:
             f"a column (median; at most {max(spreads):.1%})."
         )
     else:
-        lines.append("Each prompt was measured once: --repeat 3 shows how far repeats vary.")
+        reading = [max(column.reading.values()) / min(column.reading.values()) - 1 for column in found]
+        lines.append(
+            "Each prompt was measured once; --repeat 3 shows how far repeats vary. A hint: the reading of prompts, "
+            f"nearly the same work for all policies, differs between them by {statistics.median(reading):.0%} (median of the "
+            f"columns; at most {max(reading):.0%})."
+        )
     return "\n".join(lines)
 
 
