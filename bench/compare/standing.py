@@ -100,8 +100,8 @@ def headline(found: Sequence[Column]) -> str:
         reading = [max(column.reading.values()) / min(column.reading.values()) - 1 for column in found]
         lines.append(
             "Each prompt was measured once; --repeat 3 shows how far repeats vary. A hint: the reading of prompts, "
-            f"nearly the same work for all policies, differs between them by {statistics.median(reading):.0%} (median of the "
-            f"columns; at most {max(reading):.0%})."
+            f"nearly the same work for all policies, differs between them by {statistics.median(reading):.0%} (median "
+            f"of the columns; at most {max(reading):.0%})."
         )
     return "\n".join(lines)
 
