@@ -11,10 +11,19 @@ from bench import results
 from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
 from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
 from bench.prediction_error import prediction_errors
-from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
-from bench.targets import BatchTotals, BenchTarget, PolicyTarget, RunStats, run_in_turns
+from bench.prompts import Text, add_prompt_arguments, encode, numbers, positive, read_prompts
+from bench.targets import (
+    BatchTotals,
+    BenchTarget,
+    PolicyTarget,
+    RunStats,
+    policy_names,
+    prefix_tokens,
+    run_in_turns,
+)
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
+from engine.config.fields import AMOUNT
 from engine.config.policies import MENUS
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
@@ -49,14 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Run the benchmark; print tables, and JSON as the last line. Raises ConfigError."""
-    names = list(dict.fromkeys(["none", *args.policies.split(",")]))
-    unknown = sorted(set(names) - set(POLICIES))
-    if unknown:
-        raise ConfigError(f"unknown policies: {', '.join(unknown)}; available: {', '.join(POLICIES)}")
+    names = policy_names(args.policies, POLICIES)
     menus = list(dict.fromkeys(args.menus.split(","))) if args.menus else []
     if unknown := sorted(set(menus) - set(MENUS)):
         raise ConfigError(f"unknown menus: {', '.join(unknown)}; available: {', '.join(MENUS)}")
-    contexts = _contexts(args.context)
+    contexts = numbers("--context", args.context, int, AMOUNT)
     texts = read_prompts(args.prompts, args.limit)
     model = LoadedModel(config)
     model.warm_up()
@@ -80,16 +86,6 @@ def _speedups(name: str, batch: BatchTotals, plain: BatchTotals) -> Iterator[tup
         yield f"{name}, decode", speed / before
 
 
-def _contexts(text: str) -> list[int]:
-    try:
-        contexts = [int(part) for part in text.split(",")]
-    except ValueError:
-        contexts = [-1]
-    if min(contexts) < 0:
-        raise ConfigError(f"--context must be token counts such as 0,2048, not {text}")
-    return contexts
-
-
 class _Bench:
     """The model, prompts and sampling parameters that all comparisons of a run share."""
 
@@ -108,7 +104,7 @@ class _Bench:
         `entries` are (name, policy, settings) of the engine's targets.
         """
         model, args = self.model, self.args
-        before = tuple(i % model.spec.vocab for i in range(context - context % self.config.block_size))
+        before = prefix_tokens(context, model.spec.vocab, self.config.block_size)
         policies = [
             PolicyTarget(policy, model.core(config, own_cache=True), self.sampling, before, name)
             for name, policy, config in entries

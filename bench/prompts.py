@@ -2,7 +2,8 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -11,6 +12,7 @@ from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 
 class Text(NamedTuple):
@@ -53,6 +55,19 @@ def positive(text: str) -> int:
     if (number := int(text)) < 1:
         raise ValueError(text)
     return number
+
+
+def numbers(flag: str, text: str, kind: Callable[[str], N], limits: tuple[float, float]) -> tuple[N, ...]:
+    """Parse comma-separated numbers of a flag, without repetitions. Raises ConfigError outside the limits."""
+    low, high = limits
+    try:
+        found = tuple(dict.fromkeys(map(kind, text.split(","))))
+    except ValueError:
+        found = ()
+    if not found or not all(low <= number <= high for number in found):
+        allowed = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+        raise ConfigError(f"{flag} must be numbers with commas between them, each {allowed}, not {text}")
+    return found
 
 
 def read_prompts(path: Path, limit: int = 0) -> list[Text]:

@@ -1,7 +1,7 @@
 """Results of a benchmark run as rows and text tables."""
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from bench.targets import BenchTarget, RunStats
@@ -39,6 +39,8 @@ def summarise(target: BenchTarget, plain: RunStats, layers: int) -> dict[str, An
         "knapsack_share": stats.knapsack_seconds / stats.seconds,
         "other_us_per_token": 1e6 * stats.other_seconds / max(stats.tokens, 1),
     }
+    if plain.decode_tokens:
+        row["decode_speedup"] = (stats.decode_tokens / seconds) / (plain.decode_tokens / plain.decode_seconds)
     if stats.drafted:
         pass_seconds = plain.verify_seconds / plain.rounds
         alpha = stats.accepted / stats.tested
@@ -46,18 +48,20 @@ def summarise(target: BenchTarget, plain: RunStats, layers: int) -> dict[str, An
         f = stats.draft_seconds / max(stats.draft_passes, 1) / pass_seconds  # 0 if all drafts were looked up
         v = stats.verify_seconds / stats.rounds / pass_seconds
         ceiling = expected_tokens(alpha, gamma) / (gamma * f + v)
-        decode = (stats.decode_tokens / seconds) / (plain.decode_tokens / plain.decode_seconds)
         row |= {
-            "decode_speedup": decode,
             "alpha": alpha,
             "draft_acceptance_rate": stats.accepted / stats.drafted,
             "drafted_per_round": gamma,
             "f": f,
             "v": v,
             "ceiling": ceiling,
-            "share_of_ceiling": decode / ceiling,
-            "skipped_attention": stats.skipped_attention / stats.drafted / layers,
-            "skipped_mlp": stats.skipped_mlp / stats.drafted / layers,
+            "share_of_ceiling": row["decode_speedup"] / ceiling,
+        }
+    if stats.model_drafts:
+        row |= {
+            "skipped_attention": stats.skipped_attention / stats.model_drafts / layers,
+            "skipped_mlp": stats.skipped_mlp / stats.model_drafts / layers,
+            "low_bit": stats.low_bit / stats.model_drafts / (2 * layers),
         }
     return row
 
@@ -73,9 +77,12 @@ def add_llama_cpp_ratios(rows: Sequence[dict[str, Any]]) -> None:
 
 
 _COLUMNS = (
+    ("workload", "workload", "{}"),
     ("policy", "policy", "{}"),
     ("tok/s", "tokens_per_second", "{:.1f}"),
     ("decode/s", "decode_tokens_per_second", "{:.1f}"),
+    ("ms/tok", "ms_per_token", "{:.2f}"),
+    ("decode ms/tok", "decode_ms_per_token", "{:.2f}"),
     ("speed-up", "speedup", "{:.2f}"),
     ("of llama.cpp", "over_llama_cpp", "{:.2f}"),
     ("median", "speedup_median", "{:.2f}"),
@@ -90,18 +97,26 @@ _COLUMNS = (
     ("v", "v", "{:.2f}"),
     ("skip attn", "skipped_attention", "{:.0%}"),
     ("skip mlp", "skipped_mlp", "{:.0%}"),
+    ("low-bit", "low_bit", "{:.0%}"),
     ("search", "search_share", "{:.1%}"),
+    ("search ms", "search_ms", "{:.1f}"),
     ("other µs/tok", "other_us_per_token", "{:.0f}"),
+    ("differ", "differing_answers", "{}"),
 )
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Format rows as an aligned table. Missing values are empty."""
-    columns = [column for column in _COLUMNS if any(column[1] in row for row in rows)]
+    return aligned(table_cells(rows))
+
+
+def table_cells(rows: Sequence[dict[str, Any]], leave_out: Container[str] = ()) -> list[list[str]]:
+    """Format rows as lines of cells, titles first, without the columns of the keys in `leave_out`."""
+    columns = [column for column in _COLUMNS if column[1] not in leave_out and any(column[1] in row for row in rows)]
     cells = [[title for title, _, _ in columns]]
     for row in rows:
         cells.append([form.format(row[key]) if key in row else "" for _, key, form in columns])
-    return aligned(cells)
+    return cells
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> str:
@@ -110,15 +125,18 @@ def aligned(cells: Sequence[Sequence[str]]) -> str:
     return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in cells)
 
 
-def domain_lines(domains: Mapping[str, Mapping[str, float]]) -> Iterator[list[str]]:
-    """Yield table lines of the speed-ups: names, one line per domain, mean and minimum. Missing values are empty."""
-    names = list(dict.fromkeys(name for speedups in domains.values() for name in speedups))
+def domain_lines(domains: Mapping[str, Mapping[str, float]], names: Sequence[str] = ()) -> Iterator[list[str]]:
+    """Yield table lines of the speed-ups: names, one line per domain, mean and minimum. Missing values are empty.
+
+    `names`: the columns, if not those that the domains have.
+    """
+    names = names or list(dict.fromkeys(name for speedups in domains.values() for name in speedups))
     columns = [[speedups[name] for speedups in domains.values() if name in speedups] for name in names]
     yield ["", *names]
     for domain, speedups in domains.items():
         yield [domain or "(none)", *(f"{speedups[name]:.2f}" if name in speedups else "" for name in names)]
     for title, of in (("mean", statistics.mean), ("lowest", min)):
-        yield [title, *(f"{of(column):.2f}" for column in columns)]
+        yield [title, *(f"{of(column):.2f}" if column else "" for column in columns)]
 
 
 def bandwidth_meter(model: LoadedModel) -> ReadBandwidth:

@@ -2,10 +2,11 @@
 
 import gc
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
+from engine.architecture.spec import LOW_BIT
 from engine.clock import SystemClock
 from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
@@ -63,8 +64,10 @@ class RunStats:
     drafted: int = 0
     accepted: int = 0
     tested: int = 0  # drafted tokens up to the first rejection
-    skipped_attention: int = 0
+    model_drafts: int = 0  # drafted tokens that were not copied: a draft pass each
+    skipped_attention: int = 0  # sublayers, summed over these passes; `skipped_mlp` and `low_bit` too
     skipped_mlp: int = 0
+    low_bit: int = 0  # run in fewer bits
     searches: int = 0  # finished ones
     knapsack_seconds: float = 0.0  # of searches without decisions
     context: float = 0.0  # cached positions that decode rounds read, mean over layers
@@ -101,8 +104,11 @@ class RunStats:
             self.drafted += r.drafted
             self.accepted += r.accepted
             self.tested += r.accepted + (r.accepted < r.drafted)
+            self.model_drafts += r.draft_passes
             self.skipped_attention += r.skipped_attention * r.draft_passes
             self.skipped_mlp += r.skipped_mlp * r.draft_passes
+            if r.plan is not None:
+                self.low_bit += sum(variant >= LOW_BIT for variant in r.plan[:-1]) * r.draft_passes
 
     def add_batch(self, tokens: int, seconds: float) -> None:
         """Count a finished batch of prompts."""
@@ -226,6 +232,19 @@ class PolicyTarget:
                 check_request(self.core.info, GenerateRequest("", tokens, self._sampling))
         except RequestError as error:
             raise ConfigError(f"a prompt cannot be answered: {error}") from None
+
+
+def policy_names(text: str, available: Collection[str]) -> list[str]:
+    """Parse comma-separated names of policies; none comes first, named or not. Raises ConfigError."""
+    names = list(dict.fromkeys(["none", *text.split(",")]))
+    if missing := [name for name in names if name not in available]:
+        raise ConfigError(f"unavailable policies: {', '.join(missing)}; available: {', '.join(available)}")
+    return names
+
+
+def prefix_tokens(length: int, vocab: int, block_size: int) -> tuple[int, ...]:
+    """Return the tokens of a context of random keys and values: at most `length`, in whole blocks of the cache."""
+    return tuple(i % vocab for i in range(length - length % block_size))
 
 
 def run_in_turns(

@@ -46,6 +46,7 @@ _MEASUREMENTS = {
     "tune": ("search offline for draft plans", "bench.tune"),
 }
 _BENCHES = {
+    "compare": ("compare all draft policies over domains, mixed streams and context lengths", "bench.compare.run"),
     "decode": ("compare the decoding speed of draft policies", "bench.decode"),
     "prefill": ("measure the speed of processing a long prompt", "bench.prefill"),
     "serve": ("measure the streaming speed of running servers", "bench.serve"),

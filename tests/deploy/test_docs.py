@@ -159,7 +159,7 @@ def test_every_flag_of_the_guide_exists() -> None:
     for kind in (ServerConfig, EngineConfig):
         add_arguments(parser, kind)
     flags = {"--config", "--help"} | flags_of(parser.format_usage())
-    for module in ("decode", "prefill", "serve", "profile", "tune"):
+    for module in ("compare.run", "decode", "prefill", "serve", "profile", "tune"):
         bench = argparse.ArgumentParser()
         importlib.import_module(f"bench.{module}").add_arguments(bench)
         flags |= flags_of(bench.format_usage())

@@ -1,0 +1,234 @@
+"""`knapserve bench compare`: compare all draft policies on one checkpoint, workload by workload, in turns."""
+
+import argparse
+import hashlib
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import engine
+from bench.compare.measure import measure_cell, warm_up
+from bench.compare.memory import measure_memory
+from bench.compare.plots import draw
+from bench.compare.record import TEMPERATURES, Cell, Record, Temperature, check_writable, open_record, write
+from bench.compare.report import NO_PICTURES, as_html, as_text
+from bench.compare.workloads import WORKLOADS, Sizes, Workload, make_workloads
+from bench.prompts import Text, add_prompts_argument, evenly, natural, numbers, positive, read_prompts
+from bench.targets import policy_names
+from engine.checkpoints.hub import SYNTHETIC
+from engine.config.engine import EngineConfig
+from engine.config.fields import COUNT, SHARE, flag
+from engine.core.policies import POLICIES
+from engine.errors import ConfigError
+from engine.runtime.build import LoadedModel
+
+# About ten minutes and one minute for four policies of a model of 135M parameters on two cores.
+_FULL = Sizes(limit=3, max_tokens=48, mixes=(0.0, 0.3, 0.7, 1.0), contexts=(256, 1024, 4096, 16384), repeat=1)
+_QUICK = Sizes(limit=1, max_tokens=16, mixes=(0.0, 1.0), contexts=(256, 1024), repeat=1)
+_COLUMNS = (*WORKLOADS, "memory")
+_MEMORY_PROMPTS = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `bench compare`."""
+    add_prompts_argument(parser)
+    parser.add_argument(
+        "--policies", default="", help="comma-separated draft policies; none always runs (default: all of the model)"
+    )
+    parser.add_argument(
+        "--columns", default="", metavar="NAME,NAME…",
+        help="what to measure: domains (of the prompts), mixed (streams of domains), context (lengths), memory (of "
+        "each policy alone); default: all, without memory if --quick",
+    )  # fmt: skip
+    parser.add_argument(
+        "--limit", type=natural,
+        help="prompts of each domain, in mixed streams at least 2, and after each context; 0: all (default: 3; "
+        "--quick: 1)",
+    )  # fmt: skip
+    parser.add_argument("--max-tokens", type=positive, help="maximum tokens per answer (default: 48; --quick: 16)")
+    parser.add_argument(
+        "--mixes", metavar="R,R…",
+        help="mix ratios of streams: the probability that the next prompt is of another domain (default: 0,0.3,0.7,1; "
+        "--quick: 0,1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--contexts", metavar="N,N…",
+        help="context lengths: tokens with random keys and values before each prompt (default: those of "
+        "256,1024,4096,16384 that fit the model; --quick: 256,1024)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--repeat", type=positive, default=1,
+        help="measurements of each cell, all of which begin without knowledge; of each prompt, the median counts "
+        "(default: 1)",
+    )  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="measure less: a tenth of the tokens")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR",
+        help="write report.html, results.json and pictures to this directory; the same command goes on where it was "
+        "interrupted",
+    )  # fmt: skip
+    parser.add_argument("--restart", action="store_true", help="discard earlier results in --out")
+
+
+class _Options(NamedTuple):
+    """The checked flags."""
+
+    columns: tuple[str, ...]
+    sizes: Sizes
+    texts: list[Text]
+
+
+def run(args: argparse.Namespace, config: EngineConfig) -> int:
+    """Measure what `--out` does not have yet, write the report, and print its tables. Raises ConfigError."""
+    options = _options(args)
+    if args.policies:
+        policy_names(args.policies, POLICIES)
+    if args.json is not None:
+        check_writable(args.json.parent, "--json")
+    if args.out is not None:
+        _make_directory(args.out)
+    record = _measure(args, config, options)
+    if "memory" in options.columns:
+        for policy in record.policies[len(record.memory) :]:
+            print(f"memory of {policy}", file=sys.stderr)
+            record.memory.append(
+                measure_memory(config, policy, evenly(options.texts, _MEMORY_PROMPTS), options.sizes.max_tokens)
+            )
+            record.save()
+    if args.json is not None:
+        write(args.json, record.as_json())
+    print(as_text(record))
+    if args.out is not None:
+        _write_report(record, args.out)
+    return 0
+
+
+def _options(args: argparse.Namespace) -> _Options:
+    """Check the flags that need no model. Raises ConfigError."""
+    columns = tuple(args.columns.split(",")) if args.columns else WORKLOADS if args.quick else _COLUMNS
+    if unknown := [column for column in columns if column not in _COLUMNS]:
+        raise ConfigError(f"--columns: unknown: {', '.join(unknown)}; available: {', '.join(_COLUMNS)}")
+    base = _QUICK if args.quick else _FULL
+    sizes = Sizes(
+        base.limit if args.limit is None else args.limit,
+        args.max_tokens or base.max_tokens,
+        base.mixes if args.mixes is None else numbers("--mixes", args.mixes, float, SHARE),
+        base.contexts if args.contexts is None else numbers("--contexts", args.contexts, int, COUNT),
+        args.repeat,
+    )
+    return _Options(columns, sizes, read_prompts(args.prompts))
+
+
+def _make_directory(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--out: cannot make {directory}: {error.strerror or error}") from None
+    check_writable(directory, "--out")
+
+
+def _measure(args: argparse.Namespace, config: EngineConfig, options: _Options) -> Record:
+    """Load the model and measure all cells that are not there yet."""
+    model = LoadedModel(config)
+    available = model.core(config).info.policies
+    names = policy_names(args.policies or ",".join(available), available)
+    columns, sizes, texts = options
+    record = open_record(args.out, _settings(model, config, names, options), args.restart)
+    record.machine = _machine(model, config)
+    workloads = make_workloads(model, config, texts, columns, sizes, skip_long=args.contexts is None)
+    model.warm_up()
+    if workloads:
+        warm_up(model, config, names, workloads[0], sizes)
+
+    def measure(workload: Workload, temperature: Temperature) -> Cell:
+        return measure_cell(model, config, names, workload, temperature, sizes)
+
+    measure_cells(record, [(workload, t) for t in TEMPERATURES for workload in workloads], measure)
+    return record
+
+
+def measure_cells(
+    record: Record,
+    cells: Sequence[tuple[Workload, Temperature]],
+    measure: Callable[[Workload, Temperature], Cell],
+) -> None:
+    """Measure the cells that the record lacks, save each one, and say on stderr how long the others may take."""
+    todo = [(w, t) for w, t in cells if record.find(w.column, w.name, t.name) is None]
+    if len(todo) < len(cells):
+        print(f"{len(cells) - len(todo)} of {len(cells)} cells are measured already", file=sys.stderr)
+    prompts = [len(workload.prompts) for workload, _ in todo]
+    started = time.monotonic()
+    for number, (workload, temperature) in enumerate(todo, 1):
+        record.cells.append(measure(workload, temperature))
+        record.save()
+        left = (time.monotonic() - started) / sum(prompts[:number]) * sum(prompts[number:])
+        print(
+            f"[{number}/{len(todo)}] {workload.column}, {workload.name}, {temperature.name}; "
+            f"about {left / 60:.1f} minutes left",
+            file=sys.stderr,
+        )
+
+
+def _settings(model: LoadedModel, config: EngineConfig, names: Sequence[str], options: _Options) -> dict[str, Any]:
+    """Return all that cells depend on, by name. Results of other settings must not stand beside each other."""
+    prompts = hashlib.sha256(repr(options.texts).encode()).hexdigest()
+    prior = model.prior(config)
+    return {
+        "engine": _digest(Path(engine.__path__[0]))[:16],
+        "model": f"{model.source.name} {model.source.fingerprint[:16]}",
+        "machine": model.key.slug,
+        "policies": list(names),
+        "columns": options.columns,
+        "prompts": prompts[:16],
+        "prior_plans": hashlib.sha256(prior.to_json().encode()).hexdigest()[:16] if prior else "none",
+        **options.sizes._asdict(),
+        **_flags(config),
+    }
+
+
+def _digest(package: Path) -> str:
+    """Return a digest of a package's files: figures of two versions must not stand beside each other."""
+    files = sorted(path for path in package.rglob("*") if path.suffix in {".py", ".h", ".c", ".cpp", ".cu"})
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def _flags(config: object, prefix: str = "") -> dict[str, str]:
+    """Return settings as text, by flag, nested ones too."""
+    assert is_dataclass(config)
+    found: dict[str, str] = {}
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if is_dataclass(value):
+            found |= _flags(value, f"{field.name}_")
+        else:
+            found[flag(prefix + field.name)] = str(value)
+    return found
+
+
+def _machine(model: LoadedModel, config: EngineConfig) -> dict[str, Any]:
+    """Return facts about model and machine, for the reader."""
+    prior = model.prior(config)
+    synthetic = " (SYNTHETIC weights: real shape, random text)" if model.source.name.startswith(SYNTHETIC) else ""
+    return {
+        "model": model.source.name + synthetic,
+        "shape": model.key.shape,
+        "weights": f"{model.dtype}, {model.decoder.weight_bytes / 1e6:,.0f} MB",
+        "copy in fewer bits": f"{model.draft_bits} bits, loaded for all policies" if model.draft_bits else "none",
+        "plans from an offline search": f"{len(prior.plans)}, with which knapspec begins" if prior else "none",
+        "machine": f"{platform.machine()} {model.key.machine}; {model.key.threads} used",
+    }
+
+
+def _write_report(record: Record, directory: Path) -> None:
+    pictures = draw(record)
+    for picture in pictures:
+        write(directory / f"{picture.name}.png", picture.png)
+    write(directory / "report.html", as_html(record, pictures))
+    if not pictures:
+        print(NO_PICTURES)
+    print(f"report: {directory / 'report.html'}")

@@ -1,0 +1,122 @@
+"""The workloads of `bench compare`: domains, mixed streams of domains, and long contexts."""
+
+import random
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+from bench.prompts import Text, encode, evenly
+from bench.targets import PolicyTarget, Prompt, prefix_tokens
+from engine.config.engine import EngineConfig
+from engine.errors import ConfigError
+from engine.runtime.build import LoadedModel
+from engine.types import SamplingParams
+
+T = TypeVar("T")
+
+WORKLOADS = ("domains", "mixed", "context")
+_TASKS = 5  # domains of a mixed stream, as in section 5.1 of KNN-SSD
+_SAMPLES = 2  # of each domain in a mixed stream at least: with one, all mix ratios are alike
+
+
+class Sizes(NamedTuple):
+    """How much to measure."""
+
+    limit: int  # prompts of each domain, and prompts after each context; 0: all
+    max_tokens: int  # of an answer
+    mixes: tuple[float, ...]  # mix ratios r
+    contexts: tuple[int, ...]  # tokens
+    repeat: int  # measurements of each prompt, all of whose policies begin without knowledge
+
+
+class Workload(NamedTuple):
+    """A stream of prompts, which every policy begins without any knowledge."""
+
+    column: str  # of WORKLOADS
+    name: str
+    prompts: tuple[Prompt, ...]
+    value: float | None = None  # the mix ratio, or the tokens of the context
+    prefix: tuple[int, ...] = ()  # before every prompt, with random keys and values
+
+    @property
+    def switches(self) -> float | None:
+        """The share of prompts in a mixed stream whose domain is not that of the prompt before."""
+        if self.column != "mixed":
+            return None
+        pairs = list(zip(self.prompts, self.prompts[1:], strict=False))
+        return sum(one.domain != other.domain for one, other in pairs) / len(pairs)
+
+
+def mixed_stream(tasks: Sequence[Sequence[T]], ratio: float, seed: int = 0) -> list[T]:
+    """Order the samples of several tasks as a stream of mix ratio r (KNN-SSD, eq. 8).
+
+    After a sample of task k, the next one is of task k with probability 1 − r, and of each of the other N − 1 tasks
+    with probability r / (N − 1). Every sample occurs once, so a task without samples counts no more: r = 0 goes task by
+    task. At r = 1 neighbours are of different tasks if there is such an order, for the sake of which a move avoids some
+    tasks towards the end.
+    """
+    chance = random.Random(seed)
+    left = [deque(task) for task in tasks]
+    stream: list[T] = []
+    current: int | None = None
+    while any(left):
+        others = [task for task, samples in enumerate(left) if samples and task != current]
+        stays = current is not None and left[current] and chance.random() >= ratio
+        if others and not stays:
+            current = chance.choice([task for task in others if _can_alternate(left, task)] or others)
+        assert current is not None
+        stream.append(left[current].popleft())
+    return stream
+
+
+def _can_alternate(left: Sequence[deque[T]], task: int) -> bool:
+    """Whether the samples after one of `task` have an order in which no neighbours are of one task."""
+    counts = [len(samples) - (index == task) for index, samples in enumerate(left)]
+    return counts[task] <= sum(counts) // 2 and max(counts) <= (sum(counts) + 1) // 2
+
+
+def make_workloads(
+    model: LoadedModel,
+    config: EngineConfig,
+    texts: Sequence[Text],
+    columns: Sequence[str],
+    sizes: Sizes,
+    skip_long: bool,
+) -> list[Workload]:
+    """Make the workloads of the columns.
+
+    Raises ConfigError for prompts without room, and for such contexts unless they are to be skipped.
+    """
+    domains: dict[str, list[Prompt]] = {}
+    for text in texts:
+        domains.setdefault(text.domain or "(none)", []).append(encode(model, text))
+    picked = {domain: evenly(prompts, sizes.limit or len(prompts)) for domain, prompts in domains.items()}
+    least = max(sizes.limit or len(texts), _SAMPLES)
+    tasks = [evenly(prompts, least) for prompts in evenly(list(domains.values()), _TASKS)]
+    if "mixed" in columns and len(tasks) < 2:
+        raise ConfigError("mixed streams need prompts of at least two domains; leave mixed out of --columns")
+    every = [prompt for prompts in domains.values() for prompt in prompts]
+    made = {
+        "domains": [Workload("domains", domain, tuple(prompts)) for domain, prompts in picked.items()],
+        "mixed": [Workload("mixed", f"r = {r:g}", tuple(mixed_stream(tasks, r)), r) for r in sizes.mixes],
+        "context": [
+            Workload(
+                "context",
+                f"{length:,} tokens",
+                tuple(evenly(every, sizes.limit or len(every))),
+                length,
+                prefix_tokens(length, model.spec.vocab, config.block_size),
+            )
+            for length in sizes.contexts
+        ],
+    }
+    core, sampling = model.core(config), SamplingParams(max_tokens=sizes.max_tokens)
+    kept: list[Workload] = []
+    for workload in (workload for column in WORKLOADS if column in columns for workload in made[column]):
+        try:
+            PolicyTarget("none", core, sampling, workload.prefix).check(workload.prompts)
+            kept.append(workload)
+        except ConfigError as error:
+            if not (skip_long and workload.prefix):
+                raise ConfigError(f"{workload.column}, {workload.name}: {error}") from None
+    return kept
