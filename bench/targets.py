@@ -11,6 +11,7 @@ from engine.clock import SystemClock
 from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, EngineDeadError, RequestError
+from engine.kv.blocks import SavedKV
 from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, check_request
 
 _TURN = 0.03  # seconds per turn of a policy; short, as a machine's speed changes within a second
@@ -143,10 +144,14 @@ class PolicyTarget:
         sampling: SamplingParams,
         context: tuple[int, ...] = (),
         name: str | None = None,
+        context_kv: SavedKV | None = None,
     ) -> None:
-        """`context` precedes every prompt; its keys and values are made up, not computed. Raises UnknownPolicyError."""
+        """`context` precedes every prompt. Its keys and values, `context_kv`, are random if they are not given.
+
+        Raises UnknownPolicyError.
+        """
         core.info.check_policy(policy)
-        self._context = context
+        self._context, self._context_kv = context, context_kv
         self._policy, self.name = policy, name or policy
         self.core = core
         self.stats = RunStats()
@@ -169,7 +174,7 @@ class PolicyTarget:
         spec, whole = core.costs.spec, core.costs.spec.whole
         core.scheduler.blocks.clear()  # every target computes the prompt itself
         if self._context:
-            core.cache_random_prefix(self._context)
+            core.cache_prefix(self._context, self._context_kv)
         answers: dict[str, list[int]] = {}
         searches_before, seconds_before = self._search_totals()
         arrived: dict[str, float] = {}  # arrival time of requests without tokens, on the clock of `seconds`

@@ -8,8 +8,9 @@ from typing import Any
 from bench import results
 from bench.compare.record import Cell, Temperature
 from bench.compare.workloads import Sizes, Workload
-from bench.targets import BatchTotals, PolicyTarget, RunStats, run_in_turns
+from bench.targets import BatchTotals, PolicyTarget, Prompt, RunStats, run_in_turns
 from engine.config.engine import EngineConfig
+from engine.kv.blocks import SavedKV
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
 
@@ -72,7 +73,20 @@ def _targets(
     # by prompt.
     own_cache = len(names) * longest <= model.size.capacity * model.size.block_size
     sampling = SamplingParams(max_tokens=sizes.max_tokens, temperature=temperature.temperature, top_p=temperature.top_p)
-    return [PolicyTarget(name, model.core(config, own_cache=own_cache), sampling, workload.prefix) for name in names]
+    context = workload.prefix, read_context(model, config, workload.prefix)
+    return [
+        PolicyTarget(name, model.core(config, own_cache=own_cache), sampling, context[0], context_kv=context[1])
+        for name in names
+    ]
+
+
+def read_context(model: LoadedModel, config: EngineConfig, tokens: Sequence[int]) -> SavedKV | None:
+    """Read a context once for all policies, and return its keys and values; None without a context."""
+    if not tokens:
+        return None
+    core = model.core(config)
+    PolicyTarget("none", core, SamplingParams(max_tokens=1)).run([Prompt("", (*tokens, tokens[0]))], 1)
+    return core.save_prefix(tokens)
 
 
 def _add(batches: Sequence[BatchTotals]) -> BatchTotals:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from pydoc_data.topics import topics
 from typing import Any, NamedTuple
 
 import engine
@@ -57,8 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--contexts", metavar="N,N…",
-        help="context lengths: tokens with random keys and values before each prompt (default: those of "
-        "256,1024,4096,16384 that fit the model; --quick: 256,1024)",
+        help="context lengths: tokens of --context-text before each prompt (default: those of 256,1024,4096,16384 that "
+        "fit the model; --quick: 256,1024)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--context-text", type=Path, metavar="FILE",
+        help="text that contexts consist of (default: Python's own reference, as `help()` shows it)",
     )  # fmt: skip
     parser.add_argument(
         "--repeat", type=positive, default=1,
@@ -81,6 +86,7 @@ class _Options(NamedTuple):
     columns: tuple[str, ...]
     sizes: Sizes
     texts: list[Text]
+    context_text: str
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
@@ -121,7 +127,20 @@ def _options(args: argparse.Namespace) -> _Options:
         base.contexts if args.contexts is None else numbers("--contexts", args.contexts, int, COUNT),
         args.repeat,
     )
-    return _Options(columns, sizes, read_prompts(args.prompts))
+    return _Options(columns, sizes, read_prompts(args.prompts), _context_text(args.context_text))
+
+
+def _context_text(path: Path | None) -> str:
+    """Read the text for contexts. Raises ConfigError."""
+    if path is None:
+        return "\n\n".join(text for _, text in sorted(topics.items()))
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--context-text: cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    if not text.strip():
+        raise ConfigError(f"--context-text: {path} is empty")
+    return text
 
 
 def _make_directory(directory: Path) -> None:
@@ -137,10 +156,10 @@ def _measure(args: argparse.Namespace, config: EngineConfig, options: _Options) 
     model = LoadedModel(config)
     available = model.core(config).info.policies
     names = policy_names(args.policies or ",".join(available), available)
-    columns, sizes, texts = options
+    columns, sizes, texts, context_text = options
     record = open_record(args.out, _settings(model, config, names, options), args.restart)
     record.machine = _machine(model, config)
-    workloads = make_workloads(model, config, texts, columns, sizes, skip_long=args.contexts is None)
+    workloads = make_workloads(model, config, texts, columns, sizes, context_text, skip_long=args.contexts is None)
     model.warm_up()
     if workloads:
         warm_up(model, config, names, workloads[0], sizes)
@@ -185,6 +204,7 @@ def _settings(model: LoadedModel, config: EngineConfig, names: Sequence[str], op
         "policies": list(names),
         "columns": options.columns,
         "prompts": prompts[:16],
+        "context_text": hashlib.sha256(options.context_text.encode()).hexdigest()[:16],
         "prior_plans": hashlib.sha256(prior.to_json().encode()).hexdigest()[:16] if prior else "none",
         **options.sizes._asdict(),
         **_flags(config),

@@ -3,10 +3,11 @@
 import random
 from collections import deque
 from collections.abc import Sequence
+from itertools import cycle, islice
 from typing import NamedTuple, TypeVar
 
 from bench.prompts import Text, encode, evenly
-from bench.targets import PolicyTarget, Prompt, prefix_tokens
+from bench.targets import PolicyTarget, Prompt
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
@@ -36,7 +37,7 @@ class Workload(NamedTuple):
     name: str
     prompts: tuple[Prompt, ...]
     value: float | None = None  # the mix ratio, or the tokens of the context
-    prefix: tuple[int, ...] = ()  # before every prompt, with random keys and values
+    prefix: tuple[int, ...] = ()  # before every prompt: whole blocks of tokens
 
     @property
     def switches(self) -> float | None:
@@ -81,9 +82,10 @@ def make_workloads(
     texts: Sequence[Text],
     columns: Sequence[str],
     sizes: Sizes,
+    context_text: str,
     skip_long: bool,
 ) -> list[Workload]:
-    """Make the workloads of the columns.
+    """Make the workloads of the columns. `context_text`, over and over, is what contexts consist of.
 
     Raises ConfigError for prompts without room, and for such contexts unless they are to be skipped.
     """
@@ -96,6 +98,7 @@ def make_workloads(
     if "mixed" in columns and len(tasks) < 2:
         raise ConfigError("mixed streams need prompts of at least two domains; leave mixed out of --columns")
     every = [prompt for prompts in domains.values() for prompt in prompts]
+    tokens = model.tokenizer.encode(context_text, add_special_tokens=False)
     made = {
         "domains": [Workload("domains", domain, tuple(prompts)) for domain, prompts in picked.items()],
         "mixed": [Workload("mixed", f"r = {r:g}", tuple(mixed_stream(tasks, r)), r) for r in sizes.mixes],
@@ -105,7 +108,7 @@ def make_workloads(
                 f"{length:,} tokens",
                 tuple(evenly(every, sizes.limit or len(every))),
                 length,
-                prefix_tokens(length, model.spec.vocab, config.block_size),
+                tuple(islice(cycle(tokens), length - length % config.block_size)),
             )
             for length in sizes.contexts
         ],

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
 from engine.errors import ConfigError
-from engine.kv.blocks import CacheChanges
+from engine.kv.blocks import CacheChanges, SavedKV
 
 # Reserve address space only: most of it is never written, so the system must not refuse it for lack of memory.
 # `engine.kv.blocks` counts the memory that is in use.
@@ -61,6 +61,8 @@ class Cache(Protocol):
     def apply(self, changes: CacheChanges) -> None: ...
     def move(self, slab: int, source: int, target: int) -> None: ...
     def fill(self, slab: int, tokens: int) -> None: ...
+    def save(self, slab: int, tokens: int) -> SavedKV: ...
+    def restore(self, slab: int, saved: SavedKV) -> None: ...
 
 
 class SlabMemory(ABC):
@@ -119,6 +121,14 @@ class SlabCache(SlabMemory):
         first.normal_(generator=torch.Generator(self.device).manual_seed(tokens))
         for layer in others:  # the same values: generating takes many times as long as copying
             layer.copy_(first)
+
+    def save(self, slab: int, tokens: int) -> SavedKV:
+        """Return the K/V of the first `tokens` positions of a slab, rounded up to whole blocks, for `restore`."""
+        return SavedKV(self._all[:, slab, :tokens].clone())
+
+    def restore(self, slab: int, saved: SavedKV) -> None:
+        """Write saved K/V to a slab's first positions."""
+        self._all[:, slab, : saved.values.shape[1]] = saved.values
 
     def discard(self, slab: int, first: int, last: int) -> None:
         if self._map is None:

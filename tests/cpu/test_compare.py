@@ -345,7 +345,7 @@ def test_every_repeat_and_every_cell_begins_without_knowledge() -> None:
     model, config = load(), EngineConfig()
     sizes = Sizes(limit=2, max_tokens=12, mixes=(1.0,), contexts=(), repeat=1)
     texts = [Text(f"What is {i} + 31?", f"domain {i % 2}") for i in range(4)]
-    (workload,) = make_workloads(model, config, texts, ("mixed",), sizes, skip_long=False)
+    (workload,) = make_workloads(model, config, texts, ("mixed",), sizes, "A long text.", skip_long=False)
     assert (workload.switches, len(workload.prompts)) == (1.0, 4)
     cells = [
         measure_cell(model, config, ("none", "swift"), workload, GREEDY, sizes._replace(repeat=repeat))
@@ -381,6 +381,8 @@ def test_without_matplotlib_the_report_says_how_to_get_pictures(
         (["--max-tokens", "0"], "--max-tokens"),
         (["--repeat", "0"], "--repeat"),
         (["--contexts", "999999", "--columns", "context"], "context, 999,999 tokens: a prompt cannot be answered"),
+        (["--context-text", "/nowhere/text"], "--context-text: cannot read /nowhere/text: No such file"),
+        (["--context-text", "/dev/null"], "--context-text: /dev/null is empty"),
         (["--out", "/proc/knapserve"], "--out: cannot make /proc/knapserve"),
         (["--out", str(PROMPT_FILE)], "--out: cannot make"),
         (["--json", "/proc/results.json"], "--json: cannot write to /proc"),

@@ -50,13 +50,26 @@ def test_every_policy_on_pages_gives_the_tokens_of_plain_decoding_on_slabs(
     plain = answer(slabs, ids, sampling, ["none"])
     model = load(torch.float64, model=tiny, backend=PAGES, max_num_seqs=8, max_model_len=256)
     assert isinstance(model.decoder, GraphedDecoder)
-    for policies, concurrency in ((["none"], 1), (["knapspec"], 1), (["none", "fixed", "layerskip", "knapspec"], 8)):
+    for policies, concurrency in ((["none"], 1), (["knapspec"], 1), (["swift"], 1), (slabs.info.policies, 8)):
         core = model.core(CONFIG)
         assert isinstance(core.scheduler.blocks, PageManager)
         assert answer(core, ids, sampling, policies, concurrency=concurrency) == plain
         core.scheduler.blocks.check_integrity()
         assert core.scheduler.blocks.usage == 0
     assert model.decoder.recorded, "passes that recur are recorded"
+
+
+def test_a_saved_prefix_on_pages_serves_another_core(tiny: Path) -> None:
+    model = load(torch.float64, model=tiny, backend=PAGES, max_num_seqs=8, max_model_len=256)
+    prefix = tuple(range(5, 5 + 96))
+    core = model.core(CONFIG)
+    want = answer(core, [(*prefix, 9)], GREEDY, ["none"])
+    saved = core.save_prefix(prefix)
+    other = model.core(CONFIG)
+    answer(other, [tuple(range(200, 240))], GREEDY, ["none"])  # so that pages differ
+    other.cache_prefix(prefix, saved)
+    assert other.scheduler.blocks.match((*prefix, 9)) == 96
+    assert answer(other, [(*prefix, 9)], GREEDY, ["none"]) == want
 
 
 @pytest.mark.parametrize(

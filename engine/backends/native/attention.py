@@ -11,6 +11,7 @@ import torch
 
 from engine.architecture.spec import ModelSpec
 from engine.kernels import structures as native
+from engine.kv.blocks import SavedKV
 from engine.kv.cache import SlabMemory, reserved_zeros
 from engine.model.attention import Rope, Segment
 
@@ -37,6 +38,12 @@ class NativeCache(SlabMemory):
         first.normal_(generator=torch.Generator().manual_seed(tokens))
         for layer in others:  # the same values: generating takes many times as long as copying
             layer.copy_(first)
+
+    def save(self, slab: int, tokens: int) -> SavedKV:
+        return SavedKV(self._all[:, slab, :, : -(-tokens // BLOCK)].clone())
+
+    def restore(self, slab: int, saved: SavedKV) -> None:
+        self._all[:, slab, :, : saved.values.shape[2]] = saved.values
 
     def discard(self, slab: int, first: int, last: int) -> None:
         if self._map is None:
