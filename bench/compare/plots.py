@@ -29,7 +29,7 @@ def draw(record: Record) -> list[Picture]:
         from matplotlib.figure import Figure
     except ImportError:
         return []
-    context = "Speed-up of decoding by context length (random keys and values)"
+    context = "Speed-up of decoding by context length"
     facts = ", ".join(str(record.machine[name]) for name in ("model", "machine") if name in record.machine)
     found: list[Picture] = []
     for name, title, figure in (

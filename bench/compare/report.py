@@ -18,10 +18,9 @@ _LEGEND = {
     "knapspec's ÷ the first's, 1 if knapspec is first. “÷ best other”: above 1 if it is. “in repeats”: that ratio's "
     "range over repeats, each of which begins with fresh policies.",
     "workloads": "Domains: the prompts of each domain. Mixed: streams of mix ratio r, the probability that the next "
-    "prompt is of another domain (KNN-SSD, eq. 8). Context: prompts after so many tokens with random keys and values, "
-    "which time a long context; acceptance after them is not that of real text. Every workload begins with fresh "
-    "policies, which keep what they learn until its end. They take turns of 30 ms, or by prompt if all their caches "
-    "exceed --kv-cache-memory.",
+    "prompt is of another domain (KNN-SSD, eq. 8). Context: prompts after so many tokens of --context-text, which "
+    "were read once for all policies. Every workload begins with fresh policies, which keep what they learn until its "
+    "end. They take turns of 30 ms, or by prompt if all their caches exceed --kv-cache-memory.",
     "tok/s, ms/tok, speed-up": "Whole answers, prompts included; speed-up is over policy none, in the same turns. "
     "“decode” columns leave out the rounds that read prompts.",
     "ceiling, of ceiling": "E(α, d) / (γf + v), the best speed-up with the measured α, f, v and d, the drafted "
