@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench import results
+from bench.compare.contenders import Contender
 from bench.compare.record import Cell, Temperature
 from bench.compare.workloads import Sizes, Workload
 from bench.targets import BatchTotals, PolicyTarget, Prompt, RunStats, run_in_turns
@@ -15,18 +16,18 @@ from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
 
 
-def warm_up(model: LoadedModel, config: EngineConfig, names: Sequence[str], workload: Workload, sizes: Sizes) -> None:
+def warm_up(model: LoadedModel, entries: Sequence[Contender], workload: Workload, sizes: Sizes) -> None:
     """Let every policy answer one prompt on a core that nobody uses again: libraries load and buffers are made."""
-    if "swift" in names:
+    if any(each.policy == "swift" for each in entries):
         importlib.import_module("engine.draft.baselines.bayesian")  # which it loads late, in 0.7 s
-    for name in names:
-        PolicyTarget(name, model.core(config), SamplingParams(max_tokens=sizes.max_tokens)).run(workload.prompts[:1], 1)
+    sampling = SamplingParams(max_tokens=sizes.max_tokens)
+    for each in entries:
+        PolicyTarget(each.policy, model.core(each.config), sampling).run(workload.prompts[:1], 1)
 
 
 def measure_cell(
     model: LoadedModel,
-    config: EngineConfig,
-    names: Sequence[str],
+    entries: Sequence[Contender],
     workload: Workload,
     temperature: Temperature,
     sizes: Sizes,
@@ -35,10 +36,11 @@ def measure_cell(
 
     Each policy begins each time without any knowledge. Which one has the first turn rotates.
     """
+    names = [each.name for each in entries]
     stats = [RunStats() for _ in names]
     differing = dict.fromkeys(names, 0)
     for repeat in range(sizes.repeat):
-        targets = _targets(model, config, names, workload, temperature, sizes)
+        targets = _targets(model, entries, workload, temperature, sizes)
         for target, own in zip(targets, stats, strict=True):
             target.stats = own
         for number, prompt in enumerate(workload.prompts):
@@ -60,8 +62,7 @@ def measure_cell(
 
 def _targets(
     model: LoadedModel,
-    config: EngineConfig,
-    names: Sequence[str],
+    entries: Sequence[Contender],
     workload: Workload,
     temperature: Temperature,
     sizes: Sizes,
@@ -71,12 +72,14 @@ def _targets(
     longest = len(workload.prefix) + max(len(prompt.tokens) for prompt in workload.prompts) + sizes.max_tokens
     # Caches of all policies together may take as much as --kv-cache-memory. Beyond that they share one, and take turns
     # by prompt.
-    own_cache = len(names) * longest <= model.size.capacity * model.size.block_size
+    own_cache = len(entries) * longest <= model.size.capacity * model.size.block_size
     sampling = SamplingParams(max_tokens=sizes.max_tokens, temperature=temperature.temperature, top_p=temperature.top_p)
-    context = workload.prefix, read_context(model, config, workload.prefix)
+    kv = read_context(model, entries[0].config, workload.prefix)
     return [
-        PolicyTarget(name, model.core(config, own_cache=own_cache), sampling, context[0], context_kv=context[1])
-        for name in names
+        PolicyTarget(
+            each.policy, model.core(each.config, own_cache=own_cache), sampling, workload.prefix, each.name, kv
+        )
+        for each in entries
     ]
 
 

@@ -15,27 +15,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.compare.contenders import Contender
 from bench.prompts import Text
-from engine.config.engine import EngineConfig
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"  # man 5 proc: the peak becomes the current resident size
 
 
-def measure_memory(config: EngineConfig, policy: str, texts: Sequence[Text], max_tokens: int) -> dict[str, Any]:
+def measure_memory(entry: Contender, texts: Sequence[Text], max_tokens: int) -> dict[str, Any]:
     """Answer the texts in a child process.
 
-    Returns the policy, and its growth in bytes or, as `error`, why that is not known.
+    Returns its name as `policy`, and its growth in bytes or, as `error`, why that is not known.
     """
-    job = pickle.dumps((config, policy, list(texts), max_tokens))
+    job = pickle.dumps((entry.config, entry.policy, list(texts), max_tokens))
     # -P: modules in the current directory are not ours.
     command = [sys.executable, "-P", "-m", "bench.compare.memory"]
     done = subprocess.run(command, input=job, capture_output=True)
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        return {"policy": policy, "error": last[0]}
+        return {"policy": entry.name, "error": last[0]}
     growth: int = json.loads(done.stdout.splitlines()[-1])
-    return {"policy": policy, "growth": growth}
+    return {"policy": entry.name, "growth": growth}
 
 
 def _resident(name: str) -> int:

@@ -12,6 +12,7 @@ from pydoc_data.topics import topics
 from typing import Any, NamedTuple
 
 import engine
+from bench.compare.contenders import contenders
 from bench.compare.measure import measure_cell, warm_up
 from bench.compare.memory import measure_memory
 from bench.compare.plots import draw
@@ -19,7 +20,6 @@ from bench.compare.record import TEMPERATURES, Cell, Record, Temperature, check_
 from bench.compare.report import NO_PICTURES, as_html, as_text
 from bench.compare.workloads import WORKLOADS, Sizes, Workload, make_workloads
 from bench.prompts import Text, add_prompts_argument, evenly, natural, numbers, positive, read_prompts
-from bench.targets import policy_names
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
 from engine.config.fields import COUNT, SHARE, flag
@@ -38,8 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `bench compare`."""
     add_prompts_argument(parser)
     parser.add_argument(
-        "--policies", default="", help="comma-separated draft policies; none always runs (default: all of the model)"
-    )
+        "--policies", default="", metavar="NAME,NAME…",
+        help="draft policies, perhaps with settings of their own: layerskip:length=adaptive; none always runs "
+        "(default: all of the model)",
+    )  # fmt: skip
     parser.add_argument(
         "--columns", default="", metavar="NAME,NAME…",
         help="what to measure: domains (of the prompts), mixed (streams of domains), context (lengths), memory (of "
@@ -93,18 +95,17 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Measure what `--out` does not have yet, write the report, and print its tables. Raises ConfigError."""
     options = _options(args)
     if args.policies:
-        policy_names(args.policies, POLICIES)
+        contenders(args.policies, POLICIES, config)
     if args.json is not None:
         check_writable(args.json.parent, "--json")
     if args.out is not None:
         _make_directory(args.out)
     record = _measure(args, config, options)
     if "memory" in options.columns:
-        for policy in record.policies[len(record.memory) :]:
-            print(f"memory of {policy}", file=sys.stderr)
-            record.memory.append(
-                measure_memory(config, policy, evenly(options.texts, _MEMORY_PROMPTS), options.sizes.max_tokens)
-            )
+        texts = evenly(options.texts, _MEMORY_PROMPTS)
+        for entry in contenders(",".join(record.policies), POLICIES, config)[len(record.memory) :]:
+            print(f"memory of {entry.name}", file=sys.stderr)
+            record.memory.append(measure_memory(entry, texts, options.sizes.max_tokens))
             record.save()
     if args.json is not None:
         write(args.json, record.as_json())
@@ -155,17 +156,18 @@ def _measure(args: argparse.Namespace, config: EngineConfig, options: _Options) 
     """Load the model and measure all cells that are not there yet."""
     model = LoadedModel(config)
     available = model.core(config).info.policies
-    names = policy_names(args.policies or ",".join(available), available)
+    entries = contenders(args.policies or ",".join(available), available, config)
+    names = [each.name for each in entries]
     columns, sizes, texts, context_text = options
     record = open_record(args.out, _settings(model, config, names, options), args.restart)
     record.machine = _machine(model, config)
     workloads = make_workloads(model, config, texts, columns, sizes, context_text, skip_long=args.contexts is None)
     model.warm_up()
     if workloads:
-        warm_up(model, config, names, workloads[0], sizes)
+        warm_up(model, entries, workloads[0], sizes)
 
     def measure(workload: Workload, temperature: Temperature) -> Cell:
-        return measure_cell(model, config, names, workload, temperature, sizes)
+        return measure_cell(model, entries, workload, temperature, sizes)
 
     measure_cells(record, [(workload, t) for t in TEMPERATURES for workload in workloads], measure)
     return record

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from bench.compare.contenders import contenders
 from bench.compare.measure import measure_cell
 from bench.compare.plots import draw
 from bench.compare.record import GREEDY, SAMPLED, TEMPERATURES, Cell, Record, Temperature, open_record
@@ -28,6 +29,7 @@ from bench.compare.workloads import Sizes, Workload, make_workloads, mixed_strea
 from bench.prompts import Text
 from bench.targets import Prompt
 from engine.config.engine import EngineConfig
+from engine.core.policies import POLICIES as ENGINE_POLICIES
 from engine.errors import ConfigError
 from server.cli import main
 from tests.support import PREPARED, PROMPT_FILE
@@ -309,7 +311,17 @@ def compare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     return run
 
 
-SMALL = ("--quick", "--policies", "fixed,knapspec", "--contexts", "64", "--mixes", "1", "--max-tokens", "4")
+SMALL = (
+    "--quick",
+    "--policies",
+    "fixed,fixed:gamma=2,knapspec",
+    "--contexts",
+    "64",
+    "--mixes",
+    "1",
+    "--max-tokens",
+    "4",
+)
 
 
 def test_the_command_writes_report_pictures_and_results_and_goes_on(compare: Run, tmp_path: Path) -> None:
@@ -322,7 +334,7 @@ def test_the_command_writes_report_pictures_and_results_and_goes_on(compare: Run
     kinds = [(cell["column"], cell["temperature"]) for cell in found["cells"]]
     assert set(kinds) == {(column, t.name) for column in ("domains", "mixed", "context") for t in TEMPERATURES}
     for cell in found["cells"]:
-        assert [figures["policy"] for figures in cell["rows"]] == ["none", "fixed", "knapspec"]
+        assert [figures["policy"] for figures in cell["rows"]] == ["none", "fixed", "fixed:gamma=2", "knapspec"]
         for figures in cell["rows"]:
             assert len(figures["repeats"]) == 2
             assert figures["tokens_per_second"] == pytest.approx(figures["total"][0] / figures["total"][1])
@@ -347,10 +359,8 @@ def test_every_repeat_and_every_cell_begins_without_knowledge() -> None:
     texts = [Text(f"What is {i} + 31?", f"domain {i % 2}") for i in range(4)]
     (workload,) = make_workloads(model, config, texts, ("mixed",), sizes, "A long text.", skip_long=False)
     assert (workload.switches, len(workload.prompts)) == (1.0, 4)
-    cells = [
-        measure_cell(model, config, ("none", "swift"), workload, GREEDY, sizes._replace(repeat=repeat))
-        for repeat in (1, 1, 2)
-    ]
+    entries = contenders("swift", ENGINE_POLICIES, config)
+    cells = [measure_cell(model, entries, workload, GREEDY, sizes._replace(repeat=repeat)) for repeat in (1, 1, 2)]
     counts = [(cell.rows[1]["alpha"], cell.rows[1]["acceptance_length"]) for cell in cells]
     assert counts == [counts[0]] * 3  # swift draws other sets of sublayers if it goes on
     assert [len(cell.rows[1]["repeats"]) for cell in cells] == [1, 1, 2]
@@ -372,6 +382,13 @@ def test_without_matplotlib_the_report_says_how_to_get_pictures(
     ("flags", "says"),
     [
         (["--policies", "fixed,fastest"], "unavailable policies: fastest"),
+        (
+            ["--policies", "fixed:gama=3"],
+            "--policies fixed:gama=3: no setting 'gama'; fixed has skip_ratio, plan, gamma",
+        ),
+        (["--policies", "fixed:gamma=x"], "'x' is not a number"),
+        (["--policies", "none:gamma=3"], "none has none"),
+        (["--policies", "layerskip:length=short"], "--layerskip-length must be one of"),
         (["--columns", "mixed,rows"], "--columns: unknown: rows; available: domains, mixed, context, memory"),
         (["--mixes", "0,2"], "--mixes must be numbers"),
         (["--mixes", "some"], "--mixes must be numbers"),
@@ -414,3 +431,16 @@ def test_memory_is_measured_in_a_process_for_each_policy(compare: Run, tmp_path:
     assert [figures["policy"] for figures in memory] == ["none", "fixed"]
     assert all(0 < figures["growth"] < 1 << 30 for figures in memory), memory
     assert "over none, MB" in process.stdout
+
+
+def test_a_contender_has_settings_of_its_own() -> None:
+    found = contenders(
+        "lookup:gamma=3,layerskip,layerskip:length=adaptive:exit=2,none", ENGINE_POLICIES, EngineConfig()
+    )
+    assert [each.name for each in found] == [
+        "none", "lookup:gamma=3", "layerskip", "layerskip:length=adaptive:exit=2"
+    ]  # fmt: skip
+    assert [each.policy for each in found] == ["none", "lookup", "layerskip", "layerskip"]
+    assert found[1].config.prompt_lookup.gamma == 3
+    assert found[2].config == EngineConfig()
+    assert (found[3].config.layerskip.length, found[3].config.layerskip.exit) == ("adaptive", 2)

@@ -1,0 +1,53 @@
+"""What takes part in `bench compare`: policies, and policies with settings of their own."""
+
+from collections.abc import Collection
+from dataclasses import fields, replace
+from typing import NamedTuple
+
+from engine.config.engine import EngineConfig
+from engine.errors import ConfigError
+
+_FIELDS = {"del": "del_", "lookup": "prompt_lookup"}  # of EngineConfig, where they are not the policy's name
+
+
+class Contender(NamedTuple):
+    """A draft policy with its settings; `name` is what tables call it."""
+
+    name: str
+    policy: str
+    config: EngineConfig
+
+
+def contenders(text: str, available: Collection[str], config: EngineConfig) -> list[Contender]:
+    """Parse names with commas between them, such as `layerskip,layerskip:length=adaptive`; none comes first.
+
+    Settings are those of the policy, without its name. Raises ConfigError.
+    """
+    names = list(dict.fromkeys(["none", *text.split(",")]))
+    found = []
+    for name in names:
+        policy, *changes = name.split(":")
+        if policy not in available:
+            raise ConfigError(f"unavailable policies: {policy}; available: {', '.join(available)}")
+        found.append(Contender(name, policy, _changed(config, name, policy, changes)))
+    return found
+
+
+def _changed(config: EngineConfig, name: str, policy: str, changes: Collection[str]) -> EngineConfig:
+    """Return the settings with changes `setting=value` to those of a policy."""
+    if not changes:
+        return config
+    field = _FIELDS.get(policy, policy.replace("-", "_"))
+    own = getattr(config, field, None)
+    known = {each.name: type(getattr(own, each.name)) for each in fields(own)} if own is not None else {}
+    values = {}
+    for change in changes:
+        setting, _, value = change.partition("=")
+        if known.get(setting) not in (int, float, str):
+            raise ConfigError(f"--policies {name}: no setting {setting!r}; {policy} has {', '.join(known) or 'none'}")
+        try:
+            values[setting] = known[setting](value)
+        except ValueError:
+            raise ConfigError(f"--policies {name}: {value!r} is not a number") from None
+    assert own is not None
+    return replace(config, **{field: replace(own, **values)})
