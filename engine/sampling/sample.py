@@ -98,18 +98,20 @@ class Sampler:
     def best(
         self, logits: Tensor, params: SamplingParams, position: int, count: int, noise: float, edit: Edit | None = None
     ) -> list[int]:
-        """Return the `count` tokens of the highest noisy scores, from logits [vocab]: the first is what `sample` draws.
+        """Return up to `count` tokens of the highest noisy scores, from logits [vocab]; `sample` draws the first.
 
-        For drafts: of a sampled row, only the `_NOISY` likeliest tokens get noise.
+        For drafts: of a sampled row, only the `_NOISY` likeliest tokens are truncated and get noise, as sorting a large
+        vocabulary would take half of a pass. Tokens that truncation excludes are left out.
         """
         (scores,) = _edited(logits[None], [edit])
         if params.greedy:
             greedy: list[int] = scores.topk(count).indices.tolist()
             return greedy
-        (scores,) = process(scores[None].float(), [params])
-        likeliest = scores.topk(min(_NOISY, len(scores)))
+        likeliest = scores.float().topk(min(_NOISY, len(scores)))
+        (kept,) = process(likeliest.values[None], [params])
         drawn = gumbel([params.seed], [position], likeliest.indices)[0] * noise
-        best: list[int] = likeliest.indices[(likeliest.values + drawn).topk(count).indices].tolist()
+        found = (kept + drawn).topk(count)
+        best: list[int] = likeliest.indices[found.indices[found.values > float("-inf")]].tolist()
         return best
 
 
