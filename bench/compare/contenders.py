@@ -18,7 +18,7 @@ class Contender(NamedTuple):
     config: EngineConfig
 
 
-def contenders(text: str, available: Collection[str], config: EngineConfig) -> list[Contender]:
+def contenders(text: str, known: Collection[str], config: EngineConfig) -> list[Contender]:
     """Parse names with commas between them, such as `layerskip,layerskip:length=adaptive`; none comes first.
 
     Settings are those of the policy, without its name. Raises ConfigError.
@@ -27,8 +27,8 @@ def contenders(text: str, available: Collection[str], config: EngineConfig) -> l
     found = []
     for name in names:
         policy, *changes = name.split(":")
-        if policy not in available:
-            raise ConfigError(f"unavailable policies: {policy}; available: {', '.join(available)}")
+        if policy not in known:
+            raise ConfigError(f"--policies: unknown: {policy}; known: {', '.join(known)}")
         found.append(Contender(name, policy, _changed(config, name, policy, changes)))
     return found
 
@@ -39,14 +39,16 @@ def _changed(config: EngineConfig, name: str, policy: str, changes: Collection[s
         return config
     field = _FIELDS.get(policy, policy.replace("-", "_"))
     own = getattr(config, field, None)
-    known = {each.name: type(getattr(own, each.name)) for each in fields(own)} if own is not None else {}
+    own_types = {each.name: type(getattr(own, each.name)) for each in fields(own)} if own is not None else {}
     values = {}
     for change in changes:
         setting, _, value = change.partition("=")
-        if known.get(setting) not in (int, float, str):
-            raise ConfigError(f"--policies {name}: no setting {setting!r}; {policy} has {', '.join(known) or 'none'}")
+        if own_types.get(setting) not in (int, float, str):
+            raise ConfigError(
+                f"--policies {name}: no setting {setting!r}; {policy} has {', '.join(own_types) or 'none'}"
+            )
         try:
-            values[setting] = known[setting](value)
+            values[setting] = own_types[setting](value)
         except ValueError:
             raise ConfigError(f"--policies {name}: {value!r} is not a number") from None
     assert own is not None

@@ -7,12 +7,13 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from pydoc_data.topics import topics
 from typing import Any, NamedTuple
 
 import engine
-from bench.compare.contenders import contenders
+from bench.compare.contenders import Contender, contenders
 from bench.compare.measure import measure_cell, warm_up
 from bench.compare.memory import measure_memory
 from bench.compare.plots import draw
@@ -23,9 +24,11 @@ from bench.prompts import Text, add_prompts_argument, evenly, natural, numbers, 
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
 from engine.config.fields import COUNT, SHARE, flag
+from engine.config.policies import TUNED_POLICIES
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
+from engine.runtime.layer_sets import find_layer_sets, to_json
 
 # About ten minutes and one minute for four policies of a model of 135M parameters on two cores.
 _FULL = Sizes(limit=3, max_tokens=48, mixes=(0.0, 0.3, 0.7, 1.0), contexts=(256, 1024, 4096, 16384), repeat=1)
@@ -155,11 +158,9 @@ def _make_directory(directory: Path) -> None:
 def _measure(args: argparse.Namespace, config: EngineConfig, options: _Options) -> Record:
     """Load the model and measure all cells that are not there yet."""
     model = LoadedModel(config)
-    available = model.core(config).info.policies
-    entries = contenders(args.policies or ",".join(available), available, config)
-    names = [each.name for each in entries]
+    entries = contenders(args.policies or ",".join(model.core(config).info.policies), POLICIES, config)
     columns, sizes, texts, context_text = options
-    record = open_record(args.out, _settings(model, config, names, options), args.restart)
+    record = open_record(args.out, _settings(model, config, entries, options), args.restart)
     record.machine = _machine(model, config)
     workloads = make_workloads(model, config, texts, columns, sizes, context_text, skip_long=args.contexts is None)
     model.warm_up()
@@ -195,7 +196,9 @@ def measure_cells(
         )
 
 
-def _settings(model: LoadedModel, config: EngineConfig, names: Sequence[str], options: _Options) -> dict[str, Any]:
+def _settings(
+    model: LoadedModel, config: EngineConfig, entries: Sequence[Contender], options: _Options
+) -> dict[str, Any]:
     """Return all that cells depend on, by name. Results of other settings must not stand beside each other."""
     prompts = hashlib.sha256(repr(options.texts).encode()).hexdigest()
     prior = model.prior(config)
@@ -203,14 +206,27 @@ def _settings(model: LoadedModel, config: EngineConfig, names: Sequence[str], op
         "engine": _digest(Path(engine.__path__[0]))[:16],
         "model": f"{model.source.name} {model.source.fingerprint[:16]}",
         "machine": model.key.slug,
-        "policies": list(names),
+        "policies": [each.name for each in entries],
         "columns": options.columns,
         "prompts": prompts[:16],
         "context_text": hashlib.sha256(options.context_text.encode()).hexdigest()[:16],
+        "layer_sets": _layer_sets(model, entries),
         "prior_plans": hashlib.sha256(prior.to_json().encode()).hexdigest()[:16] if prior else "none",
         **options.sizes._asdict(),
         **_flags(config),
     }
+
+
+def _layer_sets(model: LoadedModel, entries: Sequence[Contender]) -> dict[str, str]:
+    """Return digests of layer sets, by contender that needs them. Raises ConfigError for one that has none."""
+    found = {}
+    for name, policy, config in entries:
+        if policy in TUNED_POLICIES:
+            sets, missing = find_layer_sets(config, model.source, partial(model.tuned_path, config))
+            if policy in missing:
+                raise ConfigError(f"--policies: {name} is unavailable: {missing[policy]}")
+            found[name] = hashlib.sha256(to_json(sets[policy]).encode()).hexdigest()[:16]
+    return found
 
 
 def _digest(package: Path) -> str:

@@ -179,7 +179,7 @@ class SwiftConfig:
     max_steps: int = setting(1000, "policy swift: maximum steps of the search (S)", limits=COUNT)
     patience: int = setting(
         300,
-        "policy swift: steps without a better set after which the search ends; also those between two checks of "
+        "policy swift: steps without a better set after which the search ends; also the rounds between two checks of "
         "--swift-min-acceptance",
         limits=COUNT,
     )

@@ -101,16 +101,16 @@ class Sampler:
         """Return up to `count` tokens of the highest noisy scores, from logits [vocab]; `sample` draws the first.
 
         For drafts: of a sampled row, only the `_NOISY` likeliest tokens are truncated and get noise, as sorting a large
-        vocabulary would take half of a pass. Tokens that truncation excludes are left out.
+        vocabulary would take half of a pass. Tokens that a grammar or truncation excludes are left
+        out.
         """
         (scores,) = _edited(logits[None], [edit])
-        if params.greedy:
-            greedy: list[int] = scores.topk(count).indices.tolist()
-            return greedy
-        likeliest = scores.float().topk(min(_NOISY, len(scores)))
-        (kept,) = process(likeliest.values[None], [params])
-        drawn = gumbel([params.seed], [position], likeliest.indices)[0] * noise
-        found = (kept + drawn).topk(count)
+        likeliest = scores.float().topk(count if params.greedy else min(_NOISY, len(scores)))
+        kept = likeliest.values
+        if not params.greedy:
+            (kept,) = process(kept[None], [params])
+            kept = kept + gumbel([params.seed], [position], likeliest.indices)[0] * noise
+        found = kept.topk(count)
         best: list[int] = likeliest.indices[found.indices[found.values > float("-inf")]].tolist()
         return best
 

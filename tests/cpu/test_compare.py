@@ -381,7 +381,7 @@ def test_without_matplotlib_the_report_says_how_to_get_pictures(
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        (["--policies", "fixed,fastest"], "unavailable policies: fastest"),
+        (["--policies", "fixed,fastest"], "--policies: unknown: fastest"),
         (
             ["--policies", "fixed:gama=3"],
             "--policies fixed:gama=3: no setting 'gama'; fixed has skip_ratio, plan, gamma",

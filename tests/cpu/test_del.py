@@ -115,3 +115,16 @@ def test_the_statistics_begin_with_the_end_of_the_prompt(model: LoadedModel) -> 
     found: ExitState = view.state
     assert found.statistics.counted == 12
     assert found.statistics.acceptance.max() > 0, "random tokens follow one another, but exits agree with the model"
+
+
+def test_rows_that_a_preempted_request_reads_again_are_not_measured_again(model: LoadedModel) -> None:
+    core = model.core(EngineConfig())
+    core.add(GenerateRequest("a", tuple(range(5, 45)), GREEDY, "del"))
+    for _ in range(3):
+        core.step()
+    view, policy = core.scheduler.running[0].view, core.policy("del")
+    assert policy.rows_to_record(view) > 0
+    policy.suspend(view)
+    assert policy.rows_to_record(view) == 0
+    core.step()  # it decodes again
+    assert policy.rows_to_record(view) > 0

@@ -227,7 +227,7 @@ def test_representatives_are_the_centres_of_clusters_under_any_seed() -> None:
     assert representatives(vectors[:3], 3, 0) == [0, 1, 2], "all, if they are few"
 
 
-def test_anchors_do_not_depend_on_chance() -> None:
+def test_anchors_are_the_same_under_the_same_seed_and_of_their_domain() -> None:
     vectors = np.random.default_rng(0).normal(size=(60, 8))
     domains = ["even", "odd"] * 30
     chosen = choose_anchors(domains, vectors, seed=1)

@@ -6,16 +6,18 @@ import gc
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
+from engine.core.policies import POLICIES
 from engine.core.request import Request
 from engine.kv.cache import bytes_per_token
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, TokenEvent
-from tests.support.cores import GREEDY, SAMPLED, chat_ids, exact
+from tests.support.cores import GREEDY, SAMPLED, chat_ids, exact, with_layer_sets
 
 STREAMS = 16
 KINDS = (GREEDY, SAMPLED, replace(SAMPLED, presence_penalty=0.5))
@@ -65,15 +67,15 @@ def serve(
     "count", [160, pytest.param(2000, marks=[pytest.mark.nightly, pytest.mark.timeout(900)])], ids=["some", "2000"]
 )
 def test_mixed_requests_answer_as_without_drafts_and_leave_nothing_behind(
-    model: LoadedModel, prompts: Sequence[str], count: int
+    model: LoadedModel, prompts: Sequence[str], count: int, tmp_path: Path
 ) -> None:
     """A twentieth of the requests is cancelled; the cache is so small that others are preempted."""
     chance = random.Random(count)
-    core = model.core(EngineConfig(max_num_seqs=STREAMS))
+    core = model.core(with_layer_sets(model, EngineConfig(max_num_seqs=STREAMS), tmp_path))
     plain = requests(core, prompts, count, chance)
     want = serve(core, plain)
     policies = core.info.policies
-    assert len(policies) > 7
+    assert {*policies} == {*POLICIES}
     mixed = [replace(request, draft_policy=policies[i % len(policies)]) for i, request in enumerate(plain)]
     cancelled = frozenset(request.id for request in chance.sample(mixed, count // 20))
     got = serve(core, mixed, cancelled)

@@ -23,9 +23,9 @@ from engine.draft.fixed import UniformSkip
 from engine.kernels.library import kernel_library
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
-from engine.step import Plan, tree_width
+from engine.step import Plan, StepOutput, tree_width
 from engine.types import RequestRound, SamplingParams
-from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, exact, load, tiny_model
+from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, exact, load, tiny_model
 
 # The rows of a tree: the chain 0 to 4, beside it 5 and 6 under 1, and 7 under 2, then 8 under 7, and 9 under 5.
 PARENTS = (-1, 0, 1, 2, 3, 1, 1, 2, 7, 5)
@@ -119,6 +119,13 @@ def branching(model: LoadedModel) -> EngineCore:
         return model.core(CONFIG)
 
 
+def watched_branching(model: LoadedModel) -> tuple[EngineCore, list[StepOutput]]:
+    """A core that branches, and what its runner will put out."""
+    watched = Learning("fixed")
+    with patch.dict(POLICIES, {"fixed": Branching}):
+        return watched.core(model.core, CONFIG), watched.ran
+
+
 KINDS = {
     "greedy": GREEDY,
     "sampled": SAMPLED,
@@ -148,10 +155,11 @@ def test_trees_give_the_tokens_of_plain_decoding_in_fewer_rounds(kind: str, prom
 def test_trees_on_pages_give_the_tokens_of_plain_decoding(prompts: Sequence[str], tiny: Path) -> None:
     pages = cuda_backend(torch.device("cpu"), torch.float64)
     model = load(torch.float64, model=tiny, backend=pages, max_num_seqs=8, max_model_len=256)
-    plain, core = model.core(CONFIG), branching(model)
+    plain, (core, ran) = model.core(CONFIG), watched_branching(model)
     ids = [chat_ids(plain, text)[:150] for text in prompts[::20]]
     sampling = SamplingParams(max_tokens=32, temperature=0.0, logprobs=2)
     assert answer(core, ids, sampling, ["fixed"], concurrency=4) == answer(plain, ids, sampling, ["none"])
+    assert any(output.siblings for out in ran for output in out.outputs)
     assert core.scheduler.blocks.usage == 0
 
 
@@ -159,7 +167,12 @@ def test_a_tree_that_has_no_room_is_drafted_as_a_chain(prompts: Sequence[str]) -
     model = exact(max_num_seqs=2, max_model_len=64)
     plain = model.core(CONFIG)
     ids = [chat_ids(plain, prompts[0])[:40]]
-    assert answer(branching(model), ids, GREEDY, ["fixed"]) == answer(plain, ids, GREEDY, ["none"])
+    core, ran = watched_branching(model)
+    sampling = replace(GREEDY, ignore_eos=True, max_tokens=64 - len(ids[0]))
+    assert answer(core, ids, sampling, ["fixed"]) == answer(plain, ids, sampling, ["none"])
+    drafts = [output for out in ran for output in out.outputs if output.drafted > 1]
+    assert drafts[0].siblings > 0
+    assert drafts[-1].siblings == 0, "the context is nearly full"
 
 
 def test_less_certain_tokens_get_more_siblings() -> None:

@@ -83,6 +83,7 @@ class ExitState:
 
     statistics: ExitStatistics
     references: References | None = None  # of the last round, not measured yet
+    reads_again: bool = False  # rows that were measured before the request was preempted
 
 
 class DynamicExit(DraftPolicy[ExitState]):
@@ -107,6 +108,7 @@ class DynamicExit(DraftPolicy[ExitState]):
 
     def _plan(self, view: RequestView[ExitState]) -> Plan:
         state, statistics = view.state, view.state.statistics
+        state.reads_again = False
         if state.references is not None:
             statistics.add(*self._shadow_tokens(view, state.references), self._config.decay)
             state.references = None
@@ -137,7 +139,7 @@ class DynamicExit(DraftPolicy[ExitState]):
 
     def rows_to_record(self, view: RequestView[ExitState]) -> int:
         """Record the end of the prompt, and later every row whose prediction was tested."""
-        if self._layers == 1:
+        if self._layers == 1 or view.state.reads_again:
             return 0
         return self._config.rows if view.context < view.prompt_tokens else 1 + max(self._config.gamma, MAX_COPIED)
 
@@ -146,4 +148,4 @@ class DynamicExit(DraftPolicy[ExitState]):
             view.state.references = outcome.references
 
     def suspend(self, view: RequestView[ExitState]) -> None:
-        view.state.references = None
+        view.state.references, view.state.reads_again = None, view.state.statistics.counted > 0

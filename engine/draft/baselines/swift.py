@@ -122,7 +122,7 @@ class Swift(DraftPolicy[RequestState]):
     def __init__(self, context: PolicyContext) -> None:
         self._config = context.config.swift
         self.search = LayerSearch(self._config, context.spec.layers)
-        self._drafted = self._accepted = 0  # tokens since acceptance was last judged
+        self._rounds = self._drafted = self._accepted = 0  # with drafts, and tokens, since acceptance was last judged
 
     def new_state(self) -> RequestState:
         return RequestState()
@@ -151,6 +151,9 @@ class Swift(DraftPolicy[RequestState]):
     def observe(self, views: Sequence[RequestView[RequestState]], round: RoundOutcome) -> None:
         self._drafted += sum(outcome.drafted for outcome in round.outcomes)
         self._accepted += sum(outcome.accepted for outcome in round.outcomes)
+        self._rounds += any(outcome.drafted for outcome in round.outcomes)
+        if self._rounds == self._config.patience:
+            self._judge_acceptance()
 
     def _has_window(self, view: RequestView[RequestState]) -> bool:
         """Whether the window is full of generated tokens (context accumulation, section 4.1.1)."""
@@ -164,8 +167,6 @@ class Swift(DraftPolicy[RequestState]):
         if new:
             matchness.update(zip(new, self._measure(view, new), strict=True))
         search.learn(candidate, matchness)
-        if search.steps % self._config.patience == 0:
-            self._judge_acceptance()
 
     def _measure(self, view: RequestView[RequestState], plans: Sequence[Variants]) -> list[float]:
         """Return each plan's matchness on the first tokens that a request generated (SWIFT, eq. 3 and 4).
@@ -184,11 +185,11 @@ class Swift(DraftPolicy[RequestState]):
     def _judge_acceptance(self) -> None:
         """Lower the ratio if too few draft tokens were accepted since the last call (appendix C.2, footnote).
 
-        The paper does not say how long acceptance has to stay low. Here it does for as many steps as the search may go
-        without a better set, which is the paper's one measure of patience.
+        The paper does not say how long acceptance has to stay low. Here it does for as many rounds as the search may go
+        on without a better set, which is the paper's one measure of patience.
         """
         drafted, accepted = self._drafted, self._accepted
-        self._drafted = self._accepted = 0
+        self._rounds = self._drafted = self._accepted = 0
         if accepted < self._config.min_acceptance * drafted:
             self.search.lower()
 
