@@ -1,4 +1,4 @@
-"""Settings of the draft policies. Flags, variables and files add the policy's name to those of the fields."""
+"""Settings of the draft policies. Flags, variables and files add a prefix to the names, as each class says."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class LayerSkipConfig:
     """Settings of the draft policy layerskip. Flags, variables and files add the prefix `layerskip_` to the names."""
 
     exit: int = setting(0, "policy layerskip: number of layers that drafts run; 0: a quarter of them", limits=AMOUNT)
-    gamma: int = setting(4, "policy layerskip: maximum tokens drafted per round", limits=AMOUNT)
+    gamma: int = setting(4, "policy layerskip: maximum tokens drafted per round; 12 if the length is adaptive", limits=AMOUNT)
     length: str = setting(
         "static",
         "policy layerskip: draft length. static: --layerskip-gamma tokens, or up to an unsure one. finite-state: one "
