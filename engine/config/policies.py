@@ -101,7 +101,9 @@ class LayerSkipConfig:
     """Settings of the draft policy layerskip. Flags, variables and files add the prefix `layerskip_` to the names."""
 
     exit: int = setting(0, "policy layerskip: number of layers that drafts run; 0: a quarter of them", limits=AMOUNT)
-    gamma: int = setting(4, "policy layerskip: maximum tokens drafted per round; 12 if the length is adaptive", limits=AMOUNT)
+    gamma: int = setting(
+        4, "policy layerskip: maximum tokens drafted per round; 12 if the length is adaptive", limits=AMOUNT
+    )
     length: str = setting(
         "static",
         "policy layerskip: draft length. static: --layerskip-gamma tokens, or up to an unsure one. finite-state: one "
