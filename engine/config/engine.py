@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config.fields import AMOUNT, COUNT, SHARE, check, parse_memory, setting
+from engine.config.grammar import GrammarConfig
 from engine.config.policies import (
     DRAFT_POLICIES,
     ClaspConfig,
@@ -80,6 +81,7 @@ class EngineConfig:
     max_queued: int = setting(
         256, "maximum number of waiting requests; further ones are rejected with status 429", limits=AMOUNT
     )
+    grammar: GrammarConfig = GrammarConfig()
 
     draft_policy: str = setting("knapspec", "draft policy of requests that name none", choices=DRAFT_POLICIES)
     fixed: FixedConfig = FixedConfig()

@@ -6,25 +6,45 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from engine.config.grammar import GrammarConfig
 from engine.core.request import Request
 from engine.errors import RequestError
 from engine.text.tokenizer import Tokenizer
 from engine.types import EngineInfo, SamplingParams
 
 if TYPE_CHECKING:
+    from engine.grammar.host import GrammarHost
+    from engine.grammar.matching import Vocabulary
     from engine.kernels.library import KernelLibrary
-    from engine.sampling.grammar import Grammars
+    from engine.sampling.grammar import GrammarMatcher
     from engine.sampling.logits import LogitsProcessor
     from engine.sampling.sample import Edit
 
 
 class Processors:
-    """Makes logits processors. The grammar compiler is made at the first grammar: it reads the whole vocabulary."""
+    """Makes logits processors. The host of grammars is made at the first grammar."""
 
-    def __init__(self, tokenizer: Tokenizer, info: EngineInfo, kernels: KernelLibrary | None) -> None:
-        self._tokenizer, self._info, self._kernels = tokenizer, info, kernels
-        self._grammars: Grammars | None = None
-        self._unavailable: str | None = None  # why this model has no grammars
+    def __init__(
+        self, tokenizer: Tokenizer, info: EngineInfo, kernels: KernelLibrary | None, config: GrammarConfig
+    ) -> None:
+        self._tokenizer, self._info, self._kernels, self._config = tokenizer, info, kernels, config
+        self.host: GrammarHost | None = None  # of grammars
+        self._missing: str | None = None  # why there is no host
+
+    def ready(self, sampling: SamplingParams) -> bool:
+        """Whether `make` need not wait: its grammar is compiled or refused. If it is unknown, begin to compile it."""
+        if sampling.grammar is None:
+            return True
+        try:
+            future = self._grammars().compiled(sampling.grammar)
+        except ValueError:
+            return True  # `make` says why
+        return future is not None and future.done()
+
+    def close(self) -> None:
+        """End the processes that follow grammars."""
+        if self.host is not None:
+            self.host.close()
 
     def make(self, sampling: SamplingParams, prompt: Sequence[int]) -> LogitsProcessor | None:
         """Return the processor of a request, or None if its logits stay as they are. Raises RequestError."""
@@ -32,38 +52,58 @@ class Processors:
             return None
         from engine.sampling.logits import LogitsProcessor  # imports torch, which the core does not need
 
-        try:
-            grammar = None if sampling.grammar is None else self._compiler().begin(sampling.grammar)
-        except ValueError as error:
-            raise RequestError(f"Invalid grammar: {error}", param=sampling.grammar_param) from None
-        return LogitsProcessor(sampling, prompt, self._info.eos_token_ids, grammar)
+        matcher = None if sampling.grammar is None else self.begin(sampling.grammar, sampling.grammar_param)
+        return LogitsProcessor(sampling, prompt, self._info.eos_token_ids, matcher)
 
-    def replay(self, request: Request, positions: Sequence[int]) -> Iterator[Edit | None]:
+    @staticmethod
+    def replay(request: Request, positions: Sequence[int]) -> Iterator[Edit | None]:
         """Yield the request's edit of the logits after each of these ascending positions of its text.
 
         Each edit is valid until the next is taken. Positions within the prompt have none.
         """
         if request.processor is None:
             return
-        processor = self.make(request.sampling, request.prompt)
-        assert processor is not None
+        processor = request.processor.restarted(request.prompt)
         known = len(request.prompt)
         for position in positions:
             processor.advance(request.tokens[known : position + 1])
             known = max(known, position + 1)
             yield partial(processor.edit, drafted=()) if position + 1 >= len(request.prompt) else None
 
-    def _compiler(self) -> Grammars:
-        """Raises ValueError without the grammar library, or if it cannot read the tokenizer."""
-        if self._grammars is None and self._unavailable is None:
-            info = self._info
-            try:
-                from engine.sampling.grammar import Grammars, vocabulary
+    def begin(self, grammar: str, param: str) -> GrammarMatcher:
+        """Return a matcher at the start of an answer, once the grammar is compiled. Raises RequestError."""
+        from engine.sampling.grammar import GrammarMatcher
 
-                tokens = vocabulary(self._tokenizer, info.vocab_size, info.eos_token_ids)
-                self._grammars = Grammars(tokens, self._kernels)
-            except Exception as error:
-                self._unavailable = f"structured output is not available with this model ({error})"
-        if self._grammars is None:
-            raise ValueError(self._unavailable)
-        return self._grammars
+        try:
+            future = self._grammars().compiled(grammar)
+            if future is None:
+                raise ValueError("too many other grammars are in use")
+            return GrammarMatcher(future.result(), self._info.vocab_size, self._kernels)
+        except ValueError as error:
+            raise RequestError(f"The schema is not supported: {error}.", param=param) from None
+
+    def _grammars(self) -> GrammarHost:
+        """Raises ValueError without the grammar library."""
+        if self.host is None and self._missing is None:
+            try:
+                from engine.grammar.host import GrammarHost
+            except ImportError as error:
+                self._missing = f"structured output is not available ({error})"
+            else:
+                self.host = GrammarHost(self._vocabulary, self._config)
+        if self.host is None:
+            raise ValueError(self._missing)
+        return self.host
+
+    def _vocabulary(self) -> Vocabulary:
+        from engine.grammar.matching import Vocabulary
+
+        tokenizer = self._tokenizer
+        size = max(self._info.vocab_size, tokenizer.backend.get_vocab_size())
+        added = tokenizer.backend.get_added_tokens_decoder()
+        return Vocabulary(
+            tokens=[tokenizer.token_bytes(token) for token in range(size)],
+            special_ids=[token for token, entry in added.items() if entry.special],
+            end_ids=[*self._info.eos_token_ids],
+            tokenizer=tokenizer.backend.to_str(),
+        )

@@ -49,7 +49,7 @@ class EngineCore:
         self.costs: CostModel = policies.costs
         self._clock = clock
         self.proposer = Proposer(scheduler, policies, clock)
-        self._processors = Processors(tokenizer, info, kernels)
+        self.processors = Processors(tokenizer, info, kernels, policies.config.grammar)
         self._lookup_counts = AgreementCounts()  # of all requests
         self._pending: FinishedRound | None = None  # the last round, not reported yet, if the device overlaps
 
@@ -57,8 +57,19 @@ class EngineCore:
         """Return the one instance of a policy. Raises UnknownPolicyError."""
         return self.proposer.policy(name)
 
+    def ready(self, message: GenerateRequest) -> bool:
+        """Whether `add` need not wait for a grammar. If not, it is being compiled beside the rounds: ask again."""
+        return self.processors.ready(message.sampling)
+
+    def close(self) -> None:
+        """End the processes that follow grammars."""
+        self.processors.close()
+
     def add(self, message: GenerateRequest) -> None:
-        """Queue a request that `check_request` has passed. Raises RequestError for a grammar that is invalid."""
+        """Queue a request that `check_request` has passed, once its grammar is compiled.
+
+        Raises RequestError for a grammar that is invalid or beyond its budget.
+        """
         sampling = message.sampling
         policy = self.policy(message.draft_policy or self.info.default_policy)
         limit = self.info.max_model_len
@@ -92,14 +103,14 @@ class EngineCore:
             ),
             tokens=tokens,
             lookup=lookup,
-            processor=self._processors.make(sampling, message.prompt),
+            processor=self.processors.make(sampling, message.prompt),
         )
         self.scheduler.add(request)
 
     def _candidates(self, request_id: str, positions: Sequence[int]) -> CandidatePass:
         """Return the passes of a search over verified rows of a running request."""
         request = next(r for r in self.scheduler.running if r.id == request_id)
-        edits = self._processors.replay(request, positions)
+        edits = self.processors.replay(request, positions)
         return self.runner.candidates(request.slab, positions, request.sampling, edits)
 
     def cancel(self, request_id: str) -> None:

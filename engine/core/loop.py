@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("knapserve.engine")
 
 _HEARTBEAT = 1.0  # seconds between signs of life of an idle loop
+_COMPILING_POLL = 0.005  # seconds between looks at grammars that are being compiled
 
 
 class LoopPort(Protocol):
@@ -39,6 +40,7 @@ class LoopPort(Protocol):
 def run_rounds(core: EngineCore, port: LoopPort) -> None:
     """Run rounds while there is work, until `Shutdown` arrives. Raises what a round raises."""
     reported_work = False  # whether clients last saw a busy engine
+    compiling: list[GenerateRequest] = []  # requests that wait for their grammar
 
     def deliver(report: RoundReport) -> None:
         nonlocal reported_work
@@ -51,11 +53,13 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
             if isinstance(message, Shutdown):
                 return
             if isinstance(message, GenerateRequest):
-                _add(core, message, port)
+                compiling.append(message)
             elif isinstance(message, CancelRequest):
+                compiling = [waiting for waiting in compiling if waiting.id != message.request_id]
                 core.cancel(message.request_id)
             else:
                 core.reset_calibration()
+        compiling = [message for message in compiling if not _added(core, message, port)]
         if not core.scheduler.idle:
             core.run_round(deliver)
             continue
@@ -63,17 +67,20 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
         port.beat()
         if reported_work:  # a cancellation emptied the engine
             deliver(core.idle_report())
-        port.wait(_HEARTBEAT)
+        port.wait(_COMPILING_POLL if compiling else _HEARTBEAT)
 
 
-def _add(core: EngineCore, request: GenerateRequest, port: LoopPort) -> None:
-    """Queue a request. A request that cannot begin fails alone."""
+def _added(core: EngineCore, request: GenerateRequest, port: LoopPort) -> bool:
+    """Queue a request unless it must wait for its grammar. A request that cannot begin fails alone."""
     try:
+        if not core.ready(request):
+            return False
         core.add(request)
-        return
+        return True
     except RequestError as error:
         failure = RequestFailure(request.id, error)
     except Exception:
         log.exception("request %s could not be started", request.id)
         failure = RequestFailure(request.id, RequestFailedError("The request could not be started."))
     port.deliver(core.idle_report(failure))
+    return True

@@ -130,6 +130,8 @@ def main(descriptor: int) -> int:
         log.exception("the engine loop has failed")
         channel.send(messages.EngineFailed(f"{type(error).__name__}: {error}"))
         return 1
+    finally:
+        core.close()
     return 0
 
 

@@ -66,6 +66,8 @@ class EngineThread(EngineClient):
         except Exception as error:
             log.exception("the engine loop has failed")
             self._call(self._fail, f"{type(error).__name__}: {error}")
+        finally:
+            self._core.close()
 
     def _call(self, function: Callable[..., None], *args: object) -> None:
         """Run a function on the event loop's thread, unless the loop is closed."""

@@ -33,7 +33,7 @@ class LogitsProcessor:
         self, sampling: SamplingParams, prompt: Sequence[int], end_ids: Sequence[int], grammar: GrammarMatcher | None
     ) -> None:
         """Take the ids that end an answer (`end_ids`), unless the request ignores them."""
-        self._sampling = sampling
+        self._sampling, self._end_ids = sampling, end_ids
         self._grammar = grammar
         self._penalties = sampling.penalises
         self._generated = 0
@@ -53,6 +53,11 @@ class LogitsProcessor:
         self.mask_after_draw = grammar is not None and not (
             self._penalties or sampling.logit_bias or self._ends or sampling.truncates
         )
+
+    def restarted(self, prompt: Sequence[int]) -> LogitsProcessor:
+        """Return a processor of the same request at the start of its answer."""
+        grammar = None if self._grammar is None else self._grammar.restarted()
+        return LogitsProcessor(self._sampling, prompt, self._end_ids, grammar)
 
     @property
     def failed(self) -> str | None:

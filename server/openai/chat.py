@@ -13,7 +13,7 @@ from server.openai.replies.calls import TOOL_MARKS, make_parser
 from server.openai.replies.endpoints import CHAT, MISTRAL_CHAT, MISTRAL_ID_LENGTH
 from server.openai.replies.parsers import THINK_CLOSE, THINK_OPEN
 from server.openai.requests import schemas
-from server.openai.requests.structured import answer_schema, check_size, grammar_of, tool_call_grammar
+from server.openai.requests.structured import answer_schema, check_tools, grammar_of, tool_call_grammar
 from server.openai.requests.translate import EncodedPrompts, Translator
 
 ChatRequest = schemas.ChatCompletionRequest | schemas.TokenizeRequest
@@ -96,8 +96,7 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
             if choice not in (None, "none", "auto"):
                 raise invalid("'tool_choice' requires 'tools'.", "tool_choice")
             return [], []
-        for index, tool in enumerate(request.tools):
-            check_size(tool.function.parameters, f"tools[{index}].function.parameters")
+        check_tools(request.tools)
         if len({tool.function.name for tool in request.tools}) < len(request.tools):
             raise invalid("The names of 'tools' must differ.", "tools")
         if choice == "none":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import islice
@@ -12,18 +14,20 @@ from typing import Any
 
 import pytest
 import torch
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher
 from torch import Tensor
 
 from engine.architecture.spec import Variants
 from engine.config.engine import EngineConfig
+from engine.config.grammar import GrammarConfig
 from engine.config.policies import KnapSpecConfig, LayerSkipConfig
+from engine.core.constraints import Processors
 from engine.core.engine import EngineCore
 from engine.draft.base import CandidatePass
 from engine.errors import RequestError
 from engine.kernels.library import kernel_library
 from engine.runtime.build import LoadedModel
-from engine.sampling.grammar import GrammarMatcher, Grammars, vocabulary
+from engine.sampling.grammar import GrammarMatcher
 from engine.sampling.logits import LogitsProcessor
 from engine.text.tokenizer import Tokenizer
 from engine.types import GenerateRequest, RequestFailure, SamplingParams, TokenEvent
@@ -62,14 +66,15 @@ def ids(core: EngineCore, prompts: Sequence[str]) -> list[tuple[int, ...]]:
     return [chat_ids(core, text) for text in prompts[::34]]
 
 
-@pytest.fixture(scope="module")
-def tokens(core: EngineCore) -> LLTokenizer:
-    return vocabulary(core.tokenizer, core.info.vocab_size, core.info.eos_token_ids)
+Begin = Callable[[str], GrammarMatcher]
 
 
 @pytest.fixture(scope="module")
-def grammars(tokens: LLTokenizer) -> Grammars:
-    return Grammars(tokens, kernel_library())
+def begin(core: EngineCore) -> Iterator[Begin]:
+    """Makes matchers at the start of an answer."""
+    processors = Processors(core.tokenizer, core.info, kernel_library(), GrammarConfig())
+    yield lambda grammar: processors.begin(grammar, "response_format")
+    processors.close()
 
 
 def run(core: EngineCore, prompt: tuple[int, ...], sampling: SamplingParams, policy: str) -> tuple[str, TokenEvent]:
@@ -193,15 +198,13 @@ def test_an_answer_cut_short_has_finish_reason_length(core: EngineCore, ids: lis
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_masks_equal_those_of_a_matcher_that_never_rolls_back(
-    tokens: LLTokenizer, grammars: Grammars, seed: int
-) -> None:
+def test_masks_equal_those_of_a_matcher_that_never_rolls_back(core: EngineCore, begin: Begin, seed: int) -> None:
     """Drafts are accepted, rejected, or forbidden by the grammar."""
     random = Random(seed)
-    matcher, said = grammars.begin(JSON), []
+    matcher, said = begin(JSON), []
 
     def matched(path: Sequence[int]) -> GrammarMatcher:
-        other = grammars.begin(JSON)
+        other = begin(JSON)
         other.advance(path)
         return other
 
@@ -234,7 +237,7 @@ def test_masks_equal_those_of_a_matcher_that_never_rolls_back(
                 assert random.random() < 0.5 or matcher.allows(token, [])  # half of the time it matches ahead
                 matcher.advance((token,))
                 said.append(token)
-    text = tokens.decode_str(said)
+    text = core.tokenizer.decode(said)
     assert text.startswith("{")
 
 
@@ -268,8 +271,9 @@ def test_a_grammar_too_complex_to_follow_fails_its_request_alone(
 
 def test_a_tokenizer_may_have_more_tokens_than_the_model(core: EngineCore) -> None:
     size = core.tokenizer.backend.get_vocab_size() - 2
-    matcher = Grammars(vocabulary(core.tokenizer, size, core.info.eos_token_ids), None).begin(WORDS)
-    assert matcher.allowed(()).shape[0] >= size
+    processors = Processors(core.tokenizer, replace(core.info, vocab_size=size), None, GrammarConfig())
+    assert processors.begin(WORDS, "").allowed(()).any()
+    processors.close()
 
 
 def tool(name: str, **properties: object) -> Tool:
@@ -283,13 +287,13 @@ TOOLS = [
 ]
 
 
-def test_a_model_may_open_its_reasoning_before_a_structured_answer(core: EngineCore, grammars: Grammars) -> None:
+def test_a_model_may_open_its_reasoning_before_a_structured_answer(core: EngineCore, begin: Begin) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     grammar = grammar_of(schema, None, thinking=False, optional=False, param="response_format", think_open='"<think>"')
     assert grammar is not None
 
     def follows(text: str) -> bool:
-        matcher = grammars.begin(grammar)
+        matcher = begin(grammar)
         for token in core.tokenizer.encode(text, add_special_tokens=False):
             if not matcher.allows(token, []):
                 return False
@@ -319,6 +323,102 @@ def test_an_answer_ends_before_min_tokens_only_if_the_grammar_allows_nothing_els
     assert second.isfinite().nonzero().flatten().tolist() == [5]
 
 
+def schema_of(schema: object) -> str:
+    return json.dumps({"grammars": [{"json_schema": schema}]})
+
+
+def links(count: int) -> dict[str, Any]:
+    """Shallow definitions that nest deeply, for they lead to one another."""
+    chain = {f"d{i}": {"type": "array", "items": {"$ref": f"#/$defs/d{i + 1}"}} for i in range(count)}
+    return {"$ref": "#/$defs/d0", "$defs": chain | {f"d{count}": {"type": "string"}}}
+
+
+PRIMES = (9973, 9967, 9949)
+REFUSED = {
+    "an unknown type": ({"type": "strange"}, "strange"),
+    "an unsupported keyword": ({"type": "array", "uniqueItems": True}, "uniqueItems"),
+    "an unsupported pattern": ({"type": "string", "pattern": "(?=x)"}, "look"),
+    "an external reference": ({"$ref": "http://there.is/none"}, "there.is"),
+    # These kill, crash, stall or exhaust the library.
+    "the lowest integer": ({"const": -(2**63)}, "fails"),
+    "the lowest integer in an enum": ({"enum": [1, {"a": [-(2**63)]}]}, "fails"),
+    "equal bounds": ({"type": "integer", "minimum": -(2**63), "maximum": -(2**63)}, "fails"),
+    "a chain of references": (links(2000), "fails"),
+    "a bound that is no number": ({"type": "integer", "minimum": "é" * 60}, "fail"),
+    "a common multiple": ({"allOf": [{"type": "integer", "multipleOf": n} for n in PRIMES]}, ""),
+    "a large divisor": ({"type": "integer", "multipleOf": 10_000_019}, ""),
+}
+
+
+@pytest.mark.parametrize(("schema", "reason"), REFUSED.values(), ids=REFUSED)
+def test_a_schema_beyond_its_budget_is_refused_and_does_not_stop_the_rounds(
+    core: EngineCore, ids: list[tuple[int, ...]], schema: object, reason: str
+) -> None:
+    bad = GenerateRequest("bad", ids[0], replace(GREEDY, grammar=schema_of(schema)))
+    core.add(GenerateRequest("other", ids[1], replace(GREEDY, max_tokens=100, ignore_eos=True)))
+    rounds = 0
+    while not core.ready(bad):
+        if not core.scheduler.idle:
+            core.step()
+            rounds += 1
+    with pytest.raises(RequestError) as refused:
+        core.add(bad)
+    assert refused.value.param == "response_format"
+    assert reason in str(refused.value)
+    assert len(str(refused.value)) < 1000
+    core.cancel("other")
+    assert core.scheduler.idle
+
+
+def test_a_grammar_beyond_its_memory_is_refused(core: EngineCore) -> None:
+    processors = Processors(core.tokenizer, core.info, None, GrammarConfig(memory=2**20))
+    properties = {f"p{i}": {"type": "string", "pattern": f"^(a|b|c{i})*$"} for i in range(2000)}
+    with pytest.raises(RequestError, match="more than 1 MiB of memory"):
+        processors.begin(schema_of({"type": "object", "properties": properties}), "response_format")
+    processors.close()
+
+
+def test_a_grammar_whose_process_ends_fails_its_requests_alone(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
+    alone = answer(core, ids[:1], replace(GREEDY, max_tokens=24, ignore_eos=True), ["none"])
+    grammar = WORDS.replace("2,30", "3,30")
+    core.add(GenerateRequest("lost", ids[2], SamplingParams(60, 1.0, grammar=grammar)))
+    core.add(GenerateRequest("kept", ids[2], SamplingParams(60, 1.0, grammar=WORDS)))
+    core.add(GenerateRequest("0", ids[0], replace(GREEDY, max_tokens=24, ignore_eos=True)))
+    events = [*core.step().events, *core.step().events]
+    kill_followers_of(core, grammar)
+    while not core.scheduler.idle:
+        events += core.step().events
+    failed = [event for event in events if isinstance(event, RequestFailure)]
+    assert [event.request_id for event in failed] == ["lost"]
+    assert isinstance(failed[0].error, RequestError)
+    said = [event for event in events if isinstance(event, TokenEvent)]
+    assert [token for event in said if event.request_id == "0" for token in event.token_ids] == [*alone[0]]
+    assert [event for event in said if event.request_id == "kept"][-1].finish_reason is not None
+    core.add(GenerateRequest("again", ids[2], SamplingParams(60, 1.0, grammar=grammar)))
+    while not core.scheduler.idle:
+        last = core.step().events[-1]
+        assert isinstance(last, TokenEvent)
+    assert last.finish_reason is not None
+
+
+def kill_followers_of(core: EngineCore, grammar: str) -> None:
+    """Kill the process that follows a grammar."""
+    host = core.processors.host
+    assert host is not None
+    future = host.compiled(grammar)
+    assert future is not None
+    os.kill(future.result().pid, signal.SIGKILL)
+
+
+def test_grammars_that_no_answer_needs_lose_their_processes(core: EngineCore, begin: Begin) -> None:
+    matchers = [begin(schema_of({"const": f"value {i}"})) for i in range(20)]
+    grammars = [matcher.grammar for matcher in matchers]
+    assert not any(grammar.lost for grammar in grammars)
+    del matchers
+    begin(schema_of({"const": "one more"}))
+    assert 1 < sum(grammar.lost for grammar in grammars) < 20
+
+
 def test_a_tokenizer_that_grammars_cannot_read_is_the_requests_error(
     model: LoadedModel, ids: list[tuple[int, ...]]
 ) -> None:
@@ -345,7 +445,7 @@ def test_a_tokenizer_that_grammars_cannot_read_is_the_requests_error(
 @pytest.mark.parametrize("parallel", [False, True])
 @pytest.mark.parametrize("kind", TOOL_FORMATS)
 def test_every_call_that_a_grammar_allows_is_parsed_as_a_call(
-    core: EngineCore, grammars: Grammars, kind: str, parallel: bool, thinking: bool
+    core: EngineCore, begin: Begin, kind: str, parallel: bool, thinking: bool
 ) -> None:
     """Random texts that the grammar allows are parsed as calls of the format."""
 
@@ -358,7 +458,7 @@ def test_every_call_that_a_grammar_allows_is_parsed_as_a_call(
     assert grammar is not None
     most = 0
     for seed in range(10):
-        random, matcher = Random(seed), grammars.begin(grammar)
+        random, matcher = Random(seed), begin(grammar)
         said = core.tokenizer.encode("so </think>", add_special_tokens=False) if thinking else []
         for token in said:
             assert matcher.allows(token, [])

@@ -284,9 +284,9 @@ def test_a_failing_round_loses_no_token_of_earlier_rounds(model: LoadedModel, pr
 
 
 def test_a_finished_round_is_reported_before_a_new_request_is_added(core: EngineCore, prompts: Sequence[str]) -> None:
-    """The new request's grammar may take a while to compile."""
+    """A new request may take a while to begin."""
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=8, ignore_eos=True), "none")
-    bad = replace(one, id="bad", sampling=replace(one.sampling, grammar="no grammar"))
+    bad = replace(one, id="bad", draft_policy="no policy")
     script = Script([one], [], [], [], [bad])
     reported: list[int] = []  # rounds reported before each request is added
 

@@ -88,6 +88,12 @@ def schema_format(schema: dict[str, Any], name: str = "answer") -> dict[str, Any
     return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
 
 
+def chain(links: int) -> dict[str, Any]:
+    """A schema whose definitions are shallow, but lead to one another."""
+    definitions = {f"d{i}": {"type": "array", "items": {"$ref": f"#/$defs/d{i + 1}"}} for i in range(links)}
+    return {"$ref": "#/$defs/d0", "$defs": definitions | {f"d{links}": {"type": "string"}}}
+
+
 def deep(levels: int) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(levels):
@@ -150,7 +156,6 @@ COMMON = [
     ({"max_tokens": int("9" * 4300)}, "max_tokens"),
     ({"top_k": 10**30}, "top_k"),
     ({"repetition_penalty": 1e-320}, "repetition_penalty"),
-    ({"response_format": schema_format({"type": "integer", "maximum": 2**64})}, "response_format"),
     ({"stop_token_ids": [256]}, "stop_token_ids"),
     ({"stop_token_ids": [-1]}, "stop_token_ids[0]"),
     ({"stop_token_ids": [1] * 129}, "stop_token_ids"),
@@ -166,12 +171,9 @@ COMMON = [
     ({"response_format": {"type": "xml"}}, "response_format.type"),
     ({"response_format": {"type": "json_schema"}}, "response_format.json_schema"),
     ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format.json_schema.schema"),
-    ({"response_format": schema_format({"type": "strange"})}, "response_format"),
-    ({"response_format": schema_format({"type": "array", "uniqueItems": True})}, "response_format"),
-    ({"response_format": schema_format({"type": "string", "pattern": "(?=x)"})}, "response_format"),
-    ({"response_format": schema_format({"$ref": "http://there.is/none"})}, "response_format"),
     ({"response_format": schema_format({"enum": ["x" * 70_000]})}, "response_format"),
     ({"response_format": schema_format(deep(80))}, "response_format"),
+    ({"response_format": schema_format(chain(300))}, "response_format"),
     ({"response_format": schema_format({}, name="a b")}, "response_format.json_schema.name"),
 ]
 
@@ -185,6 +187,7 @@ CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"tool_choice": {"type": "allowed_tools"}, "tools": [tool()]}, "tool_choice.type"),
     ({"tool_choice": {"type": "function"}, "tools": [tool()]}, "tool_choice.function"),
     ({"tools": [tool(description="x" * 70_000)]}, "tools[0].function.parameters"),
+    ({"tools": [tool(description="x" * 60_000)] * 5}, "tools"),
     ({"messages": None}, "messages"),
     ({"messages": []}, "messages"),
     ({"messages": "Hi"}, "messages"),
@@ -388,15 +391,6 @@ def test_unknown_fields_are_ignored_with_one_warning_each(caplog: pytest.LogCapt
         assert [reply.status_code for reply in asks(FakeEngine(), request, request)] == [200, 200]
     assert len([record for record in caplog.records if "flavour" in record.getMessage()]) == 1
     assert len([record for record in caplog.records if "colour" in record.getMessage()]) == 1
-
-
-@pytest.mark.parametrize(
-    ("schema", "keyword"),
-    [({"type": "array", "uniqueItems": True}, "uniqueItems"), ({"type": "strange"}, "strange")],
-)
-def test_an_unsupported_keyword_of_a_schema_is_named(schema: dict[str, Any], keyword: str) -> None:
-    reply = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | {"response_format": schema_format(schema)})
-    assert keyword in reply.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(("path", "body"), [(CHAT_PATH, CHAT), (TEXT_PATH, TEXT)])

@@ -1,17 +1,18 @@
-"""Grammars of structured output and forced tool calls, for llguidance, validated before the engine gets them."""
+"""Grammars of structured output and forced tool calls, for llguidance. The engine compiles them in another process."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
 
 from server.http.errors import invalid
 from server.openai.replies.parsers import THINK_CLOSE
 from server.openai.requests.schemas import ResponseFormat, Tool
 
 MAX_SCHEMA_CHARACTERS = 65_536
+MAX_TOOLS_CHARACTERS = 262_144  # of the schemas of all tools together
 MAX_SCHEMA_DEPTH = 64
-_MAX_CACHED = 65_536  # characters of a grammar whose validation is cached
+MAX_REFERENCE_DEPTH = 256  # levels with references followed
 # The model may choose white space between tokens; the bound keeps it from generating white space for ever.
 _GUIDANCE_OPTIONS = {"whitespace_pattern": r"[ \n\t]{0,20}"}
 
@@ -47,9 +48,7 @@ def grammar_of(
     if schema is not None:
         check_size(schema, param)
     if calls is None and schema is not None and not thinking and think_open is None:
-        return _validated_grammar(
-            lambda: _matcher().grammar_from_json_schema(_without_options(schema), overrides=_GUIDANCE_OPTIONS), param
-        )
+        return json.dumps({"grammars": [{"json_schema": _with_options(schema)}]})
     rules = [] if calls is None else [calls]
     if schema is not None:
         rules.append(f"answer: {_json_rule(schema)}")
@@ -60,7 +59,7 @@ def grammar_of(
     start = f"start: {before}{either}"
     if before:
         rules.append(f"think[lazy]: /(?s:.*){THINK_CLOSE.replace('/', chr(92) + '/')}/")
-    return _validated_grammar(lambda: _matcher().grammar_from_lark("\n".join([start, *rules])), param)
+    return "\n".join([start, *rules])
 
 
 def tool_call_grammar(tool_format: str, tools: Sequence[Tool], marker: MarkerNotation, *, parallel: bool) -> str:
@@ -91,20 +90,33 @@ _ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
 
 def _json_rule(schema: Mapping[str, Any]) -> str:
-    return "%json " + json.dumps(_without_options(schema) | {"x-guidance": _GUIDANCE_OPTIONS})
+    return "%json " + json.dumps(_with_options(schema))
 
 
-def _without_options(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop the key that llguidance reads as its own options."""
-    return {key: value for key, value in schema.items() if key != "x-guidance"}
+def _with_options(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Set the key that llguidance reads as its own options."""
+    return {**schema, "x-guidance": _GUIDANCE_OPTIONS}
 
 
-def check_size(schema: Mapping[str, Any] | None, param: str) -> None:
-    """Raise APIError naming `param` if a schema is too large or too deep."""
-    if len(json.dumps(schema)) > MAX_SCHEMA_CHARACTERS:
+def check_size(schema: Mapping[str, Any] | None, param: str) -> int:
+    """Return a schema's characters. Raises APIError naming `param` if it is too large or too deep."""
+    size = len(json.dumps(schema))
+    if size > MAX_SCHEMA_CHARACTERS:
         raise invalid(f"The schema must have at most {MAX_SCHEMA_CHARACTERS} characters.", param)
     if _depth(schema) > MAX_SCHEMA_DEPTH:
         raise invalid(f"The schema must be at most {MAX_SCHEMA_DEPTH} levels deep.", param)
+    if _reference_depth(schema) > MAX_REFERENCE_DEPTH:
+        raise invalid(f"The schema and its references must be at most {MAX_REFERENCE_DEPTH} levels deep.", param)
+    return size
+
+
+def check_tools(tools: Sequence[Tool]) -> None:
+    """Raise APIError if the parameters of a tool, or of all tools together, are too large or too deep."""
+    sizes = [
+        check_size(tool.function.parameters, f"tools[{index}].function.parameters") for index, tool in enumerate(tools)
+    ]
+    if sum(sizes) > MAX_TOOLS_CHARACTERS:
+        raise invalid(f"The parameters of all tools must have at most {MAX_TOOLS_CHARACTERS} characters.", "tools")
 
 
 def _depth(value: object) -> int:
@@ -119,26 +131,32 @@ def _depth(value: object) -> int:
     return depth
 
 
-def _matcher() -> Any:
-    from llguidance import LLMatcher  # imported with the first grammar, as it takes a while
-
-    return LLMatcher
-
-
-def _validated_grammar(make: Callable[[], str], param: str) -> str:
-    try:
-        grammar = make()
-        reason = (_cached_error if len(grammar) <= _MAX_CACHED else _grammar_error)(grammar)
-    except ValueError as error:  # a number that llguidance cannot represent
-        reason = str(error)
-    if reason:
-        raise invalid(f"The schema is not supported: {reason}", param)
-    return grammar
-
-
-def _grammar_error(grammar: str) -> str:
-    message = str(_matcher().validate_grammar(grammar, None))
-    return message.partition("\n<state>")[0].strip()
+def _reference_depth(schema: object) -> int:
+    """Return the levels of a schema with its references into itself followed. A reference to a part around it ends."""
+    depths: dict[int, int] = {}  # of parts of the schema, by identity; 0 while a part is being visited
+    stack = [(schema, False)]
+    while stack:
+        part, visited = stack.pop()
+        inner = _referenced(part, schema)
+        if visited:
+            depths[id(part)] = 1 + max((depths.get(id(other), 1) for other in inner), default=0)
+        elif id(part) not in depths:
+            depths[id(part)] = 0
+            stack.append((part, True))
+            stack += [(other, False) for other in inner]
+    return depths[id(schema)]
 
 
-_cached_error = lru_cache(maxsize=256)(_grammar_error)
+def _referenced(part: object, root: object) -> list[object]:
+    """Return the objects and lists directly in a part of the schema `root`, and what the part refers to."""
+    values = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    inner: list[object] = [value for value in values if isinstance(value, (dict, list))]
+    reference = part.get("$ref") if isinstance(part, dict) else None
+    if isinstance(reference, str) and reference.startswith("#/"):
+        target: object = root
+        for name in reference[2:].split("/"):
+            name = unquote(name).replace("~1", "/").replace("~0", "~")
+            target = target.get(name) if isinstance(target, dict) else None
+        if isinstance(target, (dict, list)):
+            inner.append(target)
+    return inner

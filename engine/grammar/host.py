@@ -1,0 +1,240 @@
+"""The engine's side of the processes that compile and follow grammars (`engine.grammar.worker`).
+
+Compiling happens in threads that wait for such a process, so rounds go on meanwhile. Following is a question and an
+answer of some 50 µs. A process that takes too long is killed, and the answers that need it fail; nobody else notices.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+
+from engine.config.grammar import GrammarConfig
+from engine.grammar import frames
+from engine.grammar.matching import Vocabulary
+from engine.grammar.worker import WORD, Answer, Limits, Operation
+
+log = logging.getLogger("knapserve.engine")
+
+_COMPILING = max(1, (os.cpu_count() or 1) // 4)  # grammars at a time: each takes a core from the rounds
+_KEPT = 16  # compiled grammars that no answer needs
+_MOST = 64  # compiled grammars, a process each
+_POLL = 0.05  # seconds between looks at the time that a process has used
+_WALL = 10.0  # a process that waits for a core may take this multiple of its CPU seconds
+
+
+class GrammarError(ValueError):
+    """A grammar is invalid or needs more than its budget."""
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process so far; 0 if it has ended."""
+    try:
+        return time.clock_gettime((~pid << 3) | 2)  # the kernel's number for the clock of a process
+    except OSError:
+        return 0.0
+
+
+def _await(end: socket.socket, pid: int, seconds: float) -> bytes:
+    """Wait for a frame that a process computes.
+
+    Raises TimeoutError when it has used `seconds` of CPU time, and kills it; EOFError or OSError when it is gone.
+    """
+    before, started = _cpu_seconds(pid), time.monotonic()
+    end.settimeout(min(_POLL, seconds))
+    while True:
+        try:
+            return frames.receive(end)
+        except TimeoutError:
+            if _cpu_seconds(pid) - before > seconds or time.monotonic() - started > _WALL * seconds:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                raise
+
+
+class Grammar:
+    """A compiled grammar: the process that follows it. All methods belong to the thread of the rounds."""
+
+    def __init__(self, end: socket.socket, pid: int, step_seconds: float) -> None:
+        self._end, self.pid, self._step_seconds = end, pid, step_seconds
+        self._close = weakref.finalize(self, end.close)
+        self._numbers = 0
+        self.matchers = 0  # in use
+        self.lost = False  # whether the process is gone
+
+    def begin(self) -> int:
+        """Make a matcher at the start of an answer, and return its number."""
+        self._numbers += 1
+        self.matchers += 1
+        self._tell(Operation.BEGIN, self._numbers)
+        return self._numbers
+
+    def forget(self, number: int) -> None:
+        self.matchers -= 1
+        self._tell(Operation.FORGET, number)
+
+    def keep(self, number: int, tokens: Iterable[int]) -> None:
+        """Let a matcher consume emitted tokens, which it has matched ahead."""
+        self._tell(Operation.KEEP, number, tokens)
+
+    def ask(self, operation: Operation, number: int, arguments: Iterable[int]) -> tuple[Answer, bytes]:
+        """Have a matcher carry out an operation. FAILED when the process is gone or takes too long."""
+        self._tell(operation, number, arguments)
+        if self.lost:
+            return Answer.FAILED, b""
+        try:
+            frame = _await(self._end, self.pid, self._step_seconds)
+        except (EOFError, OSError) as error:  # a TimeoutError is an OSError
+            log.warning("a grammar cannot be followed any further: %s", _describe(error))
+            self.end()
+            return Answer.FAILED, b""
+        return Answer(frame[0]), frame[1:]
+
+    def end(self) -> None:
+        """End the process, which reads the end of its socket."""
+        self.lost = True
+        self._close()
+
+    def _tell(self, operation: Operation, number: int, arguments: Iterable[int] = ()) -> None:
+        if self.lost:
+            return
+        try:
+            frames.send(self._end, array(WORD, [operation, number, *arguments]).tobytes())
+        except OSError:
+            self.end()
+
+
+def _describe(error: Exception) -> str:
+    return "a step took too long" if isinstance(error, TimeoutError) else "its process has ended"
+
+
+class GrammarHost:
+    """Compiles the grammars of one model, and keeps those used last. Methods belong to the thread of the rounds."""
+
+    def __init__(self, vocabulary: Callable[[], Vocabulary], config: GrammarConfig) -> None:
+        """`vocabulary` is called at the first grammar, in another thread."""
+        self._vocabulary, self._config = vocabulary, config
+        self._grammars: OrderedDict[str, Future[Grammar]] = OrderedDict()
+        self._threads = ThreadPoolExecutor(_COMPILING, thread_name_prefix="knapserve-grammars")
+        self._lock = threading.Lock()  # of what follows
+        self._parent: _Parent | None = None  # of the processes that follow grammars
+        self._unavailable: str | None = None  # why this model has no grammars
+        self._closed = False
+
+    def compiled(self, grammar: str) -> Future[Grammar] | None:
+        """Begin to compile a grammar unless that has happened; None: too many are in use, try again later.
+
+        The future's result is the grammar, or a GrammarError.
+        """
+        future = self._grammars.pop(grammar, None)
+        if future is not None and future.done() and future.exception() is None and future.result().lost:
+            future = None
+        if future is None:
+            if not self._make_room():
+                return None
+            future = self._threads.submit(self._compile, grammar)
+        self._grammars[grammar] = future
+        return future
+
+    def close(self) -> None:
+        """End all processes."""
+        self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            if self._parent is not None:
+                self._parent.end()
+
+    def _make_room(self) -> bool:
+        """Forget grammars that no answer needs, those unused longest first. False if too many are needed."""
+        idle = [name for name, future in self._grammars.items() if _is_idle(future)]
+        for name in idle[: max(len(idle) - _KEPT, len(self._grammars) + 1 - _MOST, 0)]:
+            future = self._grammars.pop(name)
+            if future.exception() is None:
+                future.result().end()
+        return len(self._grammars) < _MOST
+
+    def _compile(self, grammar: str) -> Grammar:
+        seconds, memory = self._config.build_seconds, self._config.memory
+        end = self._connect()
+        try:
+            end.settimeout(_WALL)  # for the fork
+            (pid,) = struct.unpack("<I", frames.receive(end))
+            frames.send(end, grammar.encode())
+            refusal = _await(end, pid, seconds).decode()
+        except TimeoutError:
+            refusal = f"compiling it takes more than {seconds:g} s"
+        except (EOFError, OSError):
+            refusal = f"compiling it fails, or takes more than {memory >> 20} MiB of memory"
+        if refusal:
+            end.close()
+            raise GrammarError(refusal)
+        return Grammar(end, pid, self._config.step_seconds)
+
+    def _connect(self) -> socket.socket:
+        """Return a socket to a new process. Raises GrammarError."""
+        with self._lock:
+            if self._closed or self._unavailable is not None:
+                raise GrammarError(self._unavailable or "the server is shutting down")
+            if self._parent is None or self._parent.ended:
+                self._parent = None
+                try:
+                    limits = Limits(self._config.build_seconds, self._config.memory)
+                    self._parent = _Parent(self._vocabulary(), limits)
+                except Exception as error:
+                    self._unavailable = f"structured output is not available with this model ({error})"
+                    raise GrammarError(self._unavailable) from None
+            return self._parent.fork()
+
+
+def _is_idle(future: Future[Grammar]) -> bool:
+    return future.done() and (future.exception() is not None or not future.result().matchers)
+
+
+class _Parent:
+    """The process that has read the vocabulary and forks the others."""
+
+    def __init__(self, vocabulary: Vocabulary, limits: Limits) -> None:
+        """Raises RuntimeError if the vocabulary cannot be read."""
+        self._end, theirs = socket.socketpair()
+        with theirs:
+            command = [sys.executable, "-P", "-m", "engine.grammar.worker", str(theirs.fileno())]
+            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        self.end = weakref.finalize(self, _end, self._end, self._process)
+        try:
+            frames.send(self._end, pickle.dumps((limits, vocabulary), pickle.HIGHEST_PROTOCOL))
+            refusal = frames.receive(self._end).decode()
+        except (EOFError, OSError):
+            refusal = "its process ended"
+        if refusal:
+            self.end()
+            raise RuntimeError(refusal)
+
+    @property
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def fork(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs, suppress(OSError):  # if it is gone, the socket says so
+            socket.send_fds(self._end, [b"f"], [theirs.fileno()])
+        return ours
+
+
+def _end(end: socket.socket, process: subprocess.Popen[bytes]) -> None:
+    end.close()
+    process.kill()
+    process.wait()
