@@ -16,7 +16,7 @@ from starlette.responses import Response
 from engine.api import Engine
 from engine.errors import KnapServeError
 from server.config import ServerConfig
-from server.http.asgi import BodyLimitMiddleware, CorsErrorMiddleware, InternalErrorMiddleware, RequestIdMiddleware
+from server.http.asgi import CorsErrorMiddleware, InternalErrorMiddleware, RequestIdMiddleware
 from server.http.auth import AuthMiddleware
 from server.http.errors import APIError, as_api_error, from_http_exception
 from server.http.lifecycle import version
@@ -92,7 +92,6 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
     app.state.paths = [route.path for route in router.routes if isinstance(route, APIRoute) and "{" not in route.path]
     app.include_router(router)
     # The middleware added last sees a request first.
-    app.add_middleware(BodyLimitMiddleware, limit=config.max_body_size)
     if config.api_key:
         app.add_middleware(AuthMiddleware, keys=config.api_key, metrics=config.metrics_auth)
     app.add_middleware(InternalErrorMiddleware)

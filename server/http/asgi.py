@@ -129,35 +129,3 @@ class RequestIdMiddleware:
                 seconds = time.perf_counter() - start
                 facts = {"request_id": request_id, "status": status, "seconds": round(seconds, 6), **scope[FACTS]}
                 access_log.info("%s %s", method, scope["path"], extra={"facts": facts})
-
-
-class BodyLimitMiddleware:
-    """Reject bodies over `limit` bytes with a 413: by `Content-Length`, or while reading a body that declares none."""
-
-    def __init__(self, app: ASGIApp, limit: int) -> None:
-        self._app = app
-        self._limit = limit
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        declared = Headers(scope=scope).get("content-length", "0")
-        if declared.isdecimal() and int(declared) > self._limit:
-            await self._too_large().response(scope)(scope, receive, send)
-            return
-        size = 0
-
-        async def limited() -> Message:
-            nonlocal size
-            message = await receive()
-            if message["type"] == "http.request":
-                size += len(message.get("body", b""))
-                if size > self._limit:
-                    raise self._too_large()
-            return message
-
-        await self._app(scope, limited, send)
-
-    def _too_large(self) -> APIError:
-        return APIError(413, f"The request body is larger than {self._limit} bytes.", code="request_too_large")

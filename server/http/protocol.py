@@ -98,7 +98,8 @@ class Protocol(_StallTimeout, HttpToolsProtocol):
         self._reject(invalid(msg), "Bad Request")
 
     def _reject(self, error: APIError, reason: str) -> None:
-        if self.cycle is not None and self.cycle.response_started:
+        cycle = self.cycle
+        if cycle is not None and cycle.response_started and not cycle.response_complete:
             self.transport.close()  # an error does not fit into a reply that has started
         else:
             _reject_connection(self.transport, error, reason)

@@ -17,6 +17,7 @@ from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServe
 from engine.types import TokenEvent
 from server.config import ServerConfig
 from server.http.asgi import cancelled_on_disconnect
+from server.http.bodies import LARGE_BYTES, BodyReader
 from server.http.errors import FACTS, APIError, as_api_error, invalid, unavailable, unknown_model
 from server.http.lifecycle import Drain, version
 from server.http.sse import EventStream, Framer
@@ -33,9 +34,6 @@ from server.openai.tokens import TokenizeService
 
 # Longer bodies are parsed, rendered and tokenised in a thread. Switching threads costs as much as 2,000 characters.
 INLINE_BYTES = 2000
-_LARGE_BYTES = 2**20  # larger bodies are tokenised one at a time, as each takes some hundred times its size in memory
-# Fields that need a grammar, whose compilation is slow. Escaped characters may hide their names.
-_GRAMMAR_FIELDS = (b"response_format", b"tools", b"\\u00")
 
 # The page loads from and connects to this server only.
 _PAGE_POLICY = (
@@ -66,7 +64,8 @@ class Services:
         self.completions = CompletionTranslator(engine.info, engine.tokenizer, self.names, config.max_n)
         self.tokens = TokenizeService(info, engine.tokenizer, self.chat)
         self.drain = Drain(engine, config.shutdown_timeout)
-        self.large_bodies = asyncio.Semaphore(1)
+        self.bodies = BodyReader(config.max_body_size, config.max_body_values)
+        self.large_bodies = asyncio.Semaphore(1)  # that are tokenised: each takes some hundred times its size in memory
 
     def submit(self, parsed: ParsedRequest, meter: RequestMeter) -> Generation:
         """Submit all choices of a request to the engine, or none. Raises APIError if they are not admitted."""
@@ -139,22 +138,22 @@ def _services(request: Request) -> Services:
 
 async def _parse_body(request: Request, parse: Callable[[bytes], Parsed]) -> Parsed:
     """Parse the body with `parse`, in a thread if that may take long. Raises APIError."""
-    raw = await request.body()
-    # Required: without a content type, browsers send cross-origin requests without a preflight.
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != "application/json" and not media_type.endswith("+json"):
-        raise invalid("The Content-Type must be application/json.")
-    if len(raw) <= INLINE_BYTES and not any(name in raw for name in _GRAMMAR_FIELDS):
-        return parse(raw)
-    if len(raw) <= _LARGE_BYTES:
-        return await asyncio.to_thread(parse, raw)
-    slot = _services(request).large_bodies
-    async with cancelled_on_disconnect(request.receive):  # a client that has left must not wait here
-        await slot.acquire()
-    try:
-        return await asyncio.to_thread(parse, raw)
-    finally:
-        slot.release()
+    services = _services(request)
+    async with services.bodies.read(request) as raw:
+        # Required: without a content type, browsers send cross-origin requests without a preflight.
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != "application/json" and not media_type.endswith("+json"):
+            raise invalid("The Content-Type must be application/json.")
+        if len(raw) <= INLINE_BYTES:
+            return parse(raw)
+        if len(raw) <= LARGE_BYTES:
+            return await asyncio.to_thread(parse, raw)
+        async with cancelled_on_disconnect(request.receive):  # a client that has left must not wait here
+            await services.large_bodies.acquire()
+        try:
+            return await asyncio.to_thread(parse, raw)
+        finally:
+            services.large_bodies.release()
 
 
 async def _generate(request: Request, translator: Translator[Any]) -> Response:
@@ -293,6 +292,7 @@ _DESCRIPTIONS = {
     401: "Missing or incorrect API key.",
     403: "Cross-origin request refused.",
     404: "Unknown model.",
+    408: "The request body did not arrive in time.",
     413: "Request body too large.",
     429: "Queue full; retry after `Retry-After` seconds.",
     500: "Internal server error.",
@@ -333,7 +333,7 @@ def build_router(config: ServerConfig) -> APIRouter:
         responses: dict[int | str, dict[str, Any]] = {
             200: {"model": reply, "description": description, "content": content}
         }
-        responses |= _errors(400, *key, 404, 413, 429, 500, 503)
+        responses |= _errors(400, *key, 404, 408, 413, 429, 500, 503)
         extra = _request_body(body)
         add(
             path,
@@ -349,12 +349,12 @@ def build_router(config: ServerConfig) -> APIRouter:
     text = (schemas.CompletionRequest, reply_schemas.Completion, reply_schemas.CompletionChunk)
     add_generation("/v1/chat/completions", chat_completions, *chat, "chat")
     add_generation("/v1/completions", completions, *text, "complete")
-    errors = _errors(400, *key, 404, 413, 500, 503)
+    errors = _errors(400, *key, 404, 408, 413, 500, 503)
     body = _request_body(schemas.TokenizeRequest)
     add("/tokenize", tokenize, methods=["POST"], responses=errors, openapi_extra=body)
     body = _request_body(schemas.DetokenizeRequest)
     add("/detokenize", detokenize, methods=["POST"], responses=errors, openapi_extra=body)
-    add("/reset_calibration", reset_calibration, methods=["POST"], responses=_errors(*key, 403, 413, 503))
+    add("/reset_calibration", reset_calibration, methods=["POST"], responses=_errors(*key, 403, 503))
     add("/v1/models", list_models, responses=_errors(*key, 503))  # 503 while the model loads
     add("/v1/models/{model_id:path}", retrieve_model, responses=_errors(*key, 404, 503))
     add("/health", health, responses=_errors(503))

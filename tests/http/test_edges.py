@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies
 
 from server.config import ServerConfig
+from server.http.bodies import ValueCounter
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
 
@@ -109,6 +112,33 @@ def test_a_body_of_unknown_length_is_refused_once_it_exceeds_the_limit() -> None
     reply = ask(FakeEngine(), "POST", CHAT_PATH, content=long(), config=ServerConfig(max_body_size=100))
     assert reply.status_code == 413
     assert len(sent) == 3
+
+
+@pytest.mark.parametrize(("values", "status"), [(51, 400), (52, 413)])
+def test_a_body_with_too_many_values_is_refused(values: int, status: int) -> None:
+    config = ServerConfig(max_body_values=50)
+    body = {"prompt": "[,{" * 60, "stop": ["x"] * (values - 3)}
+    assert ask(FakeEngine(), "POST", TEXT_PATH, json=body, config=config).status_code == status
+
+
+json_values = strategies.recursive(
+    strategies.none() | strategies.text() | strategies.integers(),
+    lambda inner: strategies.lists(inner) | strategies.dictionaries(strategies.text(), inner),
+)
+
+
+def count_of(value: object) -> int:
+    """Commas and opening brackets."""
+    items = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if items is None else 1 + max(len(items) - 1, 0) + sum(map(count_of, items))
+
+
+@given(json_values, strategies.integers(1, 7), strategies.booleans())
+def test_values_are_counted_however_a_body_is_cut(value: object, size: int, ascii: bool) -> None:
+    counter, data = ValueCounter(), json.dumps(value, ensure_ascii=ascii).encode(errors="replace")
+    for start in range(0, len(data), size):
+        counter.feed(data[start : start + size])
+    assert counter.count == count_of(value)
 
 
 def test_a_body_of_exactly_the_limit_is_accepted() -> None:
@@ -232,7 +262,7 @@ def test_openapi_documents_every_path_and_status() -> None:
     assert set(paths) == {CHAT_PATH, TEXT_PATH, "/v1/models", "/v1/models/{model_id}", "/health", "/live", "/version",
                           "/metrics", "/tokenize", "/detokenize", "/reset_calibration", "/"}  # fmt: skip
     for path in (CHAT_PATH, TEXT_PATH):
-        assert set(paths[path]["post"]["responses"]) == {"200", "400", "404", "413", "429", "500", "503"}
+        assert set(paths[path]["post"]["responses"]) == {"200", "400", "404", "408", "413", "429", "500", "503"}
     assert set(paths["/v1/models/{model_id}"]["get"]["responses"]) == {"200", "404", "503"}
     schemas = document["components"]["schemas"]
     reference = paths[CHAT_PATH]["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]

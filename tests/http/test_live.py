@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 import httpx
 import pytest
 
-from server.http import protocol
+from server.http import bodies, protocol
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, Live, sse
 
@@ -47,6 +47,48 @@ def test_a_client_that_leaves_before_the_first_token_cancels_its_request(live: S
     assert engine.left.wait(10)
     assert server.client.get("/live").status_code == 200
     assert sorted(engine.cancelled) == sorted(request.id for request in engine.submitted)
+
+
+def exchange(server: Live, sent: bytes) -> bytes:
+    """Send bytes on one connection and return all that the server answers until it closes it."""
+    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
+        connection.sendall(sent)
+        return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+
+
+def test_a_body_that_does_not_arrive_is_a_408(live: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "IDLE_SECONDS", 0.1)
+    head = f"POST {CHAT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n"
+    answer = exchange(live(FakeEngine()), head.encode() + b'{"messages":')
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b'"request_timeout"' in answer
+
+
+def test_few_large_bodies_are_read_at_a_time(live: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half-sent ones give up their places."""
+    monkeypatch.setattr(bodies, "LARGE_BYTES", 1000)
+    monkeypatch.setattr(bodies, "LARGE_SECONDS", 0.5)
+    server = live(FakeEngine())
+    head = f"POST {CHAT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n"
+    with ExitStack() as stack:
+        for _ in range(6):
+            half = stack.enter_context(closing(socket.create_connection(("127.0.0.1", server.port))))
+            half.sendall(head.encode() + b" " * 2000)
+        assert server.client.post(TEXT_PATH, json=TEXT).status_code == 200
+        large = json.dumps(TEXT).encode() + b" " * 5000
+        headers = {"Content-Type": "application/json"}
+        assert server.client.post(TEXT_PATH, content=large, headers=headers).status_code == 200
+
+
+def test_a_malformed_second_request_gets_a_400(live: Start) -> None:
+    server = live(FakeEngine())
+    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
+        connection.sendall(b"GET /live HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(b"what is this\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"invalid_request_error" in answer
 
 
 @pytest.mark.slow
