@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
+from typing import NamedTuple
 
 from engine.errors import ContextLengthError, RequestError, RequestFailedError, UnknownPolicyError
 
@@ -68,6 +69,13 @@ class SamplingParams:
         return self.temperature > 0.0 and (self.top_k > 0 or self.top_p < 1.0 or self.min_p > 0.0)
 
 
+class Owner(NamedTuple):
+    """Who asks: an API key and one of its requests, which may have many choices. Owners get equal shares."""
+
+    key: str = ""
+    request: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
     """One choice to generate. `draft_policy=None`: the server's default policy."""
@@ -76,6 +84,9 @@ class GenerateRequest:
     prompt: tuple[int, ...]
     sampling: SamplingParams = SamplingParams()
     draft_policy: str | None = None
+    owner: Owner = Owner()
+    priority: int = 0  # lower ones run first
+    cache_salt: str = ""  # only requests with the same salt share cached prefixes
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,9 @@ class EngineCore:
             ),
             tokens=tokens,
             lookup=lookup,
+            owner=message.owner,
+            priority=message.priority,
+            cache_salt=message.cache_salt,
             processor=self.processors.make(sampling, message.prompt),
         )
         self.scheduler.add(request)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.architecture.spec import skipped
-from engine.types import FinishReason, RequestRound, SamplingParams, SpeculationStats, TokenLogprobs
+from engine.types import FinishReason, Owner, RequestRound, SamplingParams, SpeculationStats, TokenLogprobs
 
 if TYPE_CHECKING:
     from engine.draft.base import DraftPolicy, RequestView
@@ -38,6 +38,9 @@ class Request:
     detokenizer: Detokenizer
     view: RequestView[Any]  # what the policy sees of the request
     tokens: list[int]  # prompt and completion; grows with every round
+    owner: Owner = Owner()
+    priority: int = 0
+    cache_salt: str = ""
     processor: LogitsProcessor | None = None
     lookup: Lookup | None = None
 

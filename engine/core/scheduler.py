@@ -7,13 +7,14 @@ number towards the number of tokens; a request with one token left to compute de
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from engine.clock import Clock
 from engine.core.request import AwaitedPrefix, Request
 from engine.core.rounds import CommittedRound, RequestOutput
+from engine.core.turns import Shares
 from engine.errors import RequestError
 from engine.kv.blocks import Allocation, Blocks
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
@@ -61,6 +62,7 @@ class Scheduler:
         self._prompt_rows = prompt_rows
         self._eos = frozenset(eos_token_ids)
         self._reserve_next_row = reserve_next_row
+        self._turns_taken = False  # whether no running request has to make way for a waiting one
 
     @property
     def idle(self) -> bool:
@@ -73,11 +75,12 @@ class Scheduler:
     @property
     def settled(self) -> bool:
         """Whether no waiting request can join before a running one ends."""
-        return not self.waiting or len(self.running) >= self._max_num_seqs
+        return not self.waiting or (self._turns_taken and len(self.running) >= self._max_num_seqs)
 
     def add(self, request: Request) -> None:
         """Queue a request."""
         self.waiting.append(request)
+        self._turns_taken = False
 
     def cancel(self, request_id: str) -> None:
         """Forget a request and free its cache; unknown ids are ignored."""
@@ -92,21 +95,30 @@ class Scheduler:
                 return
 
     def admit(self) -> None:
-        """Give waiting requests a slab of the cache, oldest first, while there is room.
+        """Give waiting requests a slab of the cache in turn, while there is room or another must make way.
 
         A request whose prompt starts like one that is being read waits, and others may overtake it: once the common
         part has been read, the prefix cache has it.
         """
-        held: list[Request] = []
-        while self.waiting and len(self.running) < self._max_num_seqs:
-            request = self.waiting.popleft()
+        candidates = list(self.waiting)
+        while candidates and not self.settled:
+            shares = Shares(self.running)
+            request = min(candidates, key=shares.turn)
+            yielding = None
+            if len(self.running) >= self._max_num_seqs:
+                yielding = shares.yielding(request)
+                if yielding is None:
+                    self._turns_taken = True
+                    return
+            candidates.remove(request)
             if self._prefix_in_progress(request):
-                held.append(request)
                 continue
+            if yielding is not None:
+                self._preempt(yielding)
             allocation = self._allocate(request)
             if allocation is None:
-                held.append(request)
-                break
+                return
+            self.waiting.remove(request)
             request.slab, request.computed = allocation.slab, allocation.cached
             if request.admitted is None:
                 request.admitted = self._clock.now()
@@ -114,14 +126,13 @@ class Scheduler:
                 self.prefix_queries += len(request.prompt)
                 self.prefix_hits += allocation.cached
             self.running.append(request)
-        self.waiting.extendleft(reversed(held))
 
     def _allocate(self, request: Request) -> Allocation | None:
         """Allocate cache room for all tokens of a request; None if there is none now."""
         if not request.scoring:
-            return self.blocks.allocate(request.id, request.tokens)
+            return self.blocks.allocate(request.id, request.tokens, request.cache_salt)
         # Prompt log-probabilities need logits, which cached prefixes lack: look up nothing.
-        allocation = self.blocks.allocate(request.id, request.tokens[:1])
+        allocation = self.blocks.allocate(request.id, request.tokens[:1], request.cache_salt)
         if allocation is not None and not self.blocks.grow(allocation.slab, len(request.tokens)):
             self.blocks.release(allocation.slab)
             return None
@@ -138,10 +149,11 @@ class Scheduler:
         if request.scoring or len(tokens) <= size:
             return False
         head = tokens[:size]
-        readers = [r for r in self.running if not r.decoding and r.tokens[:size] == head]
+        salt = request.cache_salt
+        readers = [r for r in self.running if not r.decoding and r.cache_salt == salt and r.tokens[:size] == head]
         if not readers:
             return False
-        end = self.blocks.match(tokens) + size
+        end = self.blocks.match(tokens, salt) + size
         wanted = tokens[:end]
         if end < len(tokens):
             ahead = next((r for r in readers if r.computed < end and r.tokens[:end] == wanted), None)
@@ -172,19 +184,37 @@ class Scheduler:
             for request, work in zip(decoding, works, strict=True):
                 if work.plain and request.room > 1:
                     work.next_row_reserved = self.blocks.grow(request.slab, len(request.tokens) + 1)
-        share = 1.0  # of the round's time that is left
-        for request in prompts:
-            rows = min(request.pending, spare)
+        works += self._prompt_works(prompts, spare, beside=bool(decoding))
+        return StepPlan(tuple(sorted(works, key=lambda w: w.slab)), self.blocks.take_changes())
+
+    def _prompt_works(self, prompts: Sequence[Request], spare: int, *, beside: bool) -> Iterator[Work]:
+        """Yield the round's rows of prompts; `beside`: others decode.
+
+        Half of the round is for the one admitted first, the rest is for the shortest: a long prompt delays short ones
+        little, and these never stop it.
+        """
+        time = 1.0  # share of the round that is left
+        rest = 0.5 if len(prompts) > 1 else 1.0  # share for others than the first
+        most_rows = spare
+        for request in sorted(prompts, key=lambda r: r.pending):
+            share = time if request is prompts[0] else min(time, rest)
+            rows = min(request.pending, spare, -int(-share * most_rows))
             if self._prompt_rows is not None:
-                most = self._prompt_rows(request.computed, bool(decoding))
+                most = self._prompt_rows(request.computed, beside)
                 rows = min(rows, int(share * most))
-                share -= rows / most
+                used = rows / most
+            else:
+                used = rows / most_rows if most_rows else 0.0
             if rows == 0:
                 continue
+            time -= used
             spare -= rows
+            if request is prompts[0]:
+                rest = time
+            else:
+                rest -= used
             record = request.policy.rows_to_record(request.view) if rows == request.pending else 0
-            works.append(self._work(request, rows, None, record))
-        return StepPlan(tuple(sorted(works, key=lambda w: w.slab)), self.blocks.take_changes())
+            yield self._work(request, rows, None, record)
 
     def _draft(self, request: Request, rows: int) -> Plan | None:
         """Return the request's plan with γ cut to its room, the row budget and the free cache; None for γ = 0."""
@@ -220,13 +250,14 @@ class Scheduler:
         )
 
     def _reserve(self, request: Request) -> None:
-        """Get cache room for a request's tokens, preempting the youngest requests, perhaps this one, if need be."""
+        """Get cache room for a request's tokens; if need be, preempt others, or this one: low priority, then youth."""
         while request.slab >= 0 and not self.blocks.grow(request.slab, len(request.tokens)):
-            self._preempt(max(self.running, key=lambda r: r.arrival))
+            self._preempt(max(self.running, key=lambda r: (r.priority, r.arrival)))
 
     def _preempt(self, request: Request) -> None:
         """Put a request back at the head of the queue. Its tokens stay; lost K/V is computed again."""
         self.running.remove(request)
+        self._turns_taken = False
         self.blocks.release(request.slab)
         request.slab, request.computed = -1, 0
         request.prompt_logprobs.clear()
@@ -278,5 +309,6 @@ class Scheduler:
     def _retire(self, request: Request, reason: FinishReason) -> None:
         request.finish_reason = reason
         self.running.remove(request)
+        self._turns_taken = False
         self.blocks.release(request.slab)
         request.slab = -1

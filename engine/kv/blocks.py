@@ -85,8 +85,8 @@ class Blocks(Protocol):
 
     @property
     def usage(self) -> float: ...
-    def match(self, tokens: Sequence[int]) -> int: ...
-    def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None: ...
+    def match(self, tokens: Sequence[int], salt: str = "") -> int: ...
+    def allocate(self, owner: str, tokens: Sequence[int], salt: str = "") -> Allocation | None: ...
     def grow(self, slab: int, tokens: int) -> bool: ...
     def trim(self, slab: int, tokens: int) -> None: ...
     def seal(self, slab: int, tokens: Sequence[int], computed: int) -> None: ...
@@ -96,19 +96,23 @@ class Blocks(Protocol):
     def check_integrity(self) -> None: ...
 
 
+BlockKey = tuple[int | str, ...]
+
+
 @dataclass(slots=True, eq=False)
 class _Node:
-    """A sealed block: the prefix that ends in `tokens` after `parent`. A slab that holds it holds all its ancestors."""
+    """A sealed block: the prefix that ends in the tokens of `key`. A slab that holds it holds all its ancestors."""
 
     parent: _Node | None
-    tokens: tuple[int, ...]
+    key: BlockKey
     slabs: set[int] = field(default_factory=set)
-    children: dict[tuple[int, ...], _Node] = field(default_factory=dict)
+    children: dict[BlockKey, _Node] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Slab:
     owner: str | None = None
+    salt: str = ""
     used: int = 0  # blocks, from the start of the slab
     sealed: list[_Node] = field(default_factory=list)  # the first len(sealed) of them
     touched: int = 0  # tick of last use, for eviction by age
@@ -118,18 +122,24 @@ class PrefixNode(Protocol):
     """A node of a tree of prefixes, with its children by the tokens of the next block."""
 
     @property
-    def children(self) -> Mapping[tuple[int, ...], Self]: ...
+    def children(self) -> Mapping[BlockKey, Self]: ...
 
 
 N = TypeVar("N", bound=PrefixNode)
 
 
-def walk(root: N, tokens: Sequence[int], block_size: int) -> list[N]:
+def block_key(tokens: Sequence[int], index: int, block_size: int, salt: str) -> BlockKey:
+    """Return what identifies a block among those after the same prefix: its tokens; in the first block the salt too."""
+    key = tuple(tokens[index * block_size : (index + 1) * block_size])
+    return (salt, *key) if salt and index == 0 else key
+
+
+def walk(root: N, tokens: Sequence[int], block_size: int, salt: str) -> list[N]:
     """Find the blocks below `root` that `tokens` begins with, leaving at least the last token out."""
     path: list[N] = []
     node = root
-    for start in range(0, len(tokens) - block_size, block_size):
-        child = node.children.get(tuple(tokens[start : start + block_size]))
+    for index in range((len(tokens) - 1) // block_size):
+        child = node.children.get(block_key(tokens, index, block_size, salt))
         if child is None:
             break
         path.append(child)
@@ -164,13 +174,16 @@ class BlockManager:
         """Blocks that only cached prefixes hold."""
         return sum(slab.used for slab in self._slabs if slab.owner is None)
 
-    def match(self, tokens: Sequence[int]) -> int:
+    def match(self, tokens: Sequence[int], salt: str = "") -> int:
         """Count the leading tokens that a cached prefix covers. At least the last token is left to compute."""
-        return len(walk(self._root, tokens, self.block_size)) * self.block_size
+        return len(walk(self._root, tokens, self.block_size, salt)) * self.block_size
 
-    def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None:
-        """Give `owner` a slab with room for all of `tokens`; None if memory or slabs are exhausted."""
-        path = walk(self._root, tokens, self.block_size)
+    def allocate(self, owner: str, tokens: Sequence[int], salt: str = "") -> Allocation | None:
+        """Give `owner` a slab with room for all of `tokens`; None if memory or slabs are exhausted.
+
+        Only prefixes with the same salt are shared.
+        """
+        path = walk(self._root, tokens, self.block_size, salt)
         needed = self._blocks(len(tokens))
         if needed > self.blocks_per_slab:
             return None
@@ -184,7 +197,7 @@ class BlockManager:
         slab = self._slabs[target]
         self._drop(target, keep)
         self._make_room(needed - slab.used, {target, source})
-        slab.owner = owner
+        slab.owner, slab.salt = owner, salt
         self._in_use += needed - slab.used
         slab.used = needed
         self._touch(target)
@@ -226,7 +239,7 @@ class BlockManager:
         state = self._slabs[slab]
         for index in range(len(state.sealed), computed // self.block_size):
             parent = state.sealed[-1] if state.sealed else self._root
-            key = tuple(tokens[index * self.block_size : (index + 1) * self.block_size])
+            key = block_key(tokens, index, self.block_size, state.salt)
             node = parent.children.get(key)
             if node is None:
                 node = parent.children[key] = _Node(parent, key)
@@ -269,7 +282,7 @@ class BlockManager:
             parent = self._root
             for node in slab.sealed:
                 assert node.parent is parent
-                assert parent.children[node.tokens] is node
+                assert parent.children[node.key] is node
                 holders.setdefault(id(node), set()).add(index)
                 parent = node
         nodes = list(self._root.children.values())
@@ -329,7 +342,7 @@ class BlockManager:
             if not node.slabs:
                 assert node.parent is not None
                 assert not node.children
-                del node.parent.children[node.tokens]
+                del node.parent.children[node.key]
         del state.sealed[keep:]
         keep = min(keep, state.used)
         self._free(slab, keep, state.used)

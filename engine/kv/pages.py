@@ -12,23 +12,24 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.kv.blocks import Allocation, CacheChanges, Placement, walk
+from engine.kv.blocks import Allocation, BlockKey, CacheChanges, Placement, block_key, walk
 
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """A sealed page: the prefix that ends in `tokens` after `parent`. `users` tables hold it and all its ancestors."""
+    """A sealed page: the prefix that ends in the tokens of `key`. `users` tables hold it and all its ancestors."""
 
     parent: _Node | None
-    tokens: tuple[int, ...]
+    key: BlockKey
     page: int
     users: int = 0
-    children: dict[tuple[int, ...], _Node] = field(default_factory=dict)
+    children: dict[BlockKey, _Node] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Table:
     owner: str | None = None
+    salt: str = ""
     pages: list[int] = field(default_factory=list)
     sealed: list[_Node] = field(default_factory=list)  # of the first len(sealed) pages
     placed: int = 0  # leading pages that `take_changes` has reported
@@ -58,23 +59,23 @@ class PageManager:
         """Pages that only cached prefixes hold."""
         return self._idle
 
-    def match(self, tokens: Sequence[int]) -> int:
-        return len(walk(self._root, tokens, self.block_size)) * self.block_size
+    def match(self, tokens: Sequence[int], salt: str = "") -> int:
+        return len(walk(self._root, tokens, self.block_size, salt)) * self.block_size
 
-    def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None:
+    def allocate(self, owner: str, tokens: Sequence[int], salt: str = "") -> Allocation | None:
         """Give `owner` a table with room for all of `tokens`; None if pages or tables are exhausted."""
         needed = self._blocks(len(tokens))
         slab = next((i for i, table in enumerate(self._tables) if table.owner is None), None)
         if slab is None or needed > self.blocks_per_table:
             return None
-        path = walk(self._root, tokens, self.block_size)
+        path = walk(self._root, tokens, self.block_size, salt)
         found = sum(node.users == 0 for node in path)
         if needed - len(path) > len(self._free) + self._idle - found:
             return None
         for node in path:
             self._hold(node)
         table = self._tables[slab]
-        table.owner, table.sealed, table.placed = owner, path, 0
+        table.owner, table.salt, table.sealed, table.placed = owner, salt, path, 0
         table.pages = [node.page for node in path] + self._take(needed - len(path))
         return Allocation(slab, len(path) * self.block_size)
 
@@ -102,7 +103,7 @@ class PageManager:
         table = self._tables[slab]
         for index in range(len(table.sealed), computed // self.block_size):
             parent = table.sealed[-1] if table.sealed else self._root
-            key = tuple(tokens[index * self.block_size : (index + 1) * self.block_size])
+            key = block_key(tokens, index, self.block_size, table.salt)
             node = parent.children.get(key)
             if node is None:
                 node = parent.children[key] = _Node(parent, key, table.pages[index], users=1)
@@ -149,7 +150,7 @@ class PageManager:
             for node, page in zip(table.sealed, table.pages, strict=False):
                 assert node.page == page
                 assert node.parent is parent
-                assert parent.children[node.tokens] is node
+                assert parent.children[node.key] is node
                 held[page] += 1
                 parent = node
             private += table.pages[len(table.sealed) :]
@@ -181,7 +182,7 @@ class PageManager:
         node, _ = self._leaves.popitem(last=False)
         parent = node.parent
         assert parent is not None
-        del parent.children[node.tokens]
+        del parent.children[node.key]
         self._idle -= 1
         self._free.append(node.page)
         if parent is not self._root and parent.users == 0 and not parent.children:

@@ -179,7 +179,11 @@ def test_a_search_uses_every_variant_of_the_menu(
     monkeypatch.setattr(policy.searcher, "search", watched)
     sampling = SamplingParams(max_tokens=60, temperature=0.0, ignore_eos=True)
     texts = [chat_ids(core, prompt) for prompt in prompts[:2]]
-    assert answer(core, texts, sampling, ["knapspec"]) == answer(core, texts, sampling, ["none"])
+    plain = answer(core, texts, sampling, ["none"])
+    for _ in range(5):  # on a busy machine the first searches look dear
+        assert answer(core, texts, sampling, ["knapspec"]) == plain
+        if policy.searcher.searches:
+            break
     assert policy.searcher.searches > 0
     assert {v[-1] for v in replayed} == {TARGET, LOW_BIT}
     found = {variant for variants in replayed for variant in variants[:-1]}

@@ -61,7 +61,7 @@ class Blocks(RuleBasedStateMachine):
     def sealed(self, slab: int) -> list[int]:
         """Tokens of the blocks that the manager believes are verified in a slab."""
         slabs = self.manager._slabs  # noqa: SLF001 (which prefixes are evicted is up to the manager)
-        return [token for node in slabs[slab].sealed for token in node.tokens]
+        return [token for node in slabs[slab].sealed for token in node.key]
 
     def brute_match(self, tokens: Sequence[int]) -> int:
         """The longest run of whole blocks, short of the last token, that some slab's sealed tokens begin with."""

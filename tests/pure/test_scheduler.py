@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.types import FinishReason, SamplingParams
+from engine.kv.blocks import BlockManager
+from engine.kv.pages import PageManager
+from engine.types import FinishReason, Owner, SamplingParams
 from tests.support.examples import examples
 from tests.support.simulation import EOS, Setting, World, plain_decoding
 
@@ -24,6 +27,7 @@ SETTINGS = st.builds(
     gamma=st.integers(0, 6),
     skill=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
     apart=st.booleans(),
+    owners=st.sampled_from([1, 1, 2, 3]),
 )
 PROMPTS = st.lists(st.integers(1, 2), min_size=1, max_size=8)
 SAMPLING = st.builds(
@@ -124,6 +128,7 @@ def test_long_runs_in_little_memory_give_the_tokens_of_plain_decoding(seed: int)
         max_rows=random.randint(2, 14),
         gamma=random.randint(0, 6),
         skill=random.random(),
+        owners=random.choice([1, 3]),
     )
     actions: list[tuple[object, ...]] = []
     for _ in range(60):
@@ -295,3 +300,96 @@ def test_prompts_beside_decoding_are_read_in_small_chunks_and_alone_in_large_one
     sizes = [sorted(len(w.tokens) for w in world.step().work) for _ in range(3)]
     assert first.request.decoding
     assert sizes == [[1, 3], [1, 3], [1, 1]]
+
+
+def busy(choices: int, max_num_seqs: int = 8) -> World:
+    """A world in which the choices of one request run, or wait to."""
+    setting = Setting(block_size=4, blocks_per_slab=8, slabs=16, spare=99, max_num_seqs=max_num_seqs, max_rows=64)
+    world = World(setting)
+    for index in range(choices):
+        world.add([index % 2 + 1, 1], LONG, Owner("", "many"))
+    world.step()
+    world.step()
+    return world
+
+
+def running_of(world: World, owner: Owner) -> int:
+    return sum(r.owner == owner for r in world.scheduler.running)
+
+
+def test_a_request_with_many_choices_makes_way_for_others() -> None:
+    world = busy(40)
+    assert running_of(world, Owner("", "many")) == 8
+    single = world.add([2, 2], LONG, Owner("", "one"))
+    world.step()
+    assert single.request in world.scheduler.running
+    assert running_of(world, Owner("", "many")) == 7
+    for index in range(20):
+        world.add([2, 2], LONG, Owner("", str(index)))
+    world.step()
+    assert running_of(world, Owner("", "many")) == 1, "it keeps one"
+    world.drain()
+
+
+def test_keys_get_equal_shares_however_many_requests_they_have() -> None:
+    world = busy(0)
+    for index in range(30):
+        world.add([1, 1], LONG, Owner("a", str(index)))
+    world.step()
+    for index in range(4):
+        world.add([2, 2], LONG, Owner("b", str(index)))
+    for _ in range(3):
+        world.step()
+    counts = Counter(r.owner.key for r in world.scheduler.running)
+    assert counts == {"a": 4, "b": 4}
+    preemptions = world.scheduler.preemptions
+    assert preemptions == 4
+    world.step()
+    assert world.scheduler.preemptions == preemptions, "nobody makes way in turns"
+    world.drain()
+
+
+def test_requests_of_one_choice_each_are_admitted_in_order() -> None:
+    world = busy(0)
+    added = [world.add([1, 1], LONG, Owner("a", str(index))) for index in range(30)]
+    world.step()
+    assert world.scheduler.running == [each.request for each in added[:8]]
+    assert world.scheduler.preemptions == 0
+
+
+def test_a_request_of_higher_priority_takes_the_place_of_the_lowest() -> None:
+    world = busy(8)
+    world.scheduler.running[5].priority = 3
+    low = world.scheduler.running[5]
+    urgent = world.add([2, 2], LONG, Owner("", "other"))
+    world.step()
+    assert urgent.request in world.scheduler.running
+    assert low in world.scheduler.waiting
+    world.drain()
+
+
+def test_a_long_prompt_leaves_half_of_each_round_to_shorter_ones() -> None:
+    setting = Setting(block_size=4, blocks_per_slab=64, slabs=4, spare=64, max_rows=32, gamma=0)
+    world = World(setting, prompt_rows=lambda context, shared: 16)
+    first, short = world.add([1] * 200), world.add([2] * 6)
+    other = world.add([1, 2] * 60)
+    assert {w.request_id: len(w.tokens) for w in world.step().work} == {
+        short.request.id: 6,
+        other.request.id: 2,
+        first.request.id: 8,
+    }
+
+
+def test_prefixes_are_shared_only_with_the_same_salt() -> None:
+    for manager in (BlockManager(8, 8, 4, 64), PageManager(8, 8, 4, 64)):
+        tokens = [1] * 20
+        first = manager.allocate("a", tokens, "x")
+        assert first is not None
+        manager.seal(first.slab, tokens, 20)
+        manager.release(first.slab)
+        assert [manager.match(tokens, salt) for salt in ("x", "y", "")] == [16, 0, 0]
+        other = manager.allocate("b", tokens, "y")
+        assert other is not None
+        assert other.cached == 0
+        manager.seal(other.slab, tokens, 20)
+        manager.check_integrity()

@@ -17,7 +17,7 @@ from engine.core.scheduler import Scheduler
 from engine.draft.base import BatchView, CandidatePass, RequestView, RoundOutcome
 from engine.kv.blocks import Allocation, BlockManager
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
-from engine.types import FinishReason, RequestFailure, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
+from engine.types import FinishReason, Owner, RequestFailure, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
 
 EOS = 0
 VOCABULARY = 4
@@ -174,8 +174,8 @@ class WatchedBlocks(BlockManager):
     def blocks(self, tokens: int) -> int:
         return -(-tokens // self.block_size)
 
-    def allocate(self, owner: str, tokens: Sequence[int]) -> Allocation | None:
-        allocation = super().allocate(owner, tokens)
+    def allocate(self, owner: str, tokens: Sequence[int], salt: str = "") -> Allocation | None:
+        allocation = super().allocate(owner, tokens, salt)
         if allocation is not None:
             assert allocation.slab not in self.reserved
             self.reserved[allocation.slab] = self.blocks(len(tokens))
@@ -208,6 +208,7 @@ class Setting:
     always_draft: bool = False  # all of gamma
     stopped_clock: bool = False
     apart: bool = False  # a round is reported while the next one runs
+    owners: int = 1  # of requests, drawn at random, with salts and priorities of their own
 
     @property
     def max_model_len(self) -> int:
@@ -234,7 +235,7 @@ class World:
     def __init__(self, setting: Setting, seed: int = 0, prompt_rows: Callable[[int, bool], int] | None = None) -> None:
         """`prompt_rows` is the scheduler's; the setting has one for when nothing is passed."""
         self.setting = setting
-        random = Random(seed)
+        random = self._random = Random(seed)
         capacity = setting.blocks_per_slab + setting.spare
         self.blocks = WatchedBlocks(setting.slabs, setting.blocks_per_slab, setting.block_size, capacity)
         self.clock = StepClock(setting.stopped_clock)
@@ -254,8 +255,12 @@ class World:
         self.steps = 0
         self.needless_preemptions = 0  # with room for every token but the drafted ones
 
-    def add(self, prompt: Sequence[int], sampling: SamplingParams | None = None) -> Expected:
+    def add(
+        self, prompt: Sequence[int], sampling: SamplingParams | None = None, owner: Owner | None = None
+    ) -> Expected:
         """Add a request, its prompt cut to fit."""
+        draw = self._random.randrange
+        owner = owner or Owner(str(draw(self.setting.owners)), str(draw(self.setting.owners)))
         sampling = sampling or SamplingParams()
         prompt = tuple(prompt)[: self.setting.max_model_len - 1]
         limit = min(self.setting.max_model_len, len(prompt) + (sampling.max_tokens or self.setting.max_model_len))
@@ -270,6 +275,9 @@ class World:
             detokenizer=LateText(sampling.stop),  # type: ignore[arg-type]
             view=RequestView(name, no_candidates, None),
             tokens=list(prompt),
+            owner=owner,
+            priority=draw(self.setting.owners) // 2,
+            cache_salt=owner.key if self.setting.owners > 2 else "",
         )
         expected = self.requests[name] = Expected(request, *plain_decoding(prompt, sampling, limit))
         self.scheduler.add(request)
@@ -300,7 +308,7 @@ class World:
         plan = scheduler.plan()
         preempted = list(scheduler.waiting)[: len(scheduler.waiting) - len(waiting)]
         assert [*preempted, *waiting] == list(scheduler.waiting), "preempted requests go to the head of the queue"
-        assert preempted == sorted(preempted, key=lambda r: r.arrival)
+        assert preempted == sorted(preempted, key=lambda r: (r.priority, r.arrival))
         assert all((r.slab, r.computed) == (-1, 0) for r in scheduler.waiting)
         if needed <= self.blocks.capacity:  # every pending token had room
             self.needless_preemptions += scheduler.preemptions - preemptions
@@ -322,12 +330,13 @@ class World:
         self._take(commit.events(), commit.rounds)
 
     def admit(self) -> None:
-        """Admit requests, oldest first, except those that wait for a common prefix."""
+        """Admit requests: those of one owner oldest first, except those that wait for a common prefix."""
         scheduler, size = self.scheduler, self.setting.block_size
-        queue = list(scheduler.waiting)
+        queue = sorted(scheduler.waiting, key=lambda r: (r.admitted is None, r.arrival))
         scheduler.admit()
+        if len({expected.request.owner for expected in self.requests.values()}) > 1:
+            return
         left = list(scheduler.waiting)
-        assert [r for r in queue if r in left] == left, "the queue keeps its order"
         assert [r for r in queue if r not in left] == scheduler.running[
             len(scheduler.running) - len(queue) + len(left) :
         ]

@@ -1,0 +1,42 @@
+"""Whose turn it is to run: equal shares for API keys, and for the requests of each, however many choices they have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from engine.core.request import Request
+
+
+class Shares:
+    """How many choices run for each API key and for each of its requests."""
+
+    def __init__(self, running: Sequence[Request]) -> None:
+        self._running = running
+        self._keys = Counter(r.owner.key for r in running)
+        self._requests = Counter(r.owner for r in running)
+
+    def turn(self, request: Request) -> tuple[int, int, int, bool, float]:
+        """Sort key of waiting requests: the lowest is next. Preempted ones precede others of the same owner."""
+        owner = request.owner
+        began = request.admitted is not None
+        return request.priority, self._keys[owner.key], self._requests[owner], not began, request.arrival
+
+    def yielding(self, request: Request) -> Request | None:
+        """Return the running choice that must make way for a waiting one, or None.
+
+        It is one of lower priority. Otherwise it belongs to the key, or to the request of the same key, that runs most,
+        if that still runs no fewer than the waiting one's afterwards. So nobody makes way in turns.
+        """
+        lower = [r for r in self._running if r.priority > request.priority]
+        if lower:
+            return max(lower, key=lambda r: (r.priority, r.arrival))
+        key, running = request.owner.key, [r for r in self._running if r.priority == request.priority]
+        most = max((r.owner.key for r in running), key=self._keys.__getitem__, default=key)
+        if self._keys[most] - self._keys[key] < 2:
+            most = key
+        rivals = [r for r in reversed(running) if r.owner.key == most]  # the last admitted first
+        rival = max(rivals, key=lambda r: self._requests[r.owner], default=None)
+        if rival is None or (most == key and self._requests[rival.owner] - self._requests[request.owner] < 2):
+            return None
+        return rival
