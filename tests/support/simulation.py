@@ -334,9 +334,9 @@ class World:
         scheduler, size = self.scheduler, self.setting.block_size
         queue = sorted(scheduler.waiting, key=lambda r: (r.admitted is None, r.arrival))
         scheduler.admit()
-        if len({expected.request.owner for expected in self.requests.values()}) > 1:
+        if len({(each.request.owner, each.request.priority) for each in self.requests.values()}) > 1:
             return
-        left = list(scheduler.waiting)
+        left = [r for r in queue if r in scheduler.waiting]
         assert [r for r in queue if r not in left] == scheduler.running[
             len(scheduler.running) - len(queue) + len(left) :
         ]
