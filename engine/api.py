@@ -11,8 +11,11 @@ from engine.types import EngineInfo, EngineStats, GenerateRequest, RoundReport, 
 class PromptTokenizer(Protocol):
     """The tokenizer as the server uses it. Thread-safe: long inputs are tokenised off the event loop."""
 
-    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
-        """Return token ids. `add_special_tokens`: add the tokens that the model expects around a bare prompt."""
+    def encode(self, text: str, *, add_special_tokens: bool = True, literal: bool = False) -> list[int]:
+        """Return token ids. `add_special_tokens`: add the tokens that the model expects around a bare prompt.
+
+        `literal`: the text is a chat, rendered with `literal`.
+        """
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens, special tokens included."""
@@ -25,8 +28,12 @@ class PromptTokenizer(Protocol):
         *,
         add_generation_prompt: bool = True,
         continue_final_message: bool = False,
+        literal: bool = False,
     ) -> str:
-        """Return a chat's prompt, ready to be encoded. Raises RequestError when the model has no chat template."""
+        """Return a chat's prompt, ready to be encoded. Raises RequestError when the model has no chat template.
+
+        `literal`: markers that messages, tools or options spell do not become tokens.
+        """
 
     def added_token_id(self, text: str) -> int | None:
         """Return the id of an added token (special tokens, tags), or None if `text` does not name one."""

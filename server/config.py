@@ -35,6 +35,18 @@ class ServerConfig:
         "format of reasoning in the model's text; auto: detected from the chat template",
         choices=("auto", "none", "think"),
     )
+    isolate_api_keys: bool = setting(False, "let only requests with the same API key share cached prefixes")
+    scheduling_policy: str = setting(
+        "fcfs",
+        "order of waiting requests: equal shares for API keys and their requests, then first come, first served "
+        "(fcfs); or first by the parameter priority",
+        choices=("fcfs", "priority"),
+    )
+    spelled_markers: str = setting(
+        "text",
+        "special tokens spelled in the messages of a chat: plain text, or tokens, which can forge turns",
+        choices=("text", "tokens"),
+    )
     max_body_size: int = setting(
         16 * 2**20,
         "maximum size of a request body, in bytes or with a unit (16MiB)",
@@ -69,3 +81,5 @@ class ServerConfig:
                 raise ConfigError(f"{flag(name)} must not contain an empty value")
         if self.metrics_auth and not self.api_key:
             raise ConfigError("--metrics-auth requires at least one --api-key")
+        if self.isolate_api_keys and not self.api_key:
+            raise ConfigError("--isolate-api-keys requires at least one --api-key")

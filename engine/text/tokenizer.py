@@ -12,6 +12,7 @@ from tokenizers import Tokenizer as BackendTokenizer
 
 from engine.architecture.spec import read_json
 from engine.errors import ModelError, RequestError
+from engine.text.literal import BREAK, LiteralText
 
 _TEMPLATE_LIMITS = (ArithmeticError, RecursionError)
 # Names of the renderer's own arguments.
@@ -104,10 +105,34 @@ class Tokenizer:
             with suppress(RequestError):  # some templates reject a single empty message
                 self.render_chat([{"role": "user", "content": ""}])
 
-    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
-        """Return the token ids of `text`. `add_special_tokens` adds tokens such as BOS, which a bare prompt needs."""
+    def encode(self, text: str, *, add_special_tokens: bool = True, literal: bool = False) -> list[int]:
+        """Return the token ids of `text`. `add_special_tokens` adds tokens such as BOS, which a bare prompt needs.
+
+        `literal`: the text is a chat, rendered so that markers spelled in messages are no tokens.
+        """
+        parts = text.split(BREAK) if literal else [text]
+        special = [add_special_tokens] + [False] * (len(parts) - 1)
         # A batch releases the interpreter lock.
-        return list(self.backend.encode_batch_fast([text], add_special_tokens=add_special_tokens)[0].ids)
+        batches = (
+            self.backend.encode_batch_fast([p], add_special_tokens=s) for p, s in zip(parts, special, strict=True)
+        )
+        return [token for batch in batches for token in batch[0].ids]
+
+    @cached_property
+    def _literal(self) -> LiteralText:
+        """Breaks special tokens, and the added tokens that the chat templates use."""
+        templates = "\n".join(self._templates.values())
+        added = self.backend.get_added_tokens_decoder().values()
+        special = [token.content for token in added if token.special]
+        others = [token.content for token in added if not token.special and token.content in templates]
+        splitter = self.backend.pre_tokenizer
+
+        def split(text: str) -> list[str]:
+            if splitter is None:
+                return [text]
+            return [text[first:last] for _, (first, last) in splitter.pre_tokenize_str(text)]
+
+        return LiteralText(special, others, split)
 
     @property
     def tool_format(self) -> str:
@@ -147,11 +172,13 @@ class Tokenizer:
         *,
         add_generation_prompt: bool = True,
         continue_final_message: bool = False,
+        literal: bool = False,
     ) -> str:
         """Render a chat to the text of a prompt.
 
         `tools` are JSON schemas in OpenAI's format, `options` further variables of the template (`enable_thinking`).
         `add_generation_prompt` opens the assistant's turn; `continue_final_message` leaves its last message open.
+        With `literal`, markers that the chat spells are text, if `encode` gets the result with `literal` too.
         Raises RequestError if the template rejects the chat.
         """
         if taken := _RESERVED & set(options or {}):
@@ -164,18 +191,24 @@ class Tokenizer:
             raise RequestError("This model has no chat template; use /v1/completions.", param="messages")
         if "developer" not in template:  # the older name of the role
             messages = [m | {"role": "system"} if m["role"] == "developer" else m for m in messages]
+        if literal:
+            messages, tools = self._literal.messages(messages), self._literal.values(list(tools))
+            options = self._literal.values(dict(options or {}))
         from jinja2 import TemplateError
         from transformers.utils.chat_template_utils import render_jinja_template
 
+        from engine.text.rendering import limited_time  # which imports transformers too
+
         try:
-            rendered = render_jinja_template(
-                conversations=[messages],
-                tools=list(tools) or None,
-                chat_template=template,
-                add_generation_prompt=add_generation_prompt,
-                continue_final_message=continue_final_message,
-                **(self._special | dict(options or {})),
-            )
+            with limited_time(template):
+                rendered = render_jinja_template(
+                    conversations=[messages],
+                    tools=list(tools) or None,
+                    chat_template=template,
+                    add_generation_prompt=add_generation_prompt,
+                    continue_final_message=continue_final_message,
+                    **(self._special | dict(options or {})),
+                )
         except (TemplateError, TypeError, LookupError, ValueError, AttributeError, *_TEMPLATE_LIMITS) as error:
             raise RequestError(f"The chat template rejects these messages: {error}", param="messages") from None
         return str(rendered[0][0])

@@ -9,6 +9,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.http.errors import APIError
 
+API_KEY = "knapserve.key"  # ASGI scope key: the digest of the client's key, where keys are required
+
 
 def _digest(key: str) -> bytes:
     # Digests have one length, so that comparing them does not leak the key's length.
@@ -25,17 +27,19 @@ class AuthMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._protected(scope["path"]):
-            error = self._authentication_error(Headers(scope=scope).get("authorization"))
-            if error is not None:
-                await error.response(scope)(scope, receive, send)
+            key = self._key(Headers(scope=scope).get("authorization"))
+            if isinstance(key, APIError):
+                await key.response(scope)(scope, receive, send)
                 return
+            scope[API_KEY] = key
         await self._app(scope, receive, send)
 
     def _protected(self, path: str) -> bool:
         keyed = path == "/v1" or path.startswith("/v1/") or path in ("/tokenize", "/detokenize", "/reset_calibration")
         return keyed or (self._metrics and path == "/metrics")
 
-    def _authentication_error(self, header: str | None) -> APIError | None:
+    def _key(self, header: str | None) -> str | APIError:
+        """Return the digest of the key in a header, or why there is none."""
         scheme, _, key = (header or "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
             message = "You didn't provide an API key: send it as 'Authorization: Bearer KEY'."
@@ -43,6 +47,6 @@ class AuthMiddleware:
             given = _digest(key.strip())
             # Compares all keys, so that the time does not show which one matches.
             if sum(hmac.compare_digest(given, digest) for digest in self._digests):
-                return None
+                return given.hex()
             message = "Incorrect API key provided."
         return APIError(401, message, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})

@@ -87,6 +87,7 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
             request.chat_template_kwargs,
             add_generation_prompt=request.add_generation_prompt and not request.continue_final_message,
             continue_final_message=request.continue_final_message,
+            literal=self.literal,
         )
 
     def _tools(self, request: schemas.ChatCompletionRequest) -> tuple[list[schemas.Tool], list[schemas.Tool]]:

@@ -17,6 +17,7 @@ from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServe
 from engine.types import TokenEvent
 from server.config import ServerConfig
 from server.http.asgi import cancelled_on_disconnect
+from server.http.auth import API_KEY
 from server.http.bodies import LARGE_BYTES, BodyReader
 from server.http.errors import FACTS, APIError, as_api_error, invalid, unavailable, unknown_model
 from server.http.lifecycle import Drain, version
@@ -56,19 +57,27 @@ class Services:
         info = engine.info
         tools = info.tool_format if config.tool_call_parser == "auto" else config.tool_call_parser
         thinks = info.thinks if config.reasoning_parser == "auto" else config.reasoning_parser == "think"
+        priorities = config.scheduling_policy == "priority"
         self.chat = ChatTranslator(
             *(info, engine.tokenizer, self.names, config.max_n),
+            priorities=priorities,
+            literal=config.spelled_markers == "text",
             tool_format="" if tools == "none" else tools,
             thinks=thinks,
         )
-        self.completions = CompletionTranslator(engine.info, engine.tokenizer, self.names, config.max_n)
+        self.completions = CompletionTranslator(
+            *(info, engine.tokenizer, self.names, config.max_n), priorities=priorities
+        )
         self.tokens = TokenizeService(info, engine.tokenizer, self.chat)
         self.drain = Drain(engine, config.shutdown_timeout)
         self.bodies = BodyReader(config.max_body_size, config.max_body_values)
         self.large_bodies = asyncio.Semaphore(1)  # that are tokenised: each takes some hundred times its size in memory
 
-    def submit(self, parsed: ParsedRequest, meter: RequestMeter) -> Generation:
-        """Submit all choices of a request to the engine, or none. Raises APIError if they are not admitted."""
+    def submit(self, parsed: ParsedRequest, meter: RequestMeter, key: str = "") -> Generation:
+        """Submit all choices of a request to the engine, or none. Raises APIError if they are not admitted.
+
+        `key` stands for the client's API key.
+        """
         info, stats = self.engine.info, self.engine.stats()
         limit, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
         choices, prompt_param = parsed.format.choices, parsed.format.endpoint.prompt_param
@@ -80,7 +89,8 @@ class Services:
             # The engine checks each request; this check prevents that some choices start before others are rejected.
             if stats.ready and live + choices > limit:
                 raise QueueFullError(max(live - info.max_num_seqs, 0))
-            return Generation(self.engine, parsed.requests(), meter)
+            requests = parsed.requests(key, salt=key if self.config.isolate_api_keys else "")
+            return Generation(self.engine, requests, meter)
         except KnapServeError as error:
             self.metrics.rejected(_rejection(error))
             raise as_api_error(error, prompt_param) from error
@@ -173,7 +183,7 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
         services.metrics.rejected("invalid")
         raise
     meter.facts |= services.facts(parsed)
-    generation = services.submit(parsed, meter)
+    generation = services.submit(parsed, meter, request.scope.get(API_KEY, ""))
     if parsed.stream:
         return EventStream(
             generation, _frames(generation, parsed), keep_alive=services.config.keepalive_seconds, as_error=as_error

@@ -34,7 +34,8 @@ class TokenizeService:
             text = request.prompt or ""
         special = request.messages is None if request.add_special_tokens is None else request.add_special_tokens
         self._chat.check_characters(len(text))
-        tokens = self._tokenizer.encode(text, add_special_tokens=special)
+        literal = self._chat.literal and request.messages is not None
+        tokens = self._tokenizer.encode(text, add_special_tokens=special, literal=literal)
         names = [self._texts.text(token) for token in tokens] if request.return_token_strs else None
         return Tokenized(count=len(tokens), max_model_len=self._info.max_model_len, tokens=tokens, token_strs=names)
 

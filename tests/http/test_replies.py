@@ -320,7 +320,7 @@ def test_long_bodies_are_processed_outside_the_event_loop(path: str) -> None:
     class Watched(ByteTokenizer):
         longest_token = 10**6
 
-        def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        def encode(self, text: str, *, add_special_tokens: bool = True, literal: bool = False) -> list[int]:
             threads.append(threading.get_ident())
             return [1]
 

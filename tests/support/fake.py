@@ -49,7 +49,7 @@ class ByteTokenizer:
     def __init__(self) -> None:
         self.rendered: list[dict[str, Any]] = []
 
-    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+    def encode(self, text: str, *, add_special_tokens: bool = True, literal: bool = False) -> list[int]:
         return [*(self.bos if add_special_tokens else ()), *text.encode()]
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -72,6 +72,7 @@ class ByteTokenizer:
         *,
         add_generation_prompt: bool = True,
         continue_final_message: bool = False,
+        literal: bool = False,
     ) -> str:
         self.rendered.append(
             {

@@ -71,8 +71,8 @@ _REFUSED_COMPLETIONS: dict[str, Defaults] = {
     "best_of": _best_of_n,
     "add_special_tokens": (True,),
 }
-_METADATA = ("user", "metadata", "store", "service_tier", "safety_identifier", "request_id", "priority")
-_IGNORED = frozenset((*_METADATA, "cache_salt", "prompt_cache_key", "prompt_cache_retention"))
+_METADATA = ("user", "metadata", "store", "service_tier", "safety_identifier", "request_id")
+_IGNORED = frozenset((*_METADATA, "prompt_cache_key", "prompt_cache_retention"))
 
 _ADVICE = {
     **dict.fromkeys(("structured_outputs", "guided_json", "json_schema"), ": use 'response_format'"),

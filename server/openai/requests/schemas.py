@@ -24,6 +24,7 @@ StopTokenIds = Annotated[list[TokenId], Field(max_length=MAX_STOP_IDS, fail_fast
 Bias = Annotated[float, Field(ge=-100, le=100)]
 Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
 StopString = Annotated[str, Field(min_length=1, max_length=MAX_STOP_CHARACTERS)]
+CacheSalt = Annotated[str, Field(min_length=1, max_length=256)]
 _TEXT = {"type": "string", "minLength": 1}
 _IDS = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}
 _LISTS = [{"type": "array", "items": items, "minItems": 1, "maxItems": MAX_PROMPTS} for items in (_TEXT, _IDS)]
@@ -121,6 +122,15 @@ class GenerationRequest(RequestModel):
     return_rounds: bool = Field(default=False, description="Return the draft and verification rounds of each choice.")
     stream: bool = False
     stream_options: StreamOptions | None = None
+    priority: int = Field(
+        default=0,
+        ge=-MAX_COUNT,
+        le=MAX_COUNT,
+        description="Lower ones run first. Requires --scheduling-policy priority.",
+    )
+    cache_salt: CacheSalt | None = Field(
+        default=None, description="Only requests with the same salt share cached prefixes."
+    )
     draft_policy: str | None = Field(default=None, description="Draft policy of this request. Default: the server's.")
 
 

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from engine.api import PromptTokenizer
 from engine.errors import ContextLengthError
 from engine.sampling.seeds import mix64
-from engine.types import EngineInfo, GenerateRequest, SamplingParams
+from engine.types import EngineInfo, GenerateRequest, Owner, SamplingParams
 from server.http.errors import invalid, unknown_model
 from server.openai.replies.build import ReplyFormat
 from server.openai.replies.endpoints import COMPLETION, Endpoint, Json
@@ -57,6 +57,8 @@ class ParsedRequest:
     draft_policy: str | None
     stream: bool
     include_usage: bool
+    priority: int
+    cache_salt: str
 
     def envelope(self, object: str) -> Json:
         """Return the fields that a reply and all chunks of a stream share."""
@@ -68,13 +70,18 @@ class ParsedRequest:
             "system_fingerprint": None,
         }
 
-    def requests(self) -> Iterator[GenerateRequest]:
-        """Yield one engine request per choice, lazily. Choice i of prompt p has index p·n + i."""
+    def requests(self, key: str = "", salt: str = "") -> Iterator[GenerateRequest]:
+        """Yield one engine request per choice, lazily. Choice i of prompt p has index p·n + i.
+
+        `key` stands for the client's API key; `salt` is added to the request's own.
+        """
+        owner, salt = Owner(key, self.id), "\0".join(filter(None, (salt, self.cache_salt)))
         for index in range(self.format.choices):
             prompt, choice = divmod(index, self.format.n)
             seed = choice_seed(self.sampling.seed, choice if self.seeded else index)
             sampling = replace(self.sampling, seed=seed)
-            yield GenerateRequest(f"{self.id}-{index}", self.prompts[prompt], sampling, self.draft_policy)
+            name, tokens = f"{self.id}-{index}", self.prompts[prompt]
+            yield GenerateRequest(name, tokens, sampling, self.draft_policy, owner, self.priority, salt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +111,22 @@ class Translator(ABC, Generic[RequestT]):
         names: Sequence[str],
         max_n: int,
         *,
+        priorities: bool = False,
+        literal: bool = False,
         tool_format: str = "",
         thinks: bool = False,
     ) -> None:
-        """`tool_format` is the format of this model's tool calls, or "" to leave calls in the text."""
+        """`priorities`: whether requests may have some; `literal`: whether markers that a chat spells are text;
+
+        `tool_format` is the format of this model's tool calls, or "" to leave calls in the text.
+        """
         self._info = info
         self._defaults = dict(info.sampling_defaults)
         self._tokenizer = tokenizer
         self._token_texts = TokenTexts(tokenizer)
         self._names = tuple(names)
-        self._max_n = max_n
+        self._max_n, self._priorities = max_n, priorities
+        self.literal = literal
         self._tool_format, self._thinks = tool_format, thinks
         self._check = ParameterCheck(self.request_type)
 
@@ -124,6 +137,8 @@ class Translator(ABC, Generic[RequestT]):
         self.check_model(request.model)
         if request.n > self._max_n:
             raise invalid(f"'n' must be at most {self._max_n}.", "n")
+        if request.priority and not self._priorities:
+            raise invalid("'priority' requires a server with --scheduling-policy priority.", "priority")
         info.check_policy(request.draft_policy)
         if request.stream_options is not None and not request.stream:
             raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
@@ -163,6 +178,8 @@ class Translator(ABC, Generic[RequestT]):
             draft_policy=request.draft_policy,
             stream=request.stream,
             include_usage=request.stream_options is not None and request.stream_options.include_usage,
+            priority=request.priority,
+            cache_salt=request.cache_salt or "",
         )
 
     def _check_logprobs(self, encoded: EncodedPrompts, choices: int, max_tokens: int | None) -> None:
@@ -252,7 +269,7 @@ class Translator(ABC, Generic[RequestT]):
     def _encode(self, text: str) -> tuple[int, ...]:
         """Return the token ids of a text. Raises ContextLengthError for a text that is too long even to tokenise."""
         self.check_characters(len(text))
-        return tuple(self._tokenizer.encode(text, add_special_tokens=self.adds_special_tokens))
+        return tuple(self._tokenizer.encode(text, add_special_tokens=self.adds_special_tokens, literal=self.literal))
 
     def check_characters(self, characters: int) -> None:
         limit = self._info.max_model_len
