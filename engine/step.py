@@ -114,7 +114,10 @@ class StepPlan:
 
 @dataclass(slots=True)
 class WorkOutput:
-    """Accepted draft tokens and one token of the target; no tokens for a chunk that does not sample."""
+    """Accepted draft tokens and one token of the target; no tokens for a chunk that does not sample.
+
+    The one token -1: the model's logits are no numbers.
+    """
 
     tokens: tuple[int, ...]
     drafted: int = 0  # without siblings

@@ -176,6 +176,11 @@ class EngineCore:
             flush()  # if the round did not wait for the device, or failed
         self._pending = finished
 
+    def fail_running(self) -> RoundReport:
+        """Fail all running requests after a round that failed. Waiting ones stay."""
+        self._pending = None
+        return self.idle_report(*self.scheduler.fail_running())
+
     def flush(self, deliver: Deliver) -> None:
         """Learn from the last round and deliver its report, unless that has happened already."""
         pending, self._pending = self._pending, None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("knapserve.engine")
 
 _HEARTBEAT = 1.0  # seconds between signs of life of an idle loop
+_MOST_FAILURES = 3  # rounds in a row that may fail
 _COMPILING_POLL = 0.005  # seconds between looks at grammars that are being compiled
 
 
@@ -38,8 +39,12 @@ class LoopPort(Protocol):
 
 
 def run_rounds(core: EngineCore, port: LoopPort) -> None:
-    """Run rounds while there is work, until `Shutdown` arrives. Raises what a round raises."""
+    """Run rounds while there is work, until `Shutdown` arrives.
+
+    A round that fails ends its requests. Raises what it raises if several fail in a row.
+    """
     reported_work = False  # whether clients last saw a busy engine
+    failures = 0  # of rounds in a row
     compiling: list[GenerateRequest] = []  # requests that wait for their grammar
 
     def deliver(report: RoundReport) -> None:
@@ -61,7 +66,16 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
                 core.reset_calibration()
         compiling = [message for message in compiling if not _added(core, message, port)]
         if not core.scheduler.idle:
-            core.run_round(deliver)
+            try:
+                core.run_round(deliver)
+            except Exception:
+                failures += 1
+                if failures == _MOST_FAILURES:
+                    raise
+                log.exception("a round has failed; its requests end")
+                deliver(core.fail_running())
+            else:
+                failures = 0
             continue
         core.flush(deliver)
         port.beat()

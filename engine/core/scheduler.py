@@ -15,7 +15,7 @@ from engine.clock import Clock
 from engine.core.request import AwaitedPrefix, Request
 from engine.core.rounds import CommittedRound, RequestOutput
 from engine.core.turns import Shares
-from engine.errors import RequestError
+from engine.errors import RequestError, RequestFailedError
 from engine.kv.blocks import Allocation, Blocks
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import FinishReason, RequestFailure
@@ -272,6 +272,9 @@ class Scheduler:
             request = commit.requests[work.request_id]
             request.computed += len(work.tokens) + output.accepted
             request.prompt_logprobs += output.prompt_logprobs
+            if -1 in output.tokens:
+                commit.outputs.append(self._fail(request, "The model computed no numbers (NaN)."))
+                continue
             emitted = self._emit(request, work, output, now) if output.tokens else None
             if emitted is not None:
                 commit.rounds.append(emitted.round)
@@ -288,6 +291,21 @@ class Scheduler:
             else:
                 self.blocks.trim(request.slab, len(request.tokens))
         return commit
+
+    def fail_running(self) -> list[RequestFailure]:
+        """Fail all running requests after a round that failed; without any, the one that could not be admitted.
+
+        Forgets what the round may have written to the cache.
+        """
+        if not self.running and self.waiting:
+            self.running.append(self.waiting.popleft())
+        return [self._fail(request, "The engine failed to compute tokens.") for request in list(self.running)]
+
+    def _fail(self, request: Request, reason: str) -> RequestFailure:
+        """End a request by no fault of its own. Cached prefixes may share its values, so they go too."""
+        self._retire(request, FinishReason.CANCELLED)
+        self.blocks.clear()
+        return RequestFailure(request.id, RequestFailedError(reason))
 
     def _emit(self, request: Request, work: Work, output: WorkOutput, now: float) -> RequestOutput:
         """Append a request's tokens up to the end of its answer, and account for the round."""
@@ -310,5 +328,6 @@ class Scheduler:
         request.finish_reason = reason
         self.running.remove(request)
         self._turns_taken = False
-        self.blocks.release(request.slab)
-        request.slab = -1
+        if request.slab >= 0:
+            self.blocks.release(request.slab)
+            request.slab = -1

@@ -295,7 +295,7 @@ private:
         const int n = d.lengths[r]++;
         float &confidence = d.confidences[r * d.longest + n];
         d.tokens[r * (d.longest + 1) + n + 1] =
-            int32_t(sample(logits, vocabulary, d.sampling[r], d.starts[r] + n + 1, &confidence));
+            std::max(0, int32_t(sample(logits, vocabulary, d.sampling[r], d.starts[r] + n + 1, &confidence)));
         return confidence;
     }
 

@@ -15,7 +15,8 @@
 
 namespace {
 
-// Returns the index of the largest element, the first of equals, and its softmax probability if asked for.
+// Returns the index of the largest element, the first of equals, and its softmax probability if asked for; -1 if all
+// elements are NaN or excluded.
 int64_t argmax(const float *row, int64_t n, float *probability) {
     // Four independent chains, to hide latency.
     vf best[4] = {splat(MINUS_INFINITY), splat(MINUS_INFINITY), splat(MINUS_INFINITY), splat(MINUS_INFINITY)};
@@ -38,7 +39,7 @@ int64_t argmax(const float *row, int64_t n, float *probability) {
         for (; i < n; i++) rest += exponential(row[i] - high);
         *probability = high == MINUS_INFINITY ? 0.f : 1.f / rest;
     }
-    return first < n ? first : 0;
+    return high == MINUS_INFINITY ? -1 : first;
 }
 
 // Computes -Gumbel noise of LANES tokens: log(-log(1 - u)), u from splitmix64's finaliser over key and token.
@@ -78,8 +79,11 @@ struct Candidate {
 // then token.
 // twin: engine/sampling/sample.py, _truncate
 void truncate(const float *row, int32_t n, const Sampling &s, std::vector<Candidate> &kept) {
-    float best, probability;
-    best = row[argmax(row, n, &probability)];
+    float probability;
+    const int64_t likeliest = argmax(row, n, &probability);
+    kept.clear();
+    if (likeliest < 0) return;
+    const float best = row[likeliest];
     const bool limited = s.top_k > 0 && s.top_k < n;
     // Most scores are far below the highest: look within a distance that grows until it holds all possible candidates.
     for (float depth : {4.f, 12.f, 24.f, 48.f, INFINITY}) {
@@ -117,7 +121,8 @@ void truncate(const float *row, int32_t n, const Sampling &s, std::vector<Candid
 }
 
 // Samples a token at `position` from logits [n], which it divides by the temperature. Sets *top_probability, if not
-// null, to the largest softmax probability after temperature and truncation.
+// null, to the largest softmax probability after temperature and truncation. Returns -1 if all logits are NaN or
+// excluded.
 // twin: engine/sampling/sample.py, process
 int64_t sample(float *row, int32_t n, const Sampling &s, int64_t position, float *top_probability) {
     if (s.temperature <= 0) return argmax(row, n, top_probability);
@@ -126,6 +131,7 @@ int64_t sample(float *row, int32_t n, const Sampling &s, int64_t position, float
     if (s.top_k <= 0 && s.top_p >= 1 && s.min_p <= 0) {
         // Noise is bounded, so only scores near the best one can win; the others need no noise computed.
         int32_t token = int32_t(argmax(row, n, top_probability)), tokens[LANES] = {token};
+        if (token < 0) return token;
         float best = row[token] - s.noise * negative_gumbel(key, tokens)[0];
         for (int32_t first = 0; first < n; first += LANES) {
             float scores[LANES];
@@ -148,7 +154,7 @@ int64_t sample(float *row, int32_t n, const Sampling &s, int64_t position, float
     thread_local std::vector<Candidate> kept;
     truncate(row, n, s, kept);
     float sum = 0, best = MINUS_INFINITY;
-    int32_t token = kept.empty() ? 0 : kept[0].token;
+    int32_t token = kept.empty() ? -1 : kept[0].token;
     for (size_t first = 0; first < kept.size(); first += LANES) {
         const int some = int(std::min<size_t>(LANES, kept.size() - first));
         int32_t tokens[LANES] = {};

@@ -249,7 +249,7 @@ class _Draft:
         return None if edit is None else partial(_edit_row, edit, tuple(self.tokens))
 
     def append(self, token: int, confidence: float, siblings: list[int]) -> None:
-        self.tokens.append(token)
+        self.tokens.append(max(token, 0))  # -1: not a number; verification notices
         self.confidences.append(confidence)
         self.siblings.append(siblings)
         self.reach *= confidence

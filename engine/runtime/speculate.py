@@ -105,7 +105,7 @@ def verify(
         verified = [*range(known), *path]
         if w.rows_to_record and passed.states:
             output.references = _references(passed.states, w, first_row, verified)
-        if passed.logits is not None and kept and w.sampling.logprobs is not None:
+        if passed.logits is not None and kept and kept[-1] >= 0 and w.sampling.logprobs is not None:
             picked = [first_draw + row - known + 1 for row in verified[known - 1 :]]
             output.logprobs = token_logprobs(passed.logits[picked], kept, w.sampling.logprobs)
         if w.scored and passed.hidden is not None:
@@ -146,7 +146,7 @@ class _Rows:
         """Follow the children that carry the target's tokens. Returns these tokens, and the rows on the path.
 
         `first_draw`: the number of the request's first draw in the pass. A token that breaks the grammar, where its
-        mask was not applied yet, is drawn again.
+        mask was not applied yet, is drawn again. Returns -1 alone if logits are no numbers.
         """
         known, parents = len(self.work.tokens), self.segment.parents
         children = {
@@ -160,6 +160,8 @@ class _Rows:
         while row is not None:
             draw = first_draw + row - known + 1
             token = passed.tokens[draw]
+            if token < 0:
+                return [token], []
             if redraws and processor is not None and not processor.allows(token, kept):
                 token = passed.redraw(draw, partial(processor.edit, drafted=kept))
             kept.append(token)

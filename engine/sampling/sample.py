@@ -76,14 +76,15 @@ class Sampler:
 
         `params` and `positions`: each row's parameters and the token's position. `edits` apply first, one per row or
         none at all: penalties, bias, masks. `noise` holds a factor for each row, default 1. Exact ties go to the lowest
-        id. The confidence of a greedy row is the softmax at temperature 1.
+        id. The token is -1 if all logits are NaN or excluded. The confidence of a greedy row is the softmax at
+        temperature 1.
         """
         logits = _edited(logits, edits)
         if self._kernels is not None and logits.device.type == "cpu" and logits.dtype != torch.float64:
             return _sample_natively(self._kernels, logits.float().contiguous(), params, positions, confidence, noise)
         scores = logits if logits.dtype == torch.float64 else logits.float()
         if all(p.temperature == 0.0 for p in params):
-            return PendingSample(scores.argmax(-1), scores if confidence else None)
+            return PendingSample(scores, scores if confidence else None)
         scores = process(scores, params)
         noisy = scores.clone()
         rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
@@ -93,7 +94,7 @@ class Sampler:
         if any(noise[r] != 1.0 for r in rows if noise):
             drawn *= to_device([noise[r] for r in rows], noisy.device, torch.float32)[:, None]
         noisy[where] += drawn.to(noisy.dtype)
-        return PendingSample(noisy.argmax(-1), scores if confidence else None)
+        return PendingSample(noisy, scores if confidence else None)
 
     def best(
         self, logits: Tensor, params: SamplingParams, position: int, count: int, noise: float, edit: Edit | None = None
@@ -129,10 +130,15 @@ def _edited(logits: Tensor, edits: Sequence[Edit | None]) -> Tensor:
 class PendingSample:
     """A sample that the device is computing. The next pass may use `tokens` [rows] on the device at once."""
 
-    def __init__(self, tokens: Tensor, scores: Tensor | None) -> None:
-        """Start copying the results to the host: tokens and, given `scores` [rows, vocab], top probabilities."""
-        self.tokens = tokens
-        self._results = [tokens] if scores is None else [tokens, top_probability(scores)]
+    def __init__(self, noisy: Tensor, scores: Tensor | None) -> None:
+        """Take the best of noisy scores [rows, vocab] and start copying the results to the host.
+
+        These are tokens and, given `scores` [rows, vocab], top probabilities.
+        """
+        tokens = self.tokens = noisy.argmax(-1)
+        best = noisy.gather(-1, tokens[:, None])[:, 0]
+        known = torch.where(best > float("-inf"), tokens, -1)
+        self._results = [known] if scores is None else [known, top_probability(scores)]
         self._copied: torch.cuda.Event | None = None
         if tokens.device.type == "cuda":
             results = torch.stack([result.double() for result in self._results])

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from engine.architecture.spec import load_spec
 from engine.config.engine import EngineConfig
 from engine.config.policies import FixedConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.errors import ConfigError
+from engine.kernels.library import kernel_library
 from engine.kv.cache import bytes_per_token
 from engine.runtime.build import LoadedModel
-from engine.types import FinishReason, GenerateRequest, SamplingParams, TokenEvent
+from engine.types import FinishReason, GenerateRequest, RequestFailure, SamplingParams, TokenEvent
 from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, exact, load
 
 LONG = replace(SAMPLED, max_tokens=90, ignore_eos=True)
@@ -192,3 +194,37 @@ def test_freed_blocks_return_their_memory_to_the_system(tiny: Path, ids: list[tu
 def test_settings_of_every_policy_are_checked_at_start(model: LoadedModel) -> None:
     with pytest.raises(ConfigError, match="--layerskip-exit is 99"):
         model.core(EngineConfig(layerskip=LayerSkipConfig(exit=99)))
+
+
+@pytest.mark.parametrize("kind", ["float64", "native", "logprobs", "sampled", "grammar"])
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_logits_that_are_no_numbers_fail_their_requests(
+    model: LoadedModel, ids: list[tuple[int, ...]], kind: str, policy: str
+) -> None:
+    """Afterwards the same prompts get their answers: no cached prefix keeps the values."""
+    if kind != "float64":
+        if kernel_library() is None:
+            pytest.skip("needs a C++ compiler")
+        model = load(torch.bfloat16, kernels="native")
+    sampling = replace(GREEDY, max_tokens=20, ignore_eos=True)
+    if kind == "logprobs":
+        sampling = replace(sampling, logprobs=2)
+    if kind == "sampled":
+        sampling = replace(sampling, temperature=1.0, top_p=0.9)
+    if kind == "grammar":
+        sampling = replace(sampling, grammar="start: /[a-z ]{50}/")
+    core = model.core(EngineConfig())
+    plain = answer(core, ids[:2], sampling, ["none"])
+    norm: Tensor = vars(model.decoder)["_norm"]
+    kept = norm.clone()
+    for i in range(2):
+        core.add(GenerateRequest(str(i), ids[i], sampling, policy))
+    for _ in range(4):
+        core.step()
+    norm.fill_(float("nan"))
+    events = core.step().events
+    norm.copy_(kept)
+    assert [type(event) for event in events] == [RequestFailure] * 2
+    assert core.scheduler.idle
+    core.scheduler.blocks.check_integrity()
+    assert answer(core, ids[:2], sampling, [policy]) == plain

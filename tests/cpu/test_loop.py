@@ -53,7 +53,7 @@ class Observed(Delegate):
         self.engine = EngineThread(self, clock)  # type: ignore[arg-type]
         self.ran: list[list[str]] = []  # requests that run as each round begins
         self.reports: list[RoundReport] = []
-        self.error: Exception | None = None  # what the next round raises
+        self.errors: list[Exception] = []  # what the next rounds raise
         self._permits = threading.Semaphore(0)
         self._reported = asyncio.Event()
         self.engine.add_listener(self._listen)
@@ -74,8 +74,8 @@ class Observed(Delegate):
     def run_round(self, deliver: Callable[[RoundReport], None]) -> None:
         assert self._permits.acquire(timeout=PATIENCE)
         self.ran.append([request.id for request in self.inner.scheduler.running])
-        if self.error is not None:
-            raise self.error
+        if self.errors:
+            raise self.errors.pop()
         self.inner.run_round(deliver)
 
     def _listen(self, report: RoundReport) -> None:
@@ -283,19 +283,36 @@ def test_cancelling_unknown_and_finished_requests_changes_nothing(model: LoadedM
     run(test())
 
 
-def test_an_exception_in_a_round_fails_every_request(core: EngineCore) -> None:
+def test_a_round_that_fails_ends_its_requests_alone(model: LoadedModel, core: EngineCore) -> None:
     async def test() -> None:
         async with observed(core, max_live=3) as session:
             streams = [session.submit("snow", ENDLESS), session.submit("a river", ENDLESS)]
             session.release(2)
             await session.report(lambda report: len(session.reports) == 2)
-            streams.append(session.submit("a late comer"))  # waits in the inbox, unseen by the core
-            session.error = ValueError("boom")
+            session.errors = [ValueError("boom")]
             session.release()
             for stream in streams:
-                with pytest.raises(EngineDeadError, match="ValueError: boom"):
+                with pytest.raises(RequestFailedError, match="failed to compute"):
                     await collect(stream)
                 assert await collect(stream) == []
+            again = await collect(session.submit("again"))
+            assert tokens_of(again) == alone(model, "again")[0]
+            assert session.engine.stats().failure is None
+
+    run(test())
+
+
+def test_rounds_that_fail_in_a_row_end_the_engine(core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core, max_live=9) as session:
+            session.errors = [ValueError("boom")] * 9
+            session.release()
+            for _ in range(2):
+                with pytest.raises(RequestFailedError):
+                    await collect(session.submit("snow", ENDLESS))
+            stream = session.submit("snow", ENDLESS)
+            with pytest.raises(EngineDeadError, match="ValueError: boom"):
+                await collect(stream)
             stats = session.engine.stats()
             assert (stats.failure, stats.ready, stats.draining) == ("ValueError: boom", False, False)
             with pytest.raises(EngineDeadError, match="boom"):
@@ -346,10 +363,11 @@ def test_a_request_that_cannot_begin_fails_alone(
 def test_a_dead_engine_drains_at_once(core: EngineCore) -> None:
     async def test() -> None:
         async with observed(core, clock=ManualClock()) as session:
-            session.error = ValueError("boom")
+            session.errors = [ValueError("boom")] * 9
             session.release()
-            with pytest.raises(EngineDeadError):
-                await collect(session.submit("snow"))
+            for error in (RequestFailedError, RequestFailedError, EngineDeadError):
+                with pytest.raises(error):
+                    await collect(session.submit("snow"))
             await session.engine.drain(1e9)
             assert session.engine.stats().failure == "ValueError: boom"
 

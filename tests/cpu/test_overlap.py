@@ -278,9 +278,10 @@ def test_a_failing_round_loses_no_token_of_earlier_rounds(model: LoadedModel, pr
     core = model.core(CONFIG, overlaps=True, wrap_runner=FailingRunner)
     one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
     script = Script([one])
-    with pytest.raises(RuntimeError, match="no memory"):
-        run_rounds(core, script)
-    assert sum(len(e.token_ids) for e in script.said()["0"] if isinstance(e, TokenEvent)) == 3
+    run_rounds(core, script)
+    *events, failure = script.said()["0"]
+    assert sum(len(e.token_ids) for e in events if isinstance(e, TokenEvent)) == 3
+    assert isinstance(failure, RequestFailure)
 
 
 def test_a_finished_round_is_reported_before_a_new_request_is_added(core: EngineCore, prompts: Sequence[str]) -> None:
