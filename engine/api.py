@@ -73,6 +73,9 @@ class Engine(Protocol):
 
     def stats(self) -> EngineStats: ...
 
+    def fail(self, reason: str) -> None:
+        """Give up an engine that does not respond: end its process, and every stream with EngineDeadError."""
+
     @property
     def pid(self) -> int:
         """The process that runs the model."""

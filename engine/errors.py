@@ -85,6 +85,13 @@ class EngineDrainingError(EngineUnavailableError):
         super().__init__("The server is shutting down.")
 
 
+class EngineRestartingError(EngineUnavailableError):
+    """The engine has failed and is being started again."""
+
+    def __init__(self) -> None:
+        super().__init__("The engine is restarting.")
+
+
 class EngineDeadError(EngineUnavailableError):
     """The engine has failed. Every running and waiting request gets this error."""
 

@@ -277,3 +277,5 @@ class EngineStats:
     waiting: int
     kv_usage: float
     heartbeat_age: float
+    restarting: bool = False  # after a failure
+    restarts: int = 0

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from engine.api import Engine
+from engine.clock import SystemClock
 from engine.config.engine import EngineConfig
 from engine.errors import EngineUnavailableError, KnapServeError
 from server.config import ServerConfig
@@ -156,5 +157,16 @@ def _start_engine(config: ServerConfig, engine_config: EngineConfig) -> Iterator
         return
     from engine.host.process import EngineLaunch
 
-    with EngineLaunch(engine_config, log_level=config.log_level, log_format=config.log_format) as launch:
-        yield launch.ready
+    def launch() -> EngineLaunch:
+        return EngineLaunch(engine_config, log_level=config.log_level, log_format=config.log_format)
+
+    def ready() -> Engine:
+        engine = launched.ready()
+        if not config.restart:
+            return engine
+        from engine.host.restarting import RestartingEngine
+
+        return RestartingEngine(engine, launch, SystemClock())
+
+    with launch() as launched:
+        yield ready

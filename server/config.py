@@ -21,6 +21,9 @@ class ServerConfig:
         "run the engine in its own process, or in a thread of the server (less memory, slower with small models)",
         choices=("process", "thread"),
     )
+    restart: bool = setting(
+        False, "start an engine that has failed again, instead of ending the server; meanwhile requests get status 503"
+    )
     api_key: tuple[str, ...] = setting((), "accepted bearer keys; default: no authentication")
     served_model_name: tuple[str, ...] = setting(
         (), "names of the model in the API; requests without a name get the first. Default: the model's own name"
@@ -64,7 +67,7 @@ class ServerConfig:
         15.0, "seconds without data after which a stream sends a keep-alive comment", limits=(0.01, 86400)
     )
     heartbeat_timeout: float = setting(
-        30.0, "seconds without a heartbeat of the engine after which /health returns 503", limits=(2, 86400)
+        30.0, "seconds without a heartbeat after which the engine counts as failed", limits=(2, 86400)
     )
     log_level: str = setting("info", "lowest severity of logged messages", choices=LOG_LEVELS)
     log_format: str = setting("text", "format of log lines", choices=("text", "json"))
@@ -81,5 +84,7 @@ class ServerConfig:
                 raise ConfigError(f"{flag(name)} must not contain an empty value")
         if self.metrics_auth and not self.api_key:
             raise ConfigError("--metrics-auth requires at least one --api-key")
+        if self.restart and self.engine == "thread":
+            raise ConfigError("--restart requires --engine process")
         if self.isolate_api_keys and not self.api_key:
             raise ConfigError("--isolate-api-keys requires at least one --api-key")

@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,10 @@ from engine.types import RoundReport
 
 if TYPE_CHECKING:
     from engine.core.engine import EngineCore
+    from engine.core.rounds import StepRunner
+    from engine.runtime.runner import Runner
+
+    WrapRunner = Callable[[Runner], StepRunner]
 
 log = logging.getLogger("knapserve.engine")
 
@@ -89,11 +93,11 @@ def _ended_with_parent(channel: Channel) -> Iterator[None]:
         thread.join()
 
 
-def _load(config: EngineConfig) -> EngineCore:
+def _load(config: EngineConfig, wrap_runner: WrapRunner | None) -> EngineCore:
     from engine.runtime.build import LoadedModel
 
     model = LoadedModel(config)
-    core = model.core(config)
+    core = model.core(config, wrap_runner=wrap_runner) if wrap_runner else model.core(config)
     model.warm_up()
     with suppress(AttributeError, OSError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)  # returns memory that loading has freed, some 30 MB, to the system
@@ -102,8 +106,11 @@ def _load(config: EngineConfig) -> EngineCore:
     return core
 
 
-def main(descriptor: int) -> int:
-    """Load a model and run its rounds. Returns the exit code: 0, 1 (failure) or 2 (the settings are at fault)."""
+def main(descriptor: int, wrap_runner: WrapRunner | None = None) -> int:
+    """Load a model and run its rounds. Returns the exit code: 0, 1 (failure) or 2 (the settings are at fault).
+
+    `wrap_runner` is the seam at which tests inject faults.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the parent drains, and then ends the child
     channel = Channel(socket.socket(fileno=descriptor))
@@ -115,7 +122,7 @@ def main(descriptor: int) -> int:
     gc.disable()  # loading makes no garbage, and collections would take a fifth of its time
     try:
         with _ended_with_parent(channel):
-            core = _load(start.config)
+            core = _load(start.config, wrap_runner)
     except KnapServeError as error:
         channel.send(messages.StartFailed(error))
         return 2

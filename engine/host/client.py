@@ -134,6 +134,9 @@ class EngineClient(ABC):
             heartbeat_age=self._clock.now() - self._heartbeat,
         )
 
+    def fail(self, reason: str) -> None:
+        self._fail(reason)
+
     @property
     def pid(self) -> int:
         return os.getpid()

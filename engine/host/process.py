@@ -33,11 +33,19 @@ _EXIT_SECONDS = 1.0  # for a child that has closed its socket
 class EngineLaunch:
     """A child process that loads a model. Leaving the context without an engine ends the child."""
 
-    def __init__(self, config: EngineConfig, *, log_level: str = "info", log_format: str = "text") -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        *,
+        log_level: str = "info",
+        log_format: str = "text",
+        module: str = "engine.host.child",
+    ) -> None:
+        """Run `module` in the child: tests have others, whose engines have faults."""
         ours, theirs = socket.socketpair()
         with theirs:
             # -P: modules in the current directory are not ours.
-            command = [sys.executable, "-P", "-m", "engine.host.child", str(theirs.fileno())]
+            command = [sys.executable, "-P", "-m", module, str(theirs.fileno())]
             self.child = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         self.channel = Channel(ours)
         self._model = config.model
@@ -132,6 +140,10 @@ class EngineProcess(EngineClient):
     def pid(self) -> int:
         return self._child.pid
 
+    def fail(self, reason: str) -> None:
+        super().fail(reason)
+        self._child.kill()  # the end of its socket reaps it
+
     def _alive(self) -> bool:
         return self._started and self._child.poll() is None
 
@@ -190,8 +202,7 @@ class EngineProcess(EngineClient):
             return
         except Exception:
             log.exception("a message of the engine's process could not be read")
-            self._fail("a message of its process could not be read")
-            self._child.kill()  # the end of its socket reaps it
+            self.fail("a message of its process could not be read")
             return
         self._heartbeat = self._clock.now()
         for message in messages:

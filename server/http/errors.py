@@ -14,7 +14,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Scope
 
-from engine.errors import ContextLengthError, EngineDrainingError, EngineUnavailableError, QueueFullError, RequestError
+from engine.errors import (
+    ContextLengthError,
+    EngineDrainingError,
+    EngineRestartingError,
+    EngineUnavailableError,
+    QueueFullError,
+    RequestError,
+)
 
 log = logging.getLogger("knapserve.server")
 
@@ -100,6 +107,8 @@ def as_api_error(error: Exception, prompt_param: str | None = None) -> APIError:
         return APIError(429, str(error), type="rate_limit_error", code="queue_full", headers=headers)
     if isinstance(error, EngineDrainingError):
         return unavailable(str(error), "draining")
+    if isinstance(error, EngineRestartingError):
+        return unavailable(str(error), "engine_restarting")
     if isinstance(error, EngineUnavailableError):
         # The reason may contain paths and versions, so it goes to the log only.
         log.error("engine unavailable: %s", error)

@@ -79,6 +79,7 @@ class GracefulServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Called by uvicorn ten times a second."""
+        self._services.watch()
         failure = self._services.engine.stats().failure
         if failure is not None:
             if not self._failed_ticks:

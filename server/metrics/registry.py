@@ -153,6 +153,8 @@ class Metrics:
         profile.labels(file, engine.info.profile_hardware, engine.info.dtype).set(1)
         age = Gauge("knapserve_heartbeat_age_seconds", "Seconds since the engine's last heartbeat.", registry=registry)
         age.set_function(lambda: engine.stats().heartbeat_age)
+        restarts = Gauge("knapserve_engine_restarts", "Restarts of the engine after failures.", registry=registry)
+        restarts.set_function(lambda: engine.stats().restarts)
 
     def _gauge(self, name: str, text: str) -> Gauge:
         return Gauge(f"vllm:{name}", text, self._names, registry=self.registry).labels(*self._values)

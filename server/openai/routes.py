@@ -36,6 +36,8 @@ from server.openai.tokens import TokenizeService
 # Longer bodies are parsed, rendered and tokenised in a thread. Switching threads costs as much as 2,000 characters.
 INLINE_BYTES = 2000
 
+_SILENT_TICKS = 10  # of 0.1 s
+
 # The page loads from and connects to this server only.
 _PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
@@ -70,6 +72,7 @@ class Services:
         )
         self.tokens = TokenizeService(info, engine.tokenizer, self.chat)
         self.drain = Drain(engine, config.shutdown_timeout)
+        self._silent_ticks = 0
         self.bodies = BodyReader(config.max_body_size, config.max_body_values)
         self.large_bodies = asyncio.Semaphore(1)  # that are tokenised: each takes some hundred times its size in memory
 
@@ -79,6 +82,9 @@ class Services:
         `key` stands for the client's API key.
         """
         info, stats = self.engine.info, self.engine.stats()
+        if stats.heartbeat_age > self.config.heartbeat_timeout:
+            self.metrics.rejected("unavailable")
+            raise unavailable("The engine does not respond.", "engine_stalled")
         limit, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
         choices, prompt_param = parsed.format.choices, parsed.format.endpoint.prompt_param
         if choices > limit:
@@ -110,6 +116,8 @@ class Services:
     def check_health(self) -> None:
         """Raise APIError if the server cannot take requests now."""
         stats = self.engine.stats()
+        if stats.restarting:
+            raise unavailable("The engine is restarting.", "engine_restarting")
         if stats.failure is not None:
             raise unavailable("The engine has failed.", "engine_dead")
         if stats.draining:
@@ -118,6 +126,15 @@ class Services:
             raise unavailable("The model is loading.", "loading")
         if stats.heartbeat_age > self.config.heartbeat_timeout:
             raise unavailable("The engine does not respond.", "engine_stalled")
+
+    def watch(self) -> None:
+        """Give up an engine that does not respond. Called ten times a second."""
+        stats = self.engine.stats()
+        silent = stats.ready and stats.heartbeat_age > self.config.heartbeat_timeout
+        # If this process too was stopped for a while, the heartbeats are waiting to be read.
+        self._silent_ticks = self._silent_ticks + 1 if silent else 0
+        if self._silent_ticks > _SILENT_TICKS:
+            self.engine.fail(f"it has not responded for {stats.heartbeat_age:.0f} s")
 
     def model_card(self, name: str) -> reply_schemas.ModelCard:
         info = self.engine.info

@@ -181,6 +181,9 @@ class FakeEngine:
         running = len(self.running)
         return EngineStats(self.ready, self.draining, self.failure, running, 0, 0.5, self.heartbeat_age)
 
+    def fail(self, reason: str) -> None:
+        self.failure = reason
+
     def add_listener(self, listener: Callable[[RoundReport], None]) -> None:
         self.listeners.append(listener)
 
