@@ -18,7 +18,7 @@ import pytest
 
 from profiles import store
 from tests.support.harness import TEXT_PATH, sse
-from tests.support.serving import DTYPE, MODEL, Process, command, engine_of
+from tests.support.serving import DTYPE, MODEL, Process, command, engine_of, runs
 from tests.support.waiting import PATIENCE, until
 
 BODY: dict[str, Any] = {"prompt": "Once upon a time", "stream": True, "ignore_eos": True, "draft_policy": "none"}
@@ -151,14 +151,6 @@ def test_sigterm_finishes_short_requests_and_ends_long_ones(second: Process) -> 
     assert "Traceback" not in second.log
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{second.url}/health")
-
-
-def runs(process: int) -> bool:
-    """Whether the process runs. A zombie that is not reaped yet does not."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the engine's process the way Linux shows it")

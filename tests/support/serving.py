@@ -17,7 +17,7 @@ import openai
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.kernels.library import kernel_library
-from tests.support import PREPARED, REPOSITORY
+from tests.support import PREPARED, REPOSITORY, faults
 from tests.support.waiting import PATIENCE
 
 MODEL = PREPARED.name
@@ -26,12 +26,16 @@ LENGTH = 2048  # of the longest context that is served here
 DTYPE = "bfloat16" if kernel_library() else "float32"
 _MAIN = "import sys; from server.cli import main; sys.exit(main(sys.argv[1:]))"
 
+_FAULTY = "import sys; from tests.support.faults import serve; sys.exit(serve(sys.argv[1:]))"
 
-def command(*arguments: str, **environ: str) -> dict[str, Any]:
+
+def command(*arguments: str, fault: str | None = None, **environ: str) -> dict[str, Any]:
     """Arguments of `subprocess` that run `knapserve` from this checkout with the prepared fixture."""
+    if fault is not None:
+        environ[faults.VARIABLE] = fault
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("KNAPSERVE_")}
     return {
-        "args": [sys.executable, "-c", _MAIN, *arguments],
+        "args": [sys.executable, "-c", _MAIN if fault is None else _FAULTY, *arguments],
         "cwd": REPOSITORY,
         "env": inherited
         | {"PYTHONPATH": str(REPOSITORY), "KNAPSERVE_MODEL": str(PREPARED), "KNAPSERVE_THREADS": "1"}
@@ -48,12 +52,13 @@ def knapserve(*arguments: str, **environ: str) -> subprocess.CompletedProcess[st
 class Process:
     """`knapserve serve` on a free port with the prepared fixture."""
 
-    def __init__(self, log: Path, *flags: str) -> None:
+    def __init__(self, log: Path, *flags: str, fault: str | None = None, **environ: str) -> None:
+        """`fault`: of the engine's process (`tests.support.faults`)."""
         self._log = log
         flags = ("--port", "0", "--dtype", DTYPE, "--max-model-len", str(LENGTH), *flags)
         with log.open("w") as errors:
             self.popen: subprocess.Popen[str] = subprocess.Popen(
-                **command("serve", *flags), stdout=subprocess.PIPE, stderr=errors
+                **command("serve", *flags, fault=fault, **environ), stdout=subprocess.PIPE, stderr=errors
             )
         assert self.popen.stdout is not None
         watchdog = threading.Timer(PATIENCE, self.popen.kill)
@@ -111,11 +116,30 @@ class Metrics:
         )
 
 
-def engine_of(server: int) -> int | None:
-    """The process id of a server's engine, once there is one."""
+def children_of(process: int) -> list[int]:
+    """The process ids of a process's children."""
+    found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             with contextlib.suppress(OSError):  # gone meanwhile
-                if (folder / "stat").read_text().rpartition(")")[2].split()[1] == str(server):
-                    return int(folder.name)
-    return None
+                if (folder / "stat").read_text().rpartition(")")[2].split()[1] == str(process):
+                    found.append(int(folder.name))
+    return found
+
+
+def descendants_of(process: int) -> list[int]:
+    """The process ids of a process's children, and of theirs."""
+    return [each for child in children_of(process) for each in (child, *descendants_of(child))]
+
+
+def runs(process: int) -> bool:
+    """Whether the process runs. A zombie that is not reaped yet does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def engine_of(server: int) -> int | None:
+    """The process id of a server's engine, once there is one."""
+    return next(iter(children_of(server)), None)

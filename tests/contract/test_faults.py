@@ -1,0 +1,215 @@
+"""Faults of either process under load: every client gets an error and [DONE], or its whole answer, and soon."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
+from tests.support.serving import Process, descendants_of, engine_of, runs
+from tests.support.waiting import PATIENCE, until
+
+STREAMS = 16
+SOON = 5.0  # seconds from a fault to the end of every stream
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+SHORT: dict[str, Any] = {"prompt": "Once", "max_tokens": 8, "temperature": 0, "ignore_eos": True}
+Serve = Callable[..., Process]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes the way Linux shows them"),
+]
+
+
+@pytest.fixture
+def serve(profile_dir: Path, shared_server: Process, tmp_path: Path) -> Iterator[Serve]:
+    """Starts servers, all processes of which must be gone in the end."""
+    started: list[Process] = []
+
+    def start(*flags: str, **options: Any) -> Process:
+        log = tmp_path / f"{len(started)}.log"
+        started.append(Process(log, "--profile-dir", str(profile_dir), *flags, **options))
+        return started[-1]
+
+    yield start
+    for process in started:
+        children = descendants_of(process.popen.pid)
+        process.close()
+        until(lambda children=children: not any(map(runs, children)), "the end of all processes")  # type: ignore[misc]
+
+
+class Streams:
+    """Streams that run when the fault happens, one of them by a schema."""
+
+    def __init__(self, server: Process, tokens: int = 1500) -> None:
+        self.ended: dict[int, tuple[float, list[Any]]] = {}  # time, events
+        self._server = server
+        self._begun = threading.Semaphore(0)
+        self._threads = [threading.Thread(target=self._read, args=(i, tokens)) for i in range(STREAMS)]
+        for thread in self._threads:
+            thread.start()
+        for _ in self._threads:
+            assert self._begun.acquire(timeout=PATIENCE)
+
+    def _read(self, index: int, tokens: int) -> None:
+        body: dict[str, Any] = {"stream": True, "max_tokens": tokens, "ignore_eos": True, "temperature": 1.0}
+        if index == 0:
+            body |= {"messages": [{"role": "user", "content": "A list"}], "response_format": SCHEMA}
+        else:
+            body |= {"prompt": f"Once upon {index}"}
+        data = b""
+        path = CHAT_PATH if index == 0 else TEXT_PATH
+        url = self._server.url + path
+        with suppress(httpx.HTTPError), httpx.stream("POST", url, json=body, timeout=PATIENCE) as reply:
+            for piece in reply.iter_raw():
+                if not data:
+                    self._begun.release()
+                data += piece
+        self.ended[index] = time.monotonic(), sse(data)
+
+    def wait(self) -> tuple[float, list[list[Any]]]:
+        """Return when the last stream ended, and all events."""
+        for thread in self._threads:
+            thread.join(PATIENCE)
+        return max(end for end, _ in self.ended.values()), [events for _, events in self.ended.values()]
+
+    def must_end(self, since: float, *codes: str) -> None:
+        """All streams end soon, each with an error of these codes, or with its last chunk."""
+        last, every = self.wait()
+        assert last - since < SOON  # not a measurement: the bound that operators are promised
+        for events in every:
+            *_, end, done = events
+            assert done == "[DONE]"
+            if "error" in end:
+                assert end["error"]["code"] in codes
+            else:
+                assert end["choices"][0]["finish_reason"]
+
+
+def answers(server: Process) -> bool:
+    with suppress(httpx.HTTPError):
+        return server.http.post(TEXT_PATH, json=SHORT).status_code == 200
+    return False
+
+
+def test_a_killed_engine_ends_every_stream_and_the_server(serve: Serve) -> None:
+    server = serve()
+    streams = Streams(server)
+    engine = engine_of(server.popen.pid)
+    assert engine is not None
+    since = time.monotonic()
+    os.kill(engine, signal.SIGKILL)
+    streams.must_end(since, "engine_unavailable")
+    assert server.popen.wait(SOON) == 1
+    assert "SIGKILL" in server.log
+    assert "Traceback" not in server.log
+
+
+def test_a_killed_engine_is_restarted_where_the_setting_asks_for_it(serve: Serve) -> None:
+    server = serve("--restart")
+    text = server.http.post(TEXT_PATH, json=SHORT).json()["choices"][0]["text"]
+    for restarts in (1, 2):
+        streams = Streams(server)
+        engine = engine_of(server.popen.pid)
+        assert engine is not None
+        since = time.monotonic()
+        os.kill(engine, signal.SIGKILL)
+        streams.must_end(since, "engine_unavailable", "engine_restarting")
+        refused = server.http.post(TEXT_PATH, json=SHORT)
+        if refused.status_code != 200:
+            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "engine_restarting")
+            assert int(refused.headers["retry-after"]) > 0
+            assert server.http.get("/live").status_code == 200
+        until(lambda: answers(server), "the engine to serve again")
+        assert server.http.get("/health").status_code == 200
+        assert server.http.post(TEXT_PATH, json=SHORT).json()["choices"][0]["text"] == text
+        assert server.metrics().total("knapserve_engine_restarts") == restarts
+    assert server.popen.poll() is None
+
+
+def test_an_engine_that_does_not_respond_is_given_up(serve: Serve) -> None:
+    server = serve("--heartbeat-timeout", "2")
+    streams = Streams(server)
+    engine = engine_of(server.popen.pid)
+    assert engine is not None
+    since = time.monotonic()
+    os.kill(engine, signal.SIGSTOP)
+    streams.must_end(since, "engine_unavailable")
+    assert server.popen.wait(SOON) == 1
+    assert "not responded" in server.log
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("which", ["engine", "server"])
+def test_a_process_that_is_stopped_for_a_moment_goes_on(serve: Serve, which: str) -> None:
+    server = serve("--heartbeat-timeout", "2")
+    streams = Streams(server, tokens=300)
+    engine = engine_of(server.popen.pid)
+    assert engine is not None
+    stopped = engine if which == "engine" else server.popen.pid
+    os.kill(stopped, signal.SIGSTOP)
+    time.sleep(1.0 if which == "engine" else 3.0)  # the server's own pause does not count
+    os.kill(stopped, signal.SIGCONT)
+    _, every = streams.wait()
+    assert [events[-1] for events in every] == ["[DONE]"] * STREAMS
+    assert all("error" not in events[-2] for events in every)
+    assert server.http.get("/health").status_code == 200
+
+
+def test_a_killed_server_leaves_no_process(serve: Serve) -> None:
+    server = serve()
+    streams = Streams(server)
+    children = descendants_of(server.popen.pid)
+    assert len(children) >= 3, "the engine, and those that follow a grammar"
+    server.popen.send_signal(signal.SIGKILL)
+    until(lambda: not any(map(runs, children)), "the end of all processes")
+    streams.wait()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("signals", "code"), [((signal.SIGTERM,), 0), ((signal.SIGTERM,) * 2, 0), ((signal.SIGINT,) * 2, 130)]
+)
+def test_signals_end_every_stream(serve: Serve, signals: tuple[int, ...], code: int) -> None:
+    server = serve("--shutdown-timeout", "1")
+    streams = Streams(server)
+    since = time.monotonic()
+    for number in signals:
+        server.popen.send_signal(number)
+        time.sleep(0.3)
+    if code == 0:
+        streams.must_end(since, "draining")
+    else:
+        streams.wait()
+    assert server.popen.wait(SOON) == code
+    assert "Traceback" not in server.log
+
+
+@pytest.mark.parametrize("fault", [pytest.param("raise", marks=pytest.mark.nightly), "memory", "nan"])
+def test_a_round_that_fails_ends_its_requests_and_nothing_else(serve: Serve, fault: str) -> None:
+    server = serve(fault=f"{fault}:40")
+    streams = Streams(server)
+    since = time.monotonic()
+    streams.must_end(since + SOON, "internal")
+    assert server.http.get("/health").status_code == 200
+    assert server.http.post(TEXT_PATH, json=SHORT).status_code == 200
+    assert server.metrics().total("vllm:request_success_total", finished_reason="error") >= 1
+    assert fault == "nan" or "a round has failed" in server.log
+
+
+@pytest.mark.nightly
+def test_rounds_that_always_fail_end_the_server(serve: Serve) -> None:
+    server = serve(fault="always:3")
+    codes = [server.http.post(TEXT_PATH, json=SHORT).status_code for _ in range(3)]
+    assert codes == [500, 500, 503]
+    assert server.popen.wait(SOON) == 1
+    assert "an injected fault" in server.log
