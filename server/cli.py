@@ -49,6 +49,7 @@ _MEASUREMENTS = {
 _BENCHES = {
     "compare": ("compare all draft policies over domains, mixed streams and context lengths", "bench.compare.run"),
     "decode": ("compare the decoding speed of draft policies", "bench.decode"),
+    "hostile": ("send hostile requests to a running server, with a probe beside them", "bench.hostile.run"),
     "prefill": ("measure the speed of processing a long prompt", "bench.prefill"),
     "serve": ("measure the streaming speed of running servers", "bench.serve"),
 }

@@ -1,0 +1,133 @@
+"""A blocking HTTP client that may be slow, and a probe: another user's short requests, all the time."""
+
+from __future__ import annotations
+
+import json
+import socket
+import statistics
+import threading
+import time
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+from prometheus_client.parser import text_string_to_metric_families
+
+_PROBE = {"prompt": "The capital of France is", "max_tokens": 1, "temperature": 0}
+LEFT = -1  # status of a reply for which the client did not wait
+_PAUSE = 0.02  # seconds between probes
+_MEMORY = ("process_resident_memory_bytes", "knapserve_engine_process_resident_memory_bytes")
+
+
+def head_of(path: str, length: int) -> bytes:
+    """Return the head of a request with a JSON body of this length."""
+    lines = (f"POST {path} HTTP/1.1", "Host: x", "Content-Type: application/json", f"Content-Length: {length}", "", "")
+    return "\r\n".join(lines).encode()
+
+
+class Server:
+    """A running server."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        assert parts.hostname is not None
+        self.address = parts.hostname, parts.port or 80
+
+    def connect(self, timeout: float = 60.0) -> HTTPConnection:
+        return HTTPConnection(*self.address, timeout=timeout)
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        return self._request("GET", path, None)
+
+    def post(self, path: str, body: bytes, timeout: float = 60.0) -> tuple[int, bytes]:
+        """Return status and body; status 0 if the connection fails, LEFT after `timeout` seconds without a byte."""
+        return self._request("POST", path, body, timeout)
+
+    def _request(self, method: str, path: str, body: bytes | None, timeout: float = 60.0) -> tuple[int, bytes]:
+        connection = self.connect(timeout)
+        try:
+            connection.request(method, path, body, {"Content-Type": "application/json"})
+            reply = connection.getresponse()
+            return reply.status, reply.read()
+        except TimeoutError:
+            return LEFT, b""
+        except (OSError, HTTPException):
+            return 0, b""
+        finally:
+            connection.close()
+
+    def read_slowly(self, path: str, body: bytes, seconds: float) -> int:
+        """Read a reply at 1 kB/s for some seconds, then leave. Returns the status."""
+        with suppress(OSError), socket.create_connection(self.address, timeout=60) as end:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            head = (
+                f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            )
+            end.sendall(head.encode() + b"\r\n" + body)
+            first, until = end.recv(1024), time.monotonic() + seconds
+            while time.monotonic() < until and end.recv(1024):
+                time.sleep(1.0)
+            return int(first.split()[1])
+        return 0
+
+    def memory(self) -> list[float]:
+        """Return the resident memory of the server's process and of the engine's, in bytes."""
+        found = dict.fromkeys(_MEMORY, 0.0)
+        for family in text_string_to_metric_families(self.get("/metrics")[1].decode()):
+            if family.name in found:
+                found[family.name] = family.samples[0].value
+        return [*found.values()]
+
+
+class Probe:
+    """Asks for one token, and whether the server lives, again and again, until it is left."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._over = threading.Event()
+        self.tokens: list[float] = []  # seconds of each request
+        self.lives: list[float] = []
+        self.texts: set[str] = set()
+        self.failures = 0
+        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._ask, self._look)]
+
+    def __enter__(self) -> Probe:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _ask(self) -> None:
+        body = json.dumps(_PROBE).encode()
+        while not self._over.wait(_PAUSE):
+            started = time.perf_counter()
+            status, reply = self._server.post("/v1/completions", body)
+            self.tokens.append(time.perf_counter() - started)
+            if status == 200:
+                self.texts.add(json.loads(reply)["choices"][0]["text"])
+            else:
+                self.failures += 1
+
+    def _look(self) -> None:
+        while not self._over.wait(_PAUSE):
+            started = time.perf_counter()
+            status, _ = self._server.get("/live")
+            self.lives.append(time.perf_counter() - started)
+            self.failures += status != 200
+
+    def figures(self) -> dict[str, Any]:
+        """Return milliseconds: the median, the 99th percentile and the worst."""
+        return {
+            name: {
+                "median": 1e3 * statistics.median(values),
+                "p99": 1e3 * sorted(values)[int(0.99 * (len(values) - 1))],
+                "worst": 1e3 * max(values),
+            }
+            for name, values in (("token", self.tokens), ("live", self.lives))
+            if values
+        }
