@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("knapserve.engine")
 
 _DRAIN_POLL = 0.02  # seconds
+_KEY_SHARE = 0.75  # most of the running and waiting requests that one of several API keys may have
 
 
 class TokenStream:
@@ -38,8 +39,9 @@ class TokenStream:
     reader that is slower than the rounds therefore costs no more than one that keeps up.
     """
 
-    def __init__(self, request_id: str, cancel: Callable[[str], None]) -> None:
-        self._id = request_id
+    def __init__(self, request_id: str, cancel: Callable[[str], None], key: str = "") -> None:
+        """`key`: the owner's API key."""
+        self._id, self.key = request_id, key
         self._cancel = cancel
         self._events: deque[TokenEvent | KnapServeError | StopAsyncIteration] = deque()
         self._arrived = asyncio.Event()
@@ -106,9 +108,11 @@ class EngineClient(ABC):
             raise EngineDrainingError
         check_request(self.info, request, self._checked_prompt)
         self._checked_prompt = request.prompt  # further choices of a request share it
-        if len(self._streams) >= self._max_live:
-            raise QueueFullError(len(self._streams) - self.info.max_num_seqs)
-        stream = self._streams[request.id] = TokenStream(request.id, self.cancel)
+        key = request.owner.key
+        live = sum(stream.key == key for stream in self._streams.values()) if key else 0
+        if len(self._streams) >= self._max_live or live >= _KEY_SHARE * self._max_live:
+            raise QueueFullError(max(len(self._streams) - self.info.max_num_seqs, 0))
+        stream = self._streams[request.id] = TokenStream(request.id, self.cancel, key)
         self._send(request)
         return stream
 

@@ -200,7 +200,8 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
         services.metrics.rejected("invalid")
         raise
     meter.facts |= services.facts(parsed)
-    generation = services.submit(parsed, meter, request.scope.get(API_KEY, ""))
+    key = request.scope.get(API_KEY, "") if len(services.config.api_key) > 1 else ""
+    generation = services.submit(parsed, meter, key)
     if parsed.stream:
         return EventStream(
             generation, _frames(generation, parsed), keep_alive=services.config.keepalive_seconds, as_error=as_error

@@ -44,9 +44,9 @@ def command(*arguments: str, fault: str | None = None, **environ: str) -> dict[s
     }
 
 
-def knapserve(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run a command that ends by itself."""
-    return subprocess.run(**command(*arguments, **environ), capture_output=True, timeout=PATIENCE)
+def knapserve(*arguments: str, wait: float = PATIENCE, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that ends by itself, within `wait` seconds."""
+    return subprocess.run(**command(*arguments, **environ), capture_output=True, timeout=wait)
 
 
 class Process:

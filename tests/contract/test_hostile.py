@@ -1,0 +1,43 @@
+"""`knapserve bench hostile` against a real server in Python's development mode: nothing lost, no 5xx, no warning."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving import Process, knapserve
+
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
+
+
+def test_hostile_requests_disturb_nobody(
+    profile_dir: Path, shared_server: Process, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ("--profile-dir", str(profile_dir), "--max-queued", "300")
+    server = Process(tmp_path / "log", *flags, PYTHONFAULTHANDLER="1", PYTHONDEVMODE="1")
+    try:
+        tables = knapserve("bench", "hostile", "--url", server.url, "--bodies", "10000", "--requests", "5000", wait=800)
+        with capsys.disabled():
+            print(f"\n{tables.stdout}")
+        assert tables.returncode == 0, tables.stdout
+        assert server.http.get("/health").status_code == 200
+        server.popen.terminate()
+        assert server.popen.wait(60) == 0
+    finally:
+        server.close()
+    found = [line for line in server.log.splitlines() if re.search(r"Warning:|Traceback|Fatal", line)]
+    assert found == []
+
+
+def test_the_report_as_json_has_every_part(server: Process) -> None:
+    done = knapserve("bench", "hostile", "--url", server.url, "--only", "const", "--bodies", "50", "--requests", "20",
+                     "--json")  # fmt: skip
+    results = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert results.keys() == {"bombs", "fuzz", "soak"}
+    names = [row["name"] for row in results["bombs"]["rows"]]
+    assert names == ["nothing", "schema: long constant", "schema: 5,000 constants"]
+    assert sum(results["soak"]["outcomes"].values()) == 20
