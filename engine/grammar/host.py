@@ -153,10 +153,10 @@ class GrammarHost:
     def close(self) -> None:
         """End all processes."""
         self._closed = True
-        self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             if self._parent is not None:
                 self._parent.end()
+        self._threads.shutdown(cancel_futures=True)  # a thread that waits for a process sees its end
 
     def _make_room(self) -> bool:
         """Forget grammars that no answer needs, those unused longest first. False if too many are needed."""

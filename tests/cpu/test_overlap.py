@@ -5,6 +5,7 @@ The device is a CPU that is treated as asynchronous.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,7 @@ from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingP
 from tests.support.cores import Delegate, Learning, chat_ids, load
 
 CONFIG = EngineConfig(layerskip=LayerSkipConfig(exit=2, gamma=4))
-OBJECT = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}'
+OBJECT = '{"grammars": [{"json_schema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}]}'
 VARIETY = (
     SamplingParams(max_tokens=24),
     SamplingParams(max_tokens=24, temperature=0.8, seed=5, stop=("the", "e s")),
@@ -95,7 +96,11 @@ class Script:
 def test_reporting_rounds_late_changes_no_event(model: LoadedModel, core: EngineCore, prompts: Sequence[str]) -> None:
     asked = requests(core, prompts)
     at_once, late = Script(asked[:5], asked[5:]), Script(asked[:5], asked[5:])
-    run_rounds(model.core(CONFIG), at_once)
+    other = model.core(CONFIG)
+    for each in (core, other):
+        while not all(map(each.ready, asked)):  # grammars are compiled beside the rounds
+            time.sleep(0.01)
+    run_rounds(other, at_once)
     run_rounds(core, late)
     said = at_once.said()
     assert repr(late.said()) == repr(said)
