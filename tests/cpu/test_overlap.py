@@ -5,6 +5,7 @@ The device is a CPU that is treated as asynchronous.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,7 +31,8 @@ from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingP
 from tests.support.cores import Delegate, Learning, chat_ids, load
 
 CONFIG = EngineConfig(layerskip=LayerSkipConfig(exit=2, gamma=4))
-OBJECT = '{"grammars": [{"json_schema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}]}'
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+OBJECT = json.dumps({"grammars": [{"json_schema": SCHEMA}]})
 VARIETY = (
     SamplingParams(max_tokens=24),
     SamplingParams(max_tokens=24, temperature=0.8, seed=5, stop=("the", "e s")),
