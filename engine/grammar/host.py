@@ -194,6 +194,8 @@ class GrammarHost:
                 try:
                     limits = Limits(self._config.build_seconds, self._config.memory)
                     self._parent = _Parent(self._vocabulary(), limits)
+                except OSError as error:  # for lack of memory, perhaps: the next grammar may have more luck
+                    raise GrammarError(f"its process cannot be started ({error})") from None
                 except Exception as error:
                     self._unavailable = f"structured output is not available with this model ({error})"
                     raise GrammarError(self._unavailable) from None
@@ -208,7 +210,7 @@ class _Parent:
     """The process that has read the vocabulary and forks the others."""
 
     def __init__(self, vocabulary: Vocabulary, limits: Limits) -> None:
-        """Raises RuntimeError if the vocabulary cannot be read."""
+        """Raises RuntimeError if the vocabulary cannot be read, OSError if there is no process."""
         self._end, theirs = socket.socketpair()
         with theirs:
             command = [sys.executable, "-P", "-m", "engine.grammar.worker", str(theirs.fileno())]
@@ -218,7 +220,8 @@ class _Parent:
             frames.send(self._end, pickle.dumps((limits, vocabulary), pickle.HIGHEST_PROTOCOL))
             refusal = frames.receive(self._end).decode()
         except (EOFError, OSError):
-            refusal = "its process ended"
+            self.end()
+            raise ChildProcessError("it has ended") from None
         if refusal:
             self.end()
             raise RuntimeError(refusal)

@@ -207,6 +207,17 @@ def test_a_round_that_fails_ends_its_requests_and_nothing_else(serve: Serve, fau
 
 
 @pytest.mark.nightly
+def test_a_full_disk_loses_no_request(serve: Serve, tmp_path: Path) -> None:
+    """The log is a file here: what cannot be written to it is lost, and nothing else."""
+    server = serve("--profile-dir", str(tmp_path / "profiles"), fault="disk:0")
+    assert server.http.post(TEXT_PATH, json=SHORT).status_code == 200
+    assert server.http.get("/health").status_code == 200
+    assert [*(tmp_path / "profiles").iterdir()] == []
+    server.popen.terminate()
+    assert server.popen.wait(SOON) == 0
+
+
+@pytest.mark.nightly
 def test_rounds_that_always_fail_end_the_server(serve: Serve) -> None:
     server = serve(fault="always:3")
     codes = [server.http.post(TEXT_PATH, json=SHORT).status_code for _ in range(3)]

@@ -1,11 +1,14 @@
 """An engine's process with a fault: `python -m tests.support.faults FD`. `FAULT` names it: KIND:ROUND.
 
-`KIND` is "raise", "memory" or "nan"; the fault happens in that round. "always:ROUND" raises from that round on.
+`KIND` is "raise", "memory" or "nan"; the fault happens in that round. "always:ROUND" raises from that round on, and
+"disk:0" lets no process of the server write a byte to a file.
 """
 
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +34,7 @@ class Faulty:
 
     def run(self, *arguments: Any, **named: Any) -> StepOutput:
         self.round += 1
-        if self.round < self.at or (self.round > self.at and self.kind != "always"):
+        if self.kind == "disk" or self.round < self.at or (self.round > self.at and self.kind != "always"):
             return self.inner.run(*arguments, **named)
         if self.kind == "nan":
             norm = vars(self.inner.decoder)["_norm"]
@@ -48,6 +51,9 @@ def serve(arguments: Sequence[str]) -> int:
     """Run `knapserve`, whose engines have the fault."""
     from server.cli import main
 
+    if os.environ[VARIABLE].startswith("disk"):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writes fail instead
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     defaults = EngineLaunch.__init__.__kwdefaults__
     assert defaults is not None
     defaults["module"] = "tests.support.faults"
