@@ -22,6 +22,7 @@ class Bomb:
     idle: int = 0  # further connections, which send this much of a request and then nothing
     sent: bytes = b""
     slow: bool = False  # read the replies at 1 kB/s
+    settle: float = 0.0  # seconds before the probe, in which the answers are computed
 
 
 def _chat(text: str = "Answer.", **fields: Any) -> bytes:
@@ -155,5 +156,5 @@ def bombs(context: int) -> Iterator[Bomb]:
     yield Bomb("300 idle connections", [], idle=300)
     yield Bomb("300 half-sent heads", [], idle=300, sent=head[:-2])
     yield Bomb("300 half-sent bodies", [], idle=300, sent=head + b'{"messages": [')
-    slow = _chat("Tell a story.", n=4, max_tokens=1000, stream=True, logprobs=True, top_logprobs=20)
-    yield Bomb("4 readers of 1 kB/s", [slow] * 4, slow=True)
+    slow = _chat("Tell a story.", max_tokens=200, stream=True, logprobs=True, top_logprobs=20)
+    yield Bomb("8 readers of 1 kB/s", [slow] * 8, slow=True, settle=6.0)

@@ -21,7 +21,7 @@ from engine.config.engine import EngineConfig
 
 _QUIET = 3.0  # seconds of probes before the first bomb
 _IDLE = 3.0  # seconds for which connections idle
-_SLOW = 8.0  # seconds for which slow readers read
+_SLOW = 12.0  # seconds for which slow readers read
 _PATIENCE = 60.0  # seconds for a bomb's reply
 
 
@@ -58,16 +58,19 @@ def _throw_all(server: Server, only: str, say: Any) -> dict[str, Any]:
     with Probe(server) as quiet:
         time.sleep(_QUIET)
     idle = server.memory()
-    say(f"{'':36} {'status':>9} {'s':>6} {'token ms: median':>17} {'worst':>7} {'live':>7}  {'memory / idle':>13}")
+    say(f"{'milliseconds of the probe:':53} {'token':>6} {'p99':>5} {'worst':>6} {'live, worst':>12}  memory / idle")
     rows = [_row("nothing", [], _QUIET, quiet, [1.0, 1.0])]
     _say_row(rows[0], say)
     for bomb in bombs(card["max_model_len"]):
         if only in bomb.name:
-            with Probe(server) as probe:
+            with ThreadPoolExecutor(1) as pool:
                 started = time.perf_counter()
-                statuses = _throw(server, bomb)
-                seconds = time.perf_counter() - started
-                time.sleep(0.2)
+                thrown = pool.submit(_throw, server, bomb)
+                time.sleep(bomb.settle)
+                with Probe(server) as probe:
+                    statuses = thrown.result()
+                    seconds = time.perf_counter() - started
+                    time.sleep(0.2)
             memory = [now / max(before, 1) for now, before in zip(server.memory(), idle, strict=True)]
             rows.append(_row(bomb.name, statuses, seconds, probe, memory))
             rows[-1]["bad"] |= probe.texts != quiet.texts
@@ -105,6 +108,7 @@ def _say_row(row: dict[str, Any], say: Any) -> None:
     token, live = row.get("token", {}), row.get("live", {})
     memory = " ".join(f"{share:.2f}" for share in row["memory"])
     say(
-        f"{row['name'][:36]:36} {statuses:>9} {row['seconds']:6.2f} {token.get('median', 0):17.0f} "
-        f"{token.get('worst', 0):7.0f} {live.get('worst', 0):7.0f}  {memory:>13}{'  BAD' if row['bad'] else ''}"
+        f"{row['name'][:36]:36} {statuses:>9} {row['seconds']:6.2f} {token.get('median', 0):6.1f} "
+        f"{token.get('p99', 0):5.0f} {token.get('worst', 0):6.0f} {live.get('worst', 0):12.0f}  {memory:>13}"
+        f"{'  BAD' if row['bad'] else ''}"
     )

@@ -26,7 +26,7 @@ from engine.errors import (
 from engine.host.client import TokenStream
 from engine.host.thread import EngineThread
 from engine.runtime.build import LoadedModel
-from engine.types import FinishReason, GenerateRequest, RoundReport, SamplingParams, TokenEvent
+from engine.types import FinishReason, GenerateRequest, Owner, RoundReport, SamplingParams, TokenEvent
 from tests.support.cores import VOCABULARY, Delegate, ManualClock, answer, chat_ids, load
 
 PATIENCE = 30  # seconds until what should have happened counts as hanging
@@ -626,5 +626,26 @@ def test_a_prompt_of_one_token_is_a_prompt_token(core: EngineCore) -> None:
             session.release()
             await collect(session.engine.submit(GenerateRequest("one", (5,), SHORT, "none")))
         assert sum(report.prompt_tokens for report in session.reports) == 1
+
+    run(test())
+
+
+def test_one_of_several_keys_cannot_fill_the_queue(core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core, max_live=8) as session:
+            ids = chat_ids(core, "What is snow?")
+
+            def submit(name: str, key: str) -> TokenStream:
+                return session.engine.submit(GenerateRequest(name, ids, SHORT, "none", Owner(key, name)))
+
+            streams = [submit(f"a{i}", "a") for i in range(6)]
+            with pytest.raises(QueueFullError):
+                submit("a6", "a")
+            streams += [submit(f"b{i}", "b") for i in range(2)]
+            with pytest.raises(QueueFullError):
+                submit("c", "c")
+            session.release()
+            for stream in streams:
+                assert await collect(stream)
 
     run(test())

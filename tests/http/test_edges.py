@@ -290,3 +290,55 @@ def test_every_reference_in_the_openapi_document_resolves() -> None:
         return [found for value in node for found in references(value)] if isinstance(node, list) else []
 
     assert {name.rsplit("/", 1)[1] for name in references(document)} <= set(document["components"]["schemas"])
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+def test_requests_belong_to_their_key_and_their_http_request() -> None:
+    engine, config = FakeEngine(), ServerConfig(api_key=("one", "two"))
+    asked = [("POST", TEXT_PATH, {"json": TEXT | {"n": 2}, "headers": bearer(key)}) for key in ("one", "one", "two")]
+    assert {reply.status_code for reply in asks(engine, *asked, config=config)} == {200}
+    owners = [request.owner for request in engine.submitted]
+    assert owners[0] == owners[1] != owners[2] == owners[3]
+    assert owners[0].key == owners[2].key != owners[4].key
+    assert "one" not in owners[0].key
+    assert {request.cache_salt for request in engine.submitted} == {""}
+
+
+def test_a_single_key_has_the_engine_for_itself() -> None:
+    engine = FakeEngine()
+    asks(engine, ("POST", TEXT_PATH, {"json": TEXT, "headers": bearer("one")}), config=ServerConfig(api_key=("one",)))
+    assert engine.submitted[0].owner.key == ""
+
+
+def test_prefixes_are_shared_within_a_salt_and_a_key() -> None:
+    engine, config = FakeEngine(), ServerConfig(api_key=("one", "two"), isolate_api_keys=True)
+    asked = [
+        ("POST", CHAT_PATH, {"json": CHAT | salt, "headers": bearer(key)})
+        for key in ("one", "two")
+        for salt in ({}, {"cache_salt": "a"}, {"cache_salt": "b"}, {"cache_salt": None})
+    ]
+    asks(engine, *asked, config=config)
+    salts = [request.cache_salt for request in engine.submitted]
+    assert salts[0] == salts[3]
+    assert len(set(salts)) == 6
+
+
+@pytest.mark.parametrize(("policy", "priority", "status"), [("fcfs", 0, 200), ("fcfs", 1, 400), ("priority", -3, 200)])
+def test_priorities_need_the_setting(policy: str, priority: int, status: int) -> None:
+    engine, body = FakeEngine(), TEXT | {"priority": priority}
+    reply = ask(engine, "POST", TEXT_PATH, json=body, config=ServerConfig(scheduling_policy=policy))
+    assert reply.status_code == status
+    if status == 200:
+        assert engine.submitted[0].priority == priority
+    else:
+        assert reply.json()["error"]["param"] == "priority"
+
+
+@pytest.mark.parametrize("spelled", ["text", "tokens"])
+def test_markers_that_a_chat_spells_are_text_by_default(spelled: str) -> None:
+    engine = FakeEngine()
+    ask(engine, "POST", CHAT_PATH, json=CHAT, config=ServerConfig(spelled_markers=spelled))
+    assert engine.tokenizer.literal == [spelled == "text"] * 2  # rendered, and encoded

@@ -48,8 +48,10 @@ class ByteTokenizer:
 
     def __init__(self) -> None:
         self.rendered: list[dict[str, Any]] = []
+        self.literal: list[bool] = []  # of every chat that was rendered or encoded
 
     def encode(self, text: str, *, add_special_tokens: bool = True, literal: bool = False) -> list[int]:
+        self.literal.append(literal)
         return [*(self.bos if add_special_tokens else ()), *text.encode()]
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -74,6 +76,7 @@ class ByteTokenizer:
         continue_final_message: bool = False,
         literal: bool = False,
     ) -> str:
+        self.literal.append(literal)
         self.rendered.append(
             {
                 "messages": messages,
