@@ -14,7 +14,7 @@ from engine.types import EngineInfo, SamplingParams
 
 if TYPE_CHECKING:
     from engine.grammar.host import GrammarHost
-    from engine.grammar.matching import Vocabulary
+    from engine.grammar.protocol import Vocabulary
     from engine.kernels.library import KernelLibrary
     from engine.sampling.grammar import GrammarMatcher
     from engine.sampling.logits import LogitsProcessor
@@ -29,16 +29,12 @@ class Processors:
     ) -> None:
         self._tokenizer, self._info, self._kernels, self._config = tokenizer, info, kernels, config
         self.host: GrammarHost | None = None  # of grammars
-        self._missing: str | None = None  # why there is no host
 
     def ready(self, sampling: SamplingParams) -> bool:
         """Whether `make` need not wait: its grammar is compiled or refused. If it is unknown, begin to compile it."""
         if sampling.grammar is None:
             return True
-        try:
-            future = self._grammars().compiled(sampling.grammar)
-        except ValueError:
-            return True  # `make` says why
+        future = self._grammars().compiled(sampling.grammar)
         return future is not None and future.done()
 
     def close(self) -> None:
@@ -83,20 +79,14 @@ class Processors:
             raise RequestError(f"The schema is not supported: {error}.", param=param) from None
 
     def _grammars(self) -> GrammarHost:
-        """Raises ValueError without the grammar library."""
-        if self.host is None and self._missing is None:
-            try:
-                from engine.grammar.host import GrammarHost
-            except ImportError as error:
-                self._missing = f"structured output is not available ({error})"
-            else:
-                self.host = GrammarHost(self._vocabulary, self._config)
         if self.host is None:
-            raise ValueError(self._missing)
+            from engine.grammar.host import GrammarHost
+
+            self.host = GrammarHost(self._vocabulary, self._config)
         return self.host
 
     def _vocabulary(self) -> Vocabulary:
-        from engine.grammar.matching import Vocabulary
+        from engine.grammar.protocol import Vocabulary
 
         tokenizer = self._tokenizer
         size = max(self._info.vocab_size, tokenizer.backend.get_vocab_size())

@@ -24,9 +24,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
 from engine.config.grammar import GrammarConfig
-from engine.grammar import frames
-from engine.grammar.matching import Vocabulary
-from engine.grammar.worker import WORD, Answer, Limits, Operation
+from engine.grammar.protocol import WORD, Answer, Limits, Operation, Vocabulary, receive, send
 
 log = logging.getLogger("knapserve.engine")
 
@@ -58,7 +56,7 @@ def _await(end: socket.socket, pid: int, seconds: float) -> bytes:
     end.settimeout(min(_POLL, seconds))
     while True:
         try:
-            return frames.receive(end)
+            return receive(end)
         except TimeoutError:
             if _cpu_seconds(pid) - before > seconds or time.monotonic() - started > _WALL * seconds:
                 with suppress(ProcessLookupError):
@@ -113,7 +111,7 @@ class Grammar:
         if self.lost:
             return
         try:
-            frames.send(self._end, array(WORD, [operation, number, *arguments]).tobytes())
+            send(self._end, array(WORD, [operation, number, *arguments]).tobytes())
         except OSError:
             self.end()
 
@@ -172,8 +170,8 @@ class GrammarHost:
         end = self._connect()
         try:
             end.settimeout(_WALL)  # for the fork
-            (pid,) = struct.unpack("<I", frames.receive(end))
-            frames.send(end, grammar.encode())
+            (pid,) = struct.unpack("<I", receive(end))
+            send(end, grammar.encode())
             refusal = _await(end, pid, seconds).decode()
         except TimeoutError:
             refusal = f"compiling it takes more than {seconds:g} s"
@@ -217,8 +215,8 @@ class _Parent:
             self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         self.end = weakref.finalize(self, _end, self._end, self._process)
         try:
-            frames.send(self._end, pickle.dumps((limits, vocabulary), pickle.HIGHEST_PROTOCOL))
-            refusal = frames.receive(self._end).decode()
+            send(self._end, pickle.dumps((limits, vocabulary), pickle.HIGHEST_PROTOCOL))
+            refusal = receive(self._end).decode()
         except (EOFError, OSError):
             self.end()
             raise ChildProcessError("it has ended") from None

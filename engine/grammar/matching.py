@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 from tokenizers import Tokenizer
 
+from engine.grammar.protocol import Vocabulary
+
 _LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000)
-
-
-class Vocabulary(NamedTuple):
-    """A model's tokens: their bytes, the ids of special tokens and of those that end an answer, and a tokenizer.json.
-
-    Where a grammar prescribes a text, masks allow only the way in which the tokenizer splits it.
-    """
-
-    tokens: list[bytes]
-    special_ids: list[int]
-    end_ids: list[int]
-    tokenizer: str
 
 
 class _Wrapped:

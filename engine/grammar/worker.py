@@ -22,43 +22,14 @@ import struct
 import sys
 from array import array
 from contextlib import suppress
-from enum import IntEnum, IntFlag
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from llguidance import LLTokenizer
 
-from engine.grammar import frames
 from engine.grammar.matching import Matcher, build, prepare
+from engine.grammar.protocol import WORD, Answer, Limits, Operation, receive, send
 
 _PR_SET_PDEATHSIG = 1
-WORD = "I"  # array type of an operation's frame: operation, number of the matcher, arguments
-
-
-class Limits(NamedTuple):
-    """What a grammar's child may use: CPU seconds to compile it, and bytes of memory beside the vocabulary."""
-
-    build_seconds: float
-    memory: int
-
-
-class Operation(IntEnum):
-    """What the engine asks of a child. All but BEGIN, FORGET and KEEP are answered."""
-
-    BEGIN = 0  # a new matcher
-    FORGET = 1  # a matcher
-    KEEP = 2  # tokens that the child has matched ahead are emitted
-    ADVANCE = 3  # consume emitted tokens
-    TAKE = 4  # a token, after drafted ones
-    MASK = 5  # after drafted tokens
-
-
-class Answer(IntFlag):
-    """The first byte of a child's answer; that to MASK continues with the mask."""
-
-    ALLOWED = 1
-    TAKEN = 2  # the token is matched ahead
-    STOPPED = 4  # no token may follow
-    FAILED = 8  # the grammar cannot be followed any further
 
 
 def main(descriptor: int) -> int:
@@ -68,16 +39,16 @@ def main(descriptor: int) -> int:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system removes ended children
     engine = socket.socket(fileno=descriptor)
     try:
-        limits, vocabulary = pickle.loads(frames.receive(engine))
+        limits, vocabulary = pickle.loads(receive(engine))
     except (EOFError, OSError):
         return 1
     try:
         tokens = prepare(vocabulary)
     except Exception as error:
-        frames.send(engine, f"{type(error).__name__}: {error}".encode())
+        send(engine, f"{type(error).__name__}: {error}".encode())
         return 1
     del vocabulary
-    frames.send(engine, b"")
+    send(engine, b"")
     while True:
         try:
             _, descriptors, _, _ = socket.recv_fds(engine, 1, 1)
@@ -99,7 +70,7 @@ def _child(parent: int, engine: socket.socket, tokens: LLTokenizer, limits: Limi
         _end_with(parent)
         _silence()
         _limit(limits)
-        frames.send(engine, struct.pack("<I", os.getpid()))
+        send(engine, struct.pack("<I", os.getpid()))
         _follow(engine, tokens)
         code = 0
     except (EOFError, OSError):
@@ -109,17 +80,17 @@ def _child(parent: int, engine: socket.socket, tokens: LLTokenizer, limits: Limi
 
 
 def _follow(engine: socket.socket, tokens: LLTokenizer) -> None:
-    grammar = frames.receive(engine).decode()
+    grammar = receive(engine).decode()
     try:
         origin = build(tokens, grammar)
     except ValueError as error:
-        frames.send(engine, (str(error) or "invalid grammar").encode())
+        send(engine, (str(error) or "invalid grammar").encode())
         return
     resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    frames.send(engine, b"")
+    send(engine, b"")
     matchers: dict[int, Matcher] = {}
     while True:
-        words = array(WORD, frames.receive(engine))
+        words = array(WORD, receive(engine))
         operation, number, arguments = words[0], words[1], words[2:].tolist()
         if operation == Operation.BEGIN:
             matchers[number] = Matcher(origin)
@@ -128,7 +99,7 @@ def _follow(engine: socket.socket, tokens: LLTokenizer) -> None:
         elif operation == Operation.KEEP:
             matchers[number].advance(arguments)
         else:
-            frames.send(engine, _answer(matchers[number], operation, arguments))
+            send(engine, _answer(matchers[number], operation, arguments))
 
 
 def _answer(matcher: Matcher, operation: int, arguments: list[int]) -> bytes:

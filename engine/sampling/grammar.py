@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.grammar.host import Grammar
-from engine.grammar.worker import Answer, Operation
+from engine.grammar.protocol import Answer, Operation
 from engine.kernels.library import KernelLibrary
 
 
