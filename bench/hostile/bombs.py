@@ -109,6 +109,8 @@ def bombs(context: int) -> Iterator[Bomb]:
         "4 schemas at once", [_schema({"type": "integer", "multipleOf": 1_000_003 + i}) for i in (0, 30, 36, 78)]
     )
 
+    yield Bomb("12 long constants at once", [_schema({"const": "xy"[i % 2] * 60_000 + str(i)}) for i in range(12)])
+
     million = b'{"messages":[{"role":"user","content":[%s]}]}'
     part = b'{"type":"text","text":"a"}'
     yield Bomb("body: 5 million lists", [b'{"messages":[' + b"[]," * 5_300_000 + b"[]]}"])

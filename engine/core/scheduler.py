@@ -20,6 +20,8 @@ from engine.kv.blocks import Allocation, Blocks
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import FinishReason, RequestFailure
 
+_GRAMMAR_SECONDS = 0.05  # of a round, in which grammars are followed
+
 
 class Counters(NamedTuple):
     """Tokens looked up in the prefix cache and found there, and preemptions, since the start."""
@@ -169,7 +171,7 @@ class Scheduler:
         for request in decoding:
             if request.slab >= 0:  # otherwise preempted for an older request
                 self._reserve(request)
-        decoding = [r for r in decoding if r.slab >= 0]
+        decoding = _in_grammar_time([r for r in decoding if r.slab >= 0])
         prompts = [r for r in self.running if not r.decoding]
         spare = self._max_rows - len(decoding)
         drafting = spare // 2 if prompts else spare  # drafts leave room for prompts
@@ -198,9 +200,11 @@ class Scheduler:
         most_rows = spare
         for request in sorted(prompts, key=lambda r: r.pending):
             share = time if request is prompts[0] else min(time, rest)
-            rows = min(request.pending, spare, -int(-share * most_rows))
+            rows = min(request.pending, spare, int(share * most_rows))
             if self._prompt_rows is not None:
                 most = self._prompt_rows(request.computed, beside)
+                if request.scoring:  # the head and the log-probabilities of every row take as long again
+                    most = max(most // 2, 1)
                 rows = min(rows, int(share * most))
                 used = rows / most
             else:
@@ -331,3 +335,19 @@ class Scheduler:
         if request.slab >= 0:
             self.blocks.release(request.slab)
             request.slab = -1
+
+
+def _in_grammar_time(decoding: list[Request]) -> list[Request]:
+    """Leave out requests whose grammars take so long to follow that the others would wait for them.
+
+    Those with the fewest rounds go first, so that all of them go on.
+    """
+    slow = [r for r in decoding if r.processor is not None and r.processor.seconds > 0]
+    time, left_out = 0.0, set()
+    for request in sorted(slow, key=lambda r: r.rounds):
+        assert request.processor is not None
+        if time and time + request.processor.seconds > _GRAMMAR_SECONDS:
+            left_out.add(request.id)
+        else:
+            time += request.processor.seconds
+    return [r for r in decoding if r.id not in left_out] if left_out else decoding

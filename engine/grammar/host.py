@@ -32,6 +32,8 @@ _COMPILING = max(1, (os.cpu_count() or 1) // 4)  # grammars at a time: each take
 _KEPT = 16  # compiled grammars that no answer needs
 _MOST = 64  # compiled grammars, a process each
 _POLL = 0.05  # seconds between looks at the time that a process has used
+_ALLOWANCE = 0.5  # CPU seconds that an answer may use up, beside
+_PER_STEP = 0.005  # CPU seconds a step; usual grammars need less than a tenth
 _WALL = 10.0  # a process that waits for a core may take this multiple of its CPU seconds
 
 
@@ -71,6 +73,7 @@ class Grammar:
         self._end, self.pid, self._step_seconds = end, pid, step_seconds
         self._close = weakref.finalize(self, end.close)
         self._numbers = 0
+        self._left: dict[int, float] = {}  # CPU seconds of each matcher
         self.matchers = 0  # in use
         self.lost = False  # whether the process is gone
 
@@ -78,11 +81,13 @@ class Grammar:
         """Make a matcher at the start of an answer, and return its number."""
         self._numbers += 1
         self.matchers += 1
+        self._left[self._numbers] = _ALLOWANCE
         self._tell(Operation.BEGIN, self._numbers)
         return self._numbers
 
     def forget(self, number: int) -> None:
         self.matchers -= 1
+        del self._left[number]
         self._tell(Operation.FORGET, number)
 
     def keep(self, number: int, tokens: Iterable[int]) -> None:
@@ -90,7 +95,13 @@ class Grammar:
         self._tell(Operation.KEEP, number, tokens)
 
     def ask(self, operation: Operation, number: int, arguments: Iterable[int]) -> tuple[Answer, bytes]:
-        """Have a matcher carry out an operation. FAILED when the process is gone or takes too long."""
+        """Have a matcher carry out an operation. FAILED when the process is gone or takes too long.
+
+        An answer whose steps are slow on average fails too, alone.
+        """
+        if self._left[number] < 0:
+            return Answer.FAILED, b""
+        before = _cpu_seconds(self.pid)
         self._tell(operation, number, arguments)
         if self.lost:
             return Answer.FAILED, b""
@@ -100,6 +111,8 @@ class Grammar:
             log.warning("a grammar cannot be followed any further: %s", _describe(error))
             self.end()
             return Answer.FAILED, b""
+        self._left[number] += _PER_STEP - max(_cpu_seconds(self.pid) - before, 0.0)
+        self._left[number] = min(self._left[number], _ALLOWANCE)
         return Answer(frame[0]), frame[1:]
 
     def end(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,6 +23,8 @@ class GrammarMatcher:
         self._number = grammar.begin()
         self._size = size
         self._failed = self._stopped = False
+        self.seconds = 0.0  # that the last tokens took to check, on average
+        self._spent = 0.0  # on the next token so far
         self._ahead: list[tuple[int, bool]] = []  # tokens matched ahead, each with whether no token may follow
 
     def __del__(self) -> None:
@@ -45,6 +48,7 @@ class GrammarMatcher:
         """Consume these emitted tokens; drafted ones that differ are rolled back."""
         if not tokens:
             return
+        self._spent, self.seconds = 0.0, 0.5 * (self.seconds + self._spent / len(tokens))
         ahead = self._ahead[: len(tokens)]
         if [token for token, _ in ahead] == list(tokens):
             del self._ahead[: len(tokens)]
@@ -105,7 +109,9 @@ class GrammarMatcher:
         return common == len(drafted)
 
     def _ask(self, operation: Operation, arguments: Sequence[int]) -> tuple[Answer, bytes]:
+        started = time.monotonic()
         answer, mask = self.grammar.ask(operation, self._number, arguments)
+        self._spent += time.monotonic() - started
         self._failed |= Answer.FAILED in answer
         return answer, mask
 

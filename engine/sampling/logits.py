@@ -65,6 +65,11 @@ class LogitsProcessor:
         return None if self._grammar is None else self._grammar.failed
 
     @property
+    def seconds(self) -> float:
+        """The time that the last tokens took to check against the grammar, on average."""
+        return 0.0 if self._grammar is None else self._grammar.seconds
+
+    @property
     def stopped(self) -> bool:
         """Whether no token may follow those emitted."""
         return self._grammar is not None and self._grammar.stopped

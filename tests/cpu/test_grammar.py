@@ -410,6 +410,41 @@ def kill_followers_of(core: EngineCore, grammar: str) -> None:
     os.kill(future.result().pid, signal.SIGKILL)
 
 
+def test_an_answer_whose_steps_are_slow_fails_alone(
+    core: EngineCore, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core.add(GenerateRequest("slow", ids[2], SamplingParams(60, 1.0, top_p=0.9, grammar=WORDS)))
+    core.step()
+    monkeypatch.setattr("engine.grammar.host._PER_STEP", -0.1)
+    events: list[Any] = []
+    while not core.scheduler.idle:
+        events += core.step().events
+    monkeypatch.undo()
+    core.add(GenerateRequest("new", ids[2], SamplingParams(60, 1.0, top_p=0.9, grammar=WORDS)))
+    while not core.scheduler.idle:
+        events += core.step().events
+    assert [event.request_id for event in events if isinstance(event, RequestFailure)] == ["slow"]
+    last = [event for event in events if event.request_id == "new"][-1]
+    assert isinstance(last, TokenEvent)
+    assert last.finish_reason is not None
+
+
+def test_slow_grammars_take_turns(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
+    """Rounds leave out those that would make the others wait; nobody is left out for ever."""
+    for name in "abc":
+        core.add(GenerateRequest(name, ids[0], SamplingParams(12, 1.0, ignore_eos=True, grammar=WORDS), "none"))
+    core.add(GenerateRequest("free", ids[1], replace(GREEDY, max_tokens=30, ignore_eos=True), "none"))
+    served: list[set[str]] = []
+    while not core.scheduler.idle:
+        for request in core.scheduler.running:
+            if request.processor is not None:
+                vars(request.processor)["_grammar"].seconds = 0.04
+        served.append({event.request_id for event in core.step().events})
+    together = [ids & {"a", "b", "c"} for ids in served[2:]]
+    assert max(map(len, together)) == 1
+    assert all("free" in ids for ids in served[2:20])
+
+
 def test_grammars_that_no_answer_needs_lose_their_processes(core: EngineCore, begin: Begin) -> None:
     matchers = [begin(schema_of({"const": f"value {i}"})) for i in range(20)]
     grammars = [matcher.grammar for matcher in matchers]
