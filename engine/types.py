@@ -69,6 +69,9 @@ class SamplingParams:
         return self.temperature > 0.0 and (self.top_k > 0 or self.top_p < 1.0 or self.min_p > 0.0)
 
 
+KEY_SHARE = 0.75  # most of the running and waiting requests that one of several API keys may have
+
+
 class Owner(NamedTuple):
     """Who asks: an API key and one of its requests, which may have many choices. Owners get equal shares."""
 

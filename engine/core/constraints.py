@@ -37,6 +37,11 @@ class Processors:
         future = self._grammars().compiled(sampling.grammar)
         return future is not None and future.done()
 
+    def abandon(self, grammar: str) -> None:
+        """Nobody waits for a grammar any longer."""
+        if self.host is not None:
+            self.host.abandon(grammar)
+
     def close(self) -> None:
         """End the processes that follow grammars."""
         if self.host is not None:
@@ -74,7 +79,10 @@ class Processors:
             future = self._grammars().compiled(grammar)
             if future is None:
                 raise ValueError("too many other grammars are in use")
-            return GrammarMatcher(future.result(), self._info.vocab_size, self._kernels)
+            compiled = future.result()
+            if compiled.slow:
+                raise ValueError("following it takes too long")
+            return GrammarMatcher(compiled, self._info.vocab_size, self._kernels)
         except ValueError as error:
             raise RequestError(f"The schema is not supported: {error}.", param=param) from None
 

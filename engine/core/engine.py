@@ -18,7 +18,7 @@ from engine.core.scheduler import Counters, Scheduler
 from engine.draft.base import CandidatePass, DraftPolicy, PolicyContext, RequestView
 from engine.draft.costs import CostModel
 from engine.draft.lookup import AgreementCounts, Lookup
-from engine.errors import RequestError
+from engine.errors import RequestError, RequestFailedError
 from engine.kernels.library import KernelLibrary
 from engine.kv.blocks import SavedKV
 from engine.step import StepOutput, StepPlan
@@ -51,6 +51,7 @@ class EngineCore:
         self.proposer = Proposer(scheduler, policies, clock)
         self.processors = Processors(tokenizer, info, kernels, policies.config.grammar)
         self._lookup_counts = AgreementCounts()  # of all requests
+        self._served: tuple[list[str], list[str]] = [], []  # ids of the requests of the last two rounds
         self._pending: FinishedRound | None = None  # the last round, not reported yet, if the device overlaps
 
     def policy(self, name: str) -> DraftPolicy[Any]:
@@ -60,6 +61,11 @@ class EngineCore:
     def ready(self, message: GenerateRequest) -> bool:
         """Whether `add` need not wait for a grammar. If not, it is being compiled beside the rounds: ask again."""
         return self.processors.ready(message.sampling)
+
+    def abandon(self, message: GenerateRequest) -> None:
+        """Do not compile the grammar of a request that was not added, nor of any other: nobody waits for it."""
+        if message.sampling.grammar is not None:
+            self.processors.abandon(message.sampling.grammar)
 
     def close(self) -> None:
         """End the processes that follow grammars."""
@@ -177,9 +183,12 @@ class EngineCore:
         self._pending = finished
 
     def fail_running(self) -> RoundReport:
-        """Fail all running requests after a round that failed. Waiting ones stay."""
+        """Fail all requests of a round that failed, and of one that it was to report. Waiting ones stay."""
+        failures = {failure.request_id: failure for failure in self.scheduler.fail_running()}
+        for request_id in (*self._served[0], *self._served[1]):  # perhaps finished, and not reported yet
+            failures.setdefault(request_id, RequestFailure(request_id, RequestFailedError("The engine has failed.")))
         self._pending = None
-        return self.idle_report(*self.scheduler.fail_running())
+        return self.idle_report(*failures.values())
 
     def flush(self, deliver: Deliver) -> None:
         """Learn from the last round and deliver its report, unless that has happened already."""
@@ -202,6 +211,7 @@ class EngineCore:
             flush()
         search_seconds = 0.0 if reuse else self.proposer.propose()
         plan = self.scheduler.plan()
+        self._served = self._served[1], [work.request_id for work in plan.work]
         out = self.runner.run(plan, flush, overlap_next=reuse and self.scheduler.settled)
         commit = self.scheduler.commit(plan, out)
         return self._finished(plan, out, commit, started, counters, search_seconds)

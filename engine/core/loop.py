@@ -13,7 +13,9 @@ from engine.messages import CancelRequest, EngineMessage, Shutdown
 from engine.types import GenerateRequest, RequestFailure, RoundReport
 
 if TYPE_CHECKING:
-    from engine.core.engine import EngineCore
+    from collections.abc import Callable
+
+    from engine.core.engine import Deliver, EngineCore
 
 log = logging.getLogger("knapserve.engine")
 
@@ -52,36 +54,51 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
         reported_work = bool(report.running or report.waiting)
         port.deliver(report)
 
+    def attempt(work: Callable[[Deliver], None]) -> None:
+        """Run or report a round. If that fails, its requests end; if it fails again and again, the engine does."""
+        nonlocal failures
+        try:
+            work(deliver)
+        except Exception:
+            failures += 1
+            if failures == _MOST_FAILURES:
+                raise
+            log.exception("a round has failed; its requests end")
+            deliver(core.fail_running())
+
     while True:
         for message in port.take():
-            core.flush(deliver)  # finished work does not wait for the message
+            attempt(core.flush)  # finished work does not wait for the message
             if isinstance(message, Shutdown):
                 return
             if isinstance(message, GenerateRequest):
                 compiling.append(message)
             elif isinstance(message, CancelRequest):
-                compiling = [waiting for waiting in compiling if waiting.id != message.request_id]
+                compiling = _without(core, compiling, message.request_id)
                 core.cancel(message.request_id)
             else:
                 core.reset_calibration()
         compiling = [message for message in compiling if not _added(core, message, port)]
         if not core.scheduler.idle:
-            try:
-                core.run_round(deliver)
-            except Exception:
-                failures += 1
-                if failures == _MOST_FAILURES:
-                    raise
-                log.exception("a round has failed; its requests end")
-                deliver(core.fail_running())
-            else:
+            before = failures
+            attempt(core.run_round)
+            if failures == before:
                 failures = 0
             continue
-        core.flush(deliver)
+        attempt(core.flush)
         port.beat()
         if reported_work:  # a cancellation emptied the engine
             deliver(core.idle_report())
         port.wait(_COMPILING_POLL if compiling else _HEARTBEAT)
+
+
+def _without(core: EngineCore, compiling: list[GenerateRequest], request_id: str) -> list[GenerateRequest]:
+    """Remove a request from those that wait for their grammar."""
+    left = [message for message in compiling if message.id != request_id]
+    for message in compiling:
+        if message.id == request_id and message.sampling.grammar not in {other.sampling.grammar for other in left}:
+            core.abandon(message)
+    return left
 
 
 def _added(core: EngineCore, request: GenerateRequest, port: LoopPort) -> bool:

@@ -64,6 +64,7 @@ class Scheduler:
         self._prompt_rows = prompt_rows
         self._eos = frozenset(eos_token_ids)
         self._reserve_next_row = reserve_next_row
+        self._admitting: Request | None = None
         self._turns_taken = False  # whether no running request has to make way for a waiting one
 
     @property
@@ -105,13 +106,13 @@ class Scheduler:
         candidates = list(self.waiting)
         while candidates and not self.settled:
             shares = Shares(self.running)
-            request = min(candidates, key=shares.turn)
+            request = self._admitting = min(candidates, key=shares.turn)
             yielding = None
             if len(self.running) >= self._max_num_seqs:
                 yielding = shares.yielding(request)
                 if yielding is None:
                     self._turns_taken = True
-                    return
+                    break
             candidates.remove(request)
             if self._prefix_in_progress(request):
                 continue
@@ -119,7 +120,7 @@ class Scheduler:
                 self._preempt(yielding)
             allocation = self._allocate(request)
             if allocation is None:
-                return
+                break
             self.waiting.remove(request)
             request.slab, request.computed = allocation.slab, allocation.cached
             if request.admitted is None:
@@ -128,6 +129,7 @@ class Scheduler:
                 self.prefix_queries += len(request.prompt)
                 self.prefix_hits += allocation.cached
             self.running.append(request)
+        self._admitting = None
 
     def _allocate(self, request: Request) -> Allocation | None:
         """Allocate cache room for all tokens of a request; None if there is none now."""
@@ -256,7 +258,7 @@ class Scheduler:
     def _reserve(self, request: Request) -> None:
         """Get cache room for a request's tokens; if need be, preempt others, or this one: low priority, then youth."""
         while request.slab >= 0 and not self.blocks.grow(request.slab, len(request.tokens)):
-            self._preempt(max(self.running, key=lambda r: (r.priority, r.arrival)))
+            self._preempt(max(self.running, key=Shares(self.running).turn_to_yield))
 
     def _preempt(self, request: Request) -> None:
         """Put a request back at the head of the queue. Its tokens stay; lost K/V is computed again."""
@@ -277,7 +279,8 @@ class Scheduler:
             request.computed += len(work.tokens) + output.accepted
             request.prompt_logprobs += output.prompt_logprobs
             if -1 in output.tokens:
-                commit.outputs.append(self._fail(request, "The model computed no numbers (NaN)."))
+                cause = "The" if request.processor is None else "No token may follow, or the"
+                commit.outputs.append(self._fail(request, f"{cause} model computed no numbers (NaN)."))
                 continue
             emitted = self._emit(request, work, output, now) if output.tokens else None
             if emitted is not None:
@@ -297,12 +300,17 @@ class Scheduler:
         return commit
 
     def fail_running(self) -> list[RequestFailure]:
-        """Fail all running requests after a round that failed; without any, the one that could not be admitted.
+        """Fail all running requests after a round that failed; if it failed to admit one, that one alone.
 
         Forgets what the round may have written to the cache.
         """
+        admitting, self._admitting = self._admitting, None
         if not self.running and self.waiting:
-            self.running.append(self.waiting.popleft())
+            admitting = admitting or self.waiting[0]
+        if admitting is not None and admitting in self.waiting:
+            self.waiting.remove(admitting)
+            self.running.append(admitting)
+            return [self._fail(admitting, "The engine failed to begin.")]
         return [self._fail(request, "The engine failed to compute tokens.") for request in list(self.running)]
 
     def _fail(self, request: Request, reason: str) -> RequestFailure:
@@ -340,14 +348,15 @@ class Scheduler:
 def _in_grammar_time(decoding: list[Request]) -> list[Request]:
     """Leave out requests whose grammars take so long to follow that the others would wait for them.
 
-    Those with the fewest rounds go first, so that all of them go on.
+    Those served longest ago go first, so that all of them go on. Slow ones do not draft: each drafted token is a step.
     """
-    slow = [r for r in decoding if r.processor is not None and r.processor.seconds > 0]
+    slow = [(r, r.processor.estimate_seconds()) for r in decoding if r.processor is not None]
     time, left_out = 0.0, set()
-    for request in sorted(slow, key=lambda r: r.rounds):
-        assert request.processor is not None
-        if time and time + request.processor.seconds > _GRAMMAR_SECONDS:
+    for request, seconds in sorted(slow, key=lambda pair: pair[0].last_token or 0.0):
+        if seconds > _GRAMMAR_SECONDS / 10:
+            request.plan = None
+        if time and time + seconds > _GRAMMAR_SECONDS:
             left_out.add(request.id)
         else:
-            time += request.processor.seconds
+            time += seconds
     return [r for r in decoding if r.id not in left_out] if left_out else decoding

@@ -22,6 +22,11 @@ class Shares:
         began = request.admitted is not None
         return request.priority, self._keys[owner.key], self._requests[owner], not began, request.arrival
 
+    def turn_to_yield(self, request: Request) -> tuple[int, int, int, float]:
+        """Sort key of running requests when memory is short: the highest is preempted."""
+        owner = request.owner
+        return request.priority, self._keys[owner.key], self._requests[owner], request.arrival
+
     def yielding(self, request: Request) -> Request | None:
         """Return the running choice that must make way for a waiting one, or None.
 

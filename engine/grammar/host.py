@@ -19,26 +19,37 @@ import time
 import weakref
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
 from engine.config.grammar import GrammarConfig
-from engine.grammar.protocol import WORD, Answer, Limits, Operation, Vocabulary, receive, send
+from engine.grammar.protocol import WORD, Answer, Limits, Operation, Reader, Vocabulary, receive, send
 
 log = logging.getLogger("knapserve.engine")
 
 _COMPILING = max(1, (os.cpu_count() or 1) // 4)  # grammars at a time: each takes a core from the rounds
 _KEPT = 16  # compiled grammars that no answer needs
-_MOST = 64  # compiled grammars, a process each
+_MOST = 32  # compiled grammars, a process each
 _POLL = 0.05  # seconds between looks at the time that a process has used
-_ALLOWANCE = 0.5  # CPU seconds that an answer may use up, beside
+_ALLOWANCE = 0.5  # CPU seconds that all answers by a grammar may use up, beside
 _PER_STEP = 0.005  # CPU seconds a step; usual grammars need less than a tenth
 _WALL = 10.0  # a process that waits for a core may take this multiple of its CPU seconds
 
 
+_RETRY = 1.0  # seconds after which a grammar is compiled again that could not be, for lack of processes
+
+
 class GrammarError(ValueError):
     """A grammar is invalid or needs more than its budget."""
+
+
+class _NoProcessError(GrammarError):
+    """There was no process to compile the grammar, at a `time`."""
+
+    def __init__(self, reason: object) -> None:
+        super().__init__(f"its process cannot be started ({reason})")
+        self.time = time.monotonic()
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -49,71 +60,69 @@ def _cpu_seconds(pid: int) -> float:
         return 0.0
 
 
-def _await(end: socket.socket, pid: int, seconds: float) -> bytes:
+def _await(reader: Reader, pid: int, seconds: float) -> bytes:
     """Wait for a frame that a process computes.
 
-    Raises TimeoutError when it has used `seconds` of CPU time, and kills it; EOFError or OSError when it is gone.
+    Raises TimeoutError when it has used `seconds` of CPU time, and kills it; EOFError, OSError or ValueError when it is
+    gone or talks nonsense.
     """
     before, started = _cpu_seconds(pid), time.monotonic()
-    end.settimeout(min(_POLL, seconds))
-    while True:
-        try:
-            return receive(end)
-        except TimeoutError:
-            if _cpu_seconds(pid) - before > seconds or time.monotonic() - started > _WALL * seconds:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                raise
+    while (frame := reader.read()) is None:
+        if _cpu_seconds(pid) - before > seconds or time.monotonic() - started > _WALL * seconds:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            raise TimeoutError
+    return frame
 
 
 class Grammar:
     """A compiled grammar: the process that follows it. All methods belong to the thread of the rounds."""
 
-    def __init__(self, end: socket.socket, pid: int, step_seconds: float) -> None:
-        self._end, self.pid, self._step_seconds = end, pid, step_seconds
+    def __init__(self, end: socket.socket, reader: Reader, pid: int, step_seconds: float) -> None:
+        self._end, self._reader, self.pid, self._step_seconds = end, reader, pid, step_seconds
         self._close = weakref.finalize(self, end.close)
         self._numbers = 0
-        self._left: dict[int, float] = {}  # CPU seconds of each matcher
+        self._left = _ALLOWANCE  # CPU seconds
         self.matchers = 0  # in use
         self.lost = False  # whether the process is gone
+        self.slow = False  # whether that is because following the grammar takes too long
 
     def begin(self) -> int:
         """Make a matcher at the start of an answer, and return its number."""
         self._numbers += 1
         self.matchers += 1
-        self._left[self._numbers] = _ALLOWANCE
         self._tell(Operation.BEGIN, self._numbers)
         return self._numbers
 
     def forget(self, number: int) -> None:
         self.matchers -= 1
-        del self._left[number]
         self._tell(Operation.FORGET, number)
 
     def keep(self, number: int, tokens: Iterable[int]) -> None:
         """Let a matcher consume emitted tokens, which it has matched ahead."""
         self._tell(Operation.KEEP, number, tokens)
 
-    def ask(self, operation: Operation, number: int, arguments: Iterable[int]) -> tuple[Answer, bytes]:
-        """Have a matcher carry out an operation. FAILED when the process is gone or takes too long.
-
-        An answer whose steps are slow on average fails too, alone.
-        """
-        if self._left[number] < 0:
-            return Answer.FAILED, b""
+    def ask(self, operation: Operation, number: int, arguments: Sequence[int]) -> tuple[Answer, bytes]:
+        """Have a matcher carry out an operation. FAILED when the process is gone or takes too long."""
         before = _cpu_seconds(self.pid)
         self._tell(operation, number, arguments)
         if self.lost:
             return Answer.FAILED, b""
+        steps = max(len(arguments), 1)  # a search replays a whole answer
         try:
-            frame = _await(self._end, self.pid, self._step_seconds)
-        except (EOFError, OSError) as error:  # a TimeoutError is an OSError
-            log.warning("a grammar cannot be followed any further: %s", _describe(error))
+            frame = _await(self._reader, self.pid, self._step_seconds + _PER_STEP * steps)
+            used = max(_cpu_seconds(self.pid) - before, 0.0)
+            self._left = min(self._left + _PER_STEP * steps - used, _ALLOWANCE)
+            if self._left < 0:
+                raise TimeoutError
+            return Answer(frame[0]), frame[1:]
+        except (EOFError, OSError, ValueError, IndexError) as error:  # a TimeoutError is an OSError
+            self.slow = isinstance(error, TimeoutError)
+            log.warning(
+                "a grammar cannot be followed: %s", "it takes too long" if self.slow else "its process has ended"
+            )
             self.end()
             return Answer.FAILED, b""
-        self._left[number] += _PER_STEP - max(_cpu_seconds(self.pid) - before, 0.0)
-        self._left[number] = min(self._left[number], _ALLOWANCE)
-        return Answer(frame[0]), frame[1:]
 
     def end(self) -> None:
         """End the process, which reads the end of its socket."""
@@ -127,10 +136,6 @@ class Grammar:
             send(self._end, array(WORD, [operation, number, *arguments]).tobytes())
         except OSError:
             self.end()
-
-
-def _describe(error: Exception) -> str:
-    return "a step took too long" if isinstance(error, TimeoutError) else "its process has ended"
 
 
 class GrammarHost:
@@ -152,14 +157,18 @@ class GrammarHost:
         The future's result is the grammar, or a GrammarError.
         """
         future = self._grammars.pop(grammar, None)
-        if future is not None and future.done() and future.exception() is None and future.result().lost:
-            future = None
-        if future is None:
+        if future is None or _is_stale(future):
             if not self._make_room():
                 return None
             future = self._threads.submit(self._compile, grammar)
         self._grammars[grammar] = future
         return future
+
+    def abandon(self, grammar: str) -> None:
+        """Nobody waits for a grammar any longer: do not begin to compile it."""
+        future = self._grammars.get(grammar)
+        if future is not None and future.cancel():
+            del self._grammars[grammar]
 
     def close(self) -> None:
         """End all processes."""
@@ -181,19 +190,29 @@ class GrammarHost:
     def _compile(self, grammar: str) -> Grammar:
         seconds, memory = self._config.build_seconds, self._config.memory
         end = self._connect()
+        end.settimeout(_POLL)
+        reader, started = Reader(end), time.monotonic()
         try:
-            end.settimeout(_WALL)  # for the fork
-            (pid,) = struct.unpack("<I", receive(end))
+            while (frame := reader.read()) is None:
+                if time.monotonic() - started > _WALL:
+                    raise EOFError
+            (pid,) = struct.unpack("<I", frame)
+            end.settimeout(_WALL)
             send(end, grammar.encode())
-            refusal = _await(end, pid, seconds).decode()
+            end.settimeout(_POLL)
+        except (EOFError, OSError, ValueError, struct.error) as error:
+            end.close()
+            raise _NoProcessError(error or "it has ended") from None
+        try:
+            refusal = _await(reader, pid, seconds).decode()
         except TimeoutError:
             refusal = f"compiling it takes more than {seconds:g} s"
-        except (EOFError, OSError):
+        except (EOFError, OSError, ValueError):
             refusal = f"compiling it fails, or takes more than {memory >> 20} MiB of memory"
         if refusal:
             end.close()
             raise GrammarError(refusal)
-        return Grammar(end, pid, self._config.step_seconds)
+        return Grammar(end, reader, pid, self._config.step_seconds)
 
     def _connect(self) -> socket.socket:
         """Return a socket to a new process. Raises GrammarError."""
@@ -205,8 +224,8 @@ class GrammarHost:
                 try:
                     limits = Limits(self._config.build_seconds, self._config.memory)
                     self._parent = _Parent(self._vocabulary(), limits)
-                except OSError as error:  # for lack of memory, perhaps: the next grammar may have more luck
-                    raise GrammarError(f"its process cannot be started ({error})") from None
+                except OSError as error:  # for lack of memory, perhaps
+                    raise _NoProcessError(error) from None
                 except Exception as error:
                     self._unavailable = f"structured output is not available with this model ({error})"
                     raise GrammarError(self._unavailable) from None
@@ -217,6 +236,16 @@ def _is_idle(future: Future[Grammar]) -> bool:
     return future.done() and (future.exception() is not None or not future.result().matchers)
 
 
+def _is_stale(future: Future[Grammar]) -> bool:
+    """Whether a grammar has to be compiled again. One that was too slow to follow is refused instead."""
+    if not future.done():
+        return False
+    error = future.exception()
+    if error is not None:
+        return isinstance(error, _NoProcessError) and time.monotonic() - error.time > _RETRY
+    return future.result().lost and not future.result().slow
+
+
 class _Parent:
     """The process that has read the vocabulary and forks the others."""
 
@@ -225,7 +254,11 @@ class _Parent:
         self._end, theirs = socket.socketpair()
         with theirs:
             command = [sys.executable, "-P", "-m", "engine.grammar.worker", str(theirs.fileno())]
-            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+            try:
+                self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+            except OSError:
+                self._end.close()
+                raise
         self.end = weakref.finalize(self, _end, self._end, self._process)
         try:
             send(self._end, pickle.dumps((limits, vocabulary), pickle.HIGHEST_PROTOCOL))

@@ -12,6 +12,8 @@ from enum import IntEnum, IntFlag
 from typing import NamedTuple
 
 _LENGTH = struct.Struct("<I")
+_MOST_BYTES = 1 << 20  # of a frame to the engine: a mask of eight million tokens
+_READ_BYTES = 1 << 16
 WORD = "I"  # array type of an operation's frame: operation, number of the matcher, arguments
 
 
@@ -60,16 +62,47 @@ def send(end: socket.socket, data: bytes) -> None:
 
 
 def receive(end: socket.socket) -> bytes:
-    """Wait for one frame. Raises EOFError when the other end is gone, TimeoutError before the first byte."""
+    """Wait for one frame. Raises EOFError when the other end is gone."""
     (length,) = _LENGTH.unpack(_exactly(end, _LENGTH.size))
     return bytes(_exactly(end, length))
 
 
 def _exactly(end: socket.socket, count: int) -> bytearray:
-    data = bytearray(end.recv(count))
+    data = bytearray()
     while len(data) < count:
         piece = end.recv(count - len(data))
         if not piece:
             raise EOFError
         data += piece
     return data
+
+
+class Reader:
+    """Frames from a process that may send them in pieces, or too much."""
+
+    def __init__(self, end: socket.socket) -> None:
+        """`end` has a timeout."""
+        self._end = end
+        self._buffer = bytearray()
+
+    def read(self) -> bytes | None:
+        """Return the next frame; None if it is not complete within the socket's timeout.
+
+        Raises EOFError when the other end is gone, ValueError for a frame that is too long.
+        """
+        while True:
+            if len(self._buffer) >= _LENGTH.size:
+                (length,) = _LENGTH.unpack_from(self._buffer)
+                if length > _MOST_BYTES:
+                    raise ValueError("a frame that is too long")
+                if len(self._buffer) >= _LENGTH.size + length:
+                    frame = bytes(self._buffer[_LENGTH.size : _LENGTH.size + length])
+                    del self._buffer[: _LENGTH.size + length]
+                    return frame
+            try:
+                piece = self._end.recv(_READ_BYTES)
+            except TimeoutError:
+                return None
+            if not piece:
+                raise EOFError
+            self._buffer += piece

@@ -57,9 +57,10 @@ def main(descriptor: int) -> int:
         if not descriptors:
             return 0
         parent = os.getpid()
-        if os.fork() == 0:
-            engine.close()
-            _child(parent, socket.socket(fileno=descriptors[0]), tokens, limits)
+        with suppress(OSError):  # no more processes: the closed socket says so
+            if os.fork() == 0:
+                engine.close()
+                _child(parent, socket.socket(fileno=descriptors[0]), tokens, limits)
         os.close(descriptors[0])
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 
 from engine.clock import Clock
-from engine.errors import EngineRestartingError, KnapServeError
+from engine.errors import EngineRestartingError
 from engine.host.client import TokenStream
 from engine.host.process import EngineLaunch, EngineProcess
 from engine.types import EngineStats, GenerateRequest, RoundReport
@@ -72,8 +71,7 @@ class RestartingEngine:
             self._watcher.cancel()
             if self._launched is not None:
                 self._launched.child.kill()  # which ends the thread that waits for it
-            with suppress(asyncio.CancelledError):
-                await self._watcher
+            await asyncio.gather(self._watcher, return_exceptions=True)
         await self._engine.drain(timeout)
 
     async def _watch(self) -> None:
@@ -91,7 +89,7 @@ class RestartingEngine:
             log.warning("restarting the engine")
             try:
                 await self._replace()
-            except KnapServeError as error:
+            except Exception as error:  # of any kind: another attempt follows
                 log.error("the engine could not be restarted: %s", error)
             started = self._clock.now()
 

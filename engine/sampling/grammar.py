@@ -13,6 +13,8 @@ from engine.grammar.host import Grammar
 from engine.grammar.protocol import Answer, Operation
 from engine.kernels.library import KernelLibrary
 
+_UNKNOWN = 0.02  # seconds that the first round of an answer is expected to take
+
 
 class GrammarMatcher:
     """Track one request's position in its grammar. Drafted tokens are matched ahead and rolled back if rejected."""
@@ -23,8 +25,8 @@ class GrammarMatcher:
         self._number = grammar.begin()
         self._size = size
         self._failed = self._stopped = False
-        self.seconds = 0.0  # that the last tokens took to check, on average
-        self._spent = 0.0  # on the next token so far
+        self._seconds = _UNKNOWN  # of a round, estimated
+        self._spent = 0.0  # since the last estimate
         self._ahead: list[tuple[int, bool]] = []  # tokens matched ahead, each with whether no token may follow
 
     def __del__(self) -> None:
@@ -39,6 +41,12 @@ class GrammarMatcher:
         """The reason why the grammar cannot be followed any further, or None. Valid after `advance`."""
         return "The grammar became too complex to follow." if self._failed else None
 
+    def estimate_seconds(self) -> float:
+        """Return what a round will take, from what the last one took. Call once a round."""
+        self._seconds = max(self._spent, 0.5 * (self._seconds + self._spent))
+        self._spent = 0.0
+        return self._seconds
+
     @property
     def stopped(self) -> bool:
         """Whether no token may follow. Valid after `advance`."""
@@ -48,7 +56,6 @@ class GrammarMatcher:
         """Consume these emitted tokens; drafted ones that differ are rolled back."""
         if not tokens:
             return
-        self._spent, self.seconds = 0.0, 0.5 * (self.seconds + self._spent / len(tokens))
         ahead = self._ahead[: len(tokens)]
         if [token for token, _ in ahead] == list(tokens):
             del self._ahead[: len(tokens)]

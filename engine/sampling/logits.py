@@ -64,10 +64,9 @@ class LogitsProcessor:
         """The reason why the request cannot continue, or None."""
         return None if self._grammar is None else self._grammar.failed
 
-    @property
-    def seconds(self) -> float:
-        """The time that the last tokens took to check against the grammar, on average."""
-        return 0.0 if self._grammar is None else self._grammar.seconds
+    def estimate_seconds(self) -> float:
+        """Return the time that the next round will take to follow the grammar. Call once a round."""
+        return 0.0 if self._grammar is None else self._grammar.estimate_seconds()
 
     @property
     def stopped(self) -> bool:

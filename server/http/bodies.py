@@ -1,4 +1,4 @@
-"""Limits on request bodies, checked while they arrive: bytes, JSON values, time, and the memory of all of them."""
+"""Limits on request bodies, checked while they arrive: bytes, JSON values, time, and the number of large ones."""
 
 import asyncio
 import math
@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from starlette.requests import Request
 
-from server.http.errors import APIError
+from server.http.errors import APIError, unavailable
 
 LARGE_BYTES = 2**20
 _LARGE_BODIES = 4  # that are read at a time
@@ -61,9 +61,17 @@ class BodyReader:
                 values.feed(piece)
                 self._check(size, values.count)
                 if size > LARGE_BYTES and last == math.inf:
-                    await stack.enter_async_context(self._large)
+                    await self._begin_large(stack)
                     last = asyncio.get_running_loop().time() + LARGE_SECONDS
             yield b"".join(pieces)
+
+    async def _begin_large(self, stack: AsyncExitStack) -> None:
+        """Wait for a place among the large bodies, and hold it until the stack ends."""
+        try:
+            async with asyncio.timeout(LARGE_SECONDS):
+                await stack.enter_async_context(self._large)
+        except TimeoutError:
+            raise unavailable("Too many large requests are being read.", "busy") from None
 
     @staticmethod
     async def _next(stream: AsyncIterator[bytes], last: float) -> bytes:

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from engine.api import Engine
 from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
-from engine.types import TokenEvent
+from engine.types import KEY_SHARE, TokenEvent
 from server.config import ServerConfig
 from server.http.asgi import cancelled_on_disconnect
 from server.http.auth import API_KEY
@@ -82,17 +82,20 @@ class Services:
         `key` stands for the client's API key.
         """
         info, stats = self.engine.info, self.engine.stats()
-        if stats.heartbeat_age > self.config.heartbeat_timeout:
+        if stats.ready and stats.heartbeat_age > self.config.heartbeat_timeout:
             self.metrics.rejected("unavailable")
             raise unavailable("The engine does not respond.", "engine_stalled")
         limit, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
+        if key:
+            limit = int(KEY_SHARE * limit)
         choices, prompt_param = parsed.format.choices, parsed.format.endpoint.prompt_param
         if choices > limit:
             self.metrics.rejected("invalid")
             param = "n" if parsed.format.n > 1 else prompt_param
             raise invalid(f"The request has {choices} choices, but the server holds at most {limit} requests.", param)
         try:
-            # The engine checks each request; this check prevents that some choices start before others are rejected.
+            # The engine checks each request; this check prevents that choices start before others are rejected, unless
+            # the key has too many already.
             if stats.ready and live + choices > limit:
                 raise QueueFullError(max(live - info.max_num_seqs, 0))
             requests = parsed.requests(key, salt=key if self.config.isolate_api_keys else "")

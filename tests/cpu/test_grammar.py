@@ -410,23 +410,41 @@ def kill_followers_of(core: EngineCore, grammar: str) -> None:
     os.kill(future.result().pid, signal.SIGKILL)
 
 
-def test_an_answer_whose_steps_are_slow_fails_alone(
+def test_a_grammar_whose_steps_are_slow_is_given_up(
     core: EngineCore, ids: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    core.add(GenerateRequest("slow", ids[2], SamplingParams(60, 1.0, top_p=0.9, grammar=WORDS)))
+    """Its answers fail, and so do later requests. Those by other grammars go on."""
+    slow = WORDS.replace("2,30", "4,30")
+    core.add(GenerateRequest("slow", ids[2], SamplingParams(60, 1.0, top_p=0.9, grammar=slow)))
     core.step()
     monkeypatch.setattr("engine.grammar.host._PER_STEP", -0.1)
     events: list[Any] = []
     while not core.scheduler.idle:
         events += core.step().events
     monkeypatch.undo()
-    core.add(GenerateRequest("new", ids[2], SamplingParams(60, 1.0, top_p=0.9, grammar=WORDS)))
+    assert [event.request_id for event in events if isinstance(event, RequestFailure)] == ["slow"]
+    with pytest.raises(RequestError, match="too long"):
+        core.add(GenerateRequest("again", ids[2], SamplingParams(60, 1.0, grammar=slow)))
+    core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=WORDS)))
     while not core.scheduler.idle:
         events += core.step().events
-    assert [event.request_id for event in events if isinstance(event, RequestFailure)] == ["slow"]
-    last = [event for event in events if event.request_id == "new"][-1]
-    assert isinstance(last, TokenEvent)
-    assert last.finish_reason is not None
+    assert isinstance(events[-1], TokenEvent)
+    assert events[-1].finish_reason is not None
+
+
+def test_a_grammar_is_compiled_later_if_there_was_no_process(core: EngineCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    processors = Processors(core.tokenizer, core.info, None, GrammarConfig())
+    with monkeypatch.context() as patched:
+        patched.setattr("engine.grammar.host.subprocess.Popen", lambda *_, **__: no_process())
+        with pytest.raises(RequestError, match="cannot be started"):
+            processors.begin(WORDS, "")
+    monkeypatch.setattr("engine.grammar.host._RETRY", 0.0)
+    assert processors.begin(WORDS, "").allowed(()).any()
+    processors.close()
+
+
+def no_process() -> None:
+    raise BlockingIOError("no more processes")
 
 
 def test_slow_grammars_take_turns(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
@@ -438,7 +456,7 @@ def test_slow_grammars_take_turns(core: EngineCore, ids: list[tuple[int, ...]]) 
     while not core.scheduler.idle:
         for request in core.scheduler.running:
             if request.processor is not None:
-                vars(request.processor)["_grammar"].seconds = 0.04
+                vars(vars(request.processor)["_grammar"])["_seconds"] = 0.08  # 0.04 after the next estimate
         served.append({event.request_id for event in core.step().events})
     together = [ids & {"a", "b", "c"} for ids in served[2:]]
     assert max(map(len, together)) == 1

@@ -98,7 +98,7 @@ async def observed(core: EngineCore, *, clock: Clock | None = None, max_live: in
 
 
 def threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("knapserve")]
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("knapserve-engine")]
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:

@@ -21,6 +21,7 @@ from engine.config.engine import EngineConfig
 from engine.config.policies import LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.core.loop import run_rounds
+from engine.core.rounds import FinishedRound, RequestOutput
 from engine.kv.cache import bytes_per_token
 from engine.messages import CancelRequest, EngineMessage, Shutdown
 from engine.runtime.build import LoadedModel
@@ -307,3 +308,26 @@ def test_a_finished_round_is_reported_before_a_new_request_is_added(core: Engine
     assert reported == [0, 4]
     assert isinstance(script.said()["bad"][-1], RequestFailure)
     assert sum(len(e.token_ids) for e in script.said()["0"] if isinstance(e, TokenEvent)) == 8
+
+
+@pytest.mark.parametrize("overlaps", [False, True])
+def test_a_request_that_ends_in_a_round_that_fails_afterwards_is_not_forgotten(
+    model: LoadedModel, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch, overlaps: bool
+) -> None:
+    core = model.core(CONFIG, overlaps=overlaps)
+    learn = FinishedRound.learn
+
+    def failing(finished: FinishedRound) -> None:
+        learn(finished)
+        if any(output.finish_reason for output in finished.commit.outputs if isinstance(output, RequestOutput)):
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(FinishedRound, "learn", failing)
+    one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=3, ignore_eos=True), "none")
+    script = Script([one], [], [], [], [], [])
+    run_rounds(core, script)
+    assert isinstance(script.said()["0"][-1], RequestFailure)
+    monkeypatch.undo()
+    again = Script([replace(one, id="1")])
+    run_rounds(core, again)
+    assert isinstance(again.said()["1"][-1], TokenEvent)
