@@ -20,7 +20,7 @@ from engine.kv.blocks import Allocation, Blocks
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import FinishReason, RequestFailure
 
-_GRAMMAR_SECONDS = 0.05  # of a round, in which grammars are followed
+_GRAMMAR_SECONDS = 0.03  # of a round, in which grammars are followed
 
 
 class Counters(NamedTuple):
@@ -173,7 +173,8 @@ class Scheduler:
         for request in decoding:
             if request.slab >= 0:  # otherwise preempted for an older request
                 self._reserve(request)
-        decoding = _in_grammar_time([r for r in decoding if r.slab >= 0])
+        grammar_time = _GrammarTime()
+        decoding = grammar_time.among([r for r in decoding if r.slab >= 0])
         prompts = [r for r in self.running if not r.decoding]
         spare = self._max_rows - len(decoding)
         drafting = spare // 2 if prompts else spare  # drafts leave room for prompts
@@ -188,10 +189,12 @@ class Scheduler:
             for request, work in zip(decoding, works, strict=True):
                 if work.plain and request.room > 1:
                     work.next_row_reserved = self.blocks.grow(request.slab, len(request.tokens) + 1)
-        works += self._prompt_works(prompts, spare, beside=bool(decoding))
+        works += self._prompt_works(prompts, spare, grammar_time, beside=bool(decoding))
         return StepPlan(tuple(sorted(works, key=lambda w: w.slab)), self.blocks.take_changes())
 
-    def _prompt_works(self, prompts: Sequence[Request], spare: int, *, beside: bool) -> Iterator[Work]:
+    def _prompt_works(
+        self, prompts: Sequence[Request], spare: int, grammar_time: _GrammarTime, *, beside: bool
+    ) -> Iterator[Work]:
         """Yield the round's rows of prompts; `beside`: others decode.
 
         Half of the round is for the one admitted first, the rest is for the shortest: a long prompt delays short ones
@@ -211,6 +214,8 @@ class Scheduler:
                 used = rows / most
             else:
                 used = rows / most_rows if most_rows else 0.0
+            if rows == request.pending and not grammar_time.admit(request):
+                rows -= 1
             if rows == 0:
                 continue
             time -= used
@@ -345,18 +350,28 @@ class Scheduler:
             request.slab = -1
 
 
-def _in_grammar_time(decoding: list[Request]) -> list[Request]:
-    """Leave out requests whose grammars take so long to follow that the others would wait for them.
+class _GrammarTime:
+    """Leaves requests out of a round whose grammars take so long to follow that the others would wait for them."""
 
-    Those served longest ago go first, so that all of them go on. Slow ones do not draft: each drafted token is a step.
-    """
-    slow = [(r, r.processor.estimate_seconds()) for r in decoding if r.processor is not None]
-    time, left_out = 0.0, set()
-    for request, seconds in sorted(slow, key=lambda pair: pair[0].last_token or 0.0):
+    def __init__(self) -> None:
+        self._used = 0.0
+
+    def admit(self, request: Request) -> bool:
+        """Whether a request may draw tokens in this round. Slow ones do not draft: each drafted token is a step."""
+        if request.processor is None:
+            return True
+        seconds = request.processor.estimate_seconds()
         if seconds > _GRAMMAR_SECONDS / 10:
             request.plan = None
-        if time and time + seconds > _GRAMMAR_SECONDS:
-            left_out.add(request.id)
-        else:
-            time += seconds
-    return [r for r in decoding if r.id not in left_out] if left_out else decoding
+        if self._used and self._used + seconds > _GRAMMAR_SECONDS:
+            return False
+        self._used += seconds
+        return True
+
+    def among(self, decoding: Sequence[Request]) -> list[Request]:
+        """Return those that may go on, in the same order. Of the others, those served longest ago go next."""
+        if not any(r.processor is not None for r in decoding):
+            return [*decoding]
+        order = sorted(decoding, key=lambda r: r.last_token or 0.0)
+        admitted = {r.id for r in order if self.admit(r)}
+        return [r for r in decoding if r.id in admitted]

@@ -33,11 +33,11 @@ def test_hostile_requests_disturb_nobody(
 
 
 def test_the_report_as_json_has_every_part(server: Process) -> None:
-    done = knapserve("bench", "hostile", "--url", server.url, "--only", "const", "--bodies", "50", "--requests", "20",
+    done = knapserve("bench", "hostile", "--url", server.url, "--only", "lowest", "--bodies", "50", "--requests", "20",
                      "--json")  # fmt: skip
     results = json.loads(done.stdout)
     assert done.returncode == 0
     assert results.keys() == {"bombs", "fuzz", "soak"}
     names = [row["name"] for row in results["bombs"]["rows"]]
-    assert names == ["nothing", "schema: long constant", "schema: 5,000 constants"]
+    assert names == ["nothing", "schema: lowest integer", "schema: lowest integer, deep", "schema: equal lowest bounds"]
     assert sum(results["soak"]["outcomes"].values()) == 20
