@@ -48,6 +48,7 @@ class Request:
     computed: int = 0  # positions with verified K/V
     slab: int = -1  # the cache slab, -1 while waiting
     awaited_prefix: AwaitedPrefix | None = None  # that another request is reading
+    overtook: Request | None = None  # for which there was no memory, when this one was admitted
     cached_tokens: int = 0
     prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)  # until the first event carries them
 

@@ -101,9 +101,11 @@ class Scheduler:
         """Give waiting requests a slab of the cache in turn, while there is room or another must make way.
 
         A request whose prompt starts like one that is being read waits, and others may overtake it: once the common
-        part has been read, the prefix cache has it.
+        part has been read, the prefix cache has it. Requests of others may also overtake one for which there is no
+        memory; they make way for it as soon as only they are left in its way.
         """
         candidates = list(self.waiting)
+        blocked: Request | None = None  # by a lack of memory
         while candidates and not self.settled:
             shares = Shares(self.running)
             request = self._admitting = min(candidates, key=shares.turn)
@@ -119,9 +121,14 @@ class Scheduler:
             if yielding is not None:
                 self._preempt(yielding)
             allocation = self._allocate(request)
+            if allocation is None and self._clear_way(request):
+                allocation = self._allocate(request)
             if allocation is None:
-                break
+                blocked = blocked or request
+                candidates = [r for r in candidates if r.owner != request.owner]
+                continue
             self.waiting.remove(request)
+            request.overtook = blocked
             request.slab, request.computed = allocation.slab, allocation.cached
             if request.admitted is None:
                 request.admitted = self._clock.now()
@@ -130,6 +137,19 @@ class Scheduler:
                 self.prefix_hits += allocation.cached
             self.running.append(request)
         self._admitting = None
+
+    def _clear_way(self, request: Request) -> bool:
+        """Preempt those that overtook a request, if it has room without them. Whether it did."""
+        overtakers = [r for r in self.running if r.overtook is request]
+        others = sum(self._blocks_of(r) for r in self.running if r.overtook is not request)
+        if not overtakers or others + self._blocks_of(request) > self.blocks.capacity:
+            return False
+        for overtaker in reversed(overtakers):
+            self._preempt(overtaker)
+        return True
+
+    def _blocks_of(self, request: Request) -> int:
+        return -(-len(request.tokens) // self.blocks.block_size)
 
     def _allocate(self, request: Request) -> Allocation | None:
         """Allocate cache room for all tokens of a request; None if there is none now."""

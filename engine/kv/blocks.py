@@ -82,6 +82,7 @@ class Blocks(Protocol):
     """
 
     block_size: int
+    capacity: int  # blocks
 
     @property
     def usage(self) -> float: ...

@@ -368,6 +368,23 @@ def test_a_request_of_higher_priority_takes_the_place_of_the_lowest() -> None:
     world.drain()
 
 
+def test_others_overtake_a_request_without_memory_and_make_way_for_it() -> None:
+    """Two long requests do not fit at once. Short ones go on meanwhile, and cannot keep the second out."""
+    world = World(Setting(block_size=1, blocks_per_slab=12, slabs=8, spare=2, max_num_seqs=6, max_rows=40, gamma=0))
+    first, second = (world.add([1] * 8, SamplingParams(4, ignore_eos=True), Owner("", name)) for name in "ab")
+    world.step()
+    assert world.scheduler.running == [first.request]
+    endless = [world.add([2], LONG, Owner("", f"short {i}")) for i in range(2)]
+    world.step()
+    assert [each.request for each in endless] == world.scheduler.running[1:]
+    while first.request in world.scheduler.running:
+        world.step()
+    for _ in range(2):
+        world.step()
+    assert second.request in world.scheduler.running
+    world.drain()
+
+
 def test_a_long_prompt_leaves_half_of_each_round_to_shorter_ones() -> None:
     setting = Setting(block_size=4, blocks_per_slab=64, slabs=4, spare=64, max_rows=32, gamma=0)
     world = World(setting, prompt_rows=lambda context, shared: 16)
