@@ -381,7 +381,7 @@ class _GrammarTime:
         if request.processor is None:
             return True
         seconds = request.processor.estimate_seconds()
-        if seconds > _GRAMMAR_SECONDS / 10:
+        if seconds > _GRAMMAR_SECONDS / 2:
             request.plan = None
         if self._used and self._used + seconds > _GRAMMAR_SECONDS:
             return False
