@@ -73,7 +73,7 @@ class EngineConfig:
         "maximum tokens per pass, prompt chunks included; default: as many as take about one second",
         parse=int,
     )
-    prefill_stall: float = setting(0.1, "maximum seconds of a round that processes prompts, if the model allows it")
+    prefill_stall: float = setting(0.06, "maximum seconds of a round that processes prompts, if the model allows it")
     kv_cache_memory: int | float = setting(
         0.4, "memory of the K/V cache: a size (4GiB) or a share of free memory (0.4)", parse=parse_memory
     )
