@@ -72,7 +72,7 @@ class BodyReader:
     async def _begin_large(self, stack: AsyncExitStack) -> None:
         """Wait for a place among the large bodies, and hold it until the stack ends."""
         try:
-            async with asyncio.timeout(LARGE_SECONDS):
+            async with asyncio.timeout(2 * LARGE_SECONDS):  # a turn may pass
                 await stack.enter_async_context(self._large)
         except TimeoutError:
             raise unavailable("Too many large requests are being read.", "busy") from None
