@@ -83,5 +83,5 @@ def check(config: DataclassInstance, prefix: str = "") -> None:
             raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value}")
         if limits and value is not None and not limits[0] <= value <= limits[1]:
             low, high = limits
-            allowed = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+            allowed = f"at least {low:.12g}" if high == math.inf else f"between {low:.12g} and {high:.12g}"
             raise ConfigError(f"{name} must be {allowed}, not {value}")

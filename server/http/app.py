@@ -23,7 +23,8 @@ from server.http.lifecycle import version
 from server.metrics.throughput import ThroughputLog
 from server.openai.replies.schemas import ChatCompletionChunk, CompletionChunk
 from server.openai.requests.schemas import ChatCompletionRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
-from server.openai.routes import Services, build_router
+from server.openai.routes import build_router
+from server.openai.services import Services
 
 _BODIES = (ChatCompletionRequest, CompletionRequest, TokenizeRequest, DetokenizeRequest)
 _CHUNKS = (ChatCompletionChunk, CompletionChunk)

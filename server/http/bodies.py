@@ -13,7 +13,7 @@ from server.http.errors import APIError, unavailable
 LARGE_BYTES = 2**20
 _LARGE_BODIES = 4  # that are read at a time
 LARGE_SECONDS = 60.0  # in which a large body must arrive, once it may
-_MEMORY_SECONDS = 0.5  # after which the memory of a large body is free
+_MEMORY_SECONDS = 0.5  # after which the memory of a large body or reply is free
 IDLE_SECONDS = 60.0  # in which some bytes of an unfinished body must arrive
 
 
@@ -66,7 +66,7 @@ class BodyReader:
                     await self._begin_large(stack)
                     last = asyncio.get_running_loop().time() + LARGE_SECONDS
             if last < math.inf:
-                stack.callback(_return_memory_later)
+                stack.callback(return_memory_later)
             yield b"".join(pieces)
 
     async def _begin_large(self, stack: AsyncExitStack) -> None:
@@ -95,8 +95,8 @@ class BodyReader:
             raise APIError(413, f"The request body has more than {self._values} values.", code="request_too_large")
 
 
-def _return_memory_later() -> None:
-    """Return the memory of a large body to the system once it is free; the C library would keep it."""
+def return_memory_later() -> None:
+    """Return the memory of a large body or reply to the system once it is free; the C library would keep it."""
     loop = asyncio.get_running_loop()
     loop.call_later(_MEMORY_SECONDS, loop.run_in_executor, None, _return_memory)
 

@@ -18,7 +18,7 @@ from engine.logs import JSONFormatter
 from server.config import ServerConfig
 from server.http.app import create_app
 from server.http.protocol import Protocol
-from server.openai.routes import Services
+from server.openai.services import Services
 
 log = logging.getLogger("knapserve.server")
 

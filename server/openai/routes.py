@@ -10,33 +10,31 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, Response
 
-from engine.api import Engine
-from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
-from engine.types import KEY_SHARE, TokenEvent
+from engine.errors import KnapServeError
+from engine.types import TokenEvent
 from server.config import ServerConfig
 from server.http.asgi import cancelled_on_disconnect
 from server.http.auth import API_KEY
-from server.http.bodies import LARGE_BYTES, BodyReader
-from server.http.errors import FACTS, APIError, as_api_error, invalid, unavailable, unknown_model
-from server.http.lifecycle import Drain, version
+from server.http.bodies import LARGE_BYTES, return_memory_later
+from server.http.errors import FACTS, APIError, as_api_error, invalid, unknown_model
+from server.http.lifecycle import version
 from server.http.sse import EventStream, Framer
 from server.metrics.meter import RequestMeter
-from server.metrics.registry import CONTENT_TYPE, Metrics
-from server.openai.chat import ChatTranslator
+from server.metrics.registry import CONTENT_TYPE
 from server.openai.generation import Generation
 from server.openai.replies import schemas as reply_schemas
-from server.openai.replies.build import Chunk, Chunker, complete_reply
-from server.openai.replies.endpoints import Json
+from server.openai.replies.build import Chunker
+from server.openai.replies.complete import CompleteReply
 from server.openai.requests import schemas
-from server.openai.requests.translate import CompletionTranslator, ParsedRequest, Translator
-from server.openai.tokens import TokenizeService
+from server.openai.requests.translate import ParsedRequest, Translator
+from server.openai.services import Services
 
 # Longer bodies are parsed, rendered and tokenised in a thread. Switching threads costs as much as 2,000 characters.
 INLINE_BYTES = 2000
 
-_SILENT_TICKS = 10  # of 0.1 s
+_INLINE_LOGPROBS = 500  # per event; more are converted in a thread
 
 # The page loads from and connects to this server only.
 _PAGE_POLICY = (
@@ -45,120 +43,7 @@ _PAGE_POLICY = (
 )
 
 Parsed = TypeVar("Parsed")
-
-
-class Services:
-    """The objects that the endpoints of one app share."""
-
-    def __init__(self, engine: Engine, config: ServerConfig) -> None:
-        self.engine = engine
-        self.config = config
-        self.started = int(time.time())
-        self.names = config.served_model_name or (engine.info.model,)
-        self.metrics = Metrics(engine, self.names[0])
-        info = engine.info
-        tools = info.tool_format if config.tool_call_parser == "auto" else config.tool_call_parser
-        thinks = info.thinks if config.reasoning_parser == "auto" else config.reasoning_parser == "think"
-        priorities = config.scheduling_policy == "priority"
-        self.chat = ChatTranslator(
-            *(info, engine.tokenizer, self.names, config.max_n),
-            priorities=priorities,
-            literal=config.spelled_markers == "text",
-            tool_format="" if tools == "none" else tools,
-            thinks=thinks,
-        )
-        self.completions = CompletionTranslator(
-            *(info, engine.tokenizer, self.names, config.max_n), priorities=priorities
-        )
-        self.tokens = TokenizeService(info, engine.tokenizer, self.chat)
-        self.drain = Drain(engine, config.shutdown_timeout)
-        self._silent_ticks = 0
-        self.bodies = BodyReader(config.max_body_size, config.max_body_values)
-        self.large_bodies = asyncio.Semaphore(1)  # that are tokenised: each takes some hundred times its size in memory
-
-    def submit(self, parsed: ParsedRequest, meter: RequestMeter, key: str = "") -> Generation:
-        """Submit all choices of a request to the engine, or none. Raises APIError if they are not admitted.
-
-        `key` stands for the client's API key.
-        """
-        info, stats = self.engine.info, self.engine.stats()
-        if stats.ready and stats.heartbeat_age > self.config.heartbeat_timeout:
-            self.metrics.rejected("unavailable")
-            raise unavailable("The engine does not respond.", "engine_stalled")
-        limit, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
-        if key:
-            limit = int(KEY_SHARE * limit)
-        choices, prompt_param = parsed.format.choices, parsed.format.endpoint.prompt_param
-        if choices > limit:
-            self.metrics.rejected("invalid")
-            param = "n" if parsed.format.n > 1 else prompt_param
-            raise invalid(f"The request has {choices} choices, but the server holds at most {limit} requests.", param)
-        try:
-            # The engine checks each request; this check prevents that choices start before others are rejected, unless
-            # the key has too many already.
-            if stats.ready and live + choices > limit:
-                raise QueueFullError(max(live - info.max_num_seqs, 0))
-            requests = parsed.requests(key, salt=key if self.config.isolate_api_keys else "")
-            return Generation(self.engine, requests, meter)
-        except KnapServeError as error:
-            self.metrics.rejected(_rejection(error))
-            raise as_api_error(error, prompt_param) from error
-
-    def facts(self, parsed: ParsedRequest) -> dict[str, object]:
-        """Return the access-log fields that are known before the reply."""
-        facts: dict[str, object] = {
-            "id": parsed.id,
-            "stream": parsed.stream,
-            "choices": parsed.format.choices,
-            "policy": parsed.draft_policy or self.engine.info.default_policy,
-        }
-        if self.config.log_prompts:
-            facts["prompts"] = [self.engine.tokenizer.decode(prompt) for prompt in parsed.prompts]
-        return facts
-
-    def check_health(self) -> None:
-        """Raise APIError if the server cannot take requests now."""
-        stats = self.engine.stats()
-        if stats.restarting:
-            raise unavailable("The engine is restarting.", "engine_restarting")
-        if stats.failure is not None:
-            raise unavailable("The engine has failed.", "engine_dead")
-        if stats.draining:
-            raise unavailable("The server is shutting down.", "draining")
-        if not stats.ready:
-            raise unavailable("The model is loading.", "loading")
-        if stats.heartbeat_age > self.config.heartbeat_timeout:
-            raise unavailable("The engine does not respond.", "engine_stalled")
-
-    def watch(self) -> None:
-        """Give up an engine that does not respond. Called ten times a second."""
-        stats = self.engine.stats()
-        silent = stats.ready and stats.heartbeat_age > self.config.heartbeat_timeout
-        # If this process too was stopped for a while, the heartbeats are waiting to be read.
-        self._silent_ticks = self._silent_ticks + 1 if silent else 0
-        if self._silent_ticks > _SILENT_TICKS:
-            self.engine.fail(f"it has not responded for {stats.heartbeat_age:.0f} s")
-
-    def model_card(self, name: str) -> reply_schemas.ModelCard:
-        info = self.engine.info
-        return reply_schemas.ModelCard(
-            id=name,
-            created=self.started,
-            root=info.model,
-            max_model_len=info.max_model_len,
-            device=info.device,
-            dtype=info.dtype,
-            draft_policy=info.default_policy,
-            draft_policies=list(info.policies),
-        )
-
-
-def _rejection(error: KnapServeError) -> str:
-    if isinstance(error, QueueFullError):
-        return "queue_full"
-    if isinstance(error, EngineDrainingError):
-        return "draining"
-    return "unavailable" if isinstance(error, EngineUnavailableError) else "invalid"
+Converted = TypeVar("Converted")
 
 
 def _services(request: Request) -> Services:
@@ -210,8 +95,7 @@ async def _generate(request: Request, translator: Translator[Any]) -> Response:
             generation, _frames(generation, parsed), keep_alive=services.config.keepalive_seconds, as_error=as_error
         )
     async with cancelled_on_disconnect(request.receive), generation:
-        reply = await _complete_reply(generation.events(), parsed)
-        return JSONResponse(reply) if parsed.format.token_texts is None else await _large_reply(reply)
+        return await _complete_reply(generation, parsed)
 
 
 async def _frames(generation: Generation, parsed: ParsedRequest) -> AsyncGenerator[tuple[bytes, bool], None]:
@@ -219,31 +103,41 @@ async def _frames(generation: Generation, parsed: ParsedRequest) -> AsyncGenerat
     endpoint = parsed.format.endpoint
     framer = Framer(parsed.envelope(endpoint.chunk_object), endpoint.chunk_choice, parsed.include_usage)
     chunker = Chunker(parsed.format, parsed.include_usage)
+
+    def frames(index: int, event: TokenEvent) -> bytes:
+        return framer.frames(chunker.step(index, event))
+
     async with aclosing(generation.events()) as events:
         async for index, event in events:
-            chunks = chunker.step(index, event)
-            yield framer.frames([*chunks, *chunker.end()] if generation.finished else chunks), generation.finished
+            data = await _convert(frames, index, event)
+            yield data + framer.frames(chunker.end()) if generation.finished else data, generation.finished
 
 
-async def _complete_reply(events: AsyncGenerator[tuple[int, TokenEvent], None], parsed: ParsedRequest) -> Json:
-    chunker = Chunker(parsed.format, include_usage=True)
-    chunks: list[Chunk] = []
-    async with aclosing(events):
-        async for index, event in events:
-            chunks += chunker.step(index, event)
+async def _complete_reply(generation: Generation, parsed: ParsedRequest) -> Response:
     endpoint = parsed.format.endpoint
-    return complete_reply(parsed.envelope(endpoint.reply_object), endpoint, [*chunks, *chunker.end()])
+    reply, chunker = CompleteReply(endpoint), Chunker(parsed.format, include_usage=True)
 
+    def add(index: int, event: TokenEvent) -> None:
+        reply.add(chunker.step(index, event))
 
-async def _large_reply(reply: dict[str, Any]) -> Response:
-    """Encode a reply with log-probabilities, perhaps megabytes, and let other tasks run between its choices."""
-    choices = []
-    for choice in reply["choices"]:
-        choices.append(JSONResponse(choice).body)
-        await asyncio.sleep(0)
-    envelope = bytes(JSONResponse(reply | {"choices": []}).body)
-    body = envelope.replace(b'"choices":[]', b'"choices":[%s]' % b",".join(choices), 1)
+    async with aclosing(generation.events()) as events:
+        async for index, event in events:
+            await _convert(add, index, event)
+    reply.add(chunker.end())
+    body = reply.encode(parsed.envelope(endpoint.reply_object))
+    if len(body) > LARGE_BYTES:
+        return_memory_later()
     return Response(body, media_type="application/json")
+
+
+async def _convert(function: Callable[[int, TokenEvent], Converted], index: int, event: TokenEvent) -> Converted:
+    """Call `function` with an event of choice `index`, in a thread if the event has the log-probabilities of a prompt.
+
+    Those of a thousand tokens take 5 ms and more.
+    """
+    if len(event.prompt_logprobs) < _INLINE_LOGPROBS:
+        return function(index, event)
+    return await asyncio.to_thread(function, index, event)
 
 
 async def chat_completions(request: Request) -> Response:

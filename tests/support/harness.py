@@ -16,8 +16,9 @@ from fastapi import FastAPI
 
 from server.cli import bind
 from server.config import ServerConfig
-from server.http.app import Services, create_app
+from server.http.app import create_app
 from server.http.serve import GracefulServer, build_server
+from server.openai.services import Services
 from tests.support.fake import FakeEngine
 from tests.support.waiting import until
 

@@ -1,9 +1,5 @@
-"""Convert engine events to chunks, and chunks to a complete reply.
+"""Convert engine events to the chunks of a reply."""
 
-A stream sends the chunks. A reply without streaming is assembled from the same chunks.
-"""
-
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
@@ -185,17 +181,3 @@ def _metrics(speculation: SpeculationStats | None) -> Json:
 
 def _plan_digits(plan: tuple[int, ...] | None) -> str | None:
     return None if plan is None else "".join(map(str, plan))
-
-
-def complete_reply(envelope: Json, endpoint: Endpoint, chunks: Sequence[Chunk]) -> Json:
-    """Assemble all chunks of a reply, usage included, into the object that is sent without streaming."""
-    choices: defaultdict[int, list[Piece]] = defaultdict(list)
-    for chunk in chunks:
-        if chunk.piece is not None:
-            choices[chunk.piece.index].append(chunk.piece)
-    last = chunks[-1]
-    reply = envelope | {
-        "choices": [endpoint.reply_choice(pieces) for _, pieces in sorted(choices.items())],
-        "usage": last.usage,
-    }
-    return reply if last.metrics is None else reply | {"metrics": last.metrics}

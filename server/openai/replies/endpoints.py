@@ -52,12 +52,11 @@ class Endpoint(ABC):
         return choice
 
     def reply_choice(self, pieces: Sequence[Piece]) -> Json:
-        """Return the choice of a complete reply from all its pieces."""
-        last, logprobs = pieces[-1], [piece.logprobs for piece in pieces if piece.logprobs is not None]
+        """Return the choice of a complete reply from all its pieces, without log-probabilities."""
+        last = pieces[-1]
         choice = {
             "index": last.index,
             **self._reply_text([piece.delta for piece in pieces]),
-            "logprobs": _joined(logprobs) if logprobs else None,
             "finish_reason": last.finish_reason,
         }
         if last.metrics is not None:
@@ -74,13 +73,6 @@ class Endpoint(ABC):
 
     @abstractmethod
     def _reply_text(self, deltas: Sequence[Delta]) -> Json: ...
-
-
-def _joined(parts: Sequence[Logprobs]) -> Logprobs:
-    return {
-        key: None if values is None else [value for part in parts for value in part[key] or ()]
-        for key, values in parts[0].items()
-    }
 
 
 class _Chat(Endpoint):

@@ -1,0 +1,135 @@
+"""The objects that the endpoints share, and the admission of generation requests."""
+
+import asyncio
+import time
+
+from engine.api import Engine
+from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
+from engine.types import KEY_SHARE
+from server.config import ServerConfig
+from server.http.bodies import BodyReader
+from server.http.errors import as_api_error, invalid, unavailable
+from server.http.lifecycle import Drain
+from server.metrics.meter import RequestMeter
+from server.metrics.registry import Metrics
+from server.openai.chat import ChatTranslator
+from server.openai.generation import Generation
+from server.openai.replies import schemas as reply_schemas
+from server.openai.requests.translate import CompletionTranslator, ParsedRequest
+from server.openai.tokens import TokenizeService
+
+_SILENT_TICKS = 10  # of 0.1 s
+
+
+class Services:
+    """The objects that the endpoints of one app share."""
+
+    def __init__(self, engine: Engine, config: ServerConfig) -> None:
+        self.engine = engine
+        self.config = config
+        self.started = int(time.time())
+        self.names = config.served_model_name or (engine.info.model,)
+        self.metrics = Metrics(engine, self.names[0])
+        info = engine.info
+        tools = info.tool_format if config.tool_call_parser == "auto" else config.tool_call_parser
+        thinks = info.thinks if config.reasoning_parser == "auto" else config.reasoning_parser == "think"
+        priorities = config.scheduling_policy == "priority"
+        self.chat = ChatTranslator(
+            *(info, engine.tokenizer, self.names, config.max_n),
+            priorities=priorities,
+            literal=config.spelled_markers == "text",
+            tool_format="" if tools == "none" else tools,
+            thinks=thinks,
+        )
+        self.completions = CompletionTranslator(
+            *(info, engine.tokenizer, self.names, config.max_n), priorities=priorities
+        )
+        self.tokens = TokenizeService(info, engine.tokenizer, self.chat)
+        self.drain = Drain(engine, config.shutdown_timeout)
+        self._silent_ticks = 0
+        self.bodies = BodyReader(config.max_body_size, config.max_body_values)
+        self.large_bodies = asyncio.Semaphore(1)  # that are tokenised: each takes some hundred times its size in memory
+
+    def submit(self, parsed: ParsedRequest, meter: RequestMeter, key: str = "") -> Generation:
+        """Submit all choices of a request to the engine, or none. Raises APIError if they are not admitted.
+
+        `key` stands for the client's API key.
+        """
+        info, stats = self.engine.info, self.engine.stats()
+        if stats.ready and stats.heartbeat_age > self.config.heartbeat_timeout:
+            self.metrics.rejected("unavailable")
+            raise unavailable("The engine does not respond.", "engine_stalled")
+        limit, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
+        if key:
+            limit = int(KEY_SHARE * limit)
+        choices, prompt_param = parsed.format.choices, parsed.format.endpoint.prompt_param
+        if choices > limit:
+            self.metrics.rejected("invalid")
+            param = "n" if parsed.format.n > 1 else prompt_param
+            raise invalid(f"The request has {choices} choices, but the server holds at most {limit} requests.", param)
+        try:
+            # The engine checks each request; this check prevents that choices start before others are rejected, unless
+            # the key has too many already.
+            if stats.ready and live + choices > limit:
+                raise QueueFullError(max(live - info.max_num_seqs, 0))
+            requests = parsed.requests(key, salt=key if self.config.isolate_api_keys else "")
+            return Generation(self.engine, requests, meter)
+        except KnapServeError as error:
+            self.metrics.rejected(_rejection(error))
+            raise as_api_error(error, prompt_param) from error
+
+    def facts(self, parsed: ParsedRequest) -> dict[str, object]:
+        """Return the access-log fields that are known before the reply."""
+        facts: dict[str, object] = {
+            "id": parsed.id,
+            "stream": parsed.stream,
+            "choices": parsed.format.choices,
+            "policy": parsed.draft_policy or self.engine.info.default_policy,
+        }
+        if self.config.log_prompts:
+            facts["prompts"] = [self.engine.tokenizer.decode(prompt) for prompt in parsed.prompts]
+        return facts
+
+    def check_health(self) -> None:
+        """Raise APIError if the server cannot take requests now."""
+        stats = self.engine.stats()
+        if stats.restarting:
+            raise unavailable("The engine is restarting.", "engine_restarting")
+        if stats.failure is not None:
+            raise unavailable("The engine has failed.", "engine_dead")
+        if stats.draining:
+            raise unavailable("The server is shutting down.", "draining")
+        if not stats.ready:
+            raise unavailable("The model is loading.", "loading")
+        if stats.heartbeat_age > self.config.heartbeat_timeout:
+            raise unavailable("The engine does not respond.", "engine_stalled")
+
+    def watch(self) -> None:
+        """Give up an engine that does not respond. Called ten times a second."""
+        stats = self.engine.stats()
+        silent = stats.ready and stats.heartbeat_age > self.config.heartbeat_timeout
+        # If this process too was stopped for a while, the heartbeats are waiting to be read.
+        self._silent_ticks = self._silent_ticks + 1 if silent else 0
+        if self._silent_ticks > _SILENT_TICKS:
+            self.engine.fail(f"it has not responded for {stats.heartbeat_age:.0f} s")
+
+    def model_card(self, name: str) -> reply_schemas.ModelCard:
+        info = self.engine.info
+        return reply_schemas.ModelCard(
+            id=name,
+            created=self.started,
+            root=info.model,
+            max_model_len=info.max_model_len,
+            device=info.device,
+            dtype=info.dtype,
+            draft_policy=info.default_policy,
+            draft_policies=list(info.policies),
+        )
+
+
+def _rejection(error: KnapServeError) -> str:
+    if isinstance(error, QueueFullError):
+        return "queue_full"
+    if isinstance(error, EngineDrainingError):
+        return "draining"
+    return "unavailable" if isinstance(error, EngineUnavailableError) else "invalid"
