@@ -100,6 +100,13 @@ def schemas() -> dict[str, Any]:
 
 def bombs(context: int) -> Iterator[Bomb]:
     """Yield hostile requests to a model with this context length."""
+    yield from _grammars()
+    yield from _bodies()
+    yield from _generations(min(8000, context - 200))
+    yield from _connections()
+
+
+def _grammars() -> Iterator[Bomb]:
     for name, schema in schemas().items():
         yield Bomb(f"schema: {name}", [_schema(schema)])
     hostile = _tool({"allOf": [{"type": "integer", "multipleOf": n} for n in _PRIMES]})
@@ -111,6 +118,8 @@ def bombs(context: int) -> Iterator[Bomb]:
 
     yield Bomb("12 long constants at once", [_schema({"const": "xy"[i % 2] * 60_000 + str(i)}) for i in range(12)])
 
+
+def _bodies() -> Iterator[Bomb]:
     million = b'{"messages":[{"role":"user","content":[%s]}]}'
     part = b'{"type":"text","text":"a"}'
     yield Bomb("body: 5 million lists", [b'{"messages":[' + b"[]," * 5_300_000 + b"[]]}"])
@@ -139,9 +148,11 @@ def bombs(context: int) -> Iterator[Bomb]:
         frequency_penalty=1, repetition_penalty=1.3, max_tokens=200,
     )])  # fmt: skip
 
+
+def _generations(long: int) -> Iterator[Bomb]:
+    """Yield requests for many tokens. `long` is the length of a long prompt."""
     yield Bomb("n = 128", [_chat("Tell a story.", n=128, max_tokens=128)])
     yield Bomb("n = 128, twice", [_chat("Tell a story.", n=128, max_tokens=64)] * 2)
-    long = min(8000, context - 200)
     yield Bomb("a prompt of 8,000 tokens", [_text([*range(1000, 1000 + long)], max_tokens=1)], TEXT)
     yield Bomb(
         "4 prompts of 8,000 tokens", [_text([*range(900 + i, 900 + i + long)], max_tokens=1) for i in range(4)], TEXT
@@ -152,6 +163,9 @@ def bombs(context: int) -> Iterator[Bomb]:
         [_text([*range(1000, 1000 + long)], max_tokens=1, echo=True, logprobs=5)],
         TEXT,
     )
+
+
+def _connections() -> Iterator[Bomb]:
     head = (
         b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99999\r\n"
     )

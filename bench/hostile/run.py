@@ -18,7 +18,9 @@ from bench.hostile import fuzz, soak
 from bench.hostile.bombs import Bomb, bombs
 from bench.hostile.client import Probe, Server
 from engine.config.engine import EngineConfig
+from engine.errors import ConfigError
 
+_PARTS = ("bombs", "fuzz", "soak")
 _QUIET = 3.0  # seconds of probes before the first bomb
 _IDLE = 3.0  # seconds for which connections idle
 _SLOW = 12.0  # seconds for which slow readers read
@@ -28,7 +30,7 @@ _PATIENCE = 60.0  # seconds for a bomb's reply
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `bench hostile`."""
     parser.add_argument("--url", default="http://127.0.0.1:8000", help="base URL of the server (default: %(default)s)")
-    parser.add_argument("--parts", default="bombs,fuzz,soak", help="comma-separated (default: %(default)s)")
+    parser.add_argument("--parts", default=",".join(_PARTS), help="comma-separated (default: %(default)s)")
     parser.add_argument("--only", default="", metavar="TEXT", help="only bombs whose names contain this")
     parser.add_argument("--bodies", type=int, default=50_000, help="mutated bodies to send (default: %(default)s)")
     parser.add_argument("--requests", type=int, default=100_000, help="requests of the soak (default: %(default)s)")
@@ -38,12 +40,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Run the parts. Returns 1 if a request was lost, or a reply was a 5xx or another than expected."""
-    server, parts = Server(args.url), args.parts.split(",")
+    """Run the parts. Returns 1 if a request was lost, or a reply was a 5xx or another than expected.
+
+    Raises ConfigError without a server or with unknown parts.
+    """
+    parts = args.parts.split(",")
+    if unknown := [part for part in parts if part not in _PARTS]:
+        raise ConfigError(f"--parts must be some of {', '.join(_PARTS)}, not {unknown[0]!r}")
+    server = Server(args.url)
+    context = server.context_length()
     results: dict[str, Any] = {}
     say = (lambda line: None) if args.json else (lambda line: print(line, flush=True))
     if "bombs" in parts:
-        results["bombs"] = _throw_all(server, args.only, say)
+        results["bombs"] = _throw_all(server, context, args.only, say)
     if "fuzz" in parts:
         results["fuzz"] = fuzz.run(server, args.bodies, args.seed, say)
     if "soak" in parts:
@@ -53,15 +62,14 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     return int(any(result["bad"] for result in results.values()))
 
 
-def _throw_all(server: Server, only: str, say: Any) -> dict[str, Any]:
-    (card,) = json.loads(server.get("/v1/models")[1])["data"][:1]
+def _throw_all(server: Server, context: int, only: str, say: Any) -> dict[str, Any]:
     with Probe(server) as quiet:
         time.sleep(_QUIET)
     idle = server.memory()
     say(f"{'milliseconds of the probe:':53} {'token':>6} {'p99':>5} {'worst':>6} {'live, worst':>12}  memory / idle")
     rows = [_row("nothing", [], _QUIET, quiet, [1.0, 1.0])]
     _say_row(rows[0], say)
-    for bomb in bombs(card["max_model_len"]):
+    for bomb in bombs(context):
         if only in bomb.name:
             with ThreadPoolExecutor(1) as pool:
                 started = time.perf_counter()
