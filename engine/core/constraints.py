@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from engine.sampling.logits import LogitsProcessor
     from engine.sampling.sample import Edit
 
+_REPLAY_SECONDS = 0.1  # in which a grammar is followed for a search
+
 
 class Processors:
     """Makes logits processors. The host of grammars is made at the first grammar."""
@@ -60,9 +62,10 @@ class Processors:
     def replay(request: Request, positions: Sequence[int]) -> Iterator[Edit | None]:
         """Yield the request's edit of the logits after each of these ascending positions of its text.
 
-        Each edit is valid until the next is taken. Positions within the prompt have none.
+        Each edit is valid until the next is taken. Positions within the prompt have none. Yields nothing if the logits
+        stay as they are, or if the grammar would take too long.
         """
-        if request.processor is None:
+        if request.processor is None or len(positions) * request.processor.step_seconds() > _REPLAY_SECONDS:
             return
         processor = request.processor.restarted(request.prompt)
         known = len(request.prompt)

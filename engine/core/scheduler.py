@@ -377,12 +377,15 @@ class _GrammarTime:
         self._used = 0.0
 
     def admit(self, request: Request) -> bool:
-        """Whether a request may draw tokens in this round. Slow ones do not draft: each drafted token is a step."""
-        if request.processor is None:
+        """Whether a request may draw tokens in this round. Drafts get at most half of the time."""
+        step = 0.0 if request.processor is None else request.processor.step_seconds()
+        if step == 0.0:
             return True
-        seconds = request.processor.estimate_seconds()
-        if seconds > _GRAMMAR_SECONDS / 2:
-            request.plan = None
+        gamma = 0
+        if request.plan is not None:
+            request.plan = request.plan.capped(int(_GRAMMAR_SECONDS / 2 / step) - 1)
+            gamma = request.plan.gamma
+        seconds = (gamma + 1) * step
         if self._used and self._used + seconds > _GRAMMAR_SECONDS:
             return False
         self._used += seconds

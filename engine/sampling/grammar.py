@@ -13,7 +13,8 @@ from engine.grammar.host import Grammar
 from engine.grammar.protocol import Answer, Operation
 from engine.kernels.library import KernelLibrary
 
-_UNKNOWN = 0.02  # seconds that the first round of an answer is expected to take
+_FADING = 0.8  # of the estimate, a round: a dear step is rare where most drawn tokens are allowed at once
+_UNKNOWN = 0.02  # seconds that the first step of an answer is expected to take
 
 
 class GrammarMatcher:
@@ -25,8 +26,8 @@ class GrammarMatcher:
         self._number = grammar.begin()
         self._size = size
         self._failed = self._stopped = False
-        self._seconds = _UNKNOWN  # of a round, estimated
-        self._spent = 0.0  # since the last estimate
+        self._seconds = 0.0  # of a step, estimated; 0: unknown
+        self._spent, self._steps = 0.0, 0  # since the last estimate
         self._ahead: list[tuple[int, bool]] = []  # tokens matched ahead, each with whether no token may follow
 
     def __del__(self) -> None:
@@ -41,11 +42,13 @@ class GrammarMatcher:
         """The reason why the grammar cannot be followed any further, or None. Valid after `advance`."""
         return "The grammar became too complex to follow." if self._failed else None
 
-    def estimate_seconds(self) -> float:
-        """Return what a round will take, from what the last one took. Call once a round."""
-        self._seconds = max(self._spent, 0.5 * (self._seconds + self._spent))
-        self._spent = 0.0
-        return self._seconds
+    def step_seconds(self) -> float:
+        """Return what a step will take: a token drawn or drafted. Estimated from the dearest lately."""
+        if self._steps:
+            spent = self._spent / self._steps
+            self._seconds = max(spent, _FADING * self._seconds)
+            self._spent, self._steps = 0.0, 0
+        return self._seconds or _UNKNOWN
 
     @property
     def stopped(self) -> bool:
@@ -92,6 +95,7 @@ class GrammarMatcher:
         to split that text into tokens.
         """
         known = self._follow(drafted)
+        self._steps = max(self._steps, len(drafted) + 1)
         if known and len(self._ahead) > len(drafted) and self._ahead[len(drafted)][0] == token:
             return True
         answer, _ = self._ask(Operation.TAKE, (token, *drafted))
@@ -103,6 +107,7 @@ class GrammarMatcher:
     def _allowed(self, drafted: Sequence[int]) -> np.ndarray | None:
         """Return the mask after these drafted tokens; None: all tokens, as the draft breaks the grammar itself."""
         self._follow(drafted)
+        self._steps = max(self._steps, len(drafted) + 1)
         _, mask = self._ask(Operation.MASK, drafted)
         return np.frombuffer(mask, np.uint8) if mask else None
 

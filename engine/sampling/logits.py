@@ -64,9 +64,9 @@ class LogitsProcessor:
         """The reason why the request cannot continue, or None."""
         return None if self._grammar is None else self._grammar.failed
 
-    def estimate_seconds(self) -> float:
-        """Return the time that the next round will take to follow the grammar. Call once a round."""
-        return 0.0 if self._grammar is None else self._grammar.estimate_seconds()
+    def step_seconds(self) -> float:
+        """Return the time that following the grammar will take for each token drawn or drafted. Call once a round."""
+        return 0.0 if self._grammar is None else self._grammar.step_seconds()
 
     @property
     def stopped(self) -> bool:
