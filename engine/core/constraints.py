@@ -34,15 +34,7 @@ class Processors:
 
     def ready(self, sampling: SamplingParams) -> bool:
         """Whether `make` need not wait: its grammar is compiled or refused. If it is unknown, begin to compile it."""
-        if sampling.grammar is None:
-            return True
-        future = self._grammars().compiled(sampling.grammar)
-        return future is not None and future.done()
-
-    def abandon(self, grammar: str) -> None:
-        """Nobody waits for a grammar any longer."""
-        if self.host is not None:
-            self.host.abandon(grammar)
+        return sampling.grammar is None or self._grammars().ready(sampling.grammar)
 
     def close(self) -> None:
         """End the processes that follow grammars."""
@@ -79,10 +71,7 @@ class Processors:
         from engine.sampling.grammar import GrammarMatcher
 
         try:
-            future = self._grammars().compiled(grammar)
-            if future is None:
-                raise ValueError("too many other grammars are in use")
-            compiled = future.result()
+            compiled = self._grammars().wait(grammar)
             if compiled.slow:
                 raise ValueError("following it takes too long")
             return GrammarMatcher(compiled, self._info.vocab_size, self._kernels)

@@ -62,11 +62,6 @@ class EngineCore:
         """Whether `add` need not wait for a grammar. If not, it is being compiled beside the rounds: ask again."""
         return self.processors.ready(message.sampling)
 
-    def abandon(self, message: GenerateRequest) -> None:
-        """Do not compile the grammar of a request that was not added, nor of any other: nobody waits for it."""
-        if message.sampling.grammar is not None:
-            self.processors.abandon(message.sampling.grammar)
-
     def close(self) -> None:
         """End the processes that follow grammars."""
         self.processors.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
+from engine.core.turns import CompilingTurns
 from engine.errors import RequestError, RequestFailedError
 from engine.messages import CancelRequest, EngineMessage, Shutdown
 from engine.types import GenerateRequest, RequestFailure, RoundReport
@@ -48,6 +49,7 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
     reported_work = False  # whether clients last saw a busy engine
     failures = 0  # of rounds in a row
     compiling: list[GenerateRequest] = []  # requests that wait for their grammar
+    turns = CompilingTurns()
 
     def deliver(report: RoundReport) -> None:
         nonlocal reported_work
@@ -74,11 +76,11 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
             if isinstance(message, GenerateRequest):
                 compiling.append(message)
             elif isinstance(message, CancelRequest):
-                compiling = _without(core, compiling, message.request_id)
+                compiling = [waiting for waiting in compiling if waiting.id != message.request_id]
                 core.cancel(message.request_id)
             else:
                 core.reset_calibration()
-        compiling = [message for message in compiling if not _added(core, message, port)]
+        compiling = turns.without_ready(compiling, lambda message: _added(core, message, port))
         if not core.scheduler.idle:
             before = failures
             attempt(core.run_round)
@@ -90,15 +92,6 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
         if reported_work:  # a cancellation emptied the engine
             deliver(core.idle_report())
         port.wait(_COMPILING_POLL if compiling else _HEARTBEAT)
-
-
-def _without(core: EngineCore, compiling: list[GenerateRequest], request_id: str) -> list[GenerateRequest]:
-    """Remove a request from those that wait for their grammar."""
-    left = [message for message in compiling if message.id != request_id]
-    for message in compiling:
-        if message.id == request_id and message.sampling.grammar not in {other.sampling.grammar for other in left}:
-            core.abandon(message)
-    return left
 
 
 def _added(core: EngineCore, request: GenerateRequest, port: LoopPort) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count
 
 from engine.core.request import Request
+from engine.types import GenerateRequest
 
 
 class Shares:
@@ -45,3 +47,23 @@ class Shares:
         if rival is None or (most == key and self._requests[rival.owner] - self._requests[request.owner] < 2):
             return None
         return rival
+
+
+class CompilingTurns:
+    """The order in which grammars are compiled: of low priority values first, then in turn for each API key."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+        self._served: dict[str, int] = {}  # by key, the higher the later
+
+    def without_ready(
+        self, requests: Sequence[GenerateRequest], try_to_add: Callable[[GenerateRequest], bool]
+    ) -> list[GenerateRequest]:
+        """Try to add requests that wait for their grammar, in turn. Returns those that still wait."""
+        left = []
+        for request in sorted(requests, key=lambda r: (r.priority, self._served.get(r.owner.key, 0))):
+            if not try_to_add(request):
+                left.append(request)
+            elif request.sampling.grammar is not None:
+                self._served[request.owner.key] = next(self._numbers)
+        return left

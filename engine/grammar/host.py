@@ -22,21 +22,23 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
 from engine.config.grammar import GrammarConfig
 from engine.grammar.protocol import WORD, Answer, Limits, Operation, Reader, Vocabulary, receive, send
 
 log = logging.getLogger("knapserve.engine")
 
-_COMPILING = max(1, (os.cpu_count() or 1) // 4)  # grammars at a time: each takes a core from the rounds
+_COMPILING = max(1, (os.cpu_count() or 1) // 4)  # grammars at a time, of either kind: each takes a core from the rounds
+_QUICK = 0.05  # CPU seconds: a grammar that takes longer is compiled again beside those that do not
 _KEPT = 16  # compiled grammars that no answer needs
+_QUEUED = 4  # of quick ones, for rounds take longer than they
+_KNOWN_DEAR = 1000  # grammars of which it is remembered
 _MOST = 32  # compiled grammars, a process each
 _POLL = 0.05  # seconds between looks at the time that a process has used
 _ALLOWANCE = 0.5  # CPU seconds that all answers by a grammar may use up, beside
 _PER_STEP = 0.005  # CPU seconds a step; usual grammars need less than a tenth
 _WALL = 10.0  # a process that waits for a core may take this multiple of its CPU seconds
-
-
 _RETRY = 1.0  # seconds after which a grammar is compiled again that could not be, for lack of processes
 
 
@@ -50,6 +52,10 @@ class _NoProcessError(GrammarError):
     def __init__(self, reason: object) -> None:
         super().__init__(f"its process cannot be started ({reason})")
         self.time = time.monotonic()
+
+
+class _DearError(GrammarError):
+    """A grammar takes longer than `_QUICK` to compile."""
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -138,37 +144,78 @@ class Grammar:
             self.end()
 
 
+class _Lane:
+    """Threads that compile grammars. Few more are taken than can begin at once, so that turns can be taken."""
+
+    def __init__(self, name: str, queued: int = 0) -> None:
+        self._most = _COMPILING + queued
+        self._threads = ThreadPoolExecutor(_COMPILING, thread_name_prefix=f"knapserve-grammars-{name}")
+        self._begun: list[Future[Grammar]] = []
+        self.close = partial(self._threads.shutdown, cancel_futures=True)
+
+    def begin(self, compile: Callable[[], Grammar]) -> Future[Grammar] | None:
+        self._begun = [future for future in self._begun if not future.done()]
+        if len(self._begun) == self._most:
+            return None
+        self._begun.append(self._threads.submit(compile))
+        return self._begun[-1]
+
+
 class GrammarHost:
-    """Compiles the grammars of one model, and keeps those used last. Methods belong to the thread of the rounds."""
+    """Compiles the grammars of one model, and keeps those used last. Methods belong to the thread of the rounds.
+
+    A grammar that takes longer than usual is given up, and compiled again in a lane for such grammars. So a row of them
+    delays no usual ones.
+    """
 
     def __init__(self, vocabulary: Callable[[], Vocabulary], config: GrammarConfig) -> None:
         """`vocabulary` is called at the first grammar, in another thread."""
         self._vocabulary, self._config = vocabulary, config
         self._grammars: OrderedDict[str, Future[Grammar]] = OrderedDict()
-        self._threads = ThreadPoolExecutor(_COMPILING, thread_name_prefix="knapserve-grammars")
+        self._quick, self._patient = _Lane("quick", _QUEUED), _Lane("patient")
+        self._dear: OrderedDict[str, None] = OrderedDict()  # grammars for the patient lane
         self._lock = threading.Lock()  # of what follows
         self._parent: _Parent | None = None  # of the processes that follow grammars
         self._unavailable: str | None = None  # why this model has no grammars
         self._closed = False
 
     def compiled(self, grammar: str) -> Future[Grammar] | None:
-        """Begin to compile a grammar unless that has happened; None: too many are in use, try again later.
+        """Begin to compile a grammar unless that has happened. The future's result is the grammar, or a GrammarError.
 
-        The future's result is the grammar, or a GrammarError.
+        None: others are being compiled, or too many are in use. The order in which callers try again is the order in
+        which their grammars are compiled.
         """
         future = self._grammars.pop(grammar, None)
+        if future is not None and future.done() and isinstance(future.exception(), _DearError):
+            self._dear[grammar] = None
+            if len(self._dear) > _KNOWN_DEAR:
+                self._dear.popitem(last=False)
+            future = None
         if future is None or _is_stale(future):
-            if not self._make_room():
-                return None
-            future = self._threads.submit(self._compile, grammar)
-        self._grammars[grammar] = future
+            future = self._begin(grammar) if self._make_room() else None
+        if future is not None:
+            self._grammars[grammar] = future
         return future
 
-    def abandon(self, grammar: str) -> None:
-        """Nobody waits for a grammar any longer: do not begin to compile it."""
-        future = self._grammars.get(grammar)
-        if future is not None and future.cancel():
-            del self._grammars[grammar]
+    def ready(self, grammar: str) -> bool:
+        """Whether `wait` need not wait. If not, the grammar is compiled as soon as possible: ask again."""
+        future = self.compiled(grammar)
+        return future is not None and future.done() and not isinstance(future.exception(), _DearError)
+
+    def _begin(self, grammar: str) -> Future[Grammar] | None:
+        seconds = self._config.build_seconds
+        if grammar in self._dear or seconds <= _QUICK:
+            return self._patient.begin(lambda: self._compile(grammar, seconds))
+        return self._quick.begin(lambda: self._compile(grammar, _QUICK))
+
+    def wait(self, grammar: str) -> Grammar:
+        """Return a compiled grammar. Raises GrammarError."""
+        while True:
+            future = self.compiled(grammar)
+            if future is None:
+                raise GrammarError("too many other grammars are in use")
+            with suppress(_DearError):
+                return future.result()
 
     def close(self) -> None:
         """End all processes."""
@@ -176,7 +223,8 @@ class GrammarHost:
         with self._lock:
             if self._parent is not None:
                 self._parent.end()
-        self._threads.shutdown(cancel_futures=True)  # a thread that waits for a process sees its end
+        for lane in (self._quick, self._patient):
+            lane.close()  # a thread that waits for a process sees its end
 
     def _make_room(self) -> bool:
         """Forget grammars that no answer needs, those unused longest first. False if too many are needed."""
@@ -187,8 +235,9 @@ class GrammarHost:
                 future.result().end()
         return len(self._grammars) < _MOST
 
-    def _compile(self, grammar: str) -> Grammar:
-        seconds, memory = self._config.build_seconds, self._config.memory
+    def _compile(self, grammar: str, seconds: float) -> Grammar:
+        """Compile a grammar in `seconds` of CPU time. Raises GrammarError."""
+        memory = self._config.memory
         end = self._connect()
         end.settimeout(_POLL)
         reader, started = Reader(end), time.monotonic()
@@ -206,6 +255,9 @@ class GrammarHost:
         try:
             refusal = _await(reader, pid, seconds).decode()
         except TimeoutError:
+            if seconds < self._config.build_seconds:
+                end.close()
+                raise _DearError from None
             refusal = f"compiling it takes more than {seconds:g} s"
         except (EOFError, OSError, ValueError):
             refusal = f"compiling it fails, or takes more than {memory >> 20} MiB of memory"

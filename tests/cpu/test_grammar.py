@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -368,6 +369,19 @@ def test_a_schema_beyond_its_budget_is_refused_and_does_not_stop_the_rounds(
     assert len(str(refused.value)) < 1000
     core.cancel("other")
     assert core.scheduler.idle
+
+
+def test_a_row_of_dear_grammars_delays_no_usual_one(core: EngineCore) -> None:
+    processors = Processors(core.tokenizer, core.info, None, GrammarConfig(build_seconds=0.5))
+    dear = [replace(GREEDY, grammar=schema_of({"type": "integer", "multipleOf": 10_000_019 + i})) for i in range(8)]
+    usual = replace(GREEDY, grammar=WORDS)
+    while not processors.ready(usual):
+        ready = sum(processors.ready(sampling) for sampling in dear)  # they ask first
+        time.sleep(0.001)
+    assert ready <= 2
+    while not any(processors.ready(sampling) for sampling in dear):
+        time.sleep(0.001)
+    processors.close()
 
 
 def test_a_grammar_beyond_its_memory_is_refused(core: EngineCore) -> None:

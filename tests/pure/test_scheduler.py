@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.core.turns import CompilingTurns
 from engine.kv.blocks import BlockManager
 from engine.kv.pages import PageManager
-from engine.types import FinishReason, Owner, SamplingParams
+from engine.types import FinishReason, GenerateRequest, Owner, SamplingParams
 from tests.support.examples import examples
 from tests.support.simulation import EOS, Setting, World, plain_decoding
 
@@ -410,3 +411,21 @@ def test_prefixes_are_shared_only_with_the_same_salt() -> None:
         assert other.cached == 0
         manager.seal(other.slab, tokens, 20)
         manager.check_integrity()
+
+
+def test_grammars_are_compiled_in_turn_for_each_key() -> None:
+    sampling = SamplingParams(1, grammar="{}")
+    row = [GenerateRequest(f"{key}{i}", (1,), sampling, owner=Owner(key)) for key in "ab" for i in range(3)]
+    row.append(GenerateRequest("first", (1,), sampling, owner=Owner("a"), priority=-1))
+    turns, added = CompilingTurns(), list[str]()
+    while row:
+        begun = False
+
+        def add_one(request: GenerateRequest) -> bool:
+            nonlocal begun
+            added.extend([] if begun else [request.id])
+            begun, adds = True, not begun
+            return adds
+
+        row = turns.without_ready(row, add_one)
+    assert added == ["first", "b0", "a0", "b1", "a1", "b2", "a2"]
