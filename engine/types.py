@@ -5,6 +5,7 @@ All of it can be pickled.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -69,7 +70,9 @@ class SamplingParams:
         return self.temperature > 0.0 and (self.top_k > 0 or self.top_p < 1.0 or self.min_p > 0.0)
 
 
-KEY_SHARE = 0.75  # most of the running and waiting requests that one of several API keys may have
+def key_limit(limit: int) -> int:
+    """Return how many of the running and waiting requests one of several API keys may have."""
+    return math.ceil(0.75 * limit)
 
 
 class Owner(NamedTuple):

@@ -14,7 +14,6 @@ from engine.clock import Clock
 from engine.errors import EngineDeadError, EngineDrainingError, KnapServeError, QueueFullError
 from engine.messages import CancelRequest, EngineMessage, ResetCalibration
 from engine.types import (
-    KEY_SHARE,
     EngineInfo,
     EngineStats,
     GenerateRequest,
@@ -22,6 +21,7 @@ from engine.types import (
     RoundReport,
     TokenEvent,
     check_request,
+    key_limit,
 )
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class EngineClient(ABC):
         self._checked_prompt = request.prompt  # further choices of a request share it
         key = request.owner.key
         live = sum(stream.key == key for stream in self._streams.values()) if key else 0
-        if len(self._streams) >= self._max_live or live >= KEY_SHARE * self._max_live:
+        if len(self._streams) >= self._max_live or live >= key_limit(self._max_live):
             raise QueueFullError(max(len(self._streams) - self.info.max_num_seqs, 0))
         stream = self._streams[request.id] = TokenStream(request.id, self.cancel, key)
         self._send(request)

@@ -5,7 +5,7 @@ import time
 
 from engine.api import Engine
 from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
-from engine.types import KEY_SHARE
+from engine.types import key_limit
 from server.config import ServerConfig
 from server.http.bodies import BodyReader
 from server.http.errors import as_api_error, invalid, unavailable
@@ -60,13 +60,14 @@ class Services:
             self.metrics.rejected("unavailable")
             raise unavailable("The engine does not respond.", "engine_stalled")
         limit, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
-        if key:
-            limit = int(KEY_SHARE * limit)
+        own_limit = key_limit(limit) if key else limit
         choices, prompt_param = parsed.format.choices, parsed.format.endpoint.prompt_param
-        if choices > limit:
+        if choices > own_limit:
             self.metrics.rejected("invalid")
             param = "n" if parsed.format.n > 1 else prompt_param
-            raise invalid(f"The request has {choices} choices, but the server holds at most {limit} requests.", param)
+            raise invalid(
+                f"The request has {choices} choices, but the server holds at most {own_limit} requests.", param
+            )
         try:
             # The engine checks each request; this check prevents that choices start before others are rejected, unless
             # the key has too many already.

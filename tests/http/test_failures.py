@@ -7,6 +7,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 
 from engine.errors import (
@@ -20,6 +21,7 @@ from engine.errors import (
     RequestFailedError,
     UnknownPolicyError,
 )
+from server.config import ServerConfig
 from server.http.errors import as_api_error
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
@@ -141,6 +143,24 @@ def test_choices_that_do_not_fit_the_queue_are_refused_before_any_is_submitted()
     assert int(later.headers["retry-after"]) > 0
     assert not engine.submitted
     assert ask(engine, "POST", CHAT_PATH, json=CHAT | {"n": 2}).status_code == 200
+
+
+def test_a_key_may_fill_its_share_of_the_queue_and_leaves_the_rest_to_others() -> None:
+    engine = FakeEngine()
+    engine.info = replace(engine.info, max_num_seqs=3, max_queued=1)
+    config = ServerConfig(api_key=("one", "two"))
+
+    def choices(n: int) -> httpx.Response:
+        return ask(
+            engine, "POST", CHAT_PATH, json=CHAT | {"n": n}, config=config, headers={"authorization": "Bearer two"}
+        )
+
+    never = choices(4)
+    assert (never.status_code, never.json()["error"]["param"]) == (400, "n")
+    assert choices(3).status_code == 200
+    engine.running = {"a", "b", "c"}  # of the other key
+    assert choices(1).status_code == 200
+    assert choices(2).status_code == 429
 
 
 def test_unexpected_errors_are_logged_but_not_sent_to_the_client(caplog: pytest.LogCaptureFixture) -> None:
