@@ -1,6 +1,7 @@
 # Every target makes .venv and installs what it needs:
 #   serve    the server                              test     all tests of the day, in two to three minutes
 #   fast     quick tests, in under half a minute    check    what CI runs: linters, types, documentation, tests
+#   nightly  every test                             clients  sessions of other people's clients, which it installs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # mkdocs-material would print an advertisement for its successor.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: serve fast test check nightly docs format clean
+.PHONY: serve fast test check nightly clients docs format clean
 
 serve: $(VENV)/.serve
 	$(BIN)/knapserve serve $(ARGS)
@@ -49,6 +50,17 @@ nightly: $(VENV)/.check
 	$(REPORT)
 	$(BIN)/python -m pip install --quiet --editable ".[gateways]"
 	$(BIN)/python -m pytest -m "" tests/contract/test_gateways.py tests/contract/test_examples.py
+	$(MAKE) clients
+
+# Sessions of other people's clients, which are large: 1 GB with Codex and Claude Code. Python's have an environment of
+# their own, because they disagree about versions. Without npm, those of Node are skipped.
+CLIENTS := build/clients
+clients: $(VENV)/.check
+	test -d $(CLIENTS)/venv || $(PYTHON) -m venv $(CLIENTS)/venv
+	$(CLIENTS)/venv/bin/python -m pip install --quiet -r tests/clients/requirements.txt
+	if command -v npm >/dev/null; then cp tests/clients/package.json $(CLIENTS) && \
+		npm install --silent --no-fund --no-audit --prefix $(CLIENTS); fi
+	$(BIN)/python -m pytest -m "" tests/clients $(ARGS)
 
 # The documentation on http://127.0.0.1:8001, rebuilt after every change.
 docs: $(VENV)/.check

@@ -41,6 +41,8 @@ class SamplingParams:
     frequency_penalty: float = 0.0
     repetition_penalty: float = 1.0
     logit_bias: tuple[tuple[int, float], ...] = ()  # (token id, added to its logit)
+    allowed_token_ids: tuple[int, ...] = ()  # the only ones that may be drawn; (): all
+    bad_words: tuple[tuple[int, ...], ...] = ()  # sequences of tokens that must not occur
     grammar: str | None = None  # of the answer, in llguidance's format
     grammar_param: str = "response_format"  # the request field that the grammar comes from
     logprobs: int | None = None  # alternatives to report beside each token; None: no log-probabilities at all
@@ -56,8 +58,9 @@ class SamplingParams:
 
     @property
     def edits_logits(self) -> bool:
-        """Whether penalties, bias, a minimum length or a grammar change the model's distribution."""
-        return self.penalises or bool(self.logit_bias or self.min_tokens or self.grammar is not None)
+        """Whether penalties, bias, forbidden tokens, a minimum length or a grammar change the model's distribution."""
+        forbids = self.allowed_token_ids or self.bad_words or self.grammar is not None
+        return self.penalises or bool(self.logit_bias or self.min_tokens or forbids)
 
     @property
     def penalises(self) -> bool:
@@ -147,6 +150,7 @@ class TokenEvent:
     pieces: tuple[str, ...] = ()  # of the text, one for each token
     prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # on the first event, for all tokens but the first
     rounds: int = 1  # that the event joins
+    stop_string: str | None = None  # that ended the answer, on the last event
 
     @classmethod
     def joined(cls, events: Sequence[TokenEvent]) -> TokenEvent:
@@ -250,6 +254,8 @@ class EngineInfo:
     thinks: bool = False  # whether the model writes its reasoning between <think> tags
     max_queued: int = 0  # requests that may wait beyond the running ones
     unavailable_policies: tuple[tuple[str, str], ...] = ()  # further policies, each with the reason
+    num_blocks: int = 0  # of the K/V cache
+    block_size: int = 0  # tokens per block
 
     def check_policy(self, name: str | None) -> None:
         """Refuse a draft policy that requests cannot use; None is the default one. Raises UnknownPolicyError."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -42,7 +43,8 @@ class EngineCore:
         clock: Clock,
         kernels: KernelLibrary | None = None,
     ) -> None:
-        self.info = info
+        blocks = scheduler.blocks
+        self.info = replace(info, num_blocks=blocks.capacity, block_size=blocks.block_size)
         self.tokenizer = tokenizer
         self.scheduler = scheduler
         self.runner = runner

@@ -92,6 +92,7 @@ class RequestOutput:
             rejected_predictions=request.rejected_predictions if done else 0,
             trace=self.round if request.sampling.trace else None,
             prompt_logprobs=self.prompt_logprobs,
+            stop_string=request.detokenizer.stop_string,
         )
 
     def _pieces(self) -> list[str]:

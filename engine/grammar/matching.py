@@ -6,10 +6,16 @@ import re
 from collections.abc import Sequence
 
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
+from llguidance.gbnf_to_lark import any_to_lark
 from tokenizers import Tokenizer
 
 from engine.grammar.protocol import Vocabulary
 
+# Parts of errors that show the grammar instead of the schema: positions, excerpts, definitions, expressions, states.
+_POSITION = re.compile(r"^at \d+\(\d+\): (?:failed to compile JSON schema: )?")
+_INTERNAL = re.compile(
+    r"\n\s+\d+ \| |\s+while processing |: json-schema:|:\s+\((?:And|SearchRegex|Regex) |\s*<(?:state|backtrace)>"
+)
 _LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000)
 
 
@@ -22,11 +28,20 @@ class _Wrapped:
         self.tokens = vocabulary.tokens
         self.special_token_ids = vocabulary.special_ids
         self.eos_token_id = vocabulary.end_ids[0] if vocabulary.end_ids else None
-        self._tokenizer = Tokenizer.from_str(vocabulary.tokenizer)
+        self._tokenizer = _plain(Tokenizer.from_str(vocabulary.tokenizer))
 
     def __call__(self, text: bytes) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text.decode(), add_special_tokens=False).ids
         return ids
+
+
+def _plain(tokenizer: Tokenizer) -> Tokenizer:
+    """Return a tokenizer without the added tokens: a text that spells one is still a text."""
+    plain = Tokenizer(tokenizer.model)
+    for part in ("normalizer", "pre_tokenizer"):
+        if (value := getattr(tokenizer, part)) is not None:
+            setattr(plain, part, value)
+    return plain
 
 
 def prepare(vocabulary: Vocabulary) -> LLTokenizer:
@@ -36,12 +51,14 @@ def prepare(vocabulary: Vocabulary) -> LLTokenizer:
 
 
 def build(tokens: LLTokenizer, grammar: str) -> LLMatcher:
-    """Compile llguidance's input, a JSON schema or Lark. Raises ValueError if it is invalid or too complex."""
+    """Compile a grammar in llguidance's format, or in GBNF. Raises ValueError if it is invalid or too complex."""
+    if not grammar.startswith(("{", "start:")):
+        grammar = any_to_lark(grammar)
     matcher = LLMatcher(tokens, grammar, log_level=0, limits=_LIMITS)
     if not matcher.is_error():
         matcher.compute_bitmask()  # the expensive part; copies share the result
     if matcher.is_error():
-        reason = re.split(r"\s*<(?:state|backtrace)>", matcher.get_error(), maxsplit=1)[0].strip()
+        reason = _POSITION.sub("", _INTERNAL.split(matcher.get_error(), maxsplit=1)[0]).strip()
         raise ValueError("it makes the compiler fail" if reason.startswith("panic") else reason)
     return matcher
 

@@ -25,8 +25,8 @@ class LogitsProcessor:
     """Edit the logits of one request, whose emitted tokens it counts.
 
     Edits apply in this order: repetition penalty over prompt and answer; frequency and presence penalties over the
-    answer; bias; the grammar's mask; no end token before `min_tokens`, unless nothing else may follow. All edits are
-    elementwise, so a row does not depend on other rows.
+    answer; bias; allowed tokens; the grammar's mask; no end of a bad word and no end token before `min_tokens`, unless
+    nothing else may follow. All edits are elementwise, so a row does not depend on other rows.
     """
 
     def __init__(
@@ -41,6 +41,8 @@ class LogitsProcessor:
         self._biases: tuple[Tensor, Tensor] | None = None  # on the device
         ends = (() if sampling.ignore_eos else tuple(end_ids)) + sampling.stop_token_ids
         self._ends = sorted(set(ends)) if sampling.min_tokens else []
+        self._words = sampling.bad_words
+        self._recent: list[int] = []  # the last tokens, with which a bad word may begin
         self._index: dict[int, int] = {}  # token id -> its index in the arrays
         # numpy arrays: a tensor made in inference mode, where drafts are edited, must not be changed outside it.
         self._ids: np.ndarray = np.zeros(_CAPACITY, np.int64)
@@ -51,7 +53,12 @@ class LogitsProcessor:
         # among all tokens, and is allowed, also wins among the allowed ones. This does not hold with top-k, top-p,
         # min-p or other edits. The answer depends on the request alone, never on what was drafted.
         self.mask_after_draw = grammar is not None and not (
-            self._penalties or sampling.logit_bias or self._ends or sampling.truncates
+            self._penalties
+            or sampling.logit_bias
+            or sampling.allowed_token_ids
+            or self._words
+            or self._ends
+            or sampling.truncates
         )
 
     def restarted(self, prompt: Sequence[int]) -> LogitsProcessor:
@@ -78,6 +85,8 @@ class LogitsProcessor:
         self._generated += len(tokens)
         if self._grammar is not None:
             self._grammar.advance(tokens)
+        if self._words:
+            self._recent = [*self._recent, *tokens][-max(map(len, self._words)) :]
         if self._penalties:
             self._track(tokens)
             self._count(tokens, 1.0)
@@ -100,14 +109,38 @@ class LogitsProcessor:
                 )
             ids, biases = self._biases
             scores[ids] += biases
+        if self._sampling.allowed_token_ids:
+            ids = to_device(self._sampling.allowed_token_ids, scores.device)
+            kept = scores[ids]
+            scores.fill_(float("-inf"))
+            scores[ids] = kept
         if self._grammar is not None:
             self._grammar.mask(scores, drafted)
+        if self._words:
+            self._forbid(scores, self._ends_of_words(drafted))
         if self._ends and self._generated + len(drafted) < self._sampling.min_tokens:
-            ends = to_device(self._ends, scores.device)
-            kept = scores[ends]
-            scores[ends] = float("-inf")
-            if self._grammar is not None and not bool((scores > float("-inf")).any()):
-                scores[ends] = kept  # the grammar allows only the end
+            self._forbid(scores, self._ends)
+
+    def _forbid(self, scores: Tensor, tokens: Sequence[int]) -> None:
+        """Set scores [vocab] of tokens to -inf, unless nothing else may follow."""
+        if not tokens:
+            return
+        ids = to_device(tokens, scores.device)
+        kept = scores[ids]
+        scores[ids] = float("-inf")
+        restricted = self._grammar is not None or self._sampling.allowed_token_ids or self._words
+        if restricted and not bool((scores > float("-inf")).any()):
+            scores[ids] = kept
+
+    def _ends_of_words(self, drafted: Sequence[int]) -> list[int]:
+        """Return the tokens that would complete a bad word after these drafted ones."""
+        text = [*self._recent, *drafted]
+        begun = (
+            word
+            for word in self._words
+            if text[len(text) - len(word) + 1 :] == [*word[:-1]] and len(text) >= len(word) - 1
+        )
+        return [*{word[-1] for word in begun}]
 
     def allows(self, token: int, drafted: list[int]) -> bool:
         """Whether a token may follow these drafted ones, so that it needs no `edit`. Requires `mask_after_draw`."""

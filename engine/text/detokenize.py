@@ -37,6 +37,11 @@ class Detokenizer:
         """Whether the text has reached a stop string."""
         return self._stops.stopped
 
+    @property
+    def stop_string(self) -> str | None:
+        """The stop string that the text has reached."""
+        return self._stops.found
+
     def push(self, token: int, *, may_stop: bool = True) -> str:
         """Add a token. Returns new text. `may_stop`: a stop string that this token completes counts."""
         before = ""

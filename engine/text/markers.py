@@ -15,7 +15,11 @@ class StopStrings:
         self._include = include
         self._held = ""
         self._returned = ""  # end of the text returned with `may_stop` false, where a stop string may begin
-        self.stopped = False
+        self.found: str | None = None  # the stop string that has ended the text
+
+    @property
+    def stopped(self) -> bool:
+        return self.found is not None
 
     def push(self, text: str, *, may_stop: bool = True) -> str:
         """Add text. Returns the text that cannot be part of a stop string; "" after a stop string."""
@@ -35,9 +39,9 @@ class StopStrings:
             if (start := pending.find(stop, max(offset + 1 - len(stop), 0))) >= 0
         ]
         if stops:
-            self.stopped = True
-            self._held = ""
             end, start = min(stops)
+            self.found = pending[start:end]
+            self._held = ""
             return pending[offset : end if self._include else start]
         keep = _overlap(pending, self._stops)
         if keep > len(pending) - offset:  # the stop string would begin in `_returned`

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from engine.api import Engine
 from engine.errors import KnapServeError
+from server.anthropic.translate import MessagesTranslator
 from server.config import ServerConfig
 from server.http.asgi import CorsErrorMiddleware, InternalErrorMiddleware, RequestIdMiddleware
 from server.http.auth import AuthMiddleware
@@ -22,11 +23,17 @@ from server.http.errors import APIError, as_api_error, from_http_exception
 from server.http.lifecycle import version
 from server.metrics.throughput import ThroughputLog
 from server.openai.replies.schemas import ChatCompletionChunk, CompletionChunk
+from server.openai.requests.adapted import AdaptedTranslator
 from server.openai.requests.schemas import ChatCompletionRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
+from server.openai.responses.translate import ResponsesTranslator
 from server.openai.routes import build_router
 from server.openai.services import Services
 
 _BODIES = (ChatCompletionRequest, CompletionRequest, TokenizeRequest, DetokenizeRequest)
+_ADAPTED: dict[str, type[AdaptedTranslator]] = {
+    "ResponsesRequest": ResponsesTranslator,
+    "MessagesRequest": MessagesTranslator,
+}
 _CHUNKS = (ChatCompletionChunk, CompletionChunk)
 
 
@@ -44,6 +51,7 @@ class _App(FastAPI):
                 ref_template="#/components/schemas/{model}",
             )
             document["components"]["schemas"].update(models["$defs"])
+            document["components"]["schemas"].update({name: kind.body_schema() for name, kind in _ADAPTED.items()})
             for name in ("HTTPValidationError", "ValidationError"):
                 document["components"]["schemas"].pop(name, None)
             for operations in document["paths"].values():
@@ -58,7 +66,7 @@ async def _error_response(request: Request, error: Exception) -> Response:
 
 async def _http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return from_http_exception(request, error, request.app.state.paths).response()
+    return from_http_exception(request, error, request.app.state.paths).response(request.scope)
 
 
 def create_app(engine: Engine, config: ServerConfig) -> FastAPI:

@@ -19,9 +19,16 @@ from server.http.errors import FACTS, REQUEST_ID, APIError, as_api_error
 log = logging.getLogger("knapserve.server")
 access_log = logging.getLogger("knapserve.access")
 
-_GENERATION_PATHS = ("/v1/chat/completions", "/v1/completions")
+_GENERATION_PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
 
+_AZURE = re.compile(r"^/openai/(?:v1|deployments/[^/]+)/")
 VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
+
+
+def canonical_path(path: str) -> str:
+    """Return our spelling of a path: without superfluous slashes, and without what Azure's clients put before it."""
+    path = "/" + "/".join(filter(None, path.split("/")))
+    return _AZURE.sub("/v1/", path)
 
 
 @asynccontextmanager
@@ -98,6 +105,7 @@ class RequestIdMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope = {**scope, "path": canonical_path(scope["path"])}
         if scope["path"] in _GENERATION_PATHS and scope["method"] == "POST":
             scope[FACTS] = {}  # so that rejected requests are logged too
         client_id = Headers(scope=scope).get("x-request-id", "")

@@ -1,4 +1,4 @@
-"""Bearer authentication of the endpoints that use or change the engine, and optionally of `/metrics`."""
+"""Authentication, by API keys, of the endpoints that use or change the engine, and optionally of `/metrics`."""
 
 import hashlib
 import hmac
@@ -27,7 +27,7 @@ class AuthMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._protected(scope["path"]):
-            key = self._key(Headers(scope=scope).get("authorization"))
+            key = self._key(Headers(scope=scope))
             if isinstance(key, APIError):
                 await key.response(scope)(scope, receive, send)
                 return
@@ -38,10 +38,12 @@ class AuthMiddleware:
         keyed = path == "/v1" or path.startswith("/v1/") or path in ("/tokenize", "/detokenize", "/reset_calibration")
         return keyed or (self._metrics and path == "/metrics")
 
-    def _key(self, header: str | None) -> str | APIError:
-        """Return the digest of the key in a header, or why there is none."""
-        scheme, _, key = (header or "").partition(" ")
-        if scheme.lower() != "bearer" or not key.strip():
+    def _key(self, headers: Headers) -> str | APIError:
+        """Return the digest of the key in the headers, or why there is none. Azure and Anthropic have their own."""
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            key = headers.get("x-api-key") or headers.get("api-key") or ""
+        if not key.strip():
             message = "You didn't provide an API key: send it as 'Authorization: Bearer KEY'."
         else:
             given = _digest(key.strip())

@@ -62,7 +62,9 @@ class APIError(Exception):
         """Return the reply. With a `scope`, add the error to the access log of its request."""
         if scope is not None and FACTS in scope:
             scope[FACTS].update(self.facts)
-        return JSONResponse(self.body(), status_code=self.status, headers=self.headers)
+        anthropic = scope is not None and scope["path"].startswith("/v1/messages")
+        body = anthropic_body(self) if anthropic else self.body()
+        return JSONResponse(body, status_code=self.status, headers=self.headers)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -70,6 +72,25 @@ class APIError(Exception):
         field = None if self.param is None else re.split(r"[.\[]", self.param)[0]
         facts = {"error": self.code or self.type, "param": field}
         return {name: value for name, value in facts.items() if value is not None}
+
+
+_ANTHROPIC_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    408: "invalid_request_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+}
+
+
+def anthropic_body(error: APIError) -> dict[str, object]:
+    """Return the JSON object of an error in Anthropic's format."""
+    kind = _ANTHROPIC_TYPES.get(error.status, "api_error")
+    return {"type": "error", "error": {"type": kind, "message": error.message}, "request_id": REQUEST_ID.get()}
 
 
 def _truncate(text: str, limit: int) -> str:

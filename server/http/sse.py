@@ -1,8 +1,7 @@
-"""Server-sent events: framing, keep-alive comments, and the response that carries them."""
+"""Server-sent events: the response that carries them, and its keep-alive comments."""
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 
 from starlette.requests import ClientDisconnect
@@ -11,43 +10,15 @@ from starlette.types import Receive, Scope, Send
 
 from server.http.asgi import cancelled_on_disconnect
 from server.http.errors import APIError
-from server.openai.replies.build import Chunk
-from server.openai.replies.endpoints import Json, Piece
-
-DONE = b"data: [DONE]\n\n"
-KEEP_ALIVE = b": keep-alive\n\n"
-
-# ASCII only: some clients treat U+2028 as the end of a line. One encoder, because json.dumps builds one per call.
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-
-
-class Framer:
-    """Format the chunks of one reply as events. The envelope, which all chunks share, is encoded once."""
-
-    def __init__(self, envelope: Json, choice: Callable[[Piece], Json], include_usage: bool) -> None:
-        """`choice` converts a piece to the only object of the list `choices`."""
-        self._choice = choice
-        self._head = f'data: {_encode(envelope)[:-1]},"choices":['
-        self._tail = '],"usage":null' if include_usage else "]"
-
-    def frames(self, chunks: Iterable[Chunk]) -> bytes:
-        """Return the bytes of several chunks."""
-        return "".join([self._frame(chunk) for chunk in chunks]).encode("ascii")
-
-    def _frame(self, chunk: Chunk) -> str:
-        choice = "" if chunk.piece is None else _encode(self._choice(chunk.piece))
-        tail = self._tail if chunk.usage is None else f'],"usage":{_encode(chunk.usage)}'
-        metrics = "" if chunk.metrics is None else f',"metrics":{_encode(chunk.metrics)}'
-        return f"{self._head}{choice}{tail}{metrics}}}\n\n"
 
 
 class EventStream(Response):
-    """Send frames as they arrive, then `[DONE]`. An exception after the first frame becomes an error chunk.
+    """Send frames as they arrive, then `done`. An exception after the first frame becomes one more frame.
 
     The response starts with the first frame. An exception before that reaches the application's handlers, so the client
     gets its status code. `source` produces the frames: it is entered first and left last, even if the client
     disconnects early. `frames` yields (bytes, whether they are the last). The last ones are sent together with
-    `[DONE]`, because every write wakes the client.
+    `done`, because every write wakes the client. `comment` is sent after some `keep_alive` seconds without a frame.
     """
 
     media_type = "text/event-stream"
@@ -56,18 +27,23 @@ class EventStream(Response):
         self,
         source: AbstractAsyncContextManager[object],
         frames: AsyncGenerator[tuple[bytes, bool], None],
+        *,
         keep_alive: float,
+        comment: bytes,
+        done: bytes,
         as_error: Callable[[Exception], APIError],
+        error_frame: Callable[[APIError], bytes],
     ) -> None:
         super().__init__(headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._source = source
         self._frames = frames
         self._keep_alive = keep_alive
-        self._as_error = as_error
+        self._comment, self._done = comment, done
+        self._as_error, self._error_frame = as_error, error_frame
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        out = _Output(send, self.status_code, self.raw_headers)
+        out = _Output(send, self.status_code, self.raw_headers, self._comment)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._source)
             frames = await stack.enter_async_context(aclosing(self._frames))
@@ -84,20 +60,22 @@ class EventStream(Response):
                 except ClientDisconnect:
                     raise
                 except Exception as error:
+                    failure = self._as_error(error)
                     if not out.started:
-                        raise
-                    last_frames = f"data: {_encode(self._as_error(error).body())}\n\n".encode("ascii")
-            await out.write(last_frames + DONE, more=False)
+                        raise failure from None
+                    last_frames = self._error_frame(failure)
+            await out.write(last_frames + self._done, more=False)
 
 
 class _Output:
     """Write one response. A lock keeps keep-alive comments and frames apart."""
 
-    def __init__(self, send: Send, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+    def __init__(self, send: Send, status: int, headers: list[tuple[bytes, bytes]], comment: bytes) -> None:
         self._send = send
         self._start = {"type": "http.response.start", "status": status, "headers": headers}
         self._lock = asyncio.Lock()
         self._idle = True
+        self._text = comment
         self._comment: asyncio.Task[None] | None = None
         self.started = False
 
@@ -116,7 +94,7 @@ class _Output:
         timer: asyncio.TimerHandle
 
         async def comment() -> None:
-            await self.write(KEEP_ALIVE)
+            await self.write(self._text)
             self._idle = True
 
         def beat() -> None:

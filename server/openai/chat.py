@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import pydantic_core
-
+from engine.errors import RequestError
 from server.http.errors import invalid
 from server.openai.replies.build import ReplyFormat
 from server.openai.replies.calls import TOOL_MARKS, make_parser
-from server.openai.replies.endpoints import CHAT, MISTRAL_CHAT, MISTRAL_ID_LENGTH
+from server.openai.replies.endpoints import CHAT, MISTRAL_CHAT
 from server.openai.replies.parsers import THINK_CLOSE, THINK_OPEN
 from server.openai.requests import schemas
-from server.openai.requests.structured import answer_schema, check_tools, grammar_of, tool_call_grammar
+from server.openai.requests.answers import answer_of
+from server.openai.requests.messages import shorten_ids, template_messages, text_content, with_tools
+from server.openai.requests.structured import check_tools, grammar_of, tool_call_grammar
 from server.openai.requests.translate import EncodedPrompts, Translator
 
 ChatRequest = schemas.ChatCompletionRequest | schemas.TokenizeRequest
@@ -31,19 +32,33 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         check_turn(request)
         rendered = self.render(request, request.messages, tools)
         prompt = self._encode(rendered)
-        self._check_length(len(prompt), self._max_tokens(request))  # before building a grammar, which takes far longer
-        partial_answer = (_text_content(request.messages[-1]) or "") if request.continue_final_message else ""
+        max_tokens = None if request.lowers_max_tokens else self._max_tokens(request)
+        self._check_length(len(prompt), max_tokens)  # before building a grammar, which takes far longer
+        partial_answer = (text_content(request.messages[-1]) or "") if request.continue_final_message else ""
         in_reasoning = partial_answer.rfind(THINK_OPEN) > partial_answer.rfind(THINK_CLOSE)
         thinking = self._thinks and (in_reasoning or rendered.rstrip().endswith(THINK_OPEN))
-        schema = answer_schema(request.response_format)
-        parallel = request.parallel_tool_calls and not isinstance(request.tool_choice, schemas.NamedTool)
+        answer = answer_of(request)
+        parallel = request.parallel_tool_calls and not _names_function(request.tool_choice)
         calls = None
-        if tools and (forced or schema is not None):
-            calls = tool_call_grammar(self._tool_format, forced or tools, self._grammar_marker, parallel=parallel)
-        param = "tools" if forced else "response_format"
+        if tools and (forced or answer is not None):
+            positions = [request.tools.index(tool) for tool in forced or tools]
+            calls = tool_call_grammar(
+                self._tool_format, forced or tools, self._grammar_marker, parallel=parallel, positions=positions
+            )
+        param = "tools" if forced or answer is None else answer.param
+        if len(forced) == 1:
+            param = f"tools[{request.tools.index(forced[0])}].function.parameters"
         may_think = self._thinks and not (thinking or partial_answer or rendered.rstrip().endswith(THINK_CLOSE))
         think_open = self._grammar_marker(THINK_OPEN) if may_think else None
-        grammar = grammar_of(schema, calls, thinking=thinking, optional=not forced, param=param, think_open=think_open)
+        if answer is not None and answer.grammar:
+            if calls is not None or thinking:
+                raise invalid("A grammar cannot be combined with tools or with reasoning.", answer.param)
+            grammar: str | None = answer.grammar
+        else:
+            schema, expression = (None, "") if answer is None else (answer.schema, answer.expression)
+            grammar = grammar_of(
+                schema, expression, calls, thinking=thinking, optional=not forced, think_open=think_open
+            )
         format = ReplyFormat(
             MISTRAL_CHAT if self._tool_format == "mistral" else CHAT,
             (),
@@ -55,6 +70,7 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
                 names=frozenset(tool.function.name for tool in tools),
             ),
             max_calls=None if parallel else 1,
+            must_call=bool(forced),
         )
         markers = TOOL_MARKS.get(self._tool_format, ()) if tools else ()
         if self._thinks:
@@ -71,20 +87,29 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
 
     def render(self, request: ChatRequest, messages: Sequence[schemas.Message], tools: Sequence[schemas.Tool]) -> str:
         """Render the prompt's text, for a request that passes `check_turn`. Raises APIError, RequestError."""
-        template = [_template_message(index, message) for index, message in enumerate(messages)]
+        template = template_messages(messages)
         if self._tool_format == "mistral":
-            _shorten_ids(template)
+            shorten_ids(template)
         self.check_characters(sum(len(message["content"]) for message in template))
         if request.continue_final_message and template[-1]["role"] != "assistant":
             raise invalid(
                 "'continue_final_message' requires an assistant message at the end of 'messages'.",
                 "continue_final_message",
             )
-        described = [tool.model_dump(exclude_none=True) for tool in tools]
+        if not self._describes_tools:
+            return self._render(request, template, [tool.model_dump(exclude_none=True) for tool in tools])
+        try:
+            return self._render(request, with_tools(template, tools), [])
+        except RequestError:
+            if not tools:
+                raise
+            return self._render(request, with_tools(template, tools, role="user"), [])  # Gemma knows no system message
+
+    def _render(self, request: ChatRequest, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> str:
         return self._tokenizer.render_chat(
-            template,
-            described,
-            request.chat_template_kwargs,
+            messages,
+            tools,
+            _template_variables(request),
             add_generation_prompt=request.add_generation_prompt and not request.continue_final_message,
             continue_final_message=request.continue_final_message,
             literal=self.literal,
@@ -103,13 +128,18 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         if choice == "none":
             return [], []
         if not self._tool_format:
-            raise invalid("This model's chat template does not support tools.", "tools")
-        if isinstance(choice, schemas.NamedTool):
-            named = [tool for tool in request.tools if tool.function.name == choice.function.name]
-            if not named:
-                raise invalid("'tool_choice' names a tool that is not in 'tools'.", "tool_choice")
-            return request.tools, named
-        return request.tools, request.tools if choice == "required" else []
+            raise invalid("This server leaves tool calls in the text (--tool-call-parser none).", "tools")
+        if not isinstance(choice, schemas.ToolChoice):
+            return request.tools, request.tools if choice == "required" else []
+        if choice.type == "function":
+            if choice.function is None:
+                raise invalid("Missing required parameter: 'tool_choice.function'.", "tool_choice.function")
+            return request.tools, _named(request.tools, [choice.function.name], "tool_choice")
+        if choice.allowed_tools is None:
+            raise invalid("Missing required parameter: 'tool_choice.allowed_tools'.", "tool_choice.allowed_tools")
+        names = [tool.function.name for tool in choice.allowed_tools.tools]
+        allowed = _named(request.tools, names, "tool_choice.allowed_tools.tools")
+        return allowed, allowed if choice.allowed_tools.mode == "required" else []
 
     def _predicted(self, prediction: schemas.PredictionContent | None) -> tuple[int, ...]:
         """Return the tokens of a predicted answer, at most those of one context."""
@@ -130,6 +160,31 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         return request.max_completion_tokens or request.max_tokens
 
 
+def _names_function(choice: object) -> bool:
+    return isinstance(choice, schemas.ToolChoice) and choice.type == "function"
+
+
+def _named(tools: Sequence[schemas.Tool], names: Sequence[str], param: str) -> list[schemas.Tool]:
+    """Return the tools with these names, in their order among all tools. Raises APIError if one is missing."""
+    found = [tool for tool in tools if tool.function.name in names]
+    if len(found) < len(set(names)):
+        raise invalid(f"'{param}' names a tool that is not in 'tools'.", param)
+    return found
+
+
+def _template_variables(request: ChatRequest) -> dict[str, Any]:
+    """Return additional variables of the chat template. Templates ignore those that they do not know."""
+    variables: dict[str, Any] = {}
+    if isinstance(request, schemas.ChatCompletionRequest):
+        if request.reasoning_effort is not None:
+            variables["reasoning_effort"] = request.reasoning_effort
+        if request.reasoning_effort == "none":
+            variables["enable_thinking"] = False
+        if request.verbosity is not None:
+            variables["verbosity"] = request.verbosity
+    return variables | request.chat_template_kwargs
+
+
 def check_turn(request: ChatRequest) -> None:
     """Raise APIError if the prompt must both continue the last message and begin the assistant's."""
     begins = request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set
@@ -137,54 +192,3 @@ def check_turn(request: ChatRequest) -> None:
         raise invalid(
             "'add_generation_prompt' and 'continue_final_message' cannot both be true.", "continue_final_message"
         )
-
-
-def _text_content(message: schemas.Message) -> str | None:
-    if isinstance(message.content, list):
-        return "\n".join(part.text for part in message.content if isinstance(part, schemas.TextPart))
-    return message.content
-
-
-def _template_message(index: int, message: schemas.Message) -> dict[str, Any]:
-    """Convert a message for chat templates: text content, and no null fields."""
-    content = _text_content(message)
-    extra = {name: value for name, value in (message.model_extra or {}).items() if value is not None}
-    if extra.get("tool_calls") == []:
-        del extra["tool_calls"]  # templates test whether the key exists
-    if content is None:
-        if message.role != "assistant" or not extra.get("tool_calls"):
-            raise invalid("'content' is required in a message without tool calls.", f"messages[{index}].content")
-        content = ""
-    if "tool_calls" in extra:
-        extra["tool_calls"] = _template_calls(extra["tool_calls"], f"messages[{index}].tool_calls")
-    return {"role": message.role, "content": content, **extra}
-
-
-def _shorten_ids(messages: Sequence[dict[str, Any]]) -> None:
-    """Convert the ids of tool calls to the length that Mistral's templates accept."""
-    for message in messages:
-        for holder, name in ((message, "tool_call_id"), *((call, "id") for call in message.get("tool_calls", ()))):
-            if isinstance(holder.get(name), str):
-                characters = "".join(filter(str.isalnum, holder[name]))
-                holder[name] = characters[-MISTRAL_ID_LENGTH:].rjust(MISTRAL_ID_LENGTH, "0")
-
-
-def _template_calls(calls: object, param: str) -> list[dict[str, Any]]:
-    """Return tool calls of an earlier answer with their arguments as objects, as templates expect."""
-    if not isinstance(calls, list):
-        raise invalid("'tool_calls' must be a list.", param)
-    converted = []
-    for position, call in enumerate(calls):
-        function = call.get("function") if isinstance(call, dict) else None
-        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-            raise invalid("A tool call must have a 'function' with a 'name' and 'arguments'.", f"{param}[{position}]")
-        arguments = function.get("arguments", "{}")
-        if isinstance(arguments, str):
-            try:
-                arguments = pydantic_core.from_json(arguments or "{}", allow_inf_nan=False)
-            except ValueError:
-                raise invalid(
-                    "The 'arguments' of a tool call must be valid JSON.", f"{param}[{position}].function"
-                ) from None
-        converted.append(call | {"function": function | {"arguments": arguments}})
-    return converted

@@ -51,6 +51,13 @@ class Generation:
         """Whether `events` has yielded the last event."""
         return not self._open
 
+    def end(self, index: int) -> None:
+        """End a choice whose answer is complete, though the engine does not know it."""
+        request_id = self._open.pop(index, None)
+        if request_id is not None:
+            self._meter.unfinished("stop")
+            self._engine.cancel(request_id)
+
     async def events(self) -> AsyncGenerator[tuple[int, TokenEvent], None]:
         """Yield (index of a choice, event) in order of arrival. Raises the engine's exceptions."""
         try:

@@ -4,13 +4,11 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from engine.errors import KnapServeError
 from engine.types import TokenEvent
@@ -20,27 +18,21 @@ from server.http.auth import API_KEY
 from server.http.bodies import LARGE_BYTES, return_memory_later
 from server.http.errors import FACTS, APIError, as_api_error, invalid, unknown_model
 from server.http.lifecycle import version
-from server.http.sse import EventStream, Framer
+from server.http.sse import EventStream
 from server.metrics.meter import RequestMeter
 from server.metrics.registry import CONTENT_TYPE
 from server.openai.generation import Generation
 from server.openai.replies import schemas as reply_schemas
-from server.openai.replies.build import Chunker
-from server.openai.replies.complete import CompleteReply
+from server.openai.replies.build import Chunker, Usage
 from server.openai.requests import schemas
-from server.openai.requests.translate import ParsedRequest, Translator
+from server.openai.requests.translate import ParsedRequest, RequestTranslator
 from server.openai.services import Services
+from server.ui import document
 
 # Longer bodies are parsed, rendered and tokenised in a thread. Switching threads costs as much as 2,000 characters.
 INLINE_BYTES = 2000
 
 _INLINE_LOGPROBS = 500  # per event; more are converted in a thread
-
-# The page loads from and connects to this server only.
-_PAGE_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-)
 
 Parsed = TypeVar("Parsed")
 Converted = TypeVar("Converted")
@@ -54,6 +46,9 @@ def _services(request: Request) -> Services:
 async def _parse_body(request: Request, parse: Callable[[bytes], Parsed]) -> Parsed:
     """Parse the body with `parse`, in a thread if that may take long. Raises APIError."""
     services = _services(request)
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        raise APIError(415, f"Send the body without Content-Encoding, not as {encoding}.")
     async with services.bodies.read(request) as raw:
         # Required: without a content type, browsers send cross-origin requests without a preflight.
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -71,60 +66,70 @@ async def _parse_body(request: Request, parse: Callable[[bytes], Parsed]) -> Par
             services.large_bodies.release()
 
 
-async def _generate(request: Request, translator: Translator[Any]) -> Response:
+async def _generate(request: Request, translator: RequestTranslator) -> Response:
     """Answer a generation request. Errors before the first token are raised, so the client gets their status code."""
     services = _services(request)
     meter = RequestMeter(services.metrics, arrival=time.perf_counter())
     request.scope[FACTS] = meter.facts
 
     def as_error(error: Exception) -> APIError:
-        failure = as_api_error(error, translator.endpoint.prompt_param)
+        failure = translator.renamed(as_api_error(error, translator.prompt_param))
         meter.facts |= failure.facts
         return failure
 
     try:
         parsed = await _parse_body(request, translator.parse)
-    except (APIError, KnapServeError):
+    except (APIError, KnapServeError) as error:
         services.metrics.rejected("invalid")
-        raise
+        raise as_error(error) from None
     meter.facts |= services.facts(parsed)
     key = request.scope.get(API_KEY, "") if len(services.config.api_key) > 1 else ""
-    generation = services.submit(parsed, meter, key)
-    if parsed.stream:
-        return EventStream(
-            generation, _frames(generation, parsed), keep_alive=services.config.keepalive_seconds, as_error=as_error
-        )
-    async with cancelled_on_disconnect(request.receive), generation:
-        return await _complete_reply(generation, parsed)
+    try:
+        generation = services.submit(parsed, meter, key)
+        if parsed.stream:
+            return EventStream(
+                generation,
+                _frames(generation, parsed),
+                keep_alive=services.config.keepalive_seconds,
+                comment=parsed.writer.keep_alive,
+                done=parsed.writer.done,
+                as_error=as_error,
+                error_frame=parsed.writer.error,
+            )
+        async with cancelled_on_disconnect(request.receive), generation:
+            return await _complete_reply(generation, parsed)
+    except (APIError, KnapServeError) as error:
+        raise as_error(error) from None
 
 
 async def _frames(generation: Generation, parsed: ParsedRequest) -> AsyncGenerator[tuple[bytes, bool], None]:
     """Yield the frames of a stream, and whether they are the last."""
-    endpoint = parsed.format.endpoint
-    framer = Framer(parsed.envelope(endpoint.chunk_object), endpoint.chunk_choice, parsed.include_usage)
-    chunker = Chunker(parsed.format, parsed.include_usage)
+    writer, chunker = parsed.writer, Chunker(parsed.format, parsed.usage)
 
     def frames(index: int, event: TokenEvent) -> bytes:
-        return framer.frames(chunker.step(index, event))
+        return writer.frames(chunker.step(index, event))
 
     async with aclosing(generation.events()) as events:
         async for index, event in events:
             data = await _convert(frames, index, event)
-            yield data + framer.frames(chunker.end()) if generation.finished else data, generation.finished
+            if chunker.repeats(index):
+                generation.end(index)
+            yield data + writer.frames(chunker.end()) if generation.finished else data, generation.finished
 
 
 async def _complete_reply(generation: Generation, parsed: ParsedRequest) -> Response:
-    endpoint = parsed.format.endpoint
-    reply, chunker = CompleteReply(endpoint), Chunker(parsed.format, include_usage=True)
+    writer, chunker = parsed.writer, Chunker(parsed.format, Usage.AT_END)
 
     def add(index: int, event: TokenEvent) -> None:
-        reply.add(chunker.step(index, event))
+        writer.add(chunker.step(index, event))
 
     async with aclosing(generation.events()) as events:
         async for index, event in events:
             await _convert(add, index, event)
-    reply.add(chunker.end())
-    body = reply.encode(parsed.envelope(endpoint.reply_object))
+            if chunker.repeats(index):
+                generation.end(index)
+    writer.add(chunker.end())
+    body = writer.encode()
     if len(body) > LARGE_BYTES:
         return_memory_later()
     return Response(body, media_type="application/json")
@@ -146,6 +151,37 @@ async def chat_completions(request: Request) -> Response:
 
 async def completions(request: Request) -> Response:
     return await _generate(request, _services(request).completions)
+
+
+async def responses(request: Request) -> Response:
+    return await _generate(request, _services(request).responses)
+
+
+async def messages(request: Request) -> Response:
+    return await _generate(request, _services(request).messages)
+
+
+async def count_tokens(request: Request) -> Response:
+    return JSONResponse(await _parse_body(request, _services(request).messages.count_tokens))
+
+
+async def render_chat(request: Request) -> reply_schemas.Rendered:
+    return (await _render(request, _services(request).chat))[0]
+
+
+async def render_completion(request: Request) -> list[reply_schemas.Rendered]:
+    return await _render(request, _services(request).completions)
+
+
+async def _render(request: Request, translator: RequestTranslator) -> list[reply_schemas.Rendered]:
+    """Return the prompts that a request would generate from, without generating."""
+    parsed, tokenizer = await _parse_body(request, translator.parse), _services(request).engine.tokenizer
+    return [
+        reply_schemas.Rendered(
+            request_id=parsed.id, model=parsed.model, prompt=tokenizer.decode(prompt), token_ids=[*prompt]
+        )
+        for prompt in parsed.prompts
+    ]
 
 
 async def tokenize(request: Request) -> reply_schemas.Tokenized:
@@ -200,12 +236,9 @@ async def show_version() -> reply_schemas.Version:
 
 async def page() -> Response:
     """A web page with a chat that shows drafts and their verification."""
-    return HTMLResponse(_page(), headers={"Content-Security-Policy": _PAGE_POLICY, "Referrer-Policy": "no-referrer"})
-
-
-@cache
-def _page() -> str:
-    return (Path(__file__).parents[1] / "ui" / "page.html").read_text("utf-8")
+    built = document()
+    headers = {"Content-Security-Policy": built.policy, "Referrer-Policy": "no-referrer"}
+    return HTMLResponse(built.html, headers=headers)
 
 
 async def metrics(request: Request) -> Response:
@@ -219,14 +252,15 @@ _DESCRIPTIONS = {
     404: "Unknown model.",
     408: "The request body did not arrive in time.",
     413: "Request body too large.",
+    415: "Request body with a Content-Encoding.",
     429: "Queue full; retry after `Retry-After` seconds.",
     500: "Internal server error.",
     503: "The server is loading or shutting down, or its engine has failed.",
 }
 
 
-def _reference(kind: type) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{kind.__name__}"}
+def _reference(kind: type | str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{kind if isinstance(kind, str) else kind.__name__}"}
 
 
 def _event(chunk: type) -> dict[str, Any]:
@@ -236,14 +270,21 @@ def _event(chunk: type) -> dict[str, Any]:
     return {"type": "object", "properties": {"data": {"anyOf": [{"const": "[DONE]"}, data]}}, "required": ["data"]}
 
 
-def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    return {
-        status: {"model": reply_schemas.ErrorReply, "description": _DESCRIPTIONS[status]} for status in sorted(statuses)
-    }
+def _errors(*statuses: int, model: type = reply_schemas.ErrorReply) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": model, "description": _DESCRIPTIONS[status]} for status in sorted(statuses)}
 
 
-def _request_body(model: type) -> dict[str, Any]:
+def _request_body(model: type | str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": _reference(model)}}}}
+
+
+def _streamed(responses: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
+    """Add the reply of another API: an object, or a stream of named events."""
+    string = {"type": "string"}
+    event = {"type": "object", "properties": {"event": string, "data": string}, "required": ["event", "data"]}
+    content = {"application/json": {"schema": {"type": "object"}}, "text/event-stream": {"itemSchema": event}}
+    description = "The complete reply, or a stream of events if `stream` is true."
+    return {200: {"description": description, "content": content}} | responses
 
 
 def build_router(config: ServerConfig) -> APIRouter:
@@ -258,7 +299,7 @@ def build_router(config: ServerConfig) -> APIRouter:
         responses: dict[int | str, dict[str, Any]] = {
             200: {"model": reply, "description": description, "content": content}
         }
-        responses |= _errors(400, *key, 404, 408, 413, 429, 500, 503)
+        responses |= _errors(400, *key, 404, 408, 413, 415, 429, 500, 503)
         extra = _request_body(body)
         add(
             path,
@@ -274,7 +315,20 @@ def build_router(config: ServerConfig) -> APIRouter:
     text = (schemas.CompletionRequest, reply_schemas.Completion, reply_schemas.CompletionChunk)
     add_generation("/v1/chat/completions", chat_completions, *chat, "chat")
     add_generation("/v1/completions", completions, *text, "complete")
-    errors = _errors(400, *key, 404, 408, 413, 500, 503)
+    statuses = _errors(400, *key, 404, 408, 413, 415, 429, 500, 503)
+    errors = _errors(400, *key, 404, 408, 413, 415, 500, 503)
+    body = _request_body(schemas.ChatCompletionRequest)
+    add("/v1/chat/completions/render", render_chat, methods=["POST"], responses=errors, openapi_extra=body)
+    body = _request_body(schemas.CompletionRequest)
+    add("/v1/completions/render", render_completion, methods=["POST"], responses=errors, openapi_extra=body)
+    body = _request_body("ResponsesRequest")
+    add("/v1/responses", responses, methods=["POST"], responses=_streamed(statuses), openapi_extra=body)
+    body = _request_body("MessagesRequest")
+    statuses = _errors(400, *key, 404, 408, 413, 415, 429, 500, 503, model=reply_schemas.AnthropicErrorReply)
+    add("/v1/messages", messages, methods=["POST"], responses=_streamed(statuses), openapi_extra=body)
+    errors = _errors(400, *key, 404, 408, 413, 415, 500, 503, model=reply_schemas.AnthropicErrorReply)
+    add("/v1/messages/count_tokens", count_tokens, methods=["POST"], responses=errors, openapi_extra=body)
+    errors = _errors(400, *key, 404, 408, 413, 415, 500, 503)
     body = _request_body(schemas.TokenizeRequest)
     add("/tokenize", tokenize, methods=["POST"], responses=errors, openapi_extra=body)
     body = _request_body(schemas.DetokenizeRequest)
@@ -282,7 +336,8 @@ def build_router(config: ServerConfig) -> APIRouter:
     add("/reset_calibration", reset_calibration, methods=["POST"], responses=_errors(*key, 403, 503))
     add("/v1/models", list_models, responses=_errors(*key, 503))  # 503 while the model loads
     add("/v1/models/{model_id:path}", retrieve_model, responses=_errors(*key, 404, 503))
-    add("/health", health, responses=_errors(503))
+    for path in ("/health", "/ping"):
+        add(path, health, responses=_errors(503))
     add("/live", live)
     string = {"schema": {"type": "string"}}
     html: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": string}}}

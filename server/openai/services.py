@@ -6,6 +6,7 @@ import time
 from engine.api import Engine
 from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
 from engine.types import key_limit
+from server.anthropic.translate import MessagesTranslator
 from server.config import ServerConfig
 from server.http.bodies import BodyReader
 from server.http.errors import as_api_error, invalid, unavailable
@@ -16,6 +17,7 @@ from server.openai.chat import ChatTranslator
 from server.openai.generation import Generation
 from server.openai.replies import schemas as reply_schemas
 from server.openai.requests.translate import CompletionTranslator, ParsedRequest
+from server.openai.responses.translate import ResponsesTranslator
 from server.openai.tokens import TokenizeService
 
 _SILENT_TICKS = 10  # of 0.1 s
@@ -31,7 +33,7 @@ class Services:
         self.names = config.served_model_name or (engine.info.model,)
         self.metrics = Metrics(engine, self.names[0])
         info = engine.info
-        tools = info.tool_format if config.tool_call_parser == "auto" else config.tool_call_parser
+        tools = (info.tool_format or "hermes") if config.tool_call_parser == "auto" else config.tool_call_parser
         thinks = info.thinks if config.reasoning_parser == "auto" else config.reasoning_parser == "think"
         priorities = config.scheduling_policy == "priority"
         self.chat = ChatTranslator(
@@ -39,11 +41,13 @@ class Services:
             priorities=priorities,
             literal=config.spelled_markers == "text",
             tool_format="" if tools == "none" else tools,
+            describes_tools=not info.tool_format,
             thinks=thinks,
         )
         self.completions = CompletionTranslator(
             *(info, engine.tokenizer, self.names, config.max_n), priorities=priorities
         )
+        self.responses, self.messages = ResponsesTranslator(self.chat), MessagesTranslator(self.chat)
         self.tokens = TokenizeService(info, engine.tokenizer, self.chat)
         self.drain = Drain(engine, config.shutdown_timeout)
         self._silent_ticks = 0

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import torch
+
+from profiles import store
+from tests.support.cores import load, made_up_profile
+from tests.support.serving import DTYPE, Process
+from tests.support.waiting import PATIENCE, until
+
+if TYPE_CHECKING:
+    from tests.support.visitor import Visitor
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -19,6 +29,9 @@ SMOKE = {  # what `make test` looks at; the rest waits for `make nightly`
     "test_a_refused_question_returns_to_the_input",
     "test_every_control_has_an_accessible_name",
     "test_the_browser_enforces_the_content_security_policy",
+    "test_answers_are_rendered_as_markdown",
+    "test_nothing_in_an_answer_runs_or_loads",
+    "test_a_conversation_survives_a_reload",
 }
 
 
@@ -34,8 +47,6 @@ def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
     if CHROMIUM is None:
         pytest.skip("the page's tests need chromium on the PATH")
-    from tests.support.waiting import PATIENCE
-
     playwright.expect.set_options(timeout=1000 * PATIENCE)
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM)
@@ -57,3 +68,40 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
     yield visit
     for visitor in visitors:
         visitor.leave()
+
+
+@pytest.fixture(scope="module")
+def made_up_profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made-up profiles: nothing is measured, and whether drafting pays does not depend on the machine."""
+    directory = tmp_path_factory.mktemp("profiles")
+    store.save(replace(made_up_profile(), key=load(getattr(torch, DTYPE)).key), directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def flags(made_up_profiles: Path) -> tuple[str, ...]:
+    """Flags of a server that drafts, with plans that change. One request runs and one waits: its queue is soon full."""
+    return (
+        *("--profile-dir", str(made_up_profiles), "--knapspec-min-skip=0.3", "--knapspec-max-skip=0.6"),
+        *("--max-model-len=4096", "--max-num-seqs=1", "--max-queued=1", "--keepalive-seconds=0.2"),
+    )
+
+
+@pytest.fixture(scope="module")
+def shared_server(browser: Any, flags: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    process = Process(tmp_path_factory.mktemp("log") / "stderr", *flags)
+    yield process
+    process.close()
+    assert "Traceback" not in process.log
+
+
+@pytest.fixture
+def server(shared_server: Process) -> Iterator[Process]:
+    """The shared server, idle before and after each test."""
+    yield shared_server
+    until(lambda: shared_server.requests == 0, "an idle server")
+
+
+@pytest.fixture
+def visitor(server: Process, visit: Callable[..., Visitor]) -> Visitor:
+    return visit(server.url).ready()

@@ -26,10 +26,15 @@ from tests.support.fake import INFO, FakeEngine
 from tests.support.harness import Live
 from tests.support.serving import MODEL, Process
 
-GET = ["/v1/models", "/v1/models/{model_id}", "/health", "/live", "/version", "/metrics", "/"]
+GET = ["/v1/models", "/v1/models/{model_id}", "/health", "/ping", "/live", "/version", "/metrics", "/"]
 POST = {
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2, "stream": True},
     "/v1/completions": {"prompt": ["Hi", "you"], "max_tokens": 2, "logprobs": 1},
+    "/v1/chat/completions/render": {"messages": [{"role": "user", "content": "Hi"}]},
+    "/v1/completions/render": {"prompt": "Hi"},
+    "/v1/responses": {"input": "Hi", "max_output_tokens": 2},
+    "/v1/messages": {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2},
+    "/v1/messages/count_tokens": {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2},
     "/tokenize": {"prompt": "Hi", "return_token_strs": True},
     "/detokenize": {"tokens": [5, 6, 7]},
 }
@@ -72,6 +77,15 @@ FEASIBLE: dict[str, dict[str, Any]] = {
     "DetokenizeRequest": {"model": {"enum": [MODEL]}, "tokens": TOKENS},
 }  # fmt: skip
 FEASIBLE |= dict.fromkeys(("ChatCompletionRequest", "CompletionRequest"), FEASIBLE["GenerationRequest"])
+# Of other APIs, these fields alone.
+FEW: dict[str, dict[str, Any]] = {
+    "ResponsesRequest": {"input": TEXT, "max_output_tokens": {"type": "integer", "minimum": 1, "maximum": 6}},
+    "MessagesRequest": {
+        "messages": {"const": [{"role": "user", "content": "Hi"}]},
+        "system": TEXT,
+        "max_tokens": {"type": "integer", "minimum": 1, "maximum": 6},
+    },
+}
 NEEDED = {"ChatCompletionRequest": ["stream"], "CompletionRequest": ["stream"], "Message": ["content"]}
 NEEDED["TokenizeRequest"] = ["prompt"]
 
@@ -117,6 +131,8 @@ def document(small: Target) -> dict[str, Any]:
     """The server's document, made strict: replies may have no keys that it does not name."""
     document: dict[str, Any] = small.http.get("/openapi.json").json()
     for name, schema in document["components"]["schemas"].items():
+        if name in FEW:
+            continue
         kind = getattr(schemas, name, None) or getattr(reply_schemas, name)
         if not issubclass(kind, schemas.RequestModel):
             schema["additionalProperties"] = False
@@ -137,6 +153,10 @@ def feasible(document: dict[str, Any]) -> BaseSchema:
             schema["properties"] |= {key: value for key, value in properties.items() if key in schema["properties"]}
             schema["required"] = [*schema.get("required", []), *NEEDED.get(name, [])]
             schema["additionalProperties"] = False
+    for name, properties in FEW.items():
+        schema = narrow["components"]["schemas"][name]
+        stream = {"stream": {"type": "boolean"}, "seed": schema["properties"]["seed"]}
+        schema |= {"properties": properties | stream, "additionalProperties": False}
     return schemathesis.openapi.from_dict(narrow)
 
 
@@ -170,7 +190,8 @@ def fuzz(
         case.validate_response(reply, checks=CHECKS)
         seen.add(reply.status_code)
         if reply.headers["content-type"].startswith("text/event-stream"):
-            assert reply.content.endswith(b"\n\ndata: [DONE]\n\n")
+            ends = {"/v1/responses": b'"status":"', "/v1/messages": b"message_stop"}
+            assert ends.get(path, b"data: [DONE]") in reply.content.strip().rpartition(b"\n")[2]
 
     check()
     return seen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,7 @@ from engine.types import GenerateRequest, RequestFailure, SamplingParams, TokenE
 from server.openai.replies.calls import TOOL_FORMATS, make_parser
 from server.openai.requests.schemas import Function, Tool
 from server.openai.requests.structured import grammar_of, tool_call_grammar
+from tests.support import PREPARED
 from tests.support.cores import GREEDY, Delegate, answer, chat_ids, exact
 
 SCHEMA = {
@@ -290,7 +292,8 @@ TOOLS = [
 
 def test_a_model_may_open_its_reasoning_before_a_structured_answer(core: EngineCore, begin: Begin) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    grammar = grammar_of(schema, None, thinking=False, optional=False, param="response_format", think_open='"<think>"')
+    expression = f"%json {json.dumps(schema)}"
+    grammar = grammar_of(schema, expression, None, thinking=False, optional=False, think_open='"<think>"')
     assert grammar is not None
 
     def follows(text: str) -> bool:
@@ -304,6 +307,64 @@ def test_a_model_may_open_its_reasoning_before_a_structured_answer(core: EngineC
     assert follows('{"a": 1}')
     assert follows('<think>free {text</think>{"a": 1}')
     assert not follows('free text{"a": 1}')
+
+
+def texts_of_tokens() -> list[str]:
+    """Texts that spell the fixture's added tokens, or that its tokenizer might change."""
+    added = [token.content for token in Tokenizer.from_directory(PREPARED).backend.get_added_tokens_decoder().values()]
+    assert added
+    return [*added, f"a{added[0]}b {added[-1]}", added[0] * 2, "e\u0301 x", "\x00\u2028\ufdd0", "\U0001f600"]
+
+
+@pytest.mark.parametrize("text", texts_of_tokens())
+def test_a_forced_text_that_spells_a_token_is_plain_text(core: EngineCore, begin: Begin, text: str) -> None:
+    forced: dict[str, Any] = {
+        "constant": {"const": text},
+        "enum": {"enum": [text, text + "zz"]},
+        "pattern": {"type": "string", "pattern": f"^{re.escape(text)}$"},
+        "name": {
+            "type": "object",
+            "properties": {text: {"const": text}},
+            "required": [text],
+            "additionalProperties": False,
+        },
+    }
+    added = core.tokenizer.backend.get_added_tokens_decoder().keys()
+    for kind, schema in forced.items():
+        said: list[int] = []
+        random = Random(1)
+        matcher = begin(schema_of(schema | {"x-guidance": {"whitespace_flexible": False}}))
+        while not matcher.stopped:
+            allowed = {*matcher.allowed(()).nonzero()[:, 0].tolist()} - {*core.info.eos_token_ids}
+            if not allowed:
+                break
+            said.append(random.choice(sorted(allowed)))
+            matcher.advance(said[-1:])
+            assert not matcher.failed
+        assert not added & {*said}
+        found = json.loads(b"".join(map(core.tokenizer.token_bytes, said)))
+        assert (found[text] if kind == "name" else found) in (text, text + "zz" * (kind == "enum"))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "strange"},
+        {"type": "string", "pattern": "(?=a)"},
+        {"type": "string", "pattern": "^a$", "maxLength": 0},
+        {"allOf": [{"$ref": "#/$defs/a"}, {"minimum": 1}], "$defs": {"a": {"allOf": [{"$ref": "#"}, {"minimum": 2}]}}},
+    ],
+)
+def test_an_error_about_a_schema_shows_no_grammar(begin: Begin, schema: Any) -> None:
+    call = tool_call_grammar("hermes", TOOLS, json.dumps, parallel=False)
+    rule = f"arguments_0: %json {json.dumps(schema)}"
+    rules = "\n".join(rule if line.startswith("arguments_0:") else line for line in call.split("\n"))
+    for grammar in (schema_of(schema), grammar_of(None, "", rules, thinking=False, optional=False)):
+        assert grammar is not None
+        with pytest.raises(RequestError, match=r"The schema is not supported: [A-Za-z ]+") as refused:
+            begin(grammar)
+        for internal in ("%json", "arguments_0", " | ", "SearchRegex", "json-schema:", "at 5("):
+            assert internal not in str(refused.value)
 
 
 def test_an_answer_ends_before_min_tokens_only_if_the_grammar_allows_nothing_else() -> None:
@@ -521,7 +582,7 @@ def test_every_call_that_a_grammar_allows_is_parsed_as_a_call(
         return json.dumps(text) if token is None else f"<[{token}]>"
 
     rules = tool_call_grammar(kind, TOOLS, marker, parallel=parallel)
-    grammar = grammar_of(None, rules, thinking=thinking, optional=False, param="tools")
+    grammar = grammar_of(None, "", rules, thinking=thinking, optional=False)
     assert grammar is not None
     most = 0
     for seed in range(10):
@@ -607,3 +668,20 @@ def test_searches_apply_the_requests_edits_to_logits(
     of_answer = [(p, token) for p, token in again if first <= p + 1 < len(tokens)]
     assert len(of_answer) >= 6
     assert all(tokens[p + 1] == token for p, token in of_answer)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "pattern"),
+    [
+        ("start: answer\nanswer: /[a-c]{2,5}/", "[a-c]{2,5}"),
+        ('start: answer\nanswer: "yes" | "no"', "yes|no"),
+        ('root ::= "v" digit+ "."\ndigit ::= [0-9]', r"v[0-9]+\."),
+        ('start: "x" DIGIT\nDIGIT: /[0-9]/', "x[0-9]"),
+        ('// a comment\nstart: "x"', "x"),
+    ],
+)
+def test_answers_match_expressions_and_grammars(
+    core: EngineCore, ids: list[tuple[int, ...]], grammar: str, pattern: str
+) -> None:
+    for text in (run(core, prompt, SamplingParams(40, 1.0, grammar=grammar), "knapspec")[0] for prompt in ids[:2]):
+        assert re.fullmatch(pattern, text) or len(text) > 30

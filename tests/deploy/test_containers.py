@@ -106,6 +106,7 @@ def test_the_copied_files_make_the_whole_package(tmp_path: Path) -> None:
     code = {path.relative_to(source).as_posix() for folder in ("bench", "engine", "profiles", "server")
             for path in (source / folder).rglob("*.py")}  # fmt: skip
     data = {"engine/kernels/kernels.cpp", "engine/kernels/layer_pass.h", "server/ui/page.html"}
+    data |= {path.relative_to(source).as_posix() for path in (source / "server/ui").rglob("*") if path.is_file()}
     data |= {path.relative_to(source).as_posix() for pattern in ("kernels/*.cpp", "kernels/*.h")
              for path in (source / "engine").glob(pattern)}  # fmt: skip
     assert {*code, *data} <= names

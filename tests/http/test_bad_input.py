@@ -11,7 +11,7 @@ import pytest
 
 from server.config import ServerConfig
 from tests.support.fake import ByteTokenizer, FakeEngine
-from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, allowed_tools, ask, asks
 
 KEYS = {"message", "type", "param", "code"}
 
@@ -114,7 +114,7 @@ COMMON = [
     ({"top_p": 0}, "top_p"),
     ({"top_p": 1.01}, "top_p"),
     ({"top_k": -2}, "top_k"),
-    ({"top_k": 1.0}, "top_k"),
+    ({"top_k": 1.5}, "top_k"),
     ({"n": 0}, "n"),
     ({"n": 129}, "n"),
     ({"seed": 2**63}, "seed"),
@@ -129,7 +129,6 @@ COMMON = [
     ({"stream": "true"}, "stream"),
     ({"stream_options": {"include_usage": True}}, "stream_options"),
     ({"stream": True, "stream_options": {"include_usage": 1}}, "stream_options.include_usage"),
-    ({"stream": True, "stream_options": {"continuous_usage_stats": True}}, "stream_options.continuous_usage_stats"),
     ({"stream": True, "stream_options": 1}, "stream_options"),
     ({"ignore_eos": 0}, "ignore_eos"),
     ({"draft_policy": "medusa"}, "draft_policy"),
@@ -175,6 +174,9 @@ COMMON = [
     ({"response_format": schema_format(deep(80))}, "response_format"),
     ({"response_format": schema_format(chain(300))}, "response_format"),
     ({"response_format": schema_format({}, name="a b")}, "response_format.json_schema.name"),
+    ({"response_format": schema_format({}) | {"shema": {}}}, "response_format.shema"),
+    ({"response_format": {"type": "json_object", "schema": {}}}, "response_format.schema"),
+    ({"response_format": schema_format({}) | {"type": "json_object"}}, "response_format.json_schema"),
 ]
 
 
@@ -184,7 +186,12 @@ def tool(**parameters: Any) -> dict[str, Any]:
 
 CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"messages": [{"role": "user", "content": {"a": 1}}]}, "messages[0].content"),
-    ({"tool_choice": {"type": "allowed_tools"}, "tools": [tool()]}, "tool_choice.type"),
+    ({"tool_choice": {"type": "custom"}, "tools": [tool()]}, "tool_choice.type"),
+    ({"tool_choice": {"type": "allowed_tools"}, "tools": [tool()]}, "tool_choice.allowed_tools"),
+    ({"tool_choice": allowed_tools("f", mode="none"), "tools": [tool()]}, "tool_choice.allowed_tools.mode"),
+    ({"tool_choice": allowed_tools(), "tools": [tool()]}, "tool_choice.allowed_tools.tools"),
+    ({"tool_choice": allowed_tools("f", "g"), "tools": [tool()]}, "tool_choice.allowed_tools.tools"),
+    ({"tool_choice": allowed_tools("f")}, "tool_choice"),
     ({"tool_choice": {"type": "function"}, "tools": [tool()]}, "tool_choice.function"),
     ({"tools": [tool(description="x" * 70_000)]}, "tools[0].function.parameters"),
     ({"tools": [tool(description="x" * 60_000)] * 5}, "tools"),
@@ -196,22 +203,18 @@ CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"messages": [{"role": "robot", "content": "Hi"}]}, "messages[0].role"),
     ({"messages": [{"role": "user"}]}, "messages[0].content"),
     ({"messages": [{"role": "user", "content": None}]}, "messages[0].content"),
-    ({"messages": [{"role": "assistant", "content": None}]}, "messages[0].content"),
     ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
-    ({"messages": [{"role": "user", "content": []}]}, "messages[0].content"),
     ({"messages": [*CHAT["messages"], {"role": "user", "content": [{"type": "text"}]}]}, "messages[1].content[0].text"),
     (
         {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
         "messages[0].content[0].type",
     ),
-    ({"messages": [{"role": "tool", "content": "Hi"}]}, "messages"),
     ({"max_completion_tokens": 0}, "max_completion_tokens"),
     ({"max_tokens": 0}, "max_tokens"),
     ({"logprobs": 1}, "logprobs"),
     ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
     ({"logprobs": True, "top_logprobs": -1}, "top_logprobs"),
     ({"top_logprobs": 2}, "top_logprobs"),
-    ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),  # the fake engine's template has no tools
     ({"tools": [{"type": "retrieval"}]}, "tools[0].type"),
     ({"tools": [{"type": "function"}]}, "tools[0].function"),
     ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name"),
@@ -228,13 +231,6 @@ CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     (GO_ON | {"add_generation_prompt": True}, "continue_final_message"),
     ({"messages": [{"role": "assistant", "tool_calls": 5}]}, "messages[0].tool_calls"),
     ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "messages[0].tool_calls[0]"),
-    *(
-        (
-            {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}]},
-            "messages[0].tool_calls[0].function",
-        )
-        for arguments in ("{", '{"a": "\\ud800"}', '{"a": NaN}', "[" * 600 + "]" * 600)
-    ),
     ({"include_reasoning": False}, "include_reasoning"),
 ]
 TEXT_ONLY: list[tuple[dict[str, Any], str]] = [
@@ -266,78 +262,6 @@ def test_a_bad_chat_request_is_refused_by_field(change: dict[str, Any], param: s
 @pytest.mark.parametrize(("change", "param"), [*COMMON, *TEXT_ONLY])
 def test_a_bad_completion_request_is_refused_by_field(change: dict[str, Any], param: str) -> None:
     assert refused(TEXT_PATH, json=TEXT | change)["param"] == param
-
-
-EDGES: list[dict[str, Any]] = [
-    {"temperature": 0, "top_p": 1e-9, "top_k": -1, "min_p": 0, "n": 1, "max_tokens": 1},
-    {"temperature": 2, "top_p": 1, "top_k": 0, "min_p": 1, "n": 128, "stop": list("abcd")},
-    {"presence_penalty": 2, "frequency_penalty": -2, "repetition_penalty": 0.001, "top_k": 1, "seed": 2**63 - 1},
-    {"presence_penalty": -2, "frequency_penalty": 2, "repetition_penalty": 1000, "seed": -(2**63), "stop": "a"},
-    {"logit_bias": {"0": -100, "255": 100}, "stop_token_ids": [0, 255], "max_tokens": 5, "min_tokens": 5},
-]
-
-
-@pytest.mark.parametrize("change", EDGES)
-def test_values_at_the_ends_of_their_ranges_are_accepted(change: dict[str, Any]) -> None:
-    for path, body in ((CHAT_PATH, CHAT | {"logprobs": True, "top_logprobs": 20}), (TEXT_PATH, TEXT | {"logprobs": 5})):
-        reply = ask(FakeEngine(capacity=128), "POST", path, json=body | change)
-        assert reply.status_code == 200, reply.text
-
-
-UNSUPPORTED: list[tuple[str, Any]] = [
-    ("prompt_logprobs", 1),
-    ("use_beam_search", True),
-    ("length_penalty", 0.5),
-    ("allowed_token_ids", [1]),
-    ("logits_processors", ["x"]),
-    ("return_token_ids", True),
-    ("structured_outputs", {"regex": "x"}),
-    ("spaces_between_special_tokens", False),
-    ("truncate_prompt_tokens", 5),
-    ("bad_words", ["x"]),
-    ("guided_json", {}),
-    ("n_predict", 200),
-    ("reasoning_format", "none"),
-    ("prompt_embeds", "AAAA"),
-    ("samplers", ["top_k"]),
-    ("n_probs", 5),
-    ("min_keep", 1),
-    ("lora", [{"id": 0, "scale": 1.0}]),
-]
-UNSUPPORTED_CHAT: list[tuple[str, Any]] = [
-    ("chat_template", "{{ messages }}"),
-    ("documents", [{"text": "x"}]),
-    ("add_special_tokens", True),
-    ("thinking_token_budget", 5),
-    ("echo", True),
-    ("functions", [{"name": "f"}]),
-    ("function_call", {"name": "f"}),
-    ("reasoning_effort", "low"),
-    ("modalities", ["text", "audio"]),
-    ("audio", {"voice": "x"}),
-    ("web_search_options", {}),
-    ("verbosity", "low"),
-]
-UNSUPPORTED_TEXT: list[tuple[str, Any]] = [
-    ("prediction", {"type": "content", "content": "x"}),
-    ("suffix", "x"),
-    ("best_of", 2),
-    ("max_completion_tokens", 5),
-]
-
-
-@pytest.mark.parametrize(("name", "value"), [*UNSUPPORTED, *UNSUPPORTED_CHAT])
-def test_chat_refuses_unsupported_parameters_by_name(name: str, value: object) -> None:
-    error = refused(CHAT_PATH, json=CHAT | {name: value})
-    assert error["param"] == name
-    assert name in error["message"]
-
-
-@pytest.mark.parametrize(("name", "value"), [*UNSUPPORTED, *UNSUPPORTED_TEXT])
-def test_completions_refuse_unsupported_parameters_by_name(name: str, value: object) -> None:
-    error = refused(TEXT_PATH, json=TEXT | {name: value})
-    assert error["param"] == name
-    assert name in error["message"]
 
 
 NEUTRAL: dict[str, Any] = {

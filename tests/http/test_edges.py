@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import given, strategies
 from server.config import ServerConfig
 from server.http.bodies import ValueCounter
 from tests.support.fake import FakeEngine
-from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks, sse
 
 KEYED = ServerConfig(api_key=("one", "two"))
 
@@ -219,11 +220,64 @@ def test_an_internal_error_carries_cors_headers() -> None:
 
 @pytest.mark.parametrize(
     ("path", "meant"),
-    [("/chat/completions", CHAT_PATH), (CHAT_PATH + "/", CHAT_PATH), ("/v1/v1/models", "/v1/models"), ("/xyz", None)],
+    [("/chat/completions", CHAT_PATH), ("/v1/v1/models", "/v1/models"), ("/xyz", None)],
 )
 def test_the_error_of_an_unknown_path_suggests_a_known_one(path: str, meant: str | None) -> None:
     message = ask(FakeEngine(), "POST", path).json()["error"]["message"]
     assert message == f"Unknown path: POST {path}." + (f" Did you mean {meant}?" if meant else "")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"{CHAT_PATH}/", "/v1//chat/completions//"),
+        *("/openai/deployments/gpt/chat/completions?api-version=2024-10-21", "/openai/v1/chat/completions/"),
+    ],
+)
+def test_other_spellings_of_a_path_are_the_same_path(path: str) -> None:
+    engine, config = FakeEngine(), ServerConfig(api_key=("secret",))
+    assert ask(engine, "POST", path, json=CHAT).status_code == 200
+    assert ask(engine, "POST", path, json=CHAT, config=config).status_code == 401, "keys are checked too"
+    assert ask(engine, "POST", path, json=CHAT, config=config, headers={"api-key": "secret"}).status_code == 200
+
+
+def test_prompts_can_be_rendered_without_an_answer() -> None:
+    engine = FakeEngine()
+    chat = ask(engine, "POST", f"{CHAT_PATH}/render", json=CHAT).json()
+    assert (chat["prompt"], bytes(chat["token_ids"])) == ("u:Hi\n", b"u:Hi\n")
+    texts = ask(engine, "POST", f"{TEXT_PATH}/render", json=TEXT | {"prompt": ["a", [98, 99]]}).json()
+    assert [text["prompt"] for text in texts] == ["a", "bc"]
+    assert not engine.submitted
+    assert ask(engine, "POST", f"{CHAT_PATH}/render", json=CHAT | {"messages": []}).status_code == 400
+
+
+def test_encoded_bodies_are_refused() -> None:
+    body = gzip.compress(json.dumps(CHAT).encode())
+    headers = {"content-encoding": "gzip", "content-type": "application/json"}
+    reply = ask(FakeEngine(), "POST", CHAT_PATH, content=body, headers=headers)
+    assert reply.status_code == 415
+    assert "gzip" in reply.json()["error"]["message"]
+    assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT, headers={"content-encoding": "identity"}).status_code == 200
+
+
+def test_whole_numbers_may_have_a_point() -> None:
+    engine = FakeEngine()
+    assert ask(engine, "POST", CHAT_PATH, json=CHAT | {"max_tokens": 3.0, "n": 1.0, "seed": 5.0}).status_code == 200
+    assert (engine.submitted[0].sampling.max_tokens, engine.submitted[0].sampling.seed) == (3, 5)
+
+
+def test_usage_so_far_accompanies_every_chunk_where_asked_for() -> None:
+    """Load generators such as guidellm ask for it with every request."""
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    for path, body in ((CHAT_PATH, CHAT), (TEXT_PATH, TEXT)):
+        reply = ask(FakeEngine(), "POST", path, json=body | {"stream": True, "stream_options": options})
+        *chunks, done = sse(reply.content)
+        counts = [chunk["usage"]["completion_tokens"] for chunk in chunks]
+        assert counts == sorted(counts)
+        assert (counts[-1], chunks[-1]["choices"], done) == (2, [], "[DONE]")
+        only = {"stream": True, "stream_options": {"continuous_usage_stats": True}}
+        alone = ask(FakeEngine(), "POST", path, json=body | only)
+        assert all("usage" not in chunk for chunk in sse(alone.content)[:-1])
 
 
 def test_calibration_can_be_reset_only_while_the_engine_serves() -> None:
@@ -260,9 +314,11 @@ def test_openapi_documents_every_path_and_status() -> None:
     document = ask(FakeEngine(), "GET", "/openapi.json").json()
     paths = document["paths"]
     assert set(paths) == {CHAT_PATH, TEXT_PATH, "/v1/models", "/v1/models/{model_id}", "/health", "/live", "/version",
-                          "/metrics", "/tokenize", "/detokenize", "/reset_calibration", "/"}  # fmt: skip
-    for path in (CHAT_PATH, TEXT_PATH):
-        assert set(paths[path]["post"]["responses"]) == {"200", "400", "404", "408", "413", "429", "500", "503"}
+                          "/metrics", "/tokenize", "/detokenize", "/reset_calibration", "/", "/v1/responses",
+                          "/v1/messages", "/v1/messages/count_tokens", "/ping", f"{CHAT_PATH}/render",
+                          f"{TEXT_PATH}/render"}  # fmt: skip
+    for path in (CHAT_PATH, TEXT_PATH, "/v1/responses", "/v1/messages"):
+        assert set(paths[path]["post"]["responses"]) == {"200", "400", "404", "408", "413", "415", "429", "500", "503"}
     assert set(paths["/v1/models/{model_id}"]["get"]["responses"]) == {"200", "404", "503"}
     schemas = document["components"]["schemas"]
     reference = paths[CHAT_PATH]["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]

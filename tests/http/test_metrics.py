@@ -36,7 +36,9 @@ def scrape(engine: FakeEngine, *bodies: tuple[str, dict[str, Any]]) -> tuple[lis
 
 
 def vllm(found: Samples, name: str, **labels: str) -> float:
-    labels |= {"model_name": "fake/model", "engine": "0"}
+    labels |= {"model_name": "fake/model"}
+    if name != "admission_rejections_total":
+        labels["engine"] = "0"
     return found[f"vllm:{name}", tuple(sorted(labels.items()))]
 
 

@@ -9,50 +9,12 @@ from typing import Any
 
 import pytest
 
-from engine.types import RequestRound, TokenLogprobs
+from engine.types import RequestRound
 from server.config import ServerConfig
-from server.openai.replies.schemas import ChatCompletion, Completion
-from tests.support.fake import INFO, FakeEngine
-from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
-
-TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
-CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Bern"}}\n</tool_call>'
-
-
-def pieces(text: str, size: int = 5) -> tuple[str, ...]:
-    return tuple(text[i : i + size] for i in range(0, len(text), size))
-
-
-class SpeakingEngine(FakeEngine):
-    """An engine that adds log-probabilities on request; its template knows tools and reasoning."""
-
-    info = replace(INFO, max_model_len=4096, tool_format="hermes", thinks=True)
-
-    async def _events(self, request: Any) -> Any:
-        async for event in super()._events(request):
-            if request.sampling.logprobs is None:
-                yield event
-                continue
-            top = tuple((97 + i, -0.5 - i) for i in range(request.sampling.logprobs))
-            found = tuple(TokenLogprobs(byte, -0.25, top) for byte in event.text.encode())
-            scored = request.prompt[1:] if request.sampling.prompt_logprobs and event.completion_tokens == 1 else ()
-            prompt = tuple(TokenLogprobs(token, -0.75, top) for token in scored)
-            yield replace(event, logprobs=found, prompt_logprobs=prompt)
-
-
-def whole(engine: FakeEngine, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    reply = ask(engine, "POST", path, json=body)
-    assert reply.status_code == 200, reply.text
-    (ChatCompletion if path == CHAT_PATH else Completion).model_validate(reply.json())
-    choice: dict[str, Any] = reply.json()["choices"][0]
-    return choice
-
-
-def deltas(engine: FakeEngine, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-    reply = ask(engine, "POST", path, json=body | {"stream": True})
-    assert reply.status_code == 200, reply.text
-    return [choice for event in sse(reply.content)[:-1] for choice in event["choices"]]
-
+from server.openai.replies.schemas import Completion
+from tests.support.fake import FakeEngine
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask
+from tests.support.speaking import CALL, TOOL, SpeakingEngine, deltas, pieces, whole
 
 # -- log-probabilities -------------------------------------------------------------------------------------------------
 
@@ -415,5 +377,71 @@ def test_the_page_needs_no_key_and_no_other_host() -> None:
     assert reply.status_code == 200
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
     assert "default-src 'none'" in reply.headers["content-security-policy"]
-    assert "://" not in reply.text
+    assert "unsafe-inline" not in reply.headers["content-security-policy"].partition("script-src")[2]
+    assert not re.search(r"(src|href)\s*=\s*\W?[a-z]*:?//", reply.text.partition("<script>")[0])
     assert "return_rounds" in reply.text
+
+
+FORCED = CHAT | {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "weather"}}}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_answer_that_a_limit_or_a_stop_string_ends_within_a_call_says_so(streamed: bool) -> None:
+    for limit in range(1, len(pieces(CALL))):
+        body = FORCED | {"max_tokens": limit}
+        if streamed:
+            choices = deltas(SpeakingEngine(pieces(CALL)), CHAT_PATH, body)
+            content, reason = "".join(c["delta"].get("content") or "" for c in choices), choices[-1]["finish_reason"]
+        else:
+            choice = whole(SpeakingEngine(pieces(CALL)), CHAT_PATH, body)
+            content, reason = choice["message"]["content"] or "", choice["finish_reason"]
+        assert (content, reason) == ("", "length")
+
+
+@pytest.mark.parametrize(("ended_by", "reason"), [(",", "stop"), ("</tool_call>", "tool_calls")])
+def test_a_stop_string_within_a_call_is_no_call(ended_by: str, reason: str) -> None:
+    class StoppedEngine(SpeakingEngine):
+        async def _events(self, request: Any) -> Any:
+            async for event in super()._events(request):
+                yield event if event.finish_reason is None else replace(event, stop_string=ended_by)
+
+    text = CALL[: CALL.index('": "Bern') if ended_by == "," else CALL.index(ended_by)]
+    choice = whole(StoppedEngine(pieces(text)), CHAT_PATH, FORCED | {"stop": [ended_by]})
+    assert choice["finish_reason"] == reason
+    assert choice["message"]["tool_calls"][0]["function"]["name"] == "weather"
+
+
+OTHER = CALL.replace("Bern", "Berlin")
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("said", "calls"),
+    [
+        ([CALL, CALL, CALL, OTHER], 1),
+        ([CALL, OTHER, CALL, OTHER], 2),
+        ([CALL, OTHER], 2),
+        ([OTHER, CALL], 2),
+        ([CALL], 1),
+        ([CALL, CALL[:-30]], 2),
+    ],
+)
+def test_a_repeated_call_ends_an_answer_that_must_call(said: list[str], calls: int, streamed: bool) -> None:
+    engine = SpeakingEngine(pieces("\n".join(said)))
+    body = CHAT | {"tools": [TOOL], "tool_choice": "required"}
+    if streamed:
+        choices = deltas(engine, CHAT_PATH, body)
+        parts = [call for c in choices for call in c["delta"].get("tool_calls", [])]
+        found = ["".join(p["function"]["arguments"] for p in parts if p["index"] == i) for i in range(calls)]
+        assert max(part["index"] for part in parts) == calls - 1
+        reason = choices[-1]["finish_reason"]
+    else:
+        choice = whole(engine, CHAT_PATH, body)
+        found = [call["function"]["arguments"] for call in choice["message"]["tool_calls"]]
+        reason = choice["finish_reason"]
+    assert len(found) == calls
+    assert found[0] == ('{"city": "Berlin"}' if said[0] == OTHER else '{"city": "Bern"}')
+    assert reason == ("stop" if said[-1] not in (CALL, OTHER) else "tool_calls")
+    assert not engine.running
+    free = SpeakingEngine(pieces("\n".join([CALL, CALL])))
+    assert len(whole(free, CHAT_PATH, CHAT | {"tools": [TOOL]})["message"]["tool_calls"]) == 2

@@ -113,13 +113,13 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
 }
 
 
-def parsed(make: Make, pieces: list[str]) -> tuple[str, str, list[tuple[str, str]]]:
+def parsed(make: Make, pieces: list[str], *, cut: bool = False) -> tuple[str, str, list[tuple[str, str]]]:
     """Content, reasoning, and calls with their arguments as text; deltas of calls must come in order."""
     parser = make()
     deltas: list[Delta] = []
     for piece in pieces:
         deltas += parser.push(piece)
-    deltas += parser.finish()
+    deltas += parser.finish(cut=cut)
     calls: list[tuple[str, str]] = []
     for delta in deltas:
         assert sum(map(bool, (delta.content, delta.reasoning, delta.call is not None))) == 1
@@ -130,6 +130,19 @@ def parsed(make: Make, pieces: list[str]) -> tuple[str, str, list[tuple[str, str
             assert delta.call == len(calls) - 1
             calls[-1] = calls[-1][0], calls[-1][1] + delta.arguments
     return "".join(d.content for d in deltas), "".join(d.reasoning for d in deltas), calls
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_message_that_is_cut_off_shows_no_part_of_a_marker(name: str) -> None:
+    """What it shows is the beginning of what the whole message shows, wherever the limit falls."""
+    make, text, *_ = CASES[name]
+    content, reasoning, calls = parsed(make, [text])
+    for end in range(len(text)):
+        said, thought, called = parsed(make, [*text[:end]], cut=True)
+        assert content.startswith(said.rstrip())  # white space may belong to a tag that follows
+        assert reasoning.startswith(thought)
+        assert [name for name, _ in called] == [name for name, _ in calls[: len(called)]]
+        assert all(whole.startswith(part) for (_, whole), (_, part) in zip(calls, called, strict=False))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -27,6 +27,12 @@ TEXT = {"model": "fake/model", "prompt": "Hi"}
 CHAT_PATH, TEXT_PATH = "/v1/chat/completions", "/v1/completions"
 
 
+def allowed_tools(*names: str, mode: str = "auto") -> dict[str, Any]:
+    """A `tool_choice` of a chat."""
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
+
+
 def ask(
     engine: FakeEngine, method: str, path: str, *, config: ServerConfig | None = None, **options: Any
 ) -> httpx.Response:

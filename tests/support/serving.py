@@ -88,6 +88,12 @@ class Process:
         assert reply.status_code == 200
         return Metrics(reply.text)
 
+    @property
+    def requests(self) -> float:
+        """Requests that run or wait."""
+        metrics = self.metrics()
+        return metrics.total("vllm:num_requests_running") + metrics.total("vllm:num_requests_waiting")
+
     def close(self) -> None:
         if hasattr(self, "http"):
             self.http.close()

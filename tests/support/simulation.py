@@ -39,13 +39,17 @@ class LateText:
         self._stops = stops
         self._seen = ""
         self._held = ""
-        self.stopped = False
+        self.stop_string: str | None = None
+
+    @property
+    def stopped(self) -> bool:
+        return self.stop_string is not None
 
     def push(self, token: int, *, may_stop: bool = True) -> str:
         assert not self.stopped, "a token after the stop"
         shown, self._held = self._held, "_abcdefgh"[token]
         self._seen += self._held
-        self.stopped = any(self._seen.endswith(stop) for stop in self._stops)
+        self.stop_string = next((stop for stop in self._stops if self._seen.endswith(stop)), None)
         return shown
 
     def finish(self) -> str:

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Locator, expect
 from tests.support.waiting import PATIENCE
 
 PLAIN_ROUNDS = 8  # plain rounds between drafts, which the page shows as part of the plan before
+_ROUND = {"plan": None, "drafted": 0, "accepted": 0, "context": 10}
 _WATCH = (
     "window.violations = []; addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective))"
 )
@@ -60,6 +61,11 @@ class Stream:
             if not found or found[-1] != now:
                 found.append(now)
         return [plan for plan in found if plan]
+
+
+def bare(rendered: Locator) -> str:
+    """The text of an element without white space, which rendering Markdown changes."""
+    return "".join((rendered.text_content() or "").split())
 
 
 # Figures are painted with the next frame.
@@ -125,6 +131,21 @@ class Visitor:
     def ask(self, text: str) -> Stream:
         """Send a question and wait until its answer is complete."""
         return self.streamed(lambda: self.type(text))
+
+    def script(self, *tokens: tuple[str, bool]) -> None:
+        """Have the next questions answered by these tokens, each with a flag for the model's own."""
+        chunks = [
+            {
+                "choices": [
+                    {"delta": {"content": text}, "finish_reason": None, "round": _ROUND | {"tokens": [[text, own]]}}
+                ]
+            }
+            for text, own in tokens
+        ]
+        chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+        body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+        answer = {"status": 200, "content_type": "text/event-stream", "body": body}
+        self.page.route("**/v1/chat/completions", lambda route: route.fulfill(**answer))
 
     def compare(self) -> Stream:
         return self.streamed(self["#again"].click)

@@ -2,20 +2,30 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from enum import Enum
 
 from engine.types import FinishReason, RequestRound, SpeculationStats, TokenEvent
 from server.openai.replies.endpoints import Endpoint, Json, Piece
 from server.openai.replies.logprobs import TextOffsets, TokenTexts, prompt_logprobs
 from server.openai.replies.parsers import Delta, Parser, ReasoningParser
+from server.openai.replies.repeats import RepeatedCalls
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One event of a stream: a piece of one choice, or the usage at the end (`piece` is None)."""
+    """One event of a stream: a piece of one choice, perhaps with the usage so far; at the end, only the usage."""
 
     piece: Piece | None
     usage: Json | None = None
     metrics: Json | None = None
+
+
+class Usage(Enum):
+    """Which chunks of a reply have the usage so far."""
+
+    NEVER = "never"
+    AT_END = "at the end"
+    ALWAYS = "always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,7 @@ class ReplyFormat:
     n: int = 1
     parser: Callable[[], Parser | None] = lambda: None  # makes the parser of a choice; None: plain text
     max_calls: int | None = None  # tool calls in one message; None: no limit
+    must_call: bool = False  # a call that repeats an earlier one ends the answer
     token_texts: TokenTexts | None = None  # None: no log-probabilities
     echoes: Sequence[str] = ()  # text before the answers to each prompt
     echo_first_tokens: Sequence[int] = ()  # first token of each prompt, if echoes have log-probabilities
@@ -45,6 +56,8 @@ class _ChoiceState:
         self.parser = format.parser()
         self.offsets = TextOffsets(len(self.echo), special=format.shows_special)
         self.calls = 0
+        self.repeats = RepeatedCalls() if format.must_call and format.max_calls is None else None
+        self.unfinished_call = False  # at the end of the answer
         self.reasoning_tokens = 0
         self.last: TokenEvent | None = None
 
@@ -88,7 +101,12 @@ class _ChoiceState:
             deltas += self.parser.push(piece) if piece else []
             self.reasoning_tokens += thinking or self._thinking
         if event.finish_reason is not None:
-            deltas += self.parser.finish()
+            self.unfinished_call = self.parser.calling
+            stopped = event.stop_string is not None and self.unfinished_call
+            deltas += self.parser.finish(cut=stopped or event.finish_reason is FinishReason.LENGTH)
+        if self.repeats is not None:
+            deltas = self.repeats.push(deltas, complete=not self.parser.calling)
+            deltas += self.repeats.finish() if event.finish_reason is not None else []
         limit = self.format.max_calls
         deltas = [delta for delta in deltas if delta.call is None or limit is None or delta.call < limit]
         self.calls = max([self.calls, *(delta.call + 1 for delta in deltas if delta.call is not None)])
@@ -97,7 +115,15 @@ class _ChoiceState:
     def finish_reason(self, reason: FinishReason) -> str:
         if self.format.prompt_only:
             return FinishReason.LENGTH.value
-        return "tool_calls" if self.calls and reason is FinishReason.STOP else reason.value
+        if self.repeating:
+            return "tool_calls"
+        called = self.calls and not self.unfinished_call
+        return "tool_calls" if called and reason is FinishReason.STOP else reason.value
+
+    @property
+    def repeating(self) -> bool:
+        """Whether the answer ends because a call is equal to an earlier one."""
+        return self.repeats is not None and self.repeats.found
 
     @property
     def completion_tokens(self) -> int:
@@ -107,14 +133,14 @@ class _ChoiceState:
 class Chunker:
     """Convert the events of all choices of one reply into chunks, in the order of the events.
 
-    With `include_usage`, a usage chunk ends the reply. The last chunk has the speculation metrics of a single choice;
-    several choices have their own.
+    Unless `usage` is NEVER, a usage chunk ends the reply. The last chunk has the speculation metrics of a single
+    choice; several choices have their own.
     """
 
-    def __init__(self, format: ReplyFormat, include_usage: bool) -> None:
+    def __init__(self, format: ReplyFormat, usage: Usage) -> None:
         self._format = format
         self._single = format.choices == 1
-        self._include_usage = include_usage
+        self._usage = usage
         self._choices: dict[int, _ChoiceState] = {}
 
     def step(self, index: int, event: TokenEvent) -> list[Chunk]:
@@ -123,25 +149,34 @@ class Chunker:
         if choice is None:
             choice = self._choices[index] = _ChoiceState(self._format, index)
             pieces = choice.opening(event)
+        elif choice.repeating:
+            return []  # more of an answer that has ended
         choice.last = event
-        chunks = [Chunk(piece) for piece in [*pieces, *choice.pieces(event)]]
-        if event.finish_reason is not None:
+        usage = self._count() if self._usage is Usage.ALWAYS else None
+        chunks = [Chunk(piece, usage) for piece in [*pieces, *choice.pieces(event)]]
+        if event.finish_reason is not None or choice.repeating:
             metrics = _metrics(event.speculation)
-            end = Piece(index, finish_reason=choice.finish_reason(event.finish_reason))
+            reason = choice.finish_reason(event.finish_reason or FinishReason.STOP)
+            end = Piece(index, finish_reason=reason, stop_string=event.stop_string)
             if not self._single:
                 end.metrics = metrics
-            chunks.append(Chunk(end, metrics=metrics if self._single and not self._include_usage else None))
+            last = self._single and self._usage is Usage.NEVER
+            chunks.append(Chunk(end, usage, metrics=metrics if last else None))
         return chunks
+
+    def repeats(self, index: int) -> bool:
+        """Whether choice `index` has ended by a repeated call, although its request has not."""
+        return self._choices[index].repeating
 
     def end(self) -> list[Chunk]:
         """Return the chunks after all choices have finished."""
-        if not self._include_usage:
+        if self._usage is Usage.NEVER:
             return []
         last = self._choices[0].last
         metrics = _metrics(last.speculation if last else None) if self._single else None
-        return [Chunk(None, usage=self._usage(), metrics=metrics)]
+        return [Chunk(None, usage=self._count(), metrics=metrics)]
 
-    def _usage(self) -> Json:
+    def _count(self) -> Json:
         """Count the completion tokens of all choices, and each prompt once. Its first choice has the cached tokens."""
         prompt = sum(self._format.prompt_lengths)
         completion = sum(choice.completion_tokens for choice in self._choices.values())

@@ -14,6 +14,9 @@ TOOL_FORMATS = ("hermes", "llama3_json", "mistral")
 TOOL_MARKS = {"hermes": ("<tool_call>", "</tool_call>"), "mistral": ("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]")}
 
 
+_BEGUN = '{"name":'
+
+
 class _CallParser:
     """Parse one growing JSON object {"name": …, "arguments": {…}}. Arguments are returned as they arrive."""
 
@@ -162,9 +165,15 @@ class _ToolParser:
                 deltas = [Delta(content=call.before + call.text)]
         return deltas, rest
 
-    def _finish_call(self) -> list[Delta]:
-        """End the message within a call. A call without a name is content."""
+    @property
+    def calling(self) -> bool:
+        return self._call is not None
+
+    def _finish_call(self, *, cut: bool) -> list[Delta]:
+        """End the message within a call. A call without a name is content, unless the message was cut off."""
         call, self._call = self._call, None
+        if cut:
+            return []
         text = "" if call is None or call.named else call.before + call.text
         return [Delta(content=text)] if text else []
 
@@ -207,10 +216,11 @@ class HermesParser(_ToolParser):
             self._space = spaces
         return deltas
 
-    def finish(self) -> list[Delta]:
+    def finish(self, *, cut: bool = False) -> list[Delta]:
         rest = self._markers.flush()
+        rest = "" if cut else rest
         called = self._calls > 0 or (self._call is not None and self._call.named)
-        deltas = self._content(rest) + self._with_leading_space(self._finish_call())
+        deltas = self._content(rest) + self._with_leading_space(self._finish_call(cut=cut))
         if self._space and not called:  # a text without calls keeps its trailing white space
             deltas.append(Delta(content=self._space))
         return deltas
@@ -274,11 +284,17 @@ class MistralParser(_ToolParser):
             self._name = ""
         return rest
 
-    def finish(self) -> list[Delta]:
+    @property
+    def calling(self) -> bool:
+        return self._call is not None or self._arguments_parser is not None
+
+    def finish(self, *, cut: bool = False) -> list[Delta]:
         rest = self._markers.flush()
         name, self._name = self._name, ""
+        if cut:
+            return self._finish_call(cut=True)
         name = name.lstrip(self._SEPARATORS) if self._calls else name if name.strip(self._SEPARATORS) else ""
-        return [Delta(content=text) for text in (rest, name) if text] + self._finish_call()
+        return [Delta(content=text) for text in (rest, name) if text] + self._finish_call(cut=False)
 
 
 class _ArgumentsParser:
@@ -333,9 +349,12 @@ class Llama3Parser(_ToolParser):
                 deltas.append(Delta(content=begin if self._calls else held))
         return deltas
 
-    def finish(self) -> list[Delta]:
+    def finish(self, *, cut: bool = False) -> list[Delta]:
         held, self._held = self._held, ""
-        return ([Delta(content=held)] if held.strip() and not self._calls else []) + self._finish_call()
+        text = "".join(self._call.text.split()) if self._call is not None else ""
+        call = text.startswith(_BEGUN) or _BEGUN.startswith(text)  # and no other answer in JSON
+        deltas = [Delta(content=held)] if held.strip() and not self._calls and not cut else []
+        return deltas + self._finish_call(cut=cut and call)
 
 
 def make_parser(

@@ -24,6 +24,7 @@ class Piece:
     opening: bool = False
     logprobs: Logprobs | None = None
     finish_reason: str | None = None
+    stop_string: str | None = None  # that ended the answer
     round: Json | None = None  # figures of the round that generated the piece, if the client wants them
     metrics: Json | None = None
 

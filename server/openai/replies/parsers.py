@@ -27,8 +27,15 @@ class Parser(Protocol):
 
     def push(self, text: str) -> list[Delta]: ...
 
-    def finish(self) -> list[Delta]:
-        """Return the deltas of the text held back at the end of the message."""
+    def finish(self, *, cut: bool = False) -> list[Delta]:
+        """Return the deltas of the text held back at the end of the message.
+
+        If the message was `cut` off, the beginnings of markers and of calls without a name are left out.
+        """
+
+    @property
+    def calling(self) -> bool:
+        """Whether a tool call is incomplete."""
 
 
 class ReasoningParser:
@@ -63,9 +70,15 @@ class ReasoningParser:
             deltas += self._answer(rest)
         return deltas
 
-    def finish(self) -> list[Delta]:
+    def finish(self, *, cut: bool = False) -> list[Delta]:
         before, self._before = self._before, None
-        return self._reason(self._markers.flush()) + (self._inner.push(before) if before else []) + self._inner.finish()
+        held = self._markers.flush()
+        deltas = [] if cut else self._reason(held) + (self._inner.push(before) if before else [])
+        return deltas + self._inner.finish(cut=cut)
+
+    @property
+    def calling(self) -> bool:
+        return self._inner.calling
 
     def _reason(self, text: str) -> list[Delta]:
         text = self._trimmed(text)
@@ -89,5 +102,9 @@ class PlainParser:
     def push(self, text: str) -> list[Delta]:
         return [Delta(content=text)] if text else []
 
-    def finish(self) -> list[Delta]:
+    def finish(self, *, cut: bool = False) -> list[Delta]:
         return []
+
+    @property
+    def calling(self) -> bool:
+        return False

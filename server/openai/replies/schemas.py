@@ -21,6 +21,17 @@ class ErrorReply(BaseModel):
     error: ErrorObject
 
 
+class AnthropicError(BaseModel):
+    type: str
+    message: str
+
+
+class AnthropicErrorReply(BaseModel):
+    type: Literal["error"]
+    error: AnthropicError
+    request_id: str
+
+
 class SpeculativeDecoding(BaseModel):
     """Speculation metrics of one choice. Lengths in tokens, rates in tokens per second."""
 
@@ -146,7 +157,7 @@ class BaseReply(BaseModel):
     id: str
     created: int
     model: str
-    system_fingerprint: str | None
+    system_fingerprint: str
     usage: Usage
     metrics: ReplyMetrics | None = Field(default=None, description="Present with one choice.")
 
@@ -207,7 +218,7 @@ class BaseChunk(BaseModel):
     id: str
     created: int
     model: str
-    system_fingerprint: str | None
+    system_fingerprint: str
     usage: Usage | None = Field(default=None, description="In the last chunk, with include_usage.")
     metrics: ReplyMetrics | None = Field(default=None, description="In the last chunk, with one choice.")
 
@@ -254,6 +265,15 @@ class Tokenized(BaseModel):
     max_model_len: int
     tokens: list[int]
     token_strs: list[str] | None
+
+
+class Rendered(BaseModel):
+    """A prompt as the model would get it."""
+
+    request_id: str
+    model: str
+    prompt: str
+    token_ids: list[int]
 
 
 class Detokenized(BaseModel):

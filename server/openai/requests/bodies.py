@@ -31,14 +31,19 @@ def validate(kind: type[Model], body: dict[str, Any]) -> Model:
 
 
 def _from_validation(error: ValidationError, body: dict[str, Any]) -> APIError:
-    """Convert the error at the deepest location: of the errors of a union, the most specific one."""
+    """Convert the error at the deepest location: of the errors of a union, the most specific one.
+
+    At the same depth, a value of the right type but out of range comes before one of a wrong type.
+    """
     details = error.errors(include_url=False, include_input=False)
     found = [(_path(detail["loc"], body, detail["type"] == "missing"), detail) for detail in details]
-    path, detail = max(found, key=lambda item: len(item[0]))
+    path, detail = max(found, key=lambda item: (len(item[0]), not item[1]["type"].endswith("_type")))
     param = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     if detail["type"] == "missing":
         return invalid(f"Missing required parameter: '{param}'.", param)
-    return invalid(f"Invalid value for '{param}': {detail['msg']}.", param)
+    if detail["type"] == "extra_forbidden":
+        return invalid(f"Unknown parameter: '{param}'.", param)
+    return invalid(f"Invalid value for '{param}': {detail['msg'].replace(' after validation', '')}.", param)
 
 
 def _path(location: tuple[int | str, ...], body: Any, missing: bool) -> list[int | str]:

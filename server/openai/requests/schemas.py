@@ -4,7 +4,7 @@ Types are strict, as in OpenAI's API: "5" is not an integer, and true is not a n
 validation (`bodies`), so an optional field is absent or has its type.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
@@ -13,18 +13,26 @@ MAX_STOP_CHARACTERS = 4096
 MAX_STOP_IDS = 128
 MAX_COUNT = 2**31 - 1
 MAX_BIASES = 1024
+MAX_ALLOWED_IDS = 2**18
+MAX_BAD_WORDS = 128
 MAX_PROMPTS = 2048
 MAX_TOOLS = 128
 MAX_MESSAGES = 16384
 MAX_TOP_LOGPROBS = 20
 MAX_COMPLETION_LOGPROBS = 5
+MAX_METADATA = 16
+MAX_METADATA_KEY = 64
+MAX_METADATA_VALUE = 512
 
 TokenId = Annotated[int, Field(ge=0)]
 StopTokenIds = Annotated[list[TokenId], Field(max_length=MAX_STOP_IDS, fail_fast=True)]
 Bias = Annotated[float, Field(ge=-100, le=100)]
 Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+ToolName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_./:-]{1,256}$")]  # MCP servers write dots, slashes and colons
 StopString = Annotated[str, Field(min_length=1, max_length=MAX_STOP_CHARACTERS)]
 CacheSalt = Annotated[str, Field(min_length=1, max_length=256)]
+MetadataKey = Annotated[str, Field(max_length=MAX_METADATA_KEY)]
+MetadataValue = Annotated[str, Field(max_length=MAX_METADATA_VALUE)]
 _TEXT = {"type": "string", "minLength": 1}
 _IDS = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}
 _LISTS = [{"type": "array", "items": items, "minItems": 1, "maxItems": MAX_PROMPTS} for items in (_TEXT, _IDS)]
@@ -48,16 +56,25 @@ class RequestModel(BaseModel):
 
 class StreamOptions(RequestModel):
     include_usage: bool = Field(default=False, description="Send the usage in a last chunk.")
+    continuous_usage_stats: bool = Field(
+        default=False, description="Send the usage so far in every chunk. Requires include_usage."
+    )
 
 
 class JsonSchemaFormat(RequestModel):
+    model_config = ConfigDict(extra="forbid")  # a misspelt field would leave the answer unconstrained
+
     name: Name
     schema_: dict[str, Any] = Field(alias="schema")
-    description: str | None = None
-    strict: bool | None = Field(default=None, description="Ignored: answers always match the schema.")
+    description: str | None = Field(default=None, description="Ignored: the prompt does not show the schema.")
+    strict: bool | None = Field(
+        default=None, description="Refuse keywords that cannot be enforced, instead of leaving them out."
+    )
 
 
 class ResponseFormat(RequestModel):
+    model_config = ConfigDict(extra="forbid")
+
     type: Literal["text", "json_object", "json_schema"]
     json_schema: JsonSchemaFormat | None = None
 
@@ -67,7 +84,7 @@ class Function(RequestModel):
 
     model_config = ConfigDict(extra="allow")
 
-    name: Name
+    name: ToolName
     description: str | None = None
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
@@ -87,8 +104,23 @@ class NamedTool(RequestModel):
     function: NamedFunction
 
 
+class AllowedTools(RequestModel):
+    mode: Literal["auto", "required"]
+    tools: Annotated[list[NamedTool], Field(min_length=1, max_length=MAX_TOOLS, fail_fast=True)]
+
+
+class ToolChoice(RequestModel):
+    """A function that must be called, or the only tools that the model is told about."""
+
+    type: Literal["function", "allowed_tools"]
+    function: NamedFunction | None = None
+    allowed_tools: AllowedTools | None = None
+
+
 class GenerationRequest(RequestModel):
     """Fields of both chat completions and completions."""
+
+    lowers_max_tokens: ClassVar[bool] = False  # to what the context has room for, instead of refusing the request
 
     model: str = Field(default="", description="Name of a served model. Default: the first one.")
     max_tokens: int | None = Field(default=None, ge=1, le=MAX_COUNT)
@@ -114,11 +146,26 @@ class GenerationRequest(RequestModel):
         json_schema_extra={"maxProperties": MAX_BIASES, "propertyNames": {"pattern": "^[0-9]+$"}},
     )
     stop_token_ids: StopTokenIds = Field(default_factory=list)
+    allowed_token_ids: Annotated[list[TokenId], Field(max_length=MAX_ALLOWED_IDS, fail_fast=True)] = Field(
+        default_factory=list, description="The only tokens that may be drawn."
+    )
+    bad_words: Annotated[list[StopString], Field(max_length=MAX_BAD_WORDS, fail_fast=True)] = Field(
+        default_factory=list, description="Words that must not occur."
+    )
     min_tokens: int = Field(default=0, ge=0, le=MAX_COUNT, description="Minimum number of tokens in the answer.")
     ignore_eos: bool = False
     skip_special_tokens: bool = True
     include_stop_str_in_output: bool = False
     response_format: ResponseFormat | None = None
+    structured_outputs: dict[str, Any] | None = Field(
+        default=None, description="One of json, json_object, regex, choice and grammar (Lark or GBNF)."
+    )
+    guided_json: dict[str, Any] | str | None = None
+    guided_regex: str | None = None
+    guided_choice: list[str] | None = None
+    guided_grammar: str | None = None
+    json_schema: dict[str, Any] | None = None
+    grammar: str | None = None
     return_rounds: bool = Field(default=False, description="Return the draft and verification rounds of each choice.")
     stream: bool = False
     stream_options: StreamOptions | None = None
@@ -139,13 +186,18 @@ class TextPart(RequestModel):
     text: str
 
 
+class RefusalPart(RequestModel):
+    type: Literal["refusal"]
+    refusal: str
+
+
 class Message(RequestModel):
     """A message. Further fields (name, tool_calls, tool_call_id, …) are passed to the chat template."""
 
     model_config = ConfigDict(extra="allow")
 
-    role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)] | None = None
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | Annotated[list[TextPart | RefusalPart], Field(fail_fast=True)] | None = None
 
 
 class PredictionContent(RequestModel):
@@ -163,14 +215,27 @@ class ChatCompletionRequest(GenerationRequest):
     logprobs: bool = False
     top_logprobs: int | None = Field(default=None, ge=0, le=MAX_TOP_LOGPROBS, description="Requires logprobs.")
     tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default_factory=list)
-    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    tool_choice: Literal["none", "auto", "required"] | ToolChoice | None = None
     parallel_tool_calls: bool = Field(default=True, description="Allow several tool calls in one message.")
     chat_template_kwargs: dict[str, Any] = Field(
         default_factory=dict, description="Additional variables of the chat template."
     )
+    reasoning_effort: str | None = Field(
+        default=None, description='Given to the chat template; "none" also sets its `enable_thinking` to false.'
+    )
+    verbosity: str | None = Field(default=None, description="Given to the chat template.")
     add_generation_prompt: bool = Field(default=True, description="Let the chat template open the assistant's turn.")
     continue_final_message: bool = Field(default=False, description="Continue the last message, without a new turn.")
     prediction: PredictionContent | None = Field(default=None, description="Expected text. Drafts are copied from it.")
+    metadata: Annotated[dict[MetadataKey, MetadataValue], Field(max_length=MAX_METADATA)] | None = Field(
+        default=None, description="Ignored, within OpenAI's limits."
+    )
+
+
+class CappedChatRequest(ChatCompletionRequest):
+    """A chat request of an API in which `max_tokens` is required, so that clients send the most that they know."""
+
+    lowers_max_tokens = True
 
 
 class CompletionRequest(GenerationRequest):

@@ -3,58 +3,45 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import unquote
 
 from server.http.errors import invalid
 from server.openai.replies.parsers import THINK_CLOSE
-from server.openai.requests.schemas import ResponseFormat, Tool
+from server.openai.requests.references import REFERENCES, Resolver, resolver
+from server.openai.requests.schema import check_object, rewritten
+from server.openai.requests.schemas import Tool
 
 MAX_SCHEMA_CHARACTERS = 65_536
 MAX_TOOLS_CHARACTERS = 262_144  # of the schemas of all tools together
 MAX_SCHEMA_DEPTH = 64
 MAX_REFERENCE_DEPTH = 256  # levels with references followed
-# The model may choose white space between tokens; the bound keeps it from generating white space for ever.
-_GUIDANCE_OPTIONS = {"whitespace_pattern": r"[ \n\t]{0,20}"}
 
 MarkerNotation = Callable[[str], str]  # text of a marker → its notation in a grammar
 
 
-def answer_schema(response_format: ResponseFormat | None) -> dict[str, Any] | None:
-    """Return the JSON schema that the answer must match, or None for text. Raises APIError."""
-    if response_format is None or response_format.type == "text":
-        return None
-    if response_format.type == "json_object":
-        return {"type": "object"}
-    if response_format.json_schema is None:
-        raise invalid("Missing required parameter: 'response_format.json_schema'.", "response_format.json_schema")
-    return response_format.json_schema.schema_
-
-
 def grammar_of(
     schema: Mapping[str, Any] | None,
+    expression: str,
     calls: str | None,
     *,
     thinking: bool,
     optional: bool,
-    param: str,
     think_open: str | None = None,
 ) -> str | None:
-    """Return the grammar of an answer by a schema, of tool calls, or of either; None for free text.
+    """Return the grammar of an answer by an `expression`, of tool calls, or of either; None for free text.
 
-    `calls` are Lark rules that define `calls` (`tool_call_grammar`). With `optional`, the model may also answer by the
-    schema. `thinking`: the prompt has opened the reasoning, which is free text. `think_open`: the grammar's
-    notation of the opening tag, if the model may open the reasoning itself. Raises APIError naming `param`.
+    `schema` is the JSON schema that the expression stands for, if it does. `calls` are Lark rules that define `calls`
+    (`tool_call_grammar`). With `optional`, the model may also answer by the expression. `thinking`: the prompt has
+    opened the reasoning, which is free text. `think_open`: the grammar's notation of the opening tag, if the model may
+    open the reasoning itself.
     """
-    if schema is not None:
-        check_size(schema, param)
     if calls is None and schema is not None and not thinking and think_open is None:
-        return json.dumps({"grammars": [{"json_schema": _with_options(schema)}]})
+        return json.dumps({"grammars": [{"json_schema": schema}]})
     rules = [] if calls is None else [calls]
-    if schema is not None:
-        rules.append(f"answer: {_json_rule(schema)}")
+    if expression:
+        rules.append(f"answer: {expression}")
     if not rules:
         return None
-    either = "calls" if schema is None else "answer" if calls is None else "(calls | answer)" if optional else "calls"
+    either = "calls" if not expression else "answer" if calls is None else "(calls | answer)" if optional else "calls"
     before = "think " if thinking else "" if think_open is None else f"({think_open} think)? "
     start = f"start: {before}{either}"
     if before:
@@ -62,18 +49,26 @@ def grammar_of(
     return "\n".join([start, *rules])
 
 
-def tool_call_grammar(tool_format: str, tools: Sequence[Tool], marker: MarkerNotation, *, parallel: bool) -> str:
+def tool_call_grammar(
+    tool_format: str,
+    tools: Sequence[Tool],
+    marker: MarkerNotation,
+    *,
+    parallel: bool,
+    positions: Sequence[int] | None = None,
+) -> str:
     """Return Lark rules for a call of these tools, or several if `parallel`.
 
-    `tool_format` is one of `server.openai.replies.calls`. The caller has checked the sizes of the schemas.
+    `tool_format` is one of `server.openai.replies.calls`. `positions` are those of the tools in the request, for
+    errors. The caller has called `check_tools`. Raises APIError.
     """
     key = "parameters" if tool_format == "llama3_json" else "arguments"
     rules = [f"call: {' | '.join(f'call_{index}' for index in range(len(tools)))}"]
     for index, tool in enumerate(tools):
-        parameters = tool.function.parameters or _ANY_OBJECT
+        parameters = json.dumps(_arguments(tool, positions[index] if positions else index))
         prefix = json.dumps(f'{{"name": {json.dumps(tool.function.name)}, "{key}": ')
         # A separate rule, because references within the parameters are relative to them.
-        rules += [f'call_{index}: {prefix} arguments_{index} "}}"', f"arguments_{index}: {_json_rule(parameters)}"]
+        rules += [f'call_{index}: {prefix} arguments_{index} "}}"', f"arguments_{index}: %json {parameters}"]
     call = "\n".join(rules)
     if tool_format == "hermes":
         tagged = f'{marker("<tool_call>")} "\\n" call "\\n" {marker("</tool_call>")}'
@@ -86,16 +81,10 @@ def tool_call_grammar(tool_format: str, tools: Sequence[Tool], marker: MarkerNot
     return f"calls: call{more}\n{call}"
 
 
-_ANY_OBJECT: dict[str, Any] = {"type": "object"}
-
-
-def _json_rule(schema: Mapping[str, Any]) -> str:
-    return "%json " + json.dumps(_with_options(schema))
-
-
-def _with_options(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Set the key that llguidance reads as its own options."""
-    return {**schema, "x-guidance": _GUIDANCE_OPTIONS}
+def _arguments(tool: Tool, index: int) -> dict[str, Any]:
+    """Return the schema of a tool's arguments for a grammar. Raises APIError."""
+    param = f"tools[{index}].function.parameters"
+    return rewritten(tool.function.parameters or {}, param, strict=tool.function.strict is True, arguments=True)
 
 
 def check_size(schema: Mapping[str, Any] | None, param: str) -> int:
@@ -111,12 +100,16 @@ def check_size(schema: Mapping[str, Any] | None, param: str) -> int:
 
 
 def check_tools(tools: Sequence[Tool]) -> None:
-    """Raise APIError if the parameters of a tool, or of all tools together, are too large or too deep."""
+    """Raise APIError if a tool's parameters describe no object, are too large or too deep, or strict in vain."""
     sizes = [
         check_size(tool.function.parameters, f"tools[{index}].function.parameters") for index, tool in enumerate(tools)
     ]
     if sum(sizes) > MAX_TOOLS_CHARACTERS:
         raise invalid(f"The parameters of all tools must have at most {MAX_TOOLS_CHARACTERS} characters.", "tools")
+    for index, tool in enumerate(tools):
+        if tool.function.strict:
+            _arguments(tool, index)
+        check_object(tool.function.parameters or {}, f"tools[{index}].function.parameters")
 
 
 def _depth(value: object) -> int:
@@ -133,11 +126,12 @@ def _depth(value: object) -> int:
 
 def _reference_depth(schema: object) -> int:
     """Return the levels of a schema with its references into itself followed. A reference to a part around it ends."""
+    resolve = resolver(schema)
     depths: dict[int, int] = {}  # of parts of the schema, by identity; 0 while a part is being visited
     stack = [(schema, False)]
     while stack:
         part, visited = stack.pop()
-        inner = _referenced(part, schema)
+        inner = _inner(part, resolve)
         if visited:
             depths[id(part)] = 1 + max((depths.get(id(other), 1) for other in inner), default=0)
         elif id(part) not in depths:
@@ -147,16 +141,9 @@ def _reference_depth(schema: object) -> int:
     return depths[id(schema)]
 
 
-def _referenced(part: object, root: object) -> list[object]:
-    """Return the objects and lists directly in a part of the schema `root`, and what the part refers to."""
+def _inner(part: object, resolve: Resolver) -> list[object]:
+    """Return the objects and lists directly in a part of a schema, and what the part refers to."""
     values = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-    inner: list[object] = [value for value in values if isinstance(value, (dict, list))]
-    reference = part.get("$ref") if isinstance(part, dict) else None
-    if isinstance(reference, str) and reference.startswith("#/"):
-        target: object = root
-        for name in reference[2:].split("/"):
-            name = unquote(name).replace("~1", "/").replace("~0", "~")
-            target = target.get(name) if isinstance(target, dict) else None
-        if isinstance(target, (dict, list)):
-            inner.append(target)
-    return inner
+    references = [part[key] for key in REFERENCES if key in part] if isinstance(part, dict) else ()
+    targets = [resolve(reference) for reference in references if isinstance(reference, str)]
+    return [value for value in (*values, *targets) if isinstance(value, (dict, list))]

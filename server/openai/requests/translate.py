@@ -6,20 +6,24 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Generic, TypeVar
 
 from engine.api import PromptTokenizer
 from engine.errors import ContextLengthError
 from engine.sampling.seeds import mix64
 from engine.types import EngineInfo, GenerateRequest, Owner, SamplingParams
-from server.http.errors import invalid, unknown_model
-from server.openai.replies.build import ReplyFormat
-from server.openai.replies.endpoints import COMPLETION, Endpoint, Json
+from server.http.errors import APIError, invalid, unknown_model
+from server.http.lifecycle import version
+from server.openai.replies.build import ReplyFormat, Usage
+from server.openai.replies.endpoints import COMPLETION, Endpoint
 from server.openai.replies.logprobs import TokenTexts
+from server.openai.replies.writer import ChunkWriter, ReplyWriter
+from server.openai.requests.answers import answer_of
 from server.openai.requests.bodies import read_object, validate
 from server.openai.requests.parameters import ParameterCheck
-from server.openai.requests.schemas import MAX_BIASES, MAX_PROMPTS, CompletionRequest, GenerationRequest
-from server.openai.requests.structured import answer_schema, grammar_of
+from server.openai.requests.schemas import MAX_BIASES, MAX_PROMPTS, CompletionRequest, GenerationRequest, StreamOptions
+from server.openai.requests.structured import grammar_of
 
 DEFAULT_COMPLETION_TOKENS = 16
 _MAX_LOGPROBS = 1 << 22  # per reply
@@ -56,19 +60,10 @@ class ParsedRequest:
     seeded: bool  # the client has set a seed, so choices depend on it and on their number only
     draft_policy: str | None
     stream: bool
-    include_usage: bool
+    usage: Usage  # in a stream
     priority: int
     cache_salt: str
-
-    def envelope(self, object: str) -> Json:
-        """Return the fields that a reply and all chunks of a stream share."""
-        return {
-            "id": self.id,
-            "object": object,
-            "created": self.created,
-            "model": self.model,
-            "system_fingerprint": None,
-        }
+    writer: ReplyWriter
 
     def requests(self, key: str = "", salt: str = "") -> Iterator[GenerateRequest]:
         """Yield one engine request per choice, lazily. Choice i of prompt p has index p·n + i.
@@ -97,8 +92,22 @@ class EncodedPrompts:
     special_markers: bool = False  # special tokens mark tool calls, so the text must include them
 
 
-class Translator(ABC, Generic[RequestT]):
+class RequestTranslator(ABC):
     """Convert the request bodies of one endpoint."""
+
+    prompt_param: str  # name of the field with the prompt
+
+    @abstractmethod
+    def parse(self, raw: bytes) -> ParsedRequest:
+        """Validate, render and tokenise a request. Raises APIError or RequestError naming the invalid field."""
+
+    def renamed(self, error: APIError) -> APIError:
+        """Return an error with this endpoint's name of the invalid field."""
+        return error
+
+
+class Translator(RequestTranslator, Generic[RequestT]):
+    """Convert the request bodies of chat completions or completions."""
 
     request_type: type[RequestT]
     endpoint: Endpoint
@@ -114,25 +123,35 @@ class Translator(ABC, Generic[RequestT]):
         priorities: bool = False,
         literal: bool = False,
         tool_format: str = "",
+        describes_tools: bool = False,
         thinks: bool = False,
     ) -> None:
         """`priorities`: whether requests may have some; `literal`: whether markers that a chat spells are text;
 
         `tool_format` is the format of this model's tool calls, or "" to leave calls in the text.
+        `describes_tools`: the chat template does not describe them, so the server does.
         """
         self._info = info
         self._defaults = dict(info.sampling_defaults)
         self._tokenizer = tokenizer
         self._token_texts = TokenTexts(tokenizer)
+        self._fingerprint = (
+            f"fp_{sha256(repr((version(), info.model, info.dtype, info.device)).encode()).hexdigest()[:10]}"
+        )
         self._names = tuple(names)
         self._max_n, self._priorities = max_n, priorities
         self.literal = literal
-        self._tool_format, self._thinks = tool_format, thinks
-        self._check = ParameterCheck(self.request_type)
+        self._tool_format, self._describes_tools, self._thinks = tool_format, describes_tools, thinks
+        self._check = ParameterCheck.of(self.request_type)
+        fields = self.request_type.model_fields.items()
+        self._integers = [name for name, field in fields if field.annotation in (int, int | None)]
+        self.prompt_param = self.endpoint.prompt_param
 
     def parse(self, raw: bytes) -> ParsedRequest:
-        """Validate, render and tokenise a request. Raises APIError or RequestError naming the invalid field."""
-        request = self._validate_body(raw)
+        return self.parse_request(self._validate_body(raw))
+
+    def parse_request(self, request: RequestT) -> ParsedRequest:
+        """Render and tokenise a validated request. Raises APIError or RequestError."""
         info = self._info
         self.check_model(request.model)
         if request.n > self._max_n:
@@ -144,6 +163,8 @@ class Translator(ABC, Generic[RequestT]):
             raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
         encoded = self._encode_prompts(request)
         max_tokens = self._max_tokens(request)
+        if request.lowers_max_tokens and max_tokens is not None:
+            max_tokens = min(max_tokens, info.max_model_len - max(map(len, encoded.prompts)))
         format = replace(
             encoded.format,
             prompt_lengths=[len(prompt) for prompt in encoded.prompts],
@@ -159,10 +180,17 @@ class Translator(ABC, Generic[RequestT]):
                 f"'min_tokens' is {request.min_tokens}, but the answer can have at most {limit} tokens.", "min_tokens"
             )
         self._check_logprobs(encoded, request.n, sampling.max_tokens)
+        options = request.stream_options or StreamOptions()
+        with_usage = options.include_usage
+        id, model, created = (
+            f"{self.endpoint.id_prefix}-{uuid.uuid4().hex}",
+            request.model or self._names[0],
+            int(time.time()),
+        )
         return ParsedRequest(
-            id=f"{self.endpoint.id_prefix}-{uuid.uuid4().hex}",
-            created=int(time.time()),
-            model=request.model or self._names[0],
+            id=id,
+            created=created,
+            model=model,
             format=format,
             prompts=encoded.prompts,
             sampling=replace(
@@ -177,9 +205,14 @@ class Translator(ABC, Generic[RequestT]):
             seeded=request.seed not in _RANDOM_SEED,
             draft_policy=request.draft_policy,
             stream=request.stream,
-            include_usage=request.stream_options is not None and request.stream_options.include_usage,
+            usage=Usage.NEVER if not with_usage else Usage.ALWAYS if options.continuous_usage_stats else Usage.AT_END,
             priority=request.priority,
             cache_salt=request.cache_salt or "",
+            writer=ChunkWriter(
+                {"id": id, "created": created, "model": model, "system_fingerprint": self._fingerprint},
+                format.endpoint,
+                include_usage=with_usage,
+            ),
         )
 
     def _check_logprobs(self, encoded: EncodedPrompts, choices: int, max_tokens: int | None) -> None:
@@ -220,6 +253,8 @@ class Translator(ABC, Generic[RequestT]):
             frequency_penalty=request.frequency_penalty,
             repetition_penalty=self._value_or_default(request.repetition_penalty, "repetition_penalty", 1.0),
             logit_bias=self._logit_bias(request.logit_bias),
+            allowed_token_ids=self._known_ids(request.allowed_token_ids, "allowed_token_ids"),
+            bad_words=self._bad_words(request.bad_words),
             skip_special_tokens=request.skip_special_tokens,
             include_stop=request.include_stop_str_in_output,
             trace=request.return_rounds,
@@ -230,6 +265,12 @@ class Translator(ABC, Generic[RequestT]):
         if tokens and max(tokens) >= vocabulary:
             raise invalid(f"Token ids must be between 0 and {vocabulary - 1}.", param)
         return tuple(tokens)
+
+    def _bad_words(self, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+        """Return the tokens of words, at the start of a text and after a space, as vLLM does."""
+        texts = [text for word in words if word.strip() for text in (word.strip(), f" {word.strip()}")]
+        found = [tuple(self._tokenizer.encode(text, add_special_tokens=False, literal=True)) for text in texts]
+        return tuple(dict.fromkeys(filter(None, found)))
 
     def _logit_bias(self, biases: Mapping[str, float]) -> tuple[tuple[int, float], ...]:
         if not all(token.isascii() and token.isdecimal() and len(token) < _DIGITS for token in biases):
@@ -261,6 +302,9 @@ class Translator(ABC, Generic[RequestT]):
         body = read_object(raw)
         if isinstance(options := body.get("stream_options"), dict):
             body["stream_options"] = {name: value for name, value in options.items() if value is not None}
+        for name in self._integers:
+            if isinstance(value := body.get(name), float) and value.is_integer():
+                body[name] = int(value)  # as other servers do
         if isinstance(biases := body.get("logit_bias"), dict) and len(biases) > MAX_BIASES:
             raise invalid(f"'logit_bias' must have at most {MAX_BIASES} entries.", "logit_bias")
         self._check(body)
@@ -309,11 +353,21 @@ class CompletionTranslator(Translator[CompletionRequest]):
         echoes = [
             item if isinstance(item, str) else self._tokenizer.decode(item) for item in (values if request.echo else ())
         ]
-        schema = answer_schema(request.response_format)
-        grammar = grammar_of(schema, None, thinking=False, optional=False, param="response_format")
+        answer = answer_of(request)
+        grammar = None
+        if answer is not None:
+            grammar = answer.grammar or grammar_of(
+                answer.schema, answer.expression, None, thinking=False, optional=False
+            )
         scored = tuple(prompt[0] for prompt in prompts) if request.echo and request.logprobs is not None else ()
         format = ReplyFormat(COMPLETION, (), echoes=echoes, echo_first_tokens=scored)
-        return EncodedPrompts(prompts, format, logprobs=request.logprobs, grammar=grammar)
+        return EncodedPrompts(
+            prompts,
+            format,
+            logprobs=request.logprobs,
+            grammar=grammar,
+            grammar_param=answer.param if answer else "response_format",
+        )
 
     def _max_tokens(self, request: CompletionRequest) -> int | None:
         return DEFAULT_COMPLETION_TOKENS if request.max_tokens is None else request.max_tokens

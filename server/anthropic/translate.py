@@ -1,0 +1,190 @@
+"""Convert requests of Anthropic's Messages API to chat requests."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from server.anthropic.events import MessageWriter
+from server.http.errors import invalid
+from server.openai.requests.adapted import (
+    AdaptedTranslator,
+    Body,
+    Conversation,
+    an_object,
+    objects,
+    part_text,
+    string,
+    text_of,
+)
+from server.openai.requests.bodies import read_object
+from server.openai.requests.parameters import NO_VALUE, Defaults, Inside, called_directly
+from server.openai.requests.schemas import CappedChatRequest
+from server.openai.requests.translate import ParsedRequest
+
+_OBJECT: Body = {"type": "object"}
+_OBJECTS: Body = {"type": "array", "items": _OBJECT}
+_TEXT_OR_BLOCKS: Body = {"anyOf": [{"type": "string"}, _OBJECTS]}
+_MESSAGE: Body = {
+    "type": "object",
+    "required": ["role", "content"],
+    "properties": {"role": {"enum": ["user", "assistant", "system"]}, "content": _TEXT_OR_BLOCKS},
+}
+_DESCRIBED: dict[str, Body] = {
+    "messages": {"type": "array", "items": _MESSAGE, "minItems": 1},
+    "system": _TEXT_OR_BLOCKS,
+    "max_tokens": {"type": "integer", "minimum": 1},
+    "stop_sequences": {"type": "array", "items": {"type": "string", "minLength": 1}},
+    "tools": _OBJECTS,
+    **dict.fromkeys(("tool_choice", "thinking", "output_config"), _OBJECT),
+}
+_KNOWN = (
+    *("messages", "system", "max_tokens", "stop_sequences", "tools", "tool_choice", "thinking", "output_config"),
+    *("output_format",),
+)
+_IGNORED = {
+    "betas": "the bodies of beta versions are read too",
+    "cache_control": "prefixes are cached anyway, and cached ones give the same tokens",
+    "diagnostics": "adds figures about the cache to the reply",
+    **dict.fromkeys(("inference_geo", "speed"), "all requests run here, at the same speed"),
+    **dict.fromkeys(("user_profile_id", "workspace_id"), "a label for the client's records"),
+}
+
+
+def _clears_thinking(body: Mapping[str, Any]) -> bool:
+    """Whether the context is edited at most by what chat templates do themselves: earlier thinking is left out."""
+    edits = objects(an_object({**body}, "context_management"), "edits")
+    return all(str(edit.get("type")).startswith("clear_thinking") for edit in edits)
+
+
+_REFUSED: dict[str, Defaults] = {
+    "container": NO_VALUE,
+    "context_management": _clears_thinking,
+    "mcp_servers": ([],),
+}
+_REFUSED_INSIDE: Inside = {"tools[]": {"allowed_callers": called_directly}}
+_NAMES = {
+    "stop": "stop_sequences",
+    "max_completion_tokens": "max_tokens",
+    "response_format.json_schema": "output_config.format",
+    "response_format": "output_config.format",
+}
+_TEXT = {"type": "text"}
+_TEXT_BLOCKS = {"text": "text"}
+# The first system block of Claude Code. It differs from request to request, so that no prefix could be shared.
+_BILLING = "x-anthropic-billing-header:"
+
+
+class MessagesTranslator(AdaptedTranslator):
+    prompt_param = "messages"
+    names = _NAMES
+    known = _KNOWN
+    described = _DESCRIBED
+    required = ("messages", "max_tokens")
+    chat_type = CappedChatRequest
+    ignored = _IGNORED
+    refused = _REFUSED
+    refused_inside = _REFUSED_INSIDE
+
+    def count_tokens(self, raw: bytes) -> Body:
+        """Return the number of tokens of a request's prompt. Raises APIError, RequestError."""
+        body = read_object(raw) | {"max_tokens": 1, "stream": False}
+        parsed = self._chat.parse_request(self.chat_request(body))
+        return {"input_tokens": sum(parsed.format.prompt_lengths)}
+
+    def to_chat(self, body: Body) -> Body:
+        if "max_tokens" not in body:
+            raise invalid("Missing required parameter: 'max_tokens'.", "max_tokens")
+        messages = _messages(body)
+        config = an_object(body, "output_config")
+        choice = an_object(body, "tool_choice")
+        chat: Body = {
+            "messages": messages,
+            "max_tokens": body["max_tokens"],
+            "stop": body.get("stop_sequences") or None,
+            "tools": [_tool(tool, f"tools[{index}]") for index, tool in enumerate(objects(body, "tools"))],
+            "tool_choice": _choice(choice) if choice else None,
+            "parallel_tool_calls": not choice.get("disable_parallel_tool_use", False),
+            "reasoning_effort": config.get("effort"),
+        }
+        if format := config.get("format") or body.get("output_format"):
+            if not isinstance(format, dict) or format.get("type") != "json_schema":
+                raise invalid("The format of an answer must be of type 'json_schema'.", "output_config.format")
+            schema = {"name": "answer", "schema": format.get("schema")}
+            chat["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if "thinking" in body:
+            thinks = an_object(body, "thinking").get("type") != "disabled"
+            chat["chat_template_kwargs"] = {"enable_thinking": thinks} | an_object(body, "chat_template_kwargs")
+        if messages and messages[-1]["role"] == "assistant" and not messages[-1].get("tool_calls"):
+            chat["continue_final_message"] = True  # the beginning of the answer
+        return {name: value for name, value in chat.items() if value is not None}
+
+    def writer(self, body: Body, parsed: ParsedRequest) -> MessageWriter:
+        return MessageWriter(parsed.model)
+
+
+def _messages(body: Body) -> list[Body]:
+    talk = Conversation()
+    if "system" in body:
+        system = body["system"]
+        if isinstance(system, list):
+            texts = [part_text(block, _TEXT_BLOCKS, f"system[{i}]") for i, block in enumerate(system)]
+            system = "\n\n".join(text for text in texts if not text.startswith(_BILLING))
+        if system:
+            talk.say("system", string({"system": system}, "system", ""))
+    if not objects(body, "messages"):
+        raise invalid("'messages' must have at least one message.", "messages")
+    for index, message in enumerate(body["messages"]):
+        param = f"messages[{index}]"
+        role, content = message.get("role"), message.get("content")
+        if role not in ("user", "assistant", "system"):
+            raise invalid(f"'{param}.role' must be 'user' or 'assistant'.", f"{param}.role")
+        if isinstance(content, str):
+            talk.say(role, content)
+        else:
+            _add(talk, role, objects(message, "content"), param)
+    return talk.messages
+
+
+def _add(talk: Conversation, role: str, blocks: Any, param: str) -> None:
+    """Add the blocks of a message. Results of tools come before its text, as models expect them."""
+    texts: list[Body] = []
+    calls: list[tuple[str, str, str]] = []
+    for index, block in enumerate(blocks):
+        kind, name = block.get("type"), f"{param}.content[{index}]"
+        if kind == "tool_use" and role == "assistant":
+            arguments = json.dumps(an_object(block, "input"), ensure_ascii=False)
+            calls.append((string(block, "id", name), string(block, "name", name), arguments))
+        elif kind == "tool_result" and role == "user":
+            talk.result(
+                string(block, "tool_use_id", name), text_of(block.get("content", ""), _TEXT_BLOCKS, f"{name}.content")
+            )
+        elif kind == "thinking" and role == "assistant":
+            talk.reason(string(block, "thinking", name))
+        elif kind != "redacted_thinking":
+            texts.append(_TEXT | {"text": part_text(block, _TEXT_BLOCKS, name)})
+    if texts or not blocks:
+        talk.say(role, texts or "")
+    for call in calls:
+        talk.call(*call)
+
+
+def _tool(tool: Body, param: str) -> Body:
+    """Return a tool in the format of chat completions. Raises APIError."""
+    if tool.get("type", "custom") != "custom":
+        kind = tool["type"]
+        raise invalid(f"'{param}.type' is {kind!r:.80}, but only tools of the client are supported.", f"{param}.type")
+    function = {"name": string(tool, "name", param), "parameters": an_object(tool, "input_schema")}
+    if tool.get("description") is not None:
+        function["description"] = string(tool, "description", param)
+    passed = {field: tool[field] for field in ("strict", "input_examples") if tool.get(field) is not None}
+    return {"type": "function", "function": function | passed}
+
+
+def _choice(choice: Body) -> Any:
+    kind = choice.get("type")
+    if kind == "tool":
+        return {"type": "function", "function": {"name": string(choice, "name", "tool_choice")}}
+    simple = {"auto": "auto", "any": "required", "none": "none"}.get(str(kind))
+    if simple is None:
+        raise invalid("'tool_choice.type' must be 'auto', 'any', 'tool' or 'none'.", "tool_choice.type")
+    return simple

@@ -1,0 +1,236 @@
+"""Other APIs are translations: requests become chat requests, and the chunks of answers become the API's events."""
+
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from server.http.errors import APIError, invalid
+from server.openai.chat import ChatTranslator
+from server.openai.replies.build import Usage
+from server.openai.replies.writer import ReplyWriter
+from server.openai.requests.bodies import read_object, validate
+from server.openai.requests.parameters import (
+    NO_VALUE,
+    REFUSED_CHAT,
+    Defaults,
+    Inside,
+    ParameterCheck,
+    UnsupportedFieldError,
+)
+from server.openai.requests.schemas import MAX_MESSAGES, ChatCompletionRequest
+from server.openai.requests.translate import ParsedRequest, RequestTranslator
+
+Body = dict[str, Any]
+
+# Fields of chat completions that every API here takes too, under the same name.
+SHARED = (
+    *(
+        "model",
+        "stream",
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "seed",
+        "stop_token_ids",
+        "min_tokens",
+        "ignore_eos",
+    ),
+    *("presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "chat_template_kwargs"),
+    *("skip_special_tokens", "include_stop_str_in_output", "allowed_token_ids", "bad_words"),
+    *("draft_policy", "priority", "cache_salt"),
+)
+
+
+class AdaptedTranslator(RequestTranslator):
+    """Convert the bodies of an API to chat requests."""
+
+    names: Mapping[str, str]  # fields of chat completions → their names in this API; inner fields before outer ones
+    known: Iterable[str]  # fields beside SHARED
+    described: Mapping[str, Body]  # JSON schemas of the most important ones
+    ignored: Mapping[str, str]  # field → why it cannot change the text
+    required: Iterable[str]
+    chat_type: type[ChatCompletionRequest] = ChatCompletionRequest
+    refused: Mapping[str, Defaults]
+    refused_inside: Inside
+
+    def __init__(self, chat: ChatTranslator) -> None:
+        self._chat = chat
+        self._check = self.parameter_check()
+
+    def parse(self, raw: bytes) -> ParsedRequest:
+        body = read_object(raw)
+        parsed = self._chat.parse_request(self.chat_request(body))
+        writer = self.writer(body, parsed)
+        return replace(parsed, id=writer.id, usage=Usage.ALWAYS, writer=writer)
+
+    def chat_request(self, body: Body) -> ChatCompletionRequest:
+        """Return the chat request that a body stands for. Raises APIError."""
+        self._check(body)
+        shared = {name: body[name] for name in SHARED if name in body}
+        return validate(self.chat_type, shared | self.to_chat(body))
+
+    @classmethod
+    def parameter_check(cls) -> ParameterCheck:
+        """Return a check of bodies. It refuses what chats refuse, and the names that fields have in chats only."""
+        refused = _fields_of_chats() | REFUSED_CHAT | dict(cls.refused)
+        advice = {old: f": use '{new}'" for old, new in cls.names.items()}
+        return ParameterCheck((*cls.known, *cls.ignored, *SHARED), refused, cls.refused_inside, advice)
+
+    @classmethod
+    def body_schema(cls) -> Body:
+        """Return the JSON schema of a body for the OpenAPI document."""
+        shared = ChatCompletionRequest.model_json_schema()["properties"]
+        names = (*cls.known, *cls.ignored)
+        fields: Body = {name: cls.described.get(name, {}) for name in names} | {name: shared[name] for name in SHARED}
+        return {"type": "object", "required": [*cls.required], "properties": fields}
+
+    @abstractmethod
+    def to_chat(self, body: Body) -> Body:
+        """Return a chat request's fields, but for SHARED. Raises APIError."""
+
+    @abstractmethod
+    def writer(self, body: Body, parsed: ParsedRequest) -> "EventWriter": ...
+
+    def renamed(self, error: APIError) -> APIError:
+        """Return an error with this API's name of the field, in its message too."""
+        name = next((name for name in self.names if _is_within(error.param, name)), None)
+        if name is None or error.param is None or isinstance(error, UnsupportedFieldError):
+            return error
+        return APIError(
+            error.status,
+            error.message.replace(f"'{name}", f"'{self.names[name]}"),
+            type=error.type,
+            param=self.names[name] + error.param.removeprefix(name),
+            code=error.code,
+            headers=error.headers,
+        )
+
+
+def _fields_of_chats() -> dict[str, Defaults]:
+    """Return the fields of chat requests and their defaults."""
+    fields = ChatCompletionRequest.model_fields
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    return {
+        name: NO_VALUE if fields[name].is_required() or default is None else (default,)
+        for name, default in defaults.items()
+    }
+
+
+def _is_within(param: str | None, name: str) -> bool:
+    return param is not None and re.match(rf"{re.escape(name)}(?!\w)", param) is not None
+
+
+class EventWriter(ReplyWriter):
+    """A writer of named events, whose complete reply is what its events describe."""
+
+    done = b""
+    id: str
+
+    @abstractmethod
+    def events(self, chunk: Any) -> Iterable[tuple[str, Body]]:
+        """Yield the names and objects of a chunk's events."""
+
+    @abstractmethod
+    def reply(self) -> Body:
+        """Return the complete reply, after the last chunk."""
+
+    def frames(self, chunks: Iterable[Any]) -> bytes:
+        return b"".join([event_frame(name, event) for chunk in chunks for name, event in self.events(chunk)])
+
+    def add(self, chunks: Iterable[Any]) -> None:
+        for chunk in chunks:
+            for _ in self.events(chunk):
+                pass
+
+    def encode(self) -> bytes:
+        return json.dumps(self.reply(), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def event_frame(name: str, event: Body) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(event, allow_nan=False, separators=(',', ':'))}\n\n".encode("ascii")
+
+
+class Conversation:
+    """The messages of a chat request, built from items that may be parts of one message."""
+
+    def __init__(self) -> None:
+        self.messages: list[Body] = []
+        self._reasoning: list[str] = []  # before the next answer
+
+    def say(self, role: str, content: str | list[Body]) -> None:
+        """Add a message."""
+        message: Body = {"role": role, "content": content}
+        if role == "assistant":
+            message |= self._thoughts()
+        self._add(message)
+
+    def reason(self, text: str) -> None:
+        """Add reasoning, which belongs to the next answer."""
+        self._reasoning.append(text)
+
+    def call(self, id: str, name: str, arguments: str) -> None:
+        """Add a tool call to the last message, if that is an answer, else to a new one."""
+        call = {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        if self._reasoning or not self.messages or self.messages[-1]["role"] != "assistant":
+            self._add({"role": "assistant", "content": None, "tool_calls": [], **self._thoughts()})
+        self.messages[-1].setdefault("tool_calls", []).append(call)
+
+    def result(self, id: str, content: str) -> None:
+        """Add the result of a tool call."""
+        self._add({"role": "tool", "tool_call_id": id, "content": content})
+
+    def _thoughts(self) -> Body:
+        text, self._reasoning = "\n".join(self._reasoning), []
+        return {"reasoning_content": text} if text else {}
+
+    def _add(self, message: Body) -> None:
+        if len(self.messages) == MAX_MESSAGES:
+            raise invalid(f"A conversation can have at most {MAX_MESSAGES} messages.", "messages")
+        self.messages.append(message)
+
+
+def text_of(content: object, kinds: Mapping[str, str], param: str) -> str:
+    """Return a text, or the texts of a list of parts. `kinds`: types of parts → the field with the text."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise invalid(f"'{param}' must be a string or a list.", param)
+    return "\n".join(part_text(part, kinds, f"{param}[{index}]") for index, part in enumerate(content))
+
+
+def part_text(part: object, kinds: Mapping[str, str], param: str) -> str:
+    """Return the text of a part. Raises APIError for other types of content."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    field = kinds.get(kind) if isinstance(kind, str) else None
+    if not isinstance(part, dict) or field is None:
+        raise invalid(f"'{param}' must have one of the types {', '.join(kinds)}: this model reads text only.", param)
+    return string(part, field, param)
+
+
+def string(part: Body, field: str, param: str, default: str | None = None) -> str:
+    """Return a field that must be a string. Raises APIError."""
+    value = part.get(field, default)
+    if not isinstance(value, str):
+        name = f"{param}.{field}".lstrip(".")
+        raise invalid(f"'{name}' must be a string.", name)
+    return value
+
+
+def objects(body: Body, name: str) -> Sequence[Body]:
+    """Return a field that must be a list of objects; none if it is absent. Raises APIError."""
+    value = body.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise invalid(f"'{name}' must be a list of objects.", name)
+    return value
+
+
+def an_object(body: Body, name: str) -> Body:
+    """Return a field that must be an object, without null fields; an empty one if it is absent. Raises APIError."""
+    value = body.get(name, {})
+    if not isinstance(value, dict):
+        raise invalid(f"'{name}' must be an object.", name)
+    return {key: item for key, item in value.items() if item is not None}

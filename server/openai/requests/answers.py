@@ -1,0 +1,116 @@
+"""What an answer must match: a JSON schema, a regular expression, one of some texts, or a grammar.
+
+OpenAI's `response_format` asks for it, vLLM's `structured_outputs` and its older `guided_*`, and llama.cpp's `grammar`
+and `json_schema`.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.http.errors import invalid
+from server.openai.requests.schema import rewritten
+from server.openai.requests.schemas import GenerationRequest
+from server.openai.requests.structured import MAX_SCHEMA_CHARACTERS, check_size
+
+_KINDS = ("json", "json_object", "regex", "choice", "grammar")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The form of an answer: either an `expression` in Lark, or a whole `grammar`, in Lark or GBNF."""
+
+    param: str  # name of the field that asks for it
+    expression: str = ""
+    grammar: str = ""
+    schema: Mapping[str, Any] | None = None  # that `expression` stands for
+
+
+def answer_of(request: GenerationRequest) -> Answer | None:
+    """Return what the answer must match, or None for text. Raises APIError, also for several forms."""
+    asked = [*_asked(request)]
+    if len(asked) > 1:
+        names = ", ".join(f"'{param}'" for param, _, _ in asked)
+        raise invalid(f"An answer can have one form only, but {names} ask for one each.", asked[1][0])
+    return _answer(*asked[0], strict=_is_strict(request)) if asked else None
+
+
+def _is_strict(request: GenerationRequest) -> bool:
+    format = request.response_format
+    return format is not None and format.json_schema is not None and format.json_schema.strict is True
+
+
+def _asked(request: GenerationRequest) -> Iterator[tuple[str, str, Any]]:
+    """Yield the names of fields that ask for a form, with its kind and value."""
+    format = request.response_format
+    if format is not None and format.type == "json_object":
+        yield "response_format", "json_object", True
+    if format is not None and format.type == "json_schema":
+        if format.json_schema is None:
+            raise invalid("Missing required parameter: 'response_format.json_schema'.", "response_format.json_schema")
+        yield "response_format", "json", format.json_schema.schema_
+    for name, value in (request.structured_outputs or {}).items():
+        if name not in _KINDS:
+            raise invalid(
+                f"'structured_outputs' may have {', '.join(_KINDS)}, but not {name!r:.80}.", "structured_outputs"
+            )
+        if value is not None and value is not False:
+            yield f"structured_outputs.{name}", name, value
+    older = {
+        "guided_json": ("json", request.guided_json),
+        "guided_regex": ("regex", request.guided_regex),
+        "guided_choice": ("choice", request.guided_choice),
+        "guided_grammar": ("grammar", request.guided_grammar),
+        "json_schema": ("json", request.json_schema),
+        "grammar": ("grammar", request.grammar or None),
+    }
+    for name, (kind, value) in older.items():
+        if value is not None:
+            yield name, kind, value
+
+
+def _answer(param: str, kind: str, value: Any, *, strict: bool) -> Answer:
+    if kind == "json_object":
+        return _by_schema({"type": "object"}, param, strict=False)
+    if kind == "json":
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                raise invalid(f"'{param}' is not valid JSON.", param) from None
+        if not isinstance(value, dict):
+            raise invalid(f"'{param}' must be a JSON schema.", param)
+        return _by_schema(value, param, strict=strict)
+    if kind == "choice":
+        if not isinstance(value, list) or not value or not all(isinstance(text, str) and text for text in value):
+            raise invalid(f"'{param}' must be a list of texts that are not empty.", param)
+        _check_size(sum(map(len, value)), param)
+        return Answer(param, expression=" | ".join(json.dumps(text, ensure_ascii=False) for text in value))
+    if not isinstance(value, str) or not value:
+        raise invalid(f"'{param}' must be a text that is not empty.", param)
+    _check_size(len(value), param)
+    if kind == "grammar":
+        return Answer(param, grammar=value)
+    return Answer(param, expression=f"/{_escaped(value)}/")
+
+
+def _by_schema(schema: Mapping[str, Any], param: str, *, strict: bool) -> Answer:
+    check_size(schema, param)
+    found = rewritten(schema, param, strict=strict)
+    return Answer(param, expression=f"%json {json.dumps(found)}", schema=found)
+
+
+def _check_size(characters: int, param: str) -> None:
+    if characters > MAX_SCHEMA_CHARACTERS:
+        raise invalid(f"'{param}' must have at most {MAX_SCHEMA_CHARACTERS} characters.", param)
+
+
+def _escaped(pattern: str) -> str:
+    """Return a regular expression for Lark, which writes it between slashes on one line."""
+    pattern = pattern.removeprefix("^")
+    if pattern.endswith("$") and not pattern.endswith("\\$"):
+        pattern = pattern[:-1]  # a grammar matches the whole answer
+    escapes = {"/": r"\/", "\n": r"\n", "\r": r"\r"}
+    return re.sub(r"\\.|[/\n\r]", lambda found: escapes.get(found[0], found[0]), pattern, flags=re.DOTALL)

@@ -1,0 +1,129 @@
+"""Convert the messages of a chat for chat templates, also for those that know no tools."""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import pydantic_core
+
+from server.http.errors import invalid
+from server.openai.replies.endpoints import MISTRAL_ID_LENGTH
+from server.openai.requests import schemas
+
+# The prompt with which Hermes models are trained, and Qwen's templates by it. Calls have the format `hermes`.
+_TOOLS = """You may call one or more functions to assist with the user query. You are provided with function \
+signatures within <tools></tools> tags:
+<tools>
+{tools}
+</tools>
+
+For each function call, return a JSON object with function name and arguments within <tool_call></tool_call> tags:
+<tool_call>
+{{"name": <function-name>, "arguments": <arguments-json-object>}}
+</tool_call>"""
+
+
+def text_content(message: schemas.Message) -> str | None:
+    """Return the text of a message, whose parts are lines."""
+    if isinstance(message.content, list):
+        return "\n".join(
+            part.refusal if isinstance(part, schemas.RefusalPart) else part.text for part in message.content
+        )
+    return message.content
+
+
+def template_messages(messages: Sequence[schemas.Message]) -> list[dict[str, Any]]:
+    """Convert messages for chat templates: text content, no null fields, and tools instead of older functions."""
+    converted: list[dict[str, Any]] = []
+    function = "call_0"  # id of the last call of a function
+    for index, message in enumerate(messages):
+        template = _template_message(index, message)
+        call = template.pop("function_call", None)
+        if call is not None and "tool_calls" not in template:
+            function = f"call_{index}"
+            calls = [{"id": function, "type": "function", "function": call}]
+            template["tool_calls"] = _template_calls(calls, f"messages[{index}].function_call")
+        if message.role == "function":
+            template |= {"role": "tool", "tool_call_id": function}
+        converted.append(template)
+    return converted
+
+
+def _template_message(index: int, message: schemas.Message) -> dict[str, Any]:
+    content = text_content(message)
+    extra = {name: value for name, value in (message.model_extra or {}).items() if value is not None}
+    if extra.get("tool_calls") == []:
+        del extra["tool_calls"]  # templates test whether the key exists
+    if message.role == "assistant":
+        refusal = extra.pop("refusal", None)
+        content = content or (refusal if isinstance(refusal, str) else "")
+        if "reasoning" in extra:  # templates know the older name
+            extra.setdefault("reasoning_content", extra.pop("reasoning"))
+    elif content is None:
+        raise invalid("'content' is required in a message without tool calls.", f"messages[{index}].content")
+    if "tool_calls" in extra:
+        extra["tool_calls"] = _template_calls(extra["tool_calls"], f"messages[{index}].tool_calls")
+    return {"role": message.role, "content": content, **extra}
+
+
+def shorten_ids(messages: Sequence[dict[str, Any]]) -> None:
+    """Convert the ids of tool calls to the length that Mistral's templates accept."""
+    for message in messages:
+        for holder, name in ((message, "tool_call_id"), *((call, "id") for call in message.get("tool_calls", ()))):
+            if isinstance(holder.get(name), str):
+                characters = "".join(filter(str.isalnum, holder[name]))
+                holder[name] = characters[-MISTRAL_ID_LENGTH:].rjust(MISTRAL_ID_LENGTH, "0")
+
+
+def _template_calls(calls: object, param: str) -> list[dict[str, Any]]:
+    """Return tool calls of an earlier answer with their arguments as objects, as templates expect, unless broken."""
+    if not isinstance(calls, list):
+        raise invalid("'tool_calls' must be a list.", param)
+    converted = []
+    for position, call in enumerate(calls):
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            raise invalid("A tool call must have a 'function' with a 'name' and 'arguments'.", f"{param}[{position}]")
+        arguments = function.get("arguments", "{}")
+        if isinstance(arguments, str):
+            with suppress(ValueError):  # the answer may have ended within them, and stays as it is
+                arguments = pydantic_core.from_json(arguments or "{}", allow_inf_nan=False)
+        converted.append(call | {"function": function | {"arguments": arguments}})
+    return converted
+
+
+def with_tools(
+    messages: Sequence[dict[str, Any]], tools: Sequence[schemas.Tool], role: str = "system"
+) -> list[dict[str, Any]]:
+    """Write tools, calls and their results as text, for a template that knows none of them.
+
+    Tools are described at the start of the first message, which has this `role`. Results of calls in a row become one
+    message of the user.
+    """
+    converted: list[dict[str, Any]] = []
+    for message in messages:
+        content = message["content"]
+        if message["role"] == "tool":
+            content = f"<tool_response>\n{content}\n</tool_response>"
+            if converted and converted[-1]["role"] == "user" and converted[-1].get("results"):
+                converted[-1]["content"] += f"\n{content}"
+            else:
+                converted.append({"role": "user", "content": content, "results": True})
+            continue
+        calls = [_call_text(call["function"]) for call in message.get("tool_calls", ())]
+        rest = {name: value for name, value in message.items() if name != "tool_calls"}
+        converted.append(rest | {"content": "\n".join(filter(None, (content, *calls)))})
+    if tools:
+        described = "\n".join(json.dumps(tool.model_dump(exclude_none=True), ensure_ascii=False) for tool in tools)
+        text = _TOOLS.format(tools=described)
+        if converted and converted[0]["role"] in (role, "system", "developer"):
+            converted[0] = converted[0] | {"content": f"{converted[0]['content']}\n\n{text}"}
+        else:
+            converted.insert(0, {"role": role, "content": text})
+    return [{name: value for name, value in message.items() if name != "results"} for message in converted]
+
+
+def _call_text(function: dict[str, Any]) -> str:
+    call = {"name": function["name"], "arguments": function["arguments"]}
+    return f"<tool_call>\n{json.dumps(call, ensure_ascii=False)}\n</tool_call>"

@@ -1,0 +1,293 @@
+"""Rewrite JSON schemas as llguidance can enforce them (its docs/json_schema.md lists what it supports).
+
+Annotations are dropped. Keywords that no grammar enforces are dropped too, or refused if the request is strict. Numbers
+get bounds, so that a weak model cannot fill its answer with digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.http.errors import APIError, invalid
+from server.openai.requests.keywords import (
+    A_COUNT,
+    A_SCHEMA,
+    COMBINING,
+    ENFORCED,
+    EXPECTED,
+    FORMATS,
+    MOST_COUNT,
+    NAMED_SCHEMAS,
+    SCHEMAS,
+    UNENFORCED,
+    as_list,
+    is_regular,
+    is_text,
+)
+from server.openai.requests.numbers import ANY_NUMBER, bound_numbers, constant, divides
+from server.openai.requests.references import REFERENCES, objects_in, resolver
+
+Schema = dict[str, Any] | bool
+
+# No white space but a space after a separator, as `json.dumps` writes.
+_OPTIONS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?", "coerce_one_of": True}
+_ANY = {"$ref": "#/$defs/any"}
+_ANY_VALUE = {
+    "anyOf": [
+        {"type": ["null", "boolean", "string"]},
+        ANY_NUMBER,
+        {"type": "array", "items": _ANY},
+        {"type": "object", "additionalProperties": _ANY},
+    ]
+}
+_EMPTY: dict[str, Any] = {}
+
+
+def rewritten(
+    schema: Mapping[str, Any], param: str, *, strict: bool = False, arguments: bool = False
+) -> dict[str, Any]:
+    """Return a schema as llguidance expects it, with its options. With `arguments`, it describes an object.
+
+    Raises APIError naming `param` if the schema is invalid, or if it is `strict` and cannot be enforced.
+    """
+    return _Rewriter(schema, param, strict).root(arguments)
+
+
+def check_object(schema: Mapping[str, Any], param: str) -> None:
+    """Raise APIError if no object matches a schema, as far as `type`, constants and references tell."""
+    _Rewriter(schema, param, False).as_object()
+
+
+class _Rewriter:
+    """One schema. The parts that are referred to become definitions, each rewritten at most twice.
+
+    `alone` says that no other schema applies to the same value. llguidance intersects those that do, and bounds that
+    the client did not write can make the intersection fail.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], param: str, strict: bool) -> None:
+        self._schema, self._param, self._strict = schema, param, strict
+        self._resolve = resolver(schema)
+        references = {part[key] for part in objects_in(schema) for key in REFERENCES if is_text(part.get(key))}
+        self._shared = {id(target) for target in map(self._resolve, references) if isinstance(target, dict)}
+        self._definitions: dict[str, Schema] = {"any": _ANY_VALUE}
+        self._names: dict[tuple[int, bool] | str, str] = {}  # of definitions, by part and use, or by content
+        self._waiting: list[tuple[str, dict[str, Any], bool]] = []
+        self._ends: dict[str, Schema] = {}  # what references name, after those that name another one
+        self._described: dict[int, tuple[bool, bool]] = {}
+
+    def root(self, arguments: bool) -> dict[str, Any]:
+        """Rewrite the whole schema."""
+        found = self._part(self.as_object() if arguments else self._schema, True)
+        if isinstance(found, bool):
+            raise self._refused("No value matches the schema.")
+        while self._waiting:
+            name, target, alone = self._waiting.pop()
+            self._definitions[name] = self._inline(target, alone)
+        return {**found, "$defs": self._definitions, "x-guidance": _OPTIONS}
+
+    def as_object(self) -> Mapping[str, Any]:
+        """Return the schema, so that only objects match it."""
+        possible, certain = self._describes_object(self._schema)
+        if not possible:
+            raise self._refused("The parameters of a function must describe an object ('type': 'object').")
+        return self._schema if certain else {**self._schema, "type": "object"}
+
+    def _describes_object(self, part: Any) -> tuple[bool, bool]:
+        """Whether a schema allows objects, and whether it allows nothing else."""
+        if not isinstance(part, dict):
+            return part is True, False
+        if id(part) in self._described:
+            return self._described[id(part)]
+        self._described[id(part)] = True, True  # a loop decides nothing
+        every = [self._target(part[key]) for key in REFERENCES if key in part] + as_list(part.get("allOf", []))
+        found = [self._describes_object(other) for other in every]
+        for key in ("anyOf", "oneOf"):
+            some = [self._describes_object(other) for other in as_list(part.get(key, []))]
+            found += [(any(possible for possible, _ in some), all(certain for _, certain in some))] if some else []
+        if "type" in part:
+            kinds = as_list(part["type"])
+            found.append(("object" in kinds, kinds == ["object"]))
+        if part.keys() & {"const", "enum"}:
+            values = [isinstance(value, dict) for value in as_list(part.get("enum", [part.get("const")]))]
+            found.append((any(values), all(values)))
+        self._described[id(part)] = all(possible for possible, _ in found), any(certain for _, certain in found)
+        return self._described[id(part)]
+
+    def _refused(self, message: str) -> APIError:
+        return invalid(message, self._param)
+
+    def _skip(self, keyword: str, value: str | None = None) -> None:
+        """Leave a keyword out. Raises APIError if the request is strict."""
+        if self._strict:
+            what = f"'{keyword}'" if value is None else f"{keyword} '{value}'"
+            raise self._refused(f"'strict' is not possible with the schema's {what}: no grammar can enforce it.")
+
+    def _part(self, part: Any, alone: bool) -> Schema:
+        if not isinstance(part, (dict, bool)):
+            raise self._refused("A schema must be an object or a boolean, at every level.")
+        if part is False or part is True:
+            return self._inline(_EMPTY, alone) if part else False
+        return self._definition(part, alone) if id(part) in self._shared else self._inline(part, alone)
+
+    def _definition(self, part: dict[str, Any], alone: bool) -> dict[str, Any]:
+        key = (id(part), alone)
+        if key not in self._names:
+            self._names[key] = str(len(self._names))
+            self._waiting.append((self._names[key], part, alone))
+        return {"$ref": f"#/$defs/{self._names[key]}"}
+
+    def _reference(self, reference: Any, alone: bool) -> Schema:
+        if reference not in self._ends:
+            target, passed = self._target(reference), set[int]()
+            while isinstance(target, dict) and [key for key in target if key in ENFORCED] == ["$ref"]:
+                if id(target) in passed:
+                    raise self._refused(f"The schema's reference '{reference}' leads back to itself.")
+                passed.add(id(target))
+                target = self._target(target["$ref"])
+            self._ends[reference] = target
+        return self._part(self._ends[reference], alone)
+
+    def _target(self, reference: Any) -> Schema:
+        target = self._resolve(reference) if isinstance(reference, str) else None
+        if not isinstance(target, (dict, bool)):
+            raise self._refused(f"The schema's reference '{reference}' leads to no part of the schema.")
+        return target
+
+    def _inline(self, part: dict[str, Any], alone: bool) -> Schema:
+        if part.get("not") in (True, _EMPTY):
+            return False
+        known = [key for key in part if key in ENFORCED]
+        combined = [key for key in known if key in COMBINING]
+        alone = alone and (not combined or len(known) == 1)
+        out: dict[str, Any] = {}
+        for key in known:
+            value = self._value(key, part[key], alone and not (key == "allOf" and len(as_list(part[key])) > 1))
+            if key == "allOf" or key in REFERENCES:
+                out["allOf"] = [*out.get("allOf", ()), *(value if key == "allOf" else [value])]
+            elif value is not None or key == "const":
+                out[key] = value
+        if out.keys() & {"pattern", "enum", "const"}:  # they say more; zod's time zones differ from llguidance's
+            out.pop("format", None)
+        for key in [key for key in UNENFORCED if key in part]:
+            self._replace(key, part, out, alone)
+        if list(out) == ["allOf"] and len(out["allOf"]) == 1:
+            return out["allOf"][0]  # type: ignore[no-any-return]
+        if not out and alone:
+            return _ANY
+        if isinstance(out.get("items"), list):  # up to JSON Schema's draft 2019-09
+            out["prefixItems"], out["items"] = out["items"], out.get("additionalItems", {})
+        out.pop("additionalItems", None)
+        self._check_sizes(out, alone)
+        self._bound(out, fill := alone and not combined and not out.keys() & {"const", "enum"})
+        if fill and len(out) > 1 and not {"array", "object"} & _kinds(out):
+            # One definition for equal numbers and strings: each has a cost in llguidance's lexer.
+            name = self._names.setdefault(str(out), str(len(self._names)))
+            self._definitions[name] = out
+            return {"$ref": f"#/$defs/{name}"}
+        return out
+
+    def _value(self, key: str, value: Any, alone: bool) -> Any:
+        """Rewrite a keyword's value. None drops the keyword."""
+        if key in REFERENCES:
+            return self._reference(value, alone)
+        valid, expected = EXPECTED[key]
+        if not valid(value):
+            raise self._refused(f"The schema's '{key}' must be {expected}.")
+        if expected is A_SCHEMA:
+            parts = value if key == "items" and isinstance(value, list) else None
+            return self._part(value, alone) if parts is None else [self._part(part, alone) for part in parts]
+        if expected is SCHEMAS:
+            return [self._part(part, alone) for part in value]
+        if expected is NAMED_SCHEMAS:
+            named = key == "properties"
+            return {name: self._part(part, alone) for name, part in value.items() if named or self._is_regular(name)}
+        if key in ("const", "enum"):
+            try:
+                return constant(value)
+            except ValueError as error:
+                raise self._refused(str(error)) from None
+        if key == "pattern":
+            return value if self._is_regular(value) else None
+        if key == "multipleOf" and not divides(value):
+            return self._skip(key)
+        if expected is A_COUNT:
+            return None if key.startswith("max") and value > MOST_COUNT else int(value)
+        dropped = (key == "format" and value not in FORMATS) or (isinstance(value, bool) and key == "required")
+        return None if dropped else value
+
+    def _is_regular(self, pattern: str) -> bool:
+        """Whether llguidance can follow a pattern, or refuses it for another reason. Raises APIError if strict."""
+        if is_regular(pattern):
+            return True
+        self._skip("pattern", pattern)
+        return False
+
+    def _replace(self, key: str, part: dict[str, Any], out: dict[str, Any], alone: bool) -> None:
+        """Enforce a keyword that llguidance lacks by others, or skip it."""
+        value = part[key]
+        harmless = value in UNENFORCED[key] or (key == "if" and not part.keys() & {"then", "else"})
+        if harmless or (key.startswith("depend") and isinstance(value, dict) and not any(value.values())):
+            return
+        other = "items" if key == "unevaluatedItems" else "additionalProperties"
+        if key.startswith("unevaluated") and not part.keys() & {*COMBINING, "if", other}:
+            out[other] = self._part(value, alone)
+        elif key != "propertyNames" or not self._name_properties(value, part, out, alone):
+            self._skip(key)
+
+    def _name_properties(self, names: Any, part: dict[str, Any], out: dict[str, Any], alone: bool) -> bool:
+        """Whether `propertyNames` is replaced by `properties` or `patternProperties`."""
+        names = self._target(names["$ref"]) if isinstance(names, dict) and "$ref" in names else names
+        if not isinstance(names, dict) or out.keys() & {"properties", "patternProperties"}:
+            return False
+        values = part.get("additionalProperties", _EMPTY)
+        values = self._definition(values, alone) if isinstance(values, dict) else self._part(values, alone)
+        restricting = [*names.keys() & (ENFORCED | UNENFORCED.keys()) - {"type", "format"}]
+        if restricting in (["enum"], ["const"]):
+            chosen = as_list(names.get("enum", names.get("const")))
+            out["properties"] = {name: values for name in chosen if isinstance(name, str)}
+        elif restricting == ["pattern"] and is_text(names["pattern"]) and self._is_regular(names["pattern"]):
+            out["patternProperties"] = {names["pattern"]: values}
+        else:
+            return False
+        out["additionalProperties"] = False
+        return True
+
+    def _check_sizes(self, out: dict[str, Any], alone: bool) -> None:
+        """Drop bounds on the number of properties that llguidance refuses, or meets by repeating a name."""
+        required = set(out.get("required", ()))
+        named = out.get("properties", {}).keys() | required
+        closed = out.get("additionalProperties") is False and not out.get("patternProperties")
+        least, most, one = out.pop("minProperties", 0), out.pop("maxProperties", None), len(required) + 1
+        simple = alone and (closed or len(named) == len(required))
+        if least >= one:
+            if not simple or least > one:
+                self._skip("minProperties")
+            if simple:
+                out["minProperties"] = one
+        if most is not None and not (closed and most >= len(named)):
+            if simple and (most == one or len(named) == len(required)):
+                out["maxProperties"] = most
+            else:
+                self._skip("maxProperties")
+
+    def _bound(self, out: dict[str, Any], fill: bool) -> None:
+        """Write bounds of numbers. With `fill`, bound the digits of all numbers and formats too."""
+        kinds = _kinds(out)
+        if kinds & {"integer", "number"}:
+            try:
+                bound_numbers(out, whole="number" not in kinds, fill=fill)
+            except ValueError as error:
+                raise self._refused(str(error)) from None
+        if fill and "array" in kinds:
+            out.setdefault("items", _ANY)
+        if fill and "object" in kinds:
+            out.setdefault("additionalProperties", _ANY)
+        longest = FORMATS.get(out.get("format", ""))
+        if fill and longest is not None:
+            out.setdefault("maxLength", longest)
+
+
+def _kinds(schema: Mapping[str, Any]) -> set[str]:
+    return set(as_list(schema.get("type", ["array", "object", "number"])))

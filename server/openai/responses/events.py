@@ -1,0 +1,176 @@
+"""Write the events of OpenAI's Responses API, whose last one has the whole response."""
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from server.http.errors import APIError
+from server.openai.replies.build import Chunk
+from server.openai.replies.endpoints import Json, Piece
+from server.openai.requests.adapted import Body, EventWriter, event_frame
+
+Event = tuple[str, Body]
+
+_PARTS = {"message": "output_text", "reasoning": "reasoning_text"}  # type of an item → of its only part
+_PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc"}
+
+
+def _id(prefix: str) -> str:
+    return f"{prefix}_{uuid.uuid4().hex}"
+
+
+class ResponseWriter(EventWriter):
+    """Write one response: an item for the reasoning, for the text, and for each call, in the order of the answer."""
+
+    def __init__(self, echoed: Json, prefixes: Mapping[str, str]) -> None:
+        """`echoed` are the fields of the response that repeat the request.
+
+        `prefixes`: beginnings of the names of functions → the namespace of the function.
+        """
+        self.id = _id("resp")
+        self._echoed, self._prefixes = echoed, prefixes
+        self._number = -1  # of the last event
+        self._output: list[Body] = []
+        self._open: Body | None = None  # the last item, until it is complete
+        self._call: int | None = None  # number of the open call
+        self._text: list[str] = []  # pieces of the open item
+        self._logprobs: list[object] = []  # of the open item
+        self._held: list[object] = []  # log-probabilities of tokens whose text is held back
+        self._finish_reason: str | None = None
+        self._usage: Json | None = None
+        self._metrics: Json | None = None
+        self._error: APIError | None = None
+
+    def events(self, chunk: Chunk) -> Iterator[Event]:
+        piece = chunk.piece
+        if piece is None:
+            self._usage, self._metrics = chunk.usage, chunk.metrics
+            yield from self._end()
+        elif piece.opening:
+            yield self._event("response.created", response=self.reply())
+            yield self._event("response.in_progress", response=self.reply())
+        elif piece.finish_reason is not None:
+            self._finish_reason = piece.finish_reason
+        else:
+            yield from self._continue(piece)
+
+    def reply(self) -> Body:
+        cut = self._finish_reason == "length"
+        ended = self._usage is not None
+        status = "failed" if self._error else "in_progress" if not ended else "incomplete" if cut else "completed"
+        return {
+            "id": self.id,
+            "object": "response",
+            "status": status,
+            "background": False,
+            "completed_at": time.time() if status == "completed" else None,
+            "error": {"code": "server_error", "message": self._error.message} if self._error else None,
+            "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
+            "output": [*self._output],
+            "previous_response_id": None,
+            "service_tier": "default",
+            "store": False,
+            "truncation": "disabled",
+            "usage": None if self._usage is None else _usage(self._usage),
+            **self._echoed,
+            **((self._metrics and {"metrics": self._metrics}) or {}),
+        }
+
+    def error(self, error: APIError) -> bytes:
+        self._error = error
+        return event_frame(*self._event("response.failed", response=self.reply()))
+
+    def _continue(self, piece: Piece) -> Iterator[Event]:
+        delta = piece.delta
+        kind = "reasoning" if delta.reasoning else "message" if delta.call is None else "function_call"
+        logprobs = [*((piece.logprobs or {}).get("content") or ())]
+        if not (delta.content or delta.reasoning or delta.call is not None):
+            self._held += logprobs
+            return
+        if self._open is None or self._open["type"] != kind or self._call != delta.call:
+            yield from self._close("completed")
+            yield from self._begin(kind, delta.call, delta.name)
+        self._text.append(text := delta.reasoning or delta.arguments or delta.content)
+        if not text:
+            return
+        if kind == "message":
+            logprobs, self._held = self._held + logprobs, []
+            self._logprobs += logprobs
+            yield self._item_event("response.output_text.delta", content_index=0, delta=text, logprobs=logprobs)
+        elif kind == "reasoning":
+            yield self._item_event("response.reasoning_text.delta", content_index=0, delta=text)
+        else:
+            yield self._item_event("response.function_call_arguments.delta", delta=text)
+
+    def _begin(self, kind: str, call: int | None, name: str | None) -> Iterator[Event]:
+        item: Body = {"id": _id(_PREFIXES[kind]), "type": kind, "status": "in_progress"}
+        if kind == "function_call":
+            item |= {"call_id": _id("call"), **self._function(name or ""), "arguments": ""}
+        elif kind == "reasoning":
+            item |= {"summary": [], "content": [], "encrypted_content": None}
+        else:
+            item |= {"role": "assistant", "content": []}
+        self._open, self._call, self._text, self._logprobs = item, call, [], []
+        self._output.append(item)
+        yield self._event("response.output_item.added", output_index=len(self._output) - 1, item={**item})
+        if kind in _PARTS:
+            yield self._item_event("response.content_part.added", content_index=0, part=_part(kind, "", []))
+
+    def _function(self, name: str) -> Body:
+        prefix = next((prefix for prefix in self._prefixes if name.startswith(prefix)), None)
+        if prefix is None:
+            return {"name": name}
+        return {"name": name.removeprefix(prefix), "namespace": self._prefixes[prefix]}
+
+    def _close(self, status: str) -> Iterator[Event]:
+        """End the open item, if there is one."""
+        item, text = self._open, "".join(self._text)
+        if item is None:
+            return
+        kind = item["type"]
+        if kind == "function_call":
+            item["arguments"] = text
+            yield self._item_event("response.function_call_arguments.done", name=item["name"], arguments=text)
+        else:
+            part = _part(kind, text, self._logprobs)
+            item["content"] = [part]
+            logprobs = {"logprobs": self._logprobs} if kind == "message" else {}
+            yield self._item_event(f"response.{_PARTS[kind]}.done", content_index=0, text=text, **logprobs)
+            yield self._item_event("response.content_part.done", content_index=0, part=part)
+        item["status"] = status
+        yield self._event("response.output_item.done", output_index=len(self._output) - 1, item=item)
+        self._open, self._call = None, None
+
+    def _end(self) -> Iterator[Event]:
+        if not self._output:
+            yield from self._begin("message", None, None)
+        status = "incomplete" if self._finish_reason == "length" else "completed"
+        yield from self._close(status)
+        yield self._event(f"response.{status}", response=self.reply())
+
+    def _item_event(self, name: str, /, **fields: Any) -> Event:
+        assert self._open is not None
+        return self._event(name, item_id=self._open["id"], output_index=len(self._output) - 1, **fields)
+
+    def _event(self, name: str, /, **fields: Any) -> Event:
+        self._number += 1
+        return name, {"type": name, "sequence_number": self._number, **fields}
+
+
+def _part(kind: str, text: str, logprobs: list[object]) -> Body:
+    part: Body = {"type": _PARTS[kind], "text": text}
+    return part if kind == "reasoning" else part | {"annotations": [], "logprobs": logprobs}
+
+
+def _usage(usage: Json) -> Body:
+    """Convert the usage of chat completions."""
+    prompt: Any = usage["prompt_tokens_details"]
+    completion: Any = usage["completion_tokens_details"]
+    return {
+        "input_tokens": usage["prompt_tokens"],
+        "input_tokens_details": {"cached_tokens": prompt["cached_tokens"], "cache_write_tokens": 0},
+        "output_tokens": usage["completion_tokens"],
+        "output_tokens_details": {"reasoning_tokens": completion["reasoning_tokens"]},
+        "total_tokens": usage["total_tokens"],
+    }

@@ -1,0 +1,225 @@
+"""Convert requests of OpenAI's Responses API to chat requests. Nothing is stored: each request has all items."""
+
+from server.http.errors import invalid
+from server.openai.requests.adapted import (
+    AdaptedTranslator,
+    Body,
+    Conversation,
+    an_object,
+    objects,
+    part_text,
+    string,
+    text_of,
+)
+from server.openai.requests.parameters import NO_VALUE, Defaults, Inside, called_directly
+from server.openai.requests.schemas import MAX_TOP_LOGPROBS
+from server.openai.requests.translate import ParsedRequest
+from server.openai.responses.events import ResponseWriter
+
+_LOGPROBS = "message.output_text.logprobs"
+_ENCRYPTED = "reasoning.encrypted_content"  # asked for by clients that send reasoning back; it is not encrypted here
+_KNOWN = (
+    *("input", "instructions", "max_output_tokens", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning"),
+    *("include", "top_logprobs", "stop", "metadata"),
+)
+_OBJECT: Body = {"type": "object"}
+_OBJECTS: Body = {"type": "array", "items": _OBJECT}
+_DESCRIBED: dict[str, Body] = {
+    "input": {"anyOf": [{"type": "string"}, _OBJECTS | {"minItems": 1}]},
+    "instructions": {"type": "string"},
+    "max_output_tokens": {"type": "integer", "minimum": 1},
+    "tools": _OBJECTS,
+    "tool_choice": {"anyOf": [{"enum": ["none", "auto", "required"]}, _OBJECT]},
+    "parallel_tool_calls": {"type": "boolean"},
+    "text": _OBJECT,
+    "reasoning": _OBJECT,
+    "include": {"type": "array", "items": {"enum": [_LOGPROBS, _ENCRYPTED]}},
+    "top_logprobs": {"type": "integer", "minimum": 0, "maximum": MAX_TOP_LOGPROBS},
+}
+_IGNORED = {
+    "stream_options": "its padding hides lengths from those who listen in",
+    "max_tool_calls": "limits tools that run on OpenAI's servers",
+    "background_options": "belongs to 'background', which is refused",
+    "image": "prompts have no images",
+    "client_metadata": "a label for the client's records",
+}
+_REFUSED: dict[str, Defaults] = {
+    **dict.fromkeys(("previous_response_id", "conversation", "prompt", "context_management", "moderation"), NO_VALUE),
+    **dict.fromkeys(("previous_response", "previous_input_messages"), NO_VALUE),
+    "enable_response_messages": (False,),
+    "background": (False,),
+    "truncation": ("disabled",),
+    "access_programs": ({"cyber": "standard"},),
+}
+_REFUSED_OF_TOOLS: dict[str, Defaults] = {"async": (False,), "allowed_callers": called_directly}
+_REFUSED_INSIDE: Inside = {
+    "prompt_cache_options": {"prewarm": (False,)},
+    "reasoning": {"context": ("auto",), "mode": ("standard",)},
+    "tools[]": _REFUSED_OF_TOOLS,
+    "tools[].tools[]": _REFUSED_OF_TOOLS,
+}
+_ECHOED = ("instructions", "max_output_tokens", "max_tool_calls", "prompt_cache_key", "safety_identifier", "user")
+_ROLES = ("user", "assistant", "system", "developer")
+_DOT = "."  # between a namespace and a name
+# Tools that run on OpenAI's servers. Codex offers its models some, whatever their provider.
+_HOSTED = (
+    *("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11", "file_search"),
+    *("code_interpreter", "image_generation", "mcp", "tool_search", "programmatic_tool_calling"),
+)
+_TEXT_PARTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
+_REASONING_PARTS = {"summary_text": "text", "reasoning_text": "text"}
+
+_NAMES = {
+    "messages": "input",
+    "max_completion_tokens": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+    "response_format.json_schema": "text.format",
+    "response_format": "text.format",
+    "reasoning_effort": "reasoning.effort",
+    "verbosity": "text.verbosity",
+    "logprobs": "include",
+    "tool_choice.allowed_tools": "tool_choice",
+}
+
+
+class ResponsesTranslator(AdaptedTranslator):
+    prompt_param = "input"
+    names = _NAMES
+    known = _KNOWN
+    described = _DESCRIBED
+    required = ("input",)
+    ignored = _IGNORED
+    refused = _REFUSED
+    refused_inside = _REFUSED_INSIDE
+
+    def to_chat(self, body: Body) -> Body:
+        text, reasoning = an_object(body, "text"), an_object(body, "reasoning")
+        include = body.get("include", [])
+        if not isinstance(include, list) or not set(include) <= {_LOGPROBS, _ENCRYPTED}:
+            raise invalid(f"'include' may have '{_LOGPROBS}' and '{_ENCRYPTED}'.", "include")
+        chat: Body = {
+            "messages": _messages(body),
+            "max_completion_tokens": body.get("max_output_tokens"),
+            "metadata": body.get("metadata"),
+            "stop": body.get("stop"),
+            "parallel_tool_calls": body.get("parallel_tool_calls"),
+            "reasoning_effort": reasoning.get("effort"),
+            "verbosity": text.get("verbosity"),
+        }
+        if _LOGPROBS in include:
+            chat |= {"logprobs": True, "top_logprobs": body.get("top_logprobs", 0)}
+        if (format := an_object(text, "format")) and format.get("type") != "text":
+            schema = {name: value for name, value in format.items() if name != "type"}
+            chat["response_format"] = {"type": format.get("type"), "json_schema": schema or None}
+        choice = body.get("tool_choice")
+        chat["tools"] = [*_tools(body).values()]
+        chat["tool_choice"] = _choice(choice) if isinstance(choice, dict) else choice
+        return {name: value for name, value in chat.items() if value is not None}
+
+    def writer(self, body: Body, parsed: ParsedRequest) -> ResponseWriter:
+        text, reasoning = an_object(body, "text"), an_object(body, "reasoning")
+        spaces = [tool["name"] for tool in objects(body, "tools") if tool.get("type") == "namespace"]
+        return ResponseWriter(
+            {name: body.get(name) for name in _ECHOED}
+            | {
+                "created_at": parsed.created,
+                "model": parsed.model,
+                "metadata": body.get("metadata", {}),
+                "parallel_tool_calls": body.get("parallel_tool_calls", True),
+                "reasoning": {"effort": reasoning.get("effort"), "summary": None},
+                "temperature": parsed.sampling.temperature,
+                "text": {"format": text.get("format") or {"type": "text"}, "verbosity": text.get("verbosity")},
+                "tool_choice": body.get("tool_choice", "auto"),
+                "tools": _offered(body),
+                "top_logprobs": body.get("top_logprobs", 0),
+                "top_p": parsed.sampling.top_p,
+            },
+            prefixes={f"{space}{_DOT}": space for space in spaces},
+        )
+
+
+def _messages(body: Body) -> list[Body]:
+    talk = Conversation()
+    if "instructions" in body:
+        talk.say("system", string(body, "instructions", ""))
+    if "input" not in body:
+        raise invalid("Missing required parameter: 'input'.", "input")
+    if isinstance(body["input"], str):
+        talk.say("user", body["input"])
+        return talk.messages
+    for index, item in enumerate(objects(body, "input")):
+        _add(talk, {name: value for name, value in item.items() if value is not None}, f"input[{index}]")
+    return talk.messages
+
+
+def _add(talk: Conversation, item: Body, param: str) -> None:
+    """Add an item of the input to a conversation. Raises APIError."""
+    kind = item.get("type", "message")
+    if kind == "message":
+        role, content = string(item, "role", param), item.get("content")
+        if role not in _ROLES:
+            raise invalid(f"'{param}.role' must be one of {', '.join(_ROLES)}.", f"{param}.role")
+        if isinstance(content, list):
+            parts = [part_text(part, _TEXT_PARTS, f"{param}.content[{i}]") for i, part in enumerate(content)]
+            talk.say(role, [{"type": "text", "text": text} for text in parts] or "")
+        else:
+            talk.say(role, string(item, "content", param))
+    elif kind == "function_call":
+        arguments = string(item, "arguments", param, "{}")
+        name = string(item, "name", param)
+        name = f"{item['namespace']}{_DOT}{name}" if item.get("namespace") else name
+        talk.call(string(item, "call_id", param), name, arguments)
+    elif kind == "function_call_output":
+        output = text_of(item.get("output"), _TEXT_PARTS, f"{param}.output")
+        talk.result(string(item, "call_id", param), output)
+    elif kind == "reasoning":
+        parts = item.get("content") or item.get("summary") or []
+        talk.reason(text_of(parts, _REASONING_PARTS, f"{param}.content"))
+    else:
+        reason = "nothing is stored" if kind == "item_reference" else "only functions can be called"
+        raise invalid(f"Items of type {kind!r:.80} are not supported: {reason}.", f"{param}.type")
+
+
+def _tools(body: Body) -> dict[str, Body]:
+    """Return the client's functions in the format of chat completions, by name. Raises APIError.
+
+    Those of a namespace have its name before theirs. Tools that run on OpenAI's servers are left out.
+    """
+    found: dict[str, Body] = {}
+    for index, tool in enumerate(objects(body, "tools")):
+        param, kind = f"tools[{index}]", tool.get("type")
+        if kind == "namespace":
+            prefix = f"{string(tool, 'name', param)}{_DOT}"
+            for inner, function in enumerate(objects(tool, "tools")):
+                _add_function(found, function, f"{param}.tools[{inner}]", prefix)
+        elif kind not in _HOSTED:
+            _add_function(found, tool, param, "")
+    return found
+
+
+def _add_function(found: dict[str, Body], tool: Body, param: str, prefix: str) -> None:
+    if tool.get("type") != "function":
+        kind = tool.get("type")
+        raise invalid(f"Tools of type {kind!r:.80} are not supported, only functions.", f"{param}.type")
+    name = prefix + string(tool, "name", param)
+    if name in found:
+        raise invalid("The names of 'tools' must differ.", f"{param}.name")
+    fields = ("description", "parameters", "strict")
+    given = {field: tool[field] for field in fields if tool.get(field) is not None}
+    found[name] = {"type": "function", "function": {"name": name, **given}}
+
+
+def _offered(body: Body) -> list[Body]:
+    """Return the tools of a request that the model is told about."""
+    return [tool for tool in objects(body, "tools") if tool.get("type") not in _HOSTED]
+
+
+def _choice(choice: Body) -> Body:
+    """Return a choice of tools in the format of chat completions. Raises APIError."""
+    if choice.get("type") == "function":
+        return {"type": "function", "function": {"name": choice.get("name")}}
+    if choice.get("type") != "allowed_tools":
+        raise invalid("'tool_choice' must be a string, a function or allowed tools.", "tool_choice.type")
+    names = [string(tool, "name", "tool_choice.tools") for tool in objects(choice, "tools")]
+    allowed = [{"type": "function", "function": {"name": name}} for name in names]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}

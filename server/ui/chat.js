@@ -1,0 +1,243 @@
+"use strict";
+const log = $("log");
+const PACE = 100; // minimum milliseconds between two repaints: painting takes CPU time from a local server
+
+let card = null;           // model card of the served model
+let ready = false;         // the server accepts requests
+let rejectedKey = null;    // the API key that the server rejected
+let running = null;        // AbortController of the current answer
+let unfinished = null;     // the current answer and its conversation
+let chat = newChat();      // the conversation on the screen
+let newest = null;         // the answer started last
+let shown = null;          // the answer whose figures are shown: in a comparison, the one with drafts
+let writer = null;         // Writer of the current answer
+let rates = {};            // tokens per second of the last question, with drafts and plain
+let following = true;      // the log follows new text, until the user scrolls up
+let scrolled = 0;
+let leaving = false;       // the user has started to scroll up, before the first scroll event
+let frame = null, timer = null; // of the pending repaint
+let painted = -PACE;            // time of the last repaint
+let pace = PACE;                // milliseconds between two repaints; more while painting takes long
+
+function handleEvent(event, answer) {
+  if (event.error) throw Object.assign(new Error(event.error.message), { code: event.error.code });
+  if (event.metrics) answer.figures = event.metrics.speculative_decoding;
+  const choice = event.choices[0];
+  if (!choice) return;
+  const { round, delta } = choice, thought = delta.reasoning_content ? " thought" : "";
+  answer.text += delta.content ?? "";
+  answer.thought ||= !!delta.reasoning_content;
+  answer.ending = choice.finish_reason ?? answer.ending;
+  if (round) {
+    if (!answer.round) showAnswer(answer);
+    answer.add(round, performance.now() / 1000);
+    for (const [text, own] of round.tokens) writer.write(text, (own ? "own" : "drafted") + thought);
+  } else if (!answer.round && delta.content) writer.write(delta.content, "own");
+  repaint(answer.marks.length === 1);
+}
+
+// With its first token, the figures of an answer replace those of the previous one.
+function showAnswer(answer) {
+  if (!answer.again) rates = {};
+  newest = answer;
+  if (answer.drafting || !answer.again) shown = answer;
+}
+
+async function generate(history, drafting, seed, answer) {
+  running = new AbortController();
+  updateButtons();
+  const body = JSON.stringify({ ...parameters(history, drafting, seed), n: 1, stream: true, return_rounds: true });
+  const reply = await fetch("v1/chat/completions", { method: "POST", headers: headers(), signal: running.signal, body });
+  if (!reply.ok) throw await replyError(reply);
+  for await (const event of events(reply.body)) handleEvent(event, answer);
+  if (!answer.ending) throw new Error("The answer ended unexpectedly.");
+}
+
+// Streams one answer into the log. Returns it and its box. After an error its text may be empty.
+async function respond(history, drafting, seed, again = false) {
+  const answer = new Answer(drafting, again), mine = chat;
+  const box = message("assistant running", "Answer");
+  writer = new Writer(box.appendChild(make("div", "text")));
+  answer.written = writer.tokens;
+  unfinished = again ? null : { mine, answer };
+  $("announcement").textContent = "";
+  repaint();
+  try {
+    await generate(history, drafting, seed, answer);
+  } catch (error) {
+    if (error.name === "AbortError") answer.ending = "stopped"; else { answer.ending = "error"; fail(box, error); }
+  }
+  running = unfinished = null;
+  writer.flush();
+  writer = null;
+  box.classList.remove("running");
+  finishAnswer(box, answer);
+  return { answer, box };
+}
+
+function fail(box, error) {
+  const lost = error instanceof TypeError;
+  box.classList.add("error");
+  const text = [lost ? "The connection to the server was lost." : error.message, advice(error)].filter(Boolean).join(" ");
+  const line = make("p", "problem", text);
+  line.setAttribute("role", "alert");
+  box.append(line);
+  if (error.status === 401 || error.setting) $("settings").open = true;
+  if (lost || error.status === 401 || error.status === 503) { state("down", "connecting"); checkHealth(); }
+}
+
+function factsOf(answer) {
+  const facts = [answer.drafting ? "drafting" : "plain decoding"];
+  facts.push(`${answer.tokens} token${answer.tokens === 1 ? "" : "s"}`);
+  if (answer.seconds > 0) facts.push(`${number(answer.rate)} per second`);
+  if (answer.drafted) facts.push(`${answer.accepted} of ${answer.drafted} drafted tokens accepted`);
+  else if (answer.drafting) facts.push("nothing drafted");
+  if (answer.drafting && answer.figures) facts.push(`policy ${answer.figures.policy}`);
+  if (answer.ending === "stopped") facts.push("stopped");
+  if (answer.ending === "length") facts.push(answer.thought && !answer.text ? "cut off within the reasoning: allow more tokens" : "cut off at the maximum tokens");
+  return facts;
+}
+
+function finishAnswer(box, answer) {
+  const facts = factsOf(answer);
+  if (answer.tokens || answer.ending === "stopped") box.append(make("p", "facts", facts.join(" · ")));
+  if (answer.ending !== "error" && box.isConnected) $("announcement").textContent = `${box.querySelector(".text").innerText} ${facts.join(", ")}.`;
+  updateButtons();
+  repaint(true);
+  const active = document.activeElement;
+  if (!active || active === document.body || active.disabled) focusInput();
+}
+
+// Focuses the text box, except on touch screens, where a keyboard would cover the page.
+const focusInput = () => { if (!matchMedia("(pointer: coarse)").matches) $("text").focus({ preventScroll: true }); };
+
+function message(kind, label, text = "") {
+  $("welcome").hidden = true;
+  const box = make("article", "message " + kind);
+  box.setAttribute("aria-label", label);
+  if (text) box.append(make("div", "text", text));
+  log.append(box);
+  following = true;
+  leaving = false;
+  return box;
+}
+
+function question(text, at) {
+  const box = message("user", "You", text);
+  box.dataset.at = at;
+  addTools(box, button("Edit", "edit", () => edit(box, at)));
+  return box;
+}
+
+function addTools(box, ...buttons) {
+  const tools = make("div", "tools");
+  tools.append(...buttons);
+  box.append(tools);
+}
+
+function addAnswerTools(box, text, at = null) {
+  const copier = button("Copy", "copy-text", () => copy(text, copier));
+  const again = button("Retry", "retry", () => retry(at));
+  again.dataset.at = at;
+  addTools(box, copier, ...(at === null ? [] : [again]));
+}
+
+function updateButtons() {
+  $("send").disabled = !ready || !!running;
+  $("stop").disabled = !running;
+  $("again").disabled = !ready || !!running || !chat.last;
+  for (const edit of log.querySelectorAll(".edit")) edit.disabled = !!running;
+  for (const retry of log.querySelectorAll(".retry")) retry.hidden = !!running || Number(retry.dataset.at) !== chat.messages.length - 1;
+}
+
+function ask() {
+  const text = $("text").value.trim();
+  if (!text || running || !ready) return;
+  $("text").value = "";
+  send(text);
+}
+
+async function send(text) {
+  const drafting = $("draft").checked, mine = chat, at = mine.messages.length;
+  const asked = question(text, at);
+  mine.messages.push({ role: "user", content: text });
+  const history = withSystem(mine.messages.map(spoken));
+  const seed = chosenSeed() ?? Math.floor(Math.random() * 2 ** 31);
+  const { answer, box } = await respond(history, drafting, seed);
+  if (answer.text || answer.thought) {
+    mine.messages.push(finished(answer));
+    mine.last = { history, seed, answer };
+    addAnswerTools(box, answer.text, at + 1);
+    keep(mine);
+  } else {
+    mine.messages.pop();
+    asked.classList.add("lost");
+    asked.querySelector(".tools").remove();
+    if (mine === chat && !$("text").value) $("text").value = text;
+  }
+  updateButtons();
+  repaint();
+}
+
+// An answer as a conversation keeps it.
+const finished = (answer) => ({ role: "assistant", content: answer.text, tokens: pack(answer.written), facts: factsOf(answer).join(" · ") });
+
+// Drops a message and all that follows.
+function cut(at) {
+  const first = log.querySelector(`.message[data-at="${at}"]`);
+  while (first.nextSibling) first.nextSibling.remove();
+  first.remove();
+  chat.messages.length = at;
+  chat.last = null;
+}
+
+function retry(at) {
+  if (running || !ready) return;
+  const { content } = chat.messages[at - 1];
+  cut(at - 1);
+  send(content);
+}
+
+// Opens a question for editing. Its new text is sent in place of the old one.
+function edit(box, at) {
+  const editor = make("div", "editor"), area = make("textarea"), row = make("div", "row");
+  const close = () => { editor.remove(); box.classList.remove("editing"); box.querySelector(".edit").focus(); };
+  const submit = () => {
+    const text = area.value.trim();
+    if (!text || running || !ready) return;
+    cut(at);
+    send(text);
+    focusInput();
+  };
+  area.value = chat.messages[at].content;
+  area.setAttribute("aria-label", "Edited message");
+  area.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); submit(); }
+    if (event.key === "Escape") { event.stopPropagation(); close(); }
+  });
+  row.append(button("Ask again", "", submit), button("Cancel", "", close));
+  editor.append(area, row);
+  box.append(editor);
+  box.classList.add("editing");
+  area.focus();
+}
+
+async function compare() {
+  const last = chat.last;
+  if (running || !ready || !last) return;
+  const drafting = !last.answer.drafting;
+  log.append(make("p", "note", `The same question, ${drafting ? "with drafting" : "with plain decoding"}`));
+  const before = last.answer, { answer, box } = await respond(last.history, drafting, last.seed, true);
+  if (!answer.text && !answer.thought) return;
+  addAnswerTools(box, answer.text);
+  last.answer = answer;
+  if ([before, answer].every(({ ending }) => ending === "stop" || ending === "length")) log.append(make("p", "note", verdict(before, answer)));
+  repaint();
+}
+
+function verdict(before, answer) {
+  if (before.text === answer.text) return "Identical text.";
+  const drawn = Number($("temperature").value) > 0 || $("temperature").value === "";
+  return drawn ? "Different text: another sample of the same distribution." : "Different text: settings changed, or two tokens were equally likely.";
+}
+

@@ -1,0 +1,83 @@
+"use strict";
+// Conversations and settings in the browser's storage. Each conversation has an entry, so that saving one writes no other.
+// Without storage, they last as long as the page.
+const CHATS = "knapserve.chat.", SETTINGS = "knapserve.settings", OPEN = "knapserve.open";
+const CLASSES = ["own", "drafted", "own thought", "drafted thought"];
+const FIELDS = ["system", "temperature", "top_p", "limit", "seed", "others"]; // the API key is not stored
+const chats = new Map(); // by id
+
+// Access to the storage itself may throw: browsers can forbid it.
+function stored(kind, call) {
+  try { return call(window[kind]); } catch { return null; }
+}
+
+const newChat = () => ({ id: Date.now().toString(36) + Math.random().toString(36).slice(2, 8), title: "", updated: 0, messages: [], last: null });
+
+function isChat(saved) {
+  const text = (message) => ["user", "assistant"].includes(message?.role) && typeof message.content === "string";
+  return typeof saved?.title === "string" && Array.isArray(saved.messages) && saved.messages.length > 0 && saved.messages.every(text);
+}
+
+// Reads a conversation; null if there is none that can be read.
+function readChat(key) {
+  const saved = stored("localStorage", (storage) => JSON.parse(storage.getItem(key)));
+  if (!isChat(saved)) return null;
+  const { title, updated, messages } = saved;
+  return { id: key.slice(CHATS.length), title, updated: Number(updated) || 0, messages, last: null };
+}
+
+function loadChats() {
+  for (const key of stored("localStorage", (storage) => Object.keys(storage)) ?? []) {
+    const chat = key.startsWith(CHATS) && readChat(key);
+    if (chat) chats.set(chat.id, chat);
+  }
+}
+
+const titleOf = (chat) => chat.messages[0].content.replace(/\s+/g, " ").slice(0, 60);
+
+// Returns whether the conversation will outlast the page.
+function saveChat(chat) {
+  chat.title ||= titleOf(chat);
+  chat.updated = Date.now();
+  chats.set(chat.id, chat);
+  return writeChat(chat, chat.messages);
+}
+
+function writeChat({ id, title, updated }, messages) {
+  const text = JSON.stringify({ title, updated, messages });
+  return stored("localStorage", (storage) => { storage.setItem(CHATS + id, text); return true; }) === true;
+}
+
+function forgetChat(chat) {
+  chat.gone = true;
+  chats.delete(chat.id);
+  stored("localStorage", (storage) => storage.removeItem(CHATS + chat.id));
+}
+
+const remember = (chat) => stored("sessionStorage", (storage) => storage.setItem(OPEN, chat.id)); // a reload opens it again
+const remembered = () => chats.get(stored("sessionStorage", (storage) => storage.getItem(OPEN)));
+
+function saveSettings() {
+  const values = Object.fromEntries(FIELDS.map((id) => [id, $(id).value]));
+  stored("localStorage", (storage) => storage.setItem(SETTINGS, JSON.stringify({ ...values, draft: $("draft").checked })));
+}
+
+function loadSettings() {
+  const saved = stored("localStorage", (storage) => JSON.parse(storage.getItem(SETTINGS))) ?? {};
+  for (const id of FIELDS) if (typeof saved[id] === "string") $(id).value = saved[id];
+  if (typeof saved.draft === "boolean") $("draft").checked = saved.draft;
+}
+
+// The text of an answer with its tokens' classes. Neighbours of one class are kept together.
+function pack(tokens) {
+  const packed = [];
+  for (const [text, className] of tokens) {
+    if (packed.at(-1)?.[1] === className) packed.at(-1)[0] += text; else packed.push([text, className]);
+  }
+  return packed;
+}
+
+function unpack({ content, tokens }) {
+  const whole = Array.isArray(tokens) && tokens.every((token) => typeof token?.[0] === "string" && CLASSES.includes(token[1]));
+  return whole ? tokens : [[content, "own"]];
+}

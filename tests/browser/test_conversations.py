@@ -1,0 +1,478 @@
+"""Conversations on the page: Markdown, copies, storage, edits, retries, and the same request as a program."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving import Process
+from tests.support.waiting import PATIENCE, until
+
+pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
+
+from playwright.sync_api import expect
+
+from tests.support.visitor import Visitor, bare
+
+Visit = Callable[..., Visitor]
+
+LONG = {"limit": "3500", "others": '{"ignore_eos": true}'}
+MARKDOWN = """# Title
+
+Some **bold** text, `code` and [a link](https://example.org/page).
+Second line.
+
+- one
+- two
+  1. deeper
+
+| a | b |
+|---|--:|
+| 1 | 2 |
+
+- [x] done
+
+```python
+if 1 < 2:
+    print("a")
+```
+
+> The end.
+"""
+HOSTILE = """<script>document.title = "ran"</script>
+<img src="https://evil.example/a.png" onerror="document.title = 'ran'">
+
+<iframe src="https://evil.example"></iframe><svg onload="document.title = 'ran'">
+
+<style>body { display: none }</style>
+
+[one](javascript:document.title='ran') [two](JaVaScRiPt:alert(1)) [three](data:text/html,<script>alert(1)</script>)
+[four](&#106;avascript:alert(1)) <javascript:alert(1)> [five](//evil.example "x\\" onclick=alert(1)")
+
+![six](https://evil.example/b.png) ![seven](x"onerror="alert(1))
+
+[eight](https://example.org/"onmouseover="alert(1))
+
+```js" onload="alert(1)
+<b>nine</b>
+```
+"""
+
+
+def tokens(text: str, length: int = 3) -> list[tuple[str, bool]]:
+    """Cut a text into tokens, of which every second one was drafted."""
+    return [(text[i : i + length], i // length % 2 == 0) for i in range(0, len(text), length)]
+
+
+def titles(visitor: Visitor) -> list[str]:
+    return visitor["#chat-list .title"].all_text_contents()
+
+
+def run(*command: str, source: str | None = None) -> str:
+    done = subprocess.run(command, input=source, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# -- Markdown ----------------------------------------------------------------------------------------------------------
+
+
+def test_answers_are_rendered_as_markdown(visitor: Visitor) -> None:
+    visitor.script(*tokens(MARKDOWN))
+    visitor.ask("Hi")
+    text = visitor.last_text
+    for selector, content in (
+        ("h1", "Title"),
+        ("strong", "bold"),
+        ("p code", "code"),
+        ("a", "a link"),
+        ("ul > li > ol > li", "deeper"),
+        ("td >> nth=1", "2"),
+        ("li:has-text('☑')", "☑ done"),
+        ("pre code", 'if 1 < 2:\n    print("a")\n'),
+        ("blockquote", "The end."),
+    ):
+        assert (text.locator(selector).text_content() or "").strip("\n") == content.strip("\n"), selector
+    assert text.locator("p br").count() == 1
+    assert text.locator("a").get_attribute("href") == "https://example.org/page"
+    assert "noopener" in (text.locator("a").get_attribute("rel") or "")
+    assert not re.search(r"```|\*\*|\|", text.text_content() or "")
+
+
+def test_nothing_in_an_answer_runs_or_loads(visitor: Visitor) -> None:
+    """Neither as it is written nor when the conversation is opened again. HTML is shown as text."""
+    visitor.script(*tokens(HOSTILE, 5))
+    visitor.ask("Hi")
+    for _ in range(2):
+        text = visitor.last_text
+        assert text.locator("script, img, iframe, svg, style, object, form, input").count() == 0
+        found = text.locator("*").evaluate_all(
+            "(all) => all.flatMap((e) => [...e.attributes]).map(({ name, value }) => [name, value])"
+        )
+        assert [name for name, _ in found if name.startswith("on") or name in ("src", "style")] == []
+        links = [value for name, value in found if name == "href"]
+        assert links
+        assert all(re.match("https?:", link) for link in links)
+        assert '<img src="https://evil.example/a.png"' in (text.text_content() or "")
+        assert text.locator("pre code").text_content() == "<b>nine</b>\n"
+        assert visitor.page.title() == "KnapServe"
+        visitor.page.reload()
+        visitor.ready()
+
+
+def test_rendered_text_has_the_colours_of_its_tokens(visitor: Visitor) -> None:
+    """Markup and addresses are skipped, also where they have the letters of the text that follows."""
+    visitor.script(
+        *[("A **bo", True), ("ld**", False), (" and [li", True), ("nk](http://a.example/li", False), (") li &", True)],
+        *[("lt; x\n\n", False), ("```p", True), ("ython\nprint", False), ("(1)\n```", True), ("\n\n1. one\n2.", False)],
+        (" two", True),
+    )
+    visitor.ask("Hi")
+    seen = visitor.answer.locator(".own, .drafted").evaluate_all(
+        "(all) => all.map((e) => [e.textContent, e.className])"
+    )
+    assert [(text.strip(), kind) for text, kind in seen if text.strip()] == [
+        *[("A", "own"), ("bo", "own"), ("ld", "drafted"), ("and", "own"), ("li", "own"), ("nk", "drafted")],
+        *[("li <", "own"), ("x", "drafted"), ("print", "drafted"), ("(1)", "own"), ("one", "drafted"), ("two", "own")],
+    ]
+
+
+def test_rendering_step_by_step_or_at_once_is_the_same(visitor: Visitor) -> None:
+    rendered = visitor.page.evaluate(
+        """(texts) => texts.map((text) => {
+          const write = (step) => {
+            const box = make("div"), writer = new Writer(document.body.appendChild(box));
+            for (let i = 0; i < text.length; i++) { writer.write(text[i], "own"); if (i % step === 0) writer.flush(); }
+            writer.flush();
+            box.remove();
+            return box.innerHTML;
+          };
+          return [write(1), write(7), write(Infinity)];
+        })""",
+        [MARKDOWN, HOSTILE, "1. a\n\n   b\n\n2. c\n", "~~~\n```\n\n~~~\n\n    indented\n\ntext\n====\n\n***\n"],
+    )
+    for one, seven, whole in rendered:
+        assert one == seven == whole
+
+
+def test_nesting_too_deep_to_render_is_shown_as_text(visitor: Visitor) -> None:
+    visitor.script(("Fine.\n\n", True), (">" * 20000, True), (" end", True))
+    visitor.ask("Hi")
+    assert bare(visitor.last_text) == "Fine." + ">" * 20000 + "end"
+
+
+def test_a_script_that_got_into_the_page_would_not_run(visitor: Visitor) -> None:
+    """Whatever the sanitiser missed: the policy names the hashes of the page's own scripts."""
+    directives = visitor.page.evaluate(
+        """() => new Promise((tell) => {
+          const heard = () => violations.length === 2 && tell(violations.splice(0).sort());
+          addEventListener("securitypolicyviolation", heard);
+          document.body.append(make("script", "", "document.title = 'ran'"));
+          document.body.insertAdjacentHTML("beforeend", `<i onclick="document.title = 'ran'"></i>`);
+          document.body.lastChild.click();
+        })"""
+    )
+    assert directives == ["script-src-attr", "script-src-elem"]
+    assert visitor.page.title() == "KnapServe"
+    visitor.excused = ("Content Security Policy", "Refused to execute")
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_code_and_answers_can_be_copied(server: Process, visit: Visit, secure: bool) -> None:
+    """Also where the browser withholds its clipboard interface, as without HTTPS."""
+    visitor = visit(server.url, permissions=["clipboard-read", "clipboard-write"]).ready()
+    read = "() => clipboard.readText()"
+    visitor.page.evaluate("() => { window.clipboard = navigator.clipboard; }")
+    if not secure:
+        visitor.page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    visitor.script(*tokens(MARKDOWN))
+    visitor.ask("Hi")
+    visitor.page.get_by_role("button", name="Copy code").click()
+    expect(visitor[".copied"]).to_have_count(1)
+    assert visitor.page.evaluate(read) == 'if 1 < 2:\n    print("a")'
+    visitor.page.get_by_role("button", name="Copy", exact=True).click()
+    expect(visitor[".copied.copy-text"]).to_have_count(1)
+    assert visitor.page.evaluate(read) == MARKDOWN
+    expect(visitor[".copied"]).to_have_count(0)
+
+
+# -- storage -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_conversation_survives_a_reload(visitor: Visitor) -> None:
+    """With its colours and figures, and it goes on where it was."""
+    first = visitor.set(limit="30").ask("What is\n a hill?")
+    before = bare(visitor["#log"])
+    coloured = visitor.answer.locator(".drafted").count() > 0
+    visitor.page.reload()
+    visitor.ready()
+    assert bare(visitor["#log"]) == before
+    assert (visitor.answer.locator(".drafted").count() > 0) is coloured
+    assert bare(visitor.last_text) == "".join(first.text.split())
+    assert titles(visitor) == ["What is a hill?"]
+    second = visitor.ask("Thanks.")
+    assert [message["content"] for message in second.request["messages"]] == [
+        "What is\n a hill?",
+        first.text,
+        "Thanks.",
+    ]
+    assert second.request["max_tokens"] == 30
+    assert titles(visitor) == ["What is a hill?"]
+
+
+def test_conversations_can_be_opened_renamed_and_deleted(visitor: Visitor) -> None:
+    visitor.script(("Yes.", True))
+    for question in ("First", "Second", "Third"):
+        visitor["#clear"].click()
+        visitor.ask(question)
+    assert titles(visitor) == ["Third", "Second", "First"]
+    visitor["#chat-list .title"].last.click()
+    expect(visitor[".message.user .text"]).to_have_text("First")
+    expect(visitor["[aria-current=true]"]).to_have_text("First")
+    visitor.page.get_by_role("button", name="Rename First").click()
+    assert visitor.page.evaluate("document.activeElement.value") == "First"
+    visitor.page.keyboard.type("Other <b>")
+    visitor.page.keyboard.press("Enter")
+    assert titles(visitor) == ["Third", "Second", "Other <b>"]
+    visitor.ask("More")
+    assert titles(visitor) == ["Other <b>", "Third", "Second"]
+    for _ in range(2):  # the second click confirms
+        assert titles(visitor) == ["Other <b>", "Third", "Second"]
+        visitor["#chat-list li"].first.locator(".small").last.click()
+    assert titles(visitor) == ["Third", "Second"]
+    expect(visitor[".message"]).to_have_count(0)
+    visitor.page.reload()
+    visitor.ready()
+    assert titles(visitor) == ["Third", "Second"]
+    assert "Other" not in visitor.page.evaluate("JSON.stringify(localStorage)")
+
+
+def test_a_conversation_deleted_while_it_is_answered_stays_deleted(server: Process, visitor: Visitor) -> None:
+    visitor.script(("Yes.", True))
+    visitor.ask("Hi")
+    visitor.page.unroute_all()
+    visitor.set(**LONG).type("More")
+    visitor.answer.locator(".own").nth(3).wait_for(state="attached")
+    for _ in range(2):
+        visitor["#chat-list .small"].last.click()
+    until(lambda: server.requests == 0, "the request to be cancelled")
+    expect(visitor["#stop"]).to_be_disabled()
+    assert titles(visitor) == []
+
+
+_BROKEN = {
+    "full": "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }",
+    "forbidden": """for (const name of ["localStorage", "sessionStorage"])
+        Object.defineProperty(window, name, { get() { throw new DOMException("no", "SecurityError"); } })""",
+    "corrupt": """const bad = ["", "{", "null", "[]", '{"title":"x","messages":[]}'];
+        bad.push('{"title":"x","messages":[{"role":"tool"}]}');
+        bad.forEach((text, i) => localStorage.setItem("knapserve.chat." + i, text));
+        localStorage.setItem("knapserve.settings", "[1"); sessionStorage.setItem("knapserve.open", "3");""",
+}
+
+
+@pytest.mark.parametrize("kind", list(_BROKEN))
+def test_the_page_works_with_broken_storage(server: Process, visit: Visit, kind: str) -> None:
+    visitor = visit(server.url)
+    visitor.context.add_init_script(_BROKEN[kind])
+    visitor.page.reload()
+    visitor.ready()
+    visitor.script(("Yes.", True))
+    visitor.ask("First")
+    expect(visitor["#kept"]).to_have_text("" if kind == "corrupt" else re.compile("does not keep conversations"))
+    visitor["#clear"].click()
+    visitor.ask("Second")
+    assert titles(visitor) == ["Second", "First"]
+    visitor["#chat-list .title"].last.click()
+    expect(visitor[".message.user .text"]).to_have_text("First")
+
+
+def test_tokens_of_an_unknown_kind_are_shown_as_text(visitor: Visitor) -> None:
+    """A script in another page of this origin could write to the storage."""
+    visitor.page.evaluate(
+        """() => {
+          const said = { role: "assistant", content: "**kept**", tokens: [["<b>x</b>", "evil"]], facts: { a: 1 } };
+          const messages = [{ role: "user", content: "Hi" }, said];
+          localStorage.setItem("knapserve.chat.x", JSON.stringify({ title: "Old", updated: "?", messages }));
+        }"""
+    )
+    visitor.page.reload()
+    visitor.ready()
+    visitor["#chat-list .title"].click()
+    expect(visitor.last_text.locator("strong")).to_have_text("kept")
+
+
+def test_settings_survive_a_reload_and_the_key_does_not(visitor: Visitor) -> None:
+    visitor.set(
+        system="Be kind.", temperature="0.5", top_p="0.8", seed="7", limit="9", key="secret", others='{"top_k": 5}'
+    )
+    visitor["#draft"].uncheck()
+    visitor.page.reload()
+    visitor.ready()
+    request = visitor.ask("Hi").request
+    expected = {"temperature": 0.5, "top_p": 0.8, "seed": 7, "max_tokens": 9, "top_k": 5, "draft_policy": "none"}
+    assert request.items() >= expected.items()
+    assert request["messages"][0] == {"role": "system", "content": "Be kind."}
+    expect(visitor["#key"]).to_have_value("")
+    assert "secret" not in visitor.page.evaluate("JSON.stringify([localStorage, sessionStorage])")
+
+
+# -- another try -------------------------------------------------------------------------------------------------------
+
+
+def test_a_question_can_be_edited(visitor: Visitor) -> None:
+    """What followed the question is dropped. Escape leaves all as it was."""
+    visitor.set(limit="10")
+    first = visitor.ask("One")
+    visitor.ask("Two")
+    visitor.ask("Three")
+    visitor.page.get_by_role("button", name="Edit").nth(1).click()
+    assert visitor.page.evaluate("document.activeElement.value") == "Two"
+    visitor.page.keyboard.press("Escape")
+    expect(visitor[".message"]).to_have_count(6)
+    visitor.page.get_by_role("button", name="Edit").nth(1).click()
+    visitor.page.keyboard.press("Control+A")
+    visitor.page.keyboard.type("Other")
+    with visitor.page.expect_request("**/v1/chat/completions") as sent:
+        visitor.page.keyboard.press("Enter")
+    said = [message["content"] for message in sent.value.post_data_json["messages"]]
+    assert said == ["One", first.text, "Other"]
+    expect(visitor[".facts"]).to_have_count(2)
+    assert visitor[".message.user .text"].all_text_contents() == ["One", "Other"]
+    visitor.page.reload()
+    expect(visitor[".message.user .text"]).to_have_text(["One", "Other"])
+
+
+def test_the_last_answer_can_be_retried(visitor: Visitor) -> None:
+    visitor.set(limit="10")
+    first = visitor.ask("One")
+    visitor.ask("Two")
+    expect(visitor[".retry:visible"]).to_have_count(1)
+    with visitor.page.expect_request("**/v1/chat/completions") as sent:
+        visitor[".retry:visible"].click()
+    said = [message["content"] for message in sent.value.post_data_json["messages"]]
+    assert said == ["One", first.text, "Two"]
+    expect(visitor[".facts"]).to_have_count(2)
+    assert visitor[".message.user .text"].all_text_contents() == ["One", "Two"]
+
+
+def test_a_stopped_answer_can_be_retried_and_counts(server: Process, visitor: Visitor) -> None:
+    visitor.set(**LONG).type("One")
+    visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+    expect(visitor[".retry:visible, .edit:enabled"]).to_have_count(0)
+    visitor["#stop"].click()
+    expect(visitor[".facts"]).to_contain_text("stopped")
+    visitor.page.reload()
+    visitor.ready()
+    expect(visitor[".facts"]).to_contain_text("stopped")
+    visitor.set(limit="10", others="")
+    visitor[".retry:visible"].click()
+    expect(visitor[".facts"]).not_to_contain_text("stopped")
+    expect(visitor[".message"]).to_have_count(2)
+
+
+def test_a_retry_that_fails_loses_nothing_that_was_kept(visitor: Visitor) -> None:
+    visitor.excused = ("status of 400",)
+    kept = visitor.set(limit="10").ask("One")
+    visitor.set(others='{"top_p": 7}')
+    visitor[".retry"].click()
+    expect(visitor.page.get_by_role("alert")).to_be_visible()
+    expect(visitor["#text"]).to_have_value("One")
+    visitor.page.reload()
+    expect(visitor[".facts"]).to_have_count(1)
+    assert bare(visitor.last_text) == "".join(kept.text.split())
+
+
+# -- the API -----------------------------------------------------------------------------------------------------------
+
+
+def programs(visitor: Visitor) -> dict[str, str]:
+    visitor.page.get_by_role("tab", name="API").click()
+    found = {}
+    for name in ("curl", "Python", "JavaScript"):
+        visitor.page.get_by_role("tab", name=name).click()
+        expect(visitor.page.get_by_role("tab", name=name)).to_have_attribute("aria-selected", "true")
+        visitor.page.evaluate("paintSnippet()")
+        found[name] = visitor["#snippet"].text_content() or ""
+    return found
+
+
+def answers(found: dict[str, str], tmp_path: Path) -> list[str]:
+    """Run the programs. Returns what the model said."""
+    said = [json.loads(run("bash", source=found["curl"]))["choices"][0]["message"]["content"]]
+    said.append(run(sys.executable, "-c", found["Python"]).removesuffix("\n"))
+    if node := shutil.which("node"):
+        (tmp_path / "ask.mjs").write_text(found["JavaScript"], "utf-8")
+        said.append(run(node, str(tmp_path / "ask.mjs")).removesuffix("\n"))
+    return said
+
+
+def test_the_shown_programs_repeat_the_last_answer(visitor: Visitor, tmp_path: Path) -> None:
+    """Whatever characters the question has, and with parameters that the SDK does not know."""
+    others = '{"repetition_penalty": 1.1, "stop": ["zzz"], "ignore_eos": false}'
+    visitor.set(system='It\'s "kind".', temperature="0.9", top_p="0.9", limit="20", others=others)
+    stream = visitor.ask("It's a \"test\" of $HOME `x` \\n %s ${y} é 🐉\n'")
+    found = programs(visitor)
+    expect(visitor["#api-what"]).to_contain_text("The request of the last answer")
+    assert answers(found, tmp_path) == [stream.text] * (3 if shutil.which("node") else 2)
+    card = visitor["#model"].text_content() or "?"
+    assert all(card in program for program in found.values())
+
+
+def test_the_shown_program_follows_the_screen(visitor: Visitor) -> None:
+    example = programs(visitor)
+    assert all("What is the capital of France?" in program for program in example.values())
+    assert not any(re.search("seed|undefined", program) for program in example.values())
+    visitor.page.get_by_role("tab", name="curl").click()
+    visitor["#text"].fill("Typed")
+    expect(visitor["#snippet"]).to_contain_text('"content": "Typed"')
+    expect(visitor["#api-what"]).to_contain_text("The request that Send makes")
+    visitor.set(seed="5", others="{")
+    expect(visitor["#api-what"]).to_contain_text("not valid JSON")
+    visitor.set(others="", key="secret")
+    expect(visitor["#snippet"]).to_contain_text('"seed": 5')
+    expect(visitor["#snippet"]).to_contain_text("$KNAPSERVE_API_KEY")
+    assert "secret" not in (visitor["#snippet"].text_content() or "")
+    visitor["#draft"].uncheck()
+    expect(visitor["#snippet"]).to_contain_text('"draft_policy": "none"')
+
+
+def test_tabs_are_chosen_by_arrow_keys(visitor: Visitor) -> None:
+    visitor["#numbers-tab"].focus()
+    visitor.page.keyboard.press("ArrowRight")
+    expect(visitor["#api"]).to_be_visible()
+    expect(visitor["#numbers"]).to_be_hidden()
+    visitor.page.keyboard.press("Tab")
+    visitor.page.keyboard.press("ArrowLeft")
+    expect(visitor["#languages [data-language=javascript]"]).to_be_focused()
+    expect(visitor["#snippet"]).to_contain_text("await fetch")
+
+
+# -- small screens -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_small_screen_has_everything(server: Process, visit: Visit, scheme: str) -> None:
+    visitor = visit(server.url, viewport={"width": 360, "height": 740}, color_scheme=scheme).ready()
+    visitor.script(*tokens(MARKDOWN + "\n" + "wide" * 60 + "\n\n```\n" + "wide " * 60 + "\n```\n"))
+    visitor.ask("Hi")
+    programs(visitor)
+    assert visitor.overflow() <= 0
+    assert visitor["#log"].evaluate("(log) => log.scrollWidth - log.clientWidth") <= 0
+    assert visitor["#figures"].evaluate("(figures) => figures.scrollWidth - figures.clientWidth") <= 0
+    expect(visitor["#chats"]).to_be_hidden()
+    visitor["#chats-button"].click()
+    expect(visitor["#chats .title"]).to_be_in_viewport()
+    visitor.page.keyboard.press("Escape")
+    expect(visitor["#chats"]).to_be_hidden()
+    visitor["#chats-button"].click()
+    visitor["#chats .title"].click()
+    expect(visitor["#chats"]).to_be_hidden()
+    expect(visitor["#send"]).to_be_in_viewport()

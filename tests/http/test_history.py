@@ -1,0 +1,104 @@
+"""Conversations as agents send them back: whatever this server or OpenAI's has answered, and nothing is dropped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.harness import CHAT, CHAT_PATH, ask
+from tests.support.speaking import CALL, TOOL, RecordingEngine, SpeakingEngine, pieces, whole
+
+QUESTION = {"role": "user", "content": "Hi"}
+
+
+def told(*messages: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what the chat template gets for these messages."""
+    engine = RecordingEngine()
+    whole(engine, CHAT_PATH, CHAT | {"messages": [*messages, QUESTION], "tools": [TOOL]})
+    found: list[dict[str, Any]] = engine.tokenizer.rendered[-1]["messages"][:-1]
+    return found
+
+
+@pytest.mark.parametrize("arguments", ["{", '{"a": "\\ud800"}', '{"a": NaN}', "[" * 600 + "]" * 600, "", "5", "text"])
+def test_calls_whose_arguments_are_broken_stay_as_they_are(arguments: str) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    (message,) = told({"role": "assistant", "content": None, "tool_calls": [call]})
+    assert message["content"] == ""
+    expected = {"": {}, "5": 5}.get(arguments, arguments)
+    assert message["tool_calls"][0]["function"] == {"name": "f", "arguments": expected}
+
+
+def test_older_functions_become_tools() -> None:
+    call = {"name": "f", "arguments": '{"a": 1}'}
+    message, result = told(
+        {"role": "assistant", "content": None, "function_call": call},
+        {"role": "function", "name": "f", "content": "12"},
+    )
+    assert message["tool_calls"][0]["function"] == {"name": "f", "arguments": {"a": 1}}
+    assert "function_call" not in message
+    assert result == {
+        "role": "tool",
+        "name": "f",
+        "content": "12",
+        "tool_call_id": message["tool_calls"][0]["id"],
+    }
+
+
+def test_refusals_are_text() -> None:
+    parts = [{"type": "text", "text": "No."}, {"type": "refusal", "refusal": "I will not."}]
+    first, second, third = told(
+        {"role": "assistant", "content": None, "refusal": "I will not."},
+        {"role": "assistant", "content": parts},
+        {"role": "assistant", "content": "Yes.", "refusal": None},
+    )
+    assert first == {"role": "assistant", "content": "I will not."}
+    assert second["content"] == "No.\nI will not."
+    assert third == {"role": "assistant", "content": "Yes."}
+
+
+def test_empty_contents_stay_empty() -> None:
+    found = told(
+        {"role": "user", "content": []},
+        {"role": "assistant", "content": None},
+        {"role": "assistant"},
+        {"role": "user", "content": ""},
+        {"role": "assistant", "content": [], "tool_calls": []},
+    )
+    assert [message["content"] for message in found] == [""] * 5
+
+
+def test_reasoning_reaches_the_template_by_the_name_that_it_knows() -> None:
+    first, second = told(
+        {"role": "assistant", "content": "a", "reasoning": "Hm."},
+        {"role": "assistant", "content": "a", "reasoning_content": "Hm.", "reasoning": "Hm."},
+    )
+    assert first["reasoning_content"] == second["reasoning_content"] == "Hm."
+
+
+@pytest.mark.parametrize("limit", [None, 1, 2, 5, 9, 14, 20])
+@pytest.mark.parametrize("text", ["Hello", f"<think>\nHm.\n</think>\n\n{CALL}", f"Yes. {CALL}\n{CALL}", "<think>Hm"])
+def test_every_answer_can_be_sent_back(text: str, limit: int | None) -> None:
+    engine = RecordingEngine(pieces(text))
+    body = CHAT | {"tools": [TOOL]} | ({} if limit is None else {"max_tokens": limit})
+    message = whole(engine, CHAT_PATH, body)["message"]
+    (found,) = told(message)
+    assert found["content"] == (message["content"] or "")
+    assert found.get("reasoning_content", "") == message.get("reasoning_content", "")
+    assert len(found.get("tool_calls", [])) == len(message.get("tool_calls", []))
+
+
+@pytest.mark.parametrize("name", ["files.read", "server/tool", "mcp:files:read", "a" * 256, "A-b_9"])
+def test_tools_may_have_the_names_of_mcp_servers(name: str) -> None:
+    tool = {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}
+    text = f'<tool_call>\n{{"name": "{name}", "arguments": {{}}}}\n</tool_call>'
+    message = whole(SpeakingEngine(pieces(text)), CHAT_PATH, CHAT | {"tools": [tool]})["message"]
+    assert message["tool_calls"][0]["function"]["name"] == name
+
+
+@pytest.mark.parametrize("name", ["", "a" * 257, "a b", "é", 'a"b', "a\n"])
+def test_other_names_of_tools_are_refused(name: str) -> None:
+    tool = {"type": "function", "function": {"name": name}}
+    reply = ask(SpeakingEngine(), "POST", CHAT_PATH, json=CHAT | {"tools": [tool]})
+    assert reply.status_code == 400
+    assert reply.json()["error"]["param"] == "tools[0].function.name"

@@ -1,0 +1,283 @@
+"""Anthropic's Messages API: its events describe the complete message, and its requests are chat requests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from anthropic.types import Message, RawMessageStreamEvent
+from pydantic import TypeAdapter
+
+from engine.errors import QueueFullError, RequestFailedError
+from server.config import ServerConfig
+from tests.support.harness import CHAT_PATH, ask
+from tests.support.speaking import ANSWERS, RecordingEngine, TalkingEngine
+
+PATH, COUNT_PATH = "/v1/messages", "/v1/messages/count_tokens"
+EVENT: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
+HI = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 400}
+WEATHER = {"name": "weather", "description": "Of a city.", "input_schema": {"type": "object", "properties": {}}}
+KINDS = {"message": "text", "reasoning": "thinking", "function_call": "tool_use"}
+FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+
+
+def reply_to(engine: Any, body: dict[str, Any]) -> dict[str, Any]:
+    reply = ask(engine, "POST", PATH, json=body)
+    assert reply.status_code == 200, reply.text
+    Message.model_validate_json(reply.content)
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def events_of(content: bytes) -> list[dict[str, Any]]:
+    events = []
+    for block in content.decode().strip().split("\n\n"):
+        name, data = block.split("\n")
+        events.append(json.loads(data.removeprefix("data: ")))
+        assert name == f"event: {events[-1]['type']}"
+        if events[-1]["type"] not in ("ping", "error"):
+            EVENT.validate_python(events[-1])
+    return [event for event in events if event["type"] != "ping"]
+
+
+def without_ids(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in block.items() if k not in ("id", "signature")} for block in content]
+
+
+@pytest.mark.parametrize("limit", [4, 9, 25, 400])
+@pytest.mark.parametrize(("answer", "kinds"), ANSWERS.values(), ids=ANSWERS)
+def test_events_describe_the_complete_message(answer: str, kinds: list[str], limit: int) -> None:
+    body = HI | {"max_tokens": limit, "tools": [WEATHER]}
+    message = reply_to(TalkingEngine(answer), body)
+    events = events_of(ask(TalkingEngine(answer), "POST", PATH, json=body | {"stream": True}).content)
+    start, *blocks, delta, stop = events
+    assert [start["type"], delta["type"], stop["type"]] == ["message_start", "message_delta", "message_stop"]
+    content: list[dict[str, Any]] = []
+    texts: list[str] = []
+    for event in blocks:
+        if event["type"] == "content_block_start":
+            content.append(event["content_block"])
+            texts.append("")
+        assert event["index"] == len(content) - 1, "blocks come one after the other"
+        if event["type"] == "content_block_delta":
+            change = event["delta"]
+            if change["type"] == "signature_delta":
+                content[-1]["signature"] = change["signature"]
+            else:
+                texts[-1] += change[FIELDS[change["type"]]]
+    for block, text in zip(content, texts, strict=True):
+        if block["type"] == "tool_use":
+            block["input"] = json.loads(text) if text.endswith("}") else {}
+        else:
+            block[block["type"]] = text
+    assert without_ids(content) == without_ids(message["content"])
+    assert delta["delta"] == {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    assert delta["usage"] == message["usage"]
+    if message["stop_reason"] == "max_tokens":
+        return
+    assert [block["type"] for block in content] == [KINDS[kind] for kind in kinds if answer]
+    assert message["stop_reason"] == ("tool_use" if "function_call" in kinds else "end_turn")
+
+
+def test_usage_separates_cached_tokens() -> None:
+    usage = reply_to(TalkingEngine(), HI)["usage"]
+    count = ask(TalkingEngine(), "POST", COUNT_PATH, json={"messages": HI["messages"]}).json()
+    assert usage["cache_read_input_tokens"] == 2
+    assert usage["input_tokens"] + usage["cache_read_input_tokens"] == count["input_tokens"]
+    assert usage["output_tokens"] == 2
+
+
+def test_blocks_become_the_messages_of_a_chat() -> None:
+    engine = RecordingEngine()
+    use = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Bern"}}
+    result = {"type": "tool_result", "tool_use_id": "t1"}
+    cached = {"type": "text", "text": "Look.", "cache_control": {"type": "ephemeral"}}
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "x"}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [thought, {"type": "text", "text": "I see."}, use, use | {"id": "t2"}]},
+        {
+            "role": "user",
+            "content": [
+                result | {"content": [{"type": "text", "text": "12"}], "is_error": True},
+                result | {"tool_use_id": "t2"},
+                cached,
+            ],
+        },
+    ]
+    system = [{"type": "text", "text": "x-anthropic-billing-header: 1"}, {"type": "text", "text": "Be brief."}, cached]
+    reply_to(engine, HI | {"messages": messages, "system": system, "tools": [WEATHER]})
+    first, user, answer, twelve, nothing, last = engine.tokenizer.rendered[-1]["messages"]
+    assert first == {"role": "system", "content": "Be brief.\n\nLook."}
+    assert user == {"role": "user", "content": "Hi"}
+    assert (answer["content"], answer["reasoning_content"]) == ("I see.", "Hm.")
+    assert [call["id"] for call in answer["tool_calls"]] == ["t1", "t2"]
+    assert answer["tool_calls"][0]["function"] == {"name": "weather", "arguments": {"city": "Bern"}}
+    assert (twelve["role"], twelve["tool_call_id"], twelve["content"]) == ("tool", "t1", "12")
+    assert (nothing["tool_call_id"], nothing["content"]) == ("t2", "")
+    assert last == {"role": "user", "content": "Look."}
+    assert engine.tokenizer.rendered[-1]["tools"][0]["function"] == {
+        "name": "weather",
+        "description": "Of a city.",
+        "parameters": WEATHER["input_schema"],
+    }
+
+
+def test_every_answer_can_be_sent_back() -> None:
+    for answer, _ in ANSWERS.values():
+        for limit in (1, 3, 8, 20, 400):
+            content = reply_to(TalkingEngine(answer), HI | {"max_tokens": limit, "tools": [WEATHER]})["content"]
+            turn = [*HI["messages"], {"role": "assistant", "content": content}, *HI["messages"]]
+            reply_to(RecordingEngine(), HI | {"messages": turn, "tools": [WEATHER]})
+
+
+def test_a_last_message_of_the_assistant_is_continued() -> None:
+    engine = TalkingEngine()
+    reply_to(engine, HI | {"messages": [*HI["messages"], {"role": "assistant", "content": "{"}]})
+    assert engine.tokenizer.rendered[-1]["flags"] == (False, True)
+
+
+def test_settings_reach_the_engine_as_those_of_a_chat() -> None:
+    engine = TalkingEngine()
+    settings = {"temperature": 0.5, "top_p": 0.5, "seed": 3, "top_k": 4, "messages": HI["messages"], "max_tokens": 7}
+    reply_to(engine, settings | {"stop_sequences": ["a", "b"], "thinking": {"type": "disabled"}})
+    ask(engine, "POST", CHAT_PATH, json=settings | {"stop": ["a", "b"]})
+    first, second = engine.submitted
+    assert (first.prompt, first.sampling) == (second.prompt, second.sampling)
+    assert engine.tokenizer.rendered[0]["options"] == {"enable_thinking": False}
+
+
+def test_a_limit_beyond_the_context_is_lowered() -> None:
+    """Claude Code asks for 32,000 tokens, whatever the model has room for."""
+    engine = TalkingEngine()
+    reply_to(engine, HI | {"max_tokens": 32_000})
+    (request,) = engine.submitted
+    assert request.sampling.max_tokens == engine.info.max_model_len - len(request.prompt)
+
+
+def test_what_claude_code_sends_is_understood() -> None:
+    """Recorded from its version 2.1.197, shortened."""
+    cached = {"cache_control": {"type": "ephemeral"}}
+    body = {
+        "messages": [
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "<system-reminder>"}, {"type": "text", "text": "Hi"} | cached],
+            },
+            {"role": "system", "content": "Available agent types: none"},
+        ],
+        "system": [
+            {"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1.197;"},
+            {"type": "text", "text": "You are an agent."} | cached,
+        ],
+        "tools": [
+            WEATHER
+            | {"input_schema": WEATHER["input_schema"] | {"$schema": "https://json-schema.org/draft/2020-12/schema"}}
+        ],
+        "metadata": {"user_id": "{}"},
+        "max_tokens": 32000,
+        "thinking": {"type": "adaptive"},
+        "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+        "output_config": {"effort": "high"},
+        "stream": True,
+    }
+    engine = TalkingEngine()
+    headers = {"anthropic-beta": "claude-code-20250219,effort-2025-11-24", "anthropic-version": "2023-06-01"}
+    reply = ask(engine, "POST", f"{PATH}?beta=true", json=body, headers=headers)
+    assert reply.status_code == 200
+    assert events_of(reply.content)[-1]["type"] == "message_stop"
+    rendered = engine.tokenizer.rendered[-1]
+    assert [message["role"] for message in rendered["messages"]] == ["system", "user", "system"]
+    assert rendered["messages"][0]["content"] == "You are an agent."
+    assert rendered["options"] == {"reasoning_effort": "high", "enable_thinking": True}
+
+
+@pytest.mark.parametrize(
+    ("choice", "forced", "parallel"),
+    [
+        ({"type": "auto"}, False, True),
+        ({"type": "any"}, True, True),
+        ({"type": "any", "disable_parallel_tool_use": True}, True, False),
+        ({"type": "tool", "name": "weather"}, True, False),
+        ({"type": "none"}, False, True),
+    ],
+)
+def test_choices_of_tools(choice: dict[str, Any], forced: bool, parallel: bool) -> None:
+    engine = TalkingEngine()
+    reply_to(engine, HI | {"tools": [WEATHER], "tool_choice": choice})
+    grammar = engine.submitted[0].sampling.grammar
+    assert (grammar is not None) == forced
+    assert grammar is None or (")*" in grammar) == parallel
+    assert bool(engine.tokenizer.rendered[-1]["tools"]) == (choice["type"] != "none")
+
+
+def test_a_format_is_a_grammar() -> None:
+    engine = TalkingEngine()
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    reply_to(engine, HI | {"output_config": {"format": {"type": "json_schema", "schema": schema}}})
+    assert '"properties"' in str(engine.submitted[0].sampling.grammar)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "no limit": ({"max_tokens": None}, "max_tokens"),
+    "no token": ({"max_tokens": 0}, "max_tokens"),
+    "no messages": ({"messages": []}, "messages"),
+    "a role": ({"messages": [{"role": "tool", "content": "a"}]}, "messages[0].role"),
+    "an image": ({"messages": [{"role": "user", "content": [{"type": "image"}]}]}, "messages[0].content[0]"),
+    "a result without a call": (
+        {"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]},
+        "messages[0].content[0].tool_use_id",
+    ),
+    "a stop": ({"stop_sequences": [""]}, "stop_sequences"),
+    "a hosted tool": ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools[0].type"),
+    "an unknown tool": ({"tools": [WEATHER], "tool_choice": {"type": "tool", "name": "x"}}, "tool_choice"),
+    "a choice": ({"tools": [WEATHER], "tool_choice": {"type": "some"}}, "tool_choice.type"),
+    "an edit of the context": (
+        {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}},
+        "context_management",
+    ),
+    "servers": ({"mcp_servers": [{"url": "x"}]}, "mcp_servers"),
+    "a format": ({"output_config": {"format": {"type": "xml"}}}, "output_config.format"),
+    "a temperature": ({"temperature": 3}, "temperature"),
+}
+
+
+@pytest.mark.parametrize(("change", "param"), REFUSED.values(), ids=REFUSED)
+def test_what_is_not_supported_is_refused_by_name(change: dict[str, Any], param: str) -> None:
+    engine = TalkingEngine()
+    reply = ask(engine, "POST", PATH, json=HI | change)
+    assert reply.status_code == 400
+    error = reply.json()
+    assert (error["type"], error["error"]["type"]) == ("error", "invalid_request_error")
+    assert f"'{param}" in error["error"]["message"] or param in ("tools[0].type", "output_config.format")
+    assert error["request_id"] == reply.headers["x-request-id"]
+    assert not engine.submitted
+
+
+def test_errors_have_anthropics_shape() -> None:
+    engine = TalkingEngine()
+    engine.refuse = QueueFullError(4, retry_after=3)
+    reply = ask(engine, "POST", PATH, json=HI)
+    assert (reply.status_code, reply.json()["error"]["type"]) == (429, "rate_limit_error")
+    assert ask(engine, "POST", PATH, json=HI | {"model": "x"}).json()["error"]["type"] == "not_found_error"
+    assert ask(engine, "GET", PATH).json()["type"] == "error"
+    engine = TalkingEngine()
+    engine.fail_at = (1, RequestFailedError("broken"))
+    *_, last = events_of(ask(engine, "POST", PATH, json=HI | {"stream": True}).content)
+    assert (last["type"], last["error"]["type"]) == ("error", "api_error")
+
+
+@pytest.mark.parametrize("header", ["x-api-key", "api-key", "authorization"])
+def test_keys_may_have_the_headers_of_other_vendors(header: str) -> None:
+    config = ServerConfig(api_key=("secret",))
+    value = "Bearer {}" if header == "authorization" else "{}"
+
+    def status(key: str) -> int:
+        return ask(
+            TalkingEngine(), "POST", PATH, json=HI, config=config, headers={header: value.format(key)}
+        ).status_code
+
+    assert (status("secret"), status("other"), status("")) == (200, 401, 401)
+    missing = ask(TalkingEngine(), "POST", PATH, json=HI, config=config)
+    assert missing.json()["error"]["type"] == "authentication_error"

@@ -1,0 +1,222 @@
+"""OpenAI's Responses API: its events describe the complete reply, and its requests are chat requests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import TypeAdapter
+
+from engine.errors import RequestFailedError
+from server.config import ServerConfig
+from tests.support.fake import FakeEngine
+from tests.support.harness import CHAT_PATH, ask
+from tests.support.speaking import ANSWERS, CALL, TalkingEngine
+
+PATH = "/v1/responses"
+EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
+
+
+def reply_to(engine: FakeEngine, body: dict[str, Any]) -> dict[str, Any]:
+    reply = ask(engine, "POST", PATH, json=body)
+    assert reply.status_code == 200, reply.text
+    Response.model_validate_json(reply.content)
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def events_of(content: bytes) -> list[dict[str, Any]]:
+    events = []
+    for block in content.decode().strip().split("\n\n"):
+        name, data = block.split("\n")
+        events.append(json.loads(data.removeprefix("data: ")))
+        EVENT.validate_python(events[-1])
+        assert name == f"event: {events[-1]['type']}"
+    assert [event["sequence_number"] for event in events] == [*range(len(events))]
+    return events
+
+
+def without_ids(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: without_ids(v) for k, v in value.items() if k not in ("id", "call_id", "created_at", "completed_at")}
+    return [without_ids(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("limit", [None, 4, 9, 25])
+@pytest.mark.parametrize(("answer", "kinds"), ANSWERS.values(), ids=ANSWERS)
+def test_events_describe_the_complete_reply(answer: str, kinds: list[str], limit: int | None) -> None:
+    body = {"input": "Hi", "tools": [WEATHER]} | ({} if limit is None else {"max_output_tokens": limit})
+    whole = reply_to(TalkingEngine(answer), body)
+    first, second, *events, last = events_of(
+        ask(TalkingEngine(answer), "POST", PATH, json=body | {"stream": True}).content
+    )
+    assert [first["type"], second["type"]] == ["response.created", "response.in_progress"]
+    assert last["type"] == f"response.{whole['status']}"
+    assert without_ids(last["response"]) == without_ids(whole)
+    items: list[dict[str, Any]] = []
+    texts: list[str] = []
+    for event in events:
+        if event["type"] == "response.output_item.added":
+            items.append(event["item"])
+            texts.append("")
+        assert event["output_index"] == len(items) - 1, "items come one after the other"
+        assert event.get("item_id", items[-1]["id"]) == items[-1]["id"]
+        texts[-1] += event.get("delta", "")
+        if event["type"] == "response.output_item.done":
+            assert event["item"]["id"] == items[-1]["id"]
+            items[-1] = event["item"]
+    assert items == last["response"]["output"]
+    assert texts == [item["arguments"] if "arguments" in item else item["content"][0]["text"] for item in items]
+    cut = whole["status"] == "incomplete"
+    assert whole["incomplete_details"] == ({"reason": "max_output_tokens"} if cut else None)
+    if not cut:
+        assert [item["type"] for item in items] == kinds
+    assert [item["status"] for item in items] == ["completed"] * (len(items) - 1) + [whole["status"]]
+
+
+def test_a_reply_has_its_request_and_usage() -> None:
+    body = {"input": "Hi", "instructions": "Be brief.", "temperature": 0.5, "metadata": {"a": "b"}, "tools": [WEATHER]}
+    reply = reply_to(TalkingEngine(), body)
+    assert {name: reply[name] for name in body if name != "input"} == {k: v for k, v in body.items() if k != "input"}
+    assert reply["store"] is False
+    assert reply["usage"]["output_tokens"] == 2
+    assert reply["usage"]["input_tokens_details"]["cached_tokens"] == 2
+    assert reply["usage"]["total_tokens"] == reply["usage"]["input_tokens"] + 2
+
+
+def test_items_become_the_messages_of_a_chat() -> None:
+    call = {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city": "Bern"}'}
+    items = [
+        {"role": "developer", "content": "Rules."},
+        {"role": "user", "content": [{"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}]},
+        {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I see."}]},
+        call,
+        call | {"call_id": "c2", "arguments": "{broken"},
+        {"type": "message", "role": "user", "content": "And?"},
+    ]
+    engine = TalkingEngine()
+    reply_to(engine, {"input": items, "instructions": "Be brief.", "tools": [WEATHER]})
+    system, developer, user, answer, last = engine.tokenizer.rendered[-1]["messages"]
+    assert system == {"role": "system", "content": "Be brief."}
+    assert developer["content"] == "Rules."
+    assert user == {"role": "user", "content": "a\nb"}
+    assert (answer["content"], answer["reasoning_content"]) == ("I see.", "Hm.")
+    assert [call["function"]["arguments"] for call in answer["tool_calls"]] == [{"city": "Bern"}, "{broken"]
+    assert last["content"] == "And?"
+    assert engine.tokenizer.rendered[-1]["tools"][0]["function"]["name"] == "weather"
+
+
+def test_every_answer_can_be_sent_back() -> None:
+    for answer, _ in ANSWERS.values():
+        for limit in (3, 8, 20, 400):
+            output = reply_to(TalkingEngine(answer), {"input": "Hi", "max_output_tokens": limit, "tools": [WEATHER]})[
+                "output"
+            ]
+            reply_to(
+                TalkingEngine(),
+                {"input": [{"role": "user", "content": "Hi"}, *output, {"role": "user", "content": "?"}]},
+            )
+
+
+def test_settings_reach_the_engine_as_those_of_a_chat() -> None:
+    engine = TalkingEngine()
+    settings = {"temperature": 0.5, "top_p": 0.5, "seed": 3, "top_k": 4, "min_p": 0.1, "presence_penalty": 1}
+    reply_to(engine, settings | {"input": "Hi", "max_output_tokens": 7, "reasoning": {"effort": "none"}})
+    ask(engine, "POST", CHAT_PATH, json=settings | {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 7})
+    first, second = engine.submitted
+    assert (first.prompt, first.sampling) == (second.prompt, second.sampling)
+    assert engine.tokenizer.rendered[0]["options"] == {"reasoning_effort": "none", "enable_thinking": False}
+
+
+def test_a_format_is_a_grammar() -> None:
+    engine = TalkingEngine()
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    format = {"type": "json_schema", "name": "answer", "schema": schema, "strict": True}
+    assert reply_to(engine, {"input": "Hi", "text": {"format": format}})["text"]["format"] == format
+    assert '"properties"' in str(engine.submitted[0].sampling.grammar)
+
+
+def test_log_probabilities_accompany_the_text() -> None:
+    body = {"input": "Hi", "include": ["message.output_text.logprobs"], "top_logprobs": 1}
+    (item,) = reply_to(TalkingEngine("Hallo"), body)["output"]
+    assert [entry["token"] for entry in item["content"][0]["logprobs"]] == [*"Hallo"]
+    stream = events_of(ask(TalkingEngine("Hallo"), "POST", PATH, json=body | {"stream": True}).content)
+    pieces = [event for event in stream if event["type"] == "response.output_text.delta"]
+    assert [entry for event in pieces for entry in event["logprobs"]] == item["content"][0]["logprobs"]
+
+
+def test_allowed_tools_leave_the_others_out() -> None:
+    other = WEATHER | {"name": "other"}
+    engine = TalkingEngine()
+    choice = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "other"}]}
+    reply_to(engine, {"input": "Hi", "tools": [WEATHER, other], "tool_choice": choice})
+    assert [tool["function"]["name"] for tool in engine.tokenizer.rendered[-1]["tools"]] == ["other"]
+    assert "other" in str(engine.submitted[0].sampling.grammar)
+
+
+def test_functions_may_have_a_namespace() -> None:
+    """Codex groups its tools, and offers one that runs on OpenAI's servers, which the response lists no more."""
+    space = {"type": "namespace", "name": "city", "description": "Cities.", "tools": [WEATHER]}
+    engine = TalkingEngine(CALL.replace("weather", "city.weather"))
+    call = {"type": "function_call", "call_id": "c1", "name": "weather", "namespace": "city", "arguments": "{}"}
+    items = [{"role": "user", "content": "Hi"}, call]
+    reply = reply_to(engine, {"input": items, "tools": [WEATHER, space, {"type": "web_search"}]})
+    rendered = engine.tokenizer.rendered[-1]
+    assert [tool["function"]["name"] for tool in rendered["tools"]] == ["weather", "city.weather"]
+    assert rendered["messages"][-1]["tool_calls"][0]["function"]["name"] == "city.weather"
+    assert reply["tools"] == [WEATHER, space]
+    (item,) = reply["output"]
+    assert (item["name"], item["namespace"], item["arguments"]) == ("weather", "city", '{"city": "Bern"}')
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "no input": ({"input": None}, "input"),
+    "an empty list": ({"input": []}, "input"),
+    "a stored response": ({"previous_response_id": "resp_1"}, "previous_response_id"),
+    "a background": ({"background": True}, "background"),
+    "a truncation": ({"truncation": "auto"}, "truncation"),
+    "an image": ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}, "input[0].content[0]"),
+    "a role": ({"input": [{"role": "tool", "content": "a"}], "instructions": "b"}, "input[0].role"),
+    "no content": ({"input": [{"role": "user"}]}, "input[0].content"),
+    "a reference": ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input[0].type"),
+    "a custom tool": ({"tools": [{"type": "custom", "name": "a"}]}, "tools[0].type"),
+    "a tool twice": ({"tools": [WEATHER, WEATHER]}, "tools[1].name"),
+    "a hosted tool that must be called": (
+        {"tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search"}},
+        "tool_choice.type",
+    ),
+    "a name": ({"tools": [WEATHER | {"name": 5}]}, "tools[0].name"),
+    "an unknown tool": ({"tools": [WEATHER], "tool_choice": {"type": "function", "name": "x"}}, "tool_choice"),
+    "a limit": ({"max_output_tokens": 0}, "max_output_tokens"),
+    "no schema": ({"text": {"format": {"type": "json_schema", "name": "a"}}}, "text.format.schema"),
+    "a text": ({"text": []}, "text"),
+    "an inclusion": ({"include": ["file_search_call.results"]}, "include"),
+    "too many tokens": ({"max_output_tokens": 9999}, "input"),
+}
+
+
+@pytest.mark.parametrize(("change", "param"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_not_supported_is_refused_by_name(change: dict[str, Any], param: str, stream: bool) -> None:
+    engine = TalkingEngine()
+    reply = ask(engine, "POST", PATH, json={"input": "Hi", "stream": stream} | change)
+    assert (reply.status_code, reply.json()["error"]["param"]) == (400, param), reply.text
+    assert not engine.submitted
+
+
+def test_a_failure_in_the_middle_ends_the_stream_with_an_event() -> None:
+    engine = TalkingEngine()
+    engine.fail_at = (1, RequestFailedError("broken"))
+    *_, last = events_of(ask(engine, "POST", PATH, json={"input": "Hi", "stream": True}).content)
+    assert last["type"] == "response.failed"
+    assert last["response"]["status"] == "failed"
+    assert last["response"]["error"]["message"]
+
+
+def test_a_key_is_required_where_keys_are() -> None:
+    config = ServerConfig(api_key=("secret",))
+    assert ask(TalkingEngine(), "POST", PATH, json={"input": "Hi"}, config=config).status_code == 401

@@ -1,0 +1,456 @@
+"""JSON schemas of clients: what their grammars allow, as llguidance follows them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from llguidance import LLTokenizer
+
+from engine.grammar.matching import build
+from server.http.errors import APIError
+from server.openai.requests.schema import rewritten
+from tests.support.fake import INFO, FakeEngine
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask
+
+BYTES = LLTokenizer("byte")
+TREE = {"type": "object", "properties": {"in": {"$ref": "#"}}, "additionalProperties": False}
+CLOSED = {"type": "object", "additionalProperties": False}
+
+
+class CallingEngine(FakeEngine):
+    """An engine whose template knows tools."""
+
+    info = replace(INFO, max_model_len=4096, tool_format="hermes")
+
+
+def answer_format(schema: Any, **more: Any) -> dict[str, Any]:
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema} | more}}
+
+
+def tool(parameters: Any, name: str = "f", **more: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": parameters} | more}
+
+
+def grammar(change: dict[str, Any], path: str = CHAT_PATH) -> str:
+    engine = CallingEngine()
+    reply = ask(engine, "POST", path, json=(CHAT if path == CHAT_PATH else TEXT) | change)
+    assert reply.status_code == 200, reply.text
+    found = engine.submitted[0].sampling.grammar
+    assert found is not None
+    return found
+
+
+def refusal(change: dict[str, Any], param: str = "response_format") -> str:
+    engine = CallingEngine()
+    reply = ask(engine, "POST", CHAT_PATH, json=CHAT | change)
+    assert reply.status_code == 400, reply.text
+    assert engine.submitted == []
+    assert reply.json()["error"]["param"] == param
+    message: str = reply.json()["error"]["message"]
+    return message
+
+
+def allows(grammar: str, text: str) -> bool:
+    matcher = build(BYTES, grammar).deep_copy()
+    tokens = list(text.encode())
+    return matcher.try_consume_tokens(tokens) == len(tokens) and bool(matcher.is_accepting())
+
+
+def check(schema: Any, yes: list[str], no: list[str], **more: Any) -> None:
+    found = grammar(answer_format(schema, **more))
+    assert [text for text in yes if not allows(found, text)] == []
+    assert [text for text in no if allows(found, text)] == []
+
+
+CONVERTED: dict[str, tuple[Any, list[str], list[str]]] = {
+    "annotations": (
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "$comment": "x",
+            "type": "string",
+            "nullable": False,
+            "deprecated": True,
+            "readOnly": True,
+            "examples": ["a"],
+            "contentEncoding": "base64",
+            "x-order": 1,
+        },
+        ['"a"'],
+        ["1"],
+    ),
+    "unique items": ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, ["[1, 2]"], ["1"]),
+    "restricting nothing": (
+        {"type": "object", "propertyNames": {"type": "string"}, "dependentRequired": {}, "dependentSchemas": {}},
+        ['{"a": 1}'],
+        ["[]"],
+    ),
+    "an unknown format": ({"type": "integer", "format": "int64"}, ["5"], ['"5"']),
+    "a reference with annotations": (
+        {**CLOSED, "properties": {"a": {"$ref": "#/$defs/A", "nullable": True}}, "$defs": {"A": TREE}},
+        ['{"a": {}}'],
+        ['{"a": 1}'],
+    ),
+    "a reference within allOf": (  # pydantic 1; a recursive one that llguidance refuses beside other keywords
+        {
+            "allOf": [{"$ref": "#/definitions/A"}],
+            "definitions": {
+                "A": {**CLOSED, "properties": {"a": {"allOf": [{"$ref": "#/definitions/A"}], "default": None}}}
+            },
+        },
+        ['{"a": {"a": {}}}'],
+        ['{"a": 1}'],
+    ),
+    "escaped pointers": (
+        {"$ref": "#/components/schemas/A~1B%20C", "components": {"schemas": {"A/B C": {"type": "integer"}}}},
+        ["1"],
+        ['"1"'],
+    ),
+    "identifiers": (  # TypeBox
+        {"$id": "T0", **CLOSED, "properties": {"nodes": {"type": "array", "items": {"$ref": "T0"}}}},
+        ['{"nodes": [{}, {"nodes": []}]}'],
+        ['{"nodes": [1]}'],
+    ),
+    "a discriminated union": (
+        {
+            "oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}],
+            "discriminator": {"propertyName": "k"},
+            "$defs": {k: {**CLOSED, "properties": {"k": {"const": k}}, "required": ["k"]} for k in "ab"},
+        },
+        ['{"k": "a"}', '{"k":"b"}'],
+        ['{"k": "c"}', "{}"],
+    ),
+    "a tuple of draft 7": (
+        {"type": "array", "items": [{"type": "integer"}, {"type": "string"}], "additionalItems": False, "minItems": 2},
+        ['[1, "a"]'],
+        ["[1]", '[1, "a", 2]'],
+    ),
+    "booleans": (
+        {"type": "object", "properties": {"a": True, "b": False}, "additionalProperties": False},
+        ['{"a": [1]}', "{}"],
+        ['{"b": 1}', '{"c": 1}'],
+    ),
+    "never": ({"type": "object", "properties": {"a": {"not": {}}}}, ['{"b": 1}'], ['{"a": 1}']),
+    "an enum of names": (  # zod's records
+        {
+            "type": "object",
+            "propertyNames": {"enum": ["a", "b"]},
+            "additionalProperties": {"type": "integer"},
+            "required": ["a"],
+        },
+        ['{"a": 1}', '{"a": 1, "b": 2}'],
+        ['{"b": 1}', '{"a": 1, "c": 2}', '{"a": 1, "b": ""}'],
+    ),
+    "a pattern of names": (
+        {"type": "object", "propertyNames": {"pattern": "^x"}, "additionalProperties": {"type": "integer"}},
+        ['{"x1": 1}', "{}"],
+        ['{"y": 1}'],
+    ),
+    "nothing unevaluated": (
+        {"type": "object", "properties": {"a": True}, "unevaluatedProperties": False},
+        ['{"a": 1}'],
+        ['{"b": 1}'],
+    ),
+    "exclusive bounds of draft 4": ({"type": "integer", "minimum": 5, "exclusiveMinimum": True}, ["6"], ["5"]),
+    "a count that is a float": ({"type": "string", "minLength": 2.0}, ['"ab"'], ['"a"']),
+    "required as a flag of draft 3": (
+        {**CLOSED, "properties": {"a": {"type": "string", "required": True}}},
+        ['{"a": ""}'],
+        ['{"a": 1}'],
+    ),
+    "a time with a pattern": (  # zod's have no time zone
+        {"type": "string", "format": "time", "pattern": r"^\d\d:\d\d$"},
+        ['"10:00"'],
+        ['"10:00:00Z"'],
+    ),
+    "a property named like a keyword": (
+        {**CLOSED, "properties": {"$ref": {"type": "string"}, "pattern": {"type": "integer"}}},
+        ['{"$ref": "x", "pattern": 1}'],
+        ['{"pattern": "x"}'],
+    ),
+}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(("schema", "yes", "no"), CONVERTED.values(), ids=CONVERTED)
+def test_schemas_as_converters_write_them_are_enforced(
+    schema: Any, yes: list[str], no: list[str], strict: bool
+) -> None:
+    check(schema, yes, no, strict=strict)
+
+
+UNENFORCED: dict[str, tuple[Any, str]] = {
+    "look-ahead": ({"type": "string", "pattern": "^(?!a)b"}, "pattern '^(?!a)b'"),
+    "look-behind": ({"type": "string", "pattern": "(?<=a)b"}, "pattern '(?<=a)b'"),
+    "a back-reference": ({"type": "string", "pattern": r"(a)\1"}, r"pattern '(a)\1'"),
+    "a named back-reference": ({"type": "string", "pattern": r"(?<n>a)\k<n>"}, "pattern"),
+    "a word's end": ({"type": "string", "pattern": r"a\b"}, "pattern"),
+    "look-ahead in a name": ({"type": "object", "patternProperties": {"(?!a)": True}}, "pattern '(?!a)'"),
+    "not": ({"not": {"type": "string"}}, "'not'"),
+    "if": ({"if": {"type": "string"}, "then": {"minLength": 1}}, "'if'"),
+    "contains": ({"type": "array", "contains": {"type": "string"}, "minContains": 2}, "'contains'"),
+    "propertyNames": ({"type": "object", "propertyNames": {"minLength": 3}}, "'propertyNames'"),
+    "unevaluatedProperties": ({"anyOf": [{"required": ["a"]}], "unevaluatedProperties": False}, "'unev"),
+    "dependentRequired": ({"type": "object", "dependentRequired": {"a": ["b"]}}, "'dependentRequired'"),
+    "dependencies": ({"type": "object", "dependencies": {"a": ["b"]}}, "'dependencies'"),
+    "minProperties of some": (
+        {**CLOSED, "properties": {"a": True, "b": True, "c": True}, "minProperties": 2},
+        "'minProperties'",
+    ),
+    "minProperties of any": ({"type": "object", "minProperties": 2}, "'minProperties'"),
+    "maxProperties": ({**CLOSED, "properties": {"a": True, "b": True, "c": True}, "maxProperties": 2}, "'maxProp"),
+    "a large divisor": ({"type": "integer", "multipleOf": 10_000_019}, "'multipleOf'"),
+    "a divisor beyond 64 bits": ({"type": "integer", "multipleOf": 2**70}, "'multipleOf'"),
+    "a divisor without an exact float": ({"type": "number", "multipleOf": 0.07}, "'multipleOf'"),
+}
+
+
+@pytest.mark.parametrize(("schema", "named"), UNENFORCED.values(), ids=UNENFORCED)
+def test_what_no_grammar_enforces_is_dropped_unless_the_request_is_strict(schema: Any, named: str) -> None:
+    build(BYTES, grammar(answer_format(schema)))
+    build(BYTES, grammar(answer_format(schema, strict=False)))
+    assert named in refusal(answer_format(schema, strict=True))
+    parameters = {"type": "object", "properties": {"a": schema}}
+    for choice in ("auto", "required"):
+        change = {"tools": [tool({}), tool(parameters, "g", strict=True)], "tool_choice": choice}
+        assert named in refusal(change, "tools[1].function.parameters")
+
+
+def test_patterns_with_escaped_signs_are_kept() -> None:
+    check({"type": "string", "pattern": r"^\(\?=a\)[$(?=]\\1$"}, [r'"(?=a)$\\1"', r'"(?=a)?\\1"'], ['"a"'])
+
+
+BIG = [0, -5, 2**53, 2**63 - 1, 2**63 - 1024, -(2**63) + 1024, 7 * 2**60, 10**19, -(10**22), 0.1, -2.5e-7, 1e22, 1e300]
+
+
+@pytest.mark.parametrize("number", BIG)
+def test_constants_keep_all_digits(number: float) -> None:
+    for schema in ({"const": number}, {"enum": ["x", number]}):
+        found = grammar(answer_format(schema))
+        matcher = build(BYTES, found).deep_copy()
+        text = ""
+        while not text or not matcher.is_accepting():
+            text += next(c for c in "-.0123456789" if matcher.try_consume_tokens([ord(c)]))
+        assert type(number)(json.loads(text)) == number
+    check({"const": {"a": [number]}}, [f'{{"a": [{text}]}}'], [])
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**63), 2**63, 2**64 - 1, 2**70 + 1, 10**400, -930948.3396973169])
+def test_a_constant_that_llguidance_would_round_is_refused(number: float) -> None:
+    for schema in ({"const": number}, {"type": "object", "properties": {"a": {"enum": [1, {"b": [number]}]}}}):
+        assert "too many digits" in refusal(answer_format(schema))
+
+
+BOUNDS: dict[str, tuple[Any, list[str], list[str]]] = {
+    "of 64 bits": (
+        {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1},
+        ["-9223372036854774784", "9223372036854774784", "0"],
+        ["9223372036854775808", "1" * 20],
+    ),
+    "of 64 bits without a sign": ({"type": "integer", "minimum": 0, "maximum": 2**64 - 1}, ["0", "9" * 18], ["-1"]),
+    "between floats, below": ({"type": "integer", "maximum": 2**53 + 3}, [str(2**53 + 2)], [str(2**53 + 4)]),
+    "between floats, above": ({"type": "integer", "minimum": 2**53 + 1}, [str(2**53 + 2)], [str(2**53)]),
+    "of numbers between floats": ({"type": "number", "maximum": 2**60 - 1}, ["1.5"], [str(2**60)]),
+    "large floats": ({"type": "number", "minimum": -1e300, "maximum": 1e300}, ["-1.5", "1000"], ["1e5"]),
+    "a large divisor": ({"type": "integer", "multipleOf": 10_000}, ["20000", "-10000"], ["5", "1" + "0" * 25]),
+}
+
+
+@pytest.mark.parametrize(("schema", "yes", "no"), BOUNDS.values(), ids=BOUNDS)
+def test_no_number_is_beyond_its_bounds(schema: Any, yes: list[str], no: list[str]) -> None:
+    check(schema, yes, no)
+
+
+@pytest.mark.parametrize(
+    "bounds", [{"minimum": 2**63}, {"minimum": 1e300}, {"maximum": -1e19}, {"minimum": -(2**63), "maximum": -(2**63)}]
+)
+@pytest.mark.parametrize("kind", ["integer", "number"])
+def test_bounds_that_leave_only_larger_numbers_are_refused(kind: str, bounds: dict[str, float]) -> None:
+    assert "imum' must be within" in refusal(answer_format({"type": kind} | bounds))
+
+
+def test_bounds_between_which_there_is_no_float_are_refused() -> None:
+    bounds = {"type": "integer", "minimum": 2**53 + 1, "maximum": 2**53 + 1}
+    assert "exactly" in refusal(answer_format(bounds))
+
+
+NO_OBJECTS: list[Any] = [
+    {"type": "integer"},
+    {"type": "array", "items": {"type": "string"}, "required": ["a"]},
+    {"type": ["string", "null"]},
+    {"const": 3},
+    {"enum": [1, "a"]},
+    {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    {"allOf": [{"type": "object"}, {"type": "string"}]},
+    {"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}},
+    True,
+    5,
+]
+
+
+@pytest.mark.parametrize("choice", ["auto", "none", "required", {"type": "function", "function": {"name": "g"}}])
+@pytest.mark.parametrize("parameters", NO_OBJECTS)
+def test_parameters_that_are_no_object_are_refused(parameters: Any, choice: Any) -> None:
+    change = {"tools": [tool({}), tool(parameters, "g")], "tool_choice": choice}
+    message = refusal(change, "tools[1].function.parameters")
+    assert "object" in message or "dictionary" in message
+
+
+OBJECTS: list[Any] = [
+    None,
+    {},
+    {"description": "x"},
+    {"properties": {"a": {"type": "integer"}}},
+    {"type": ["object", "null"]},
+    {"anyOf": [{"type": "object"}, {"type": "null"}]},
+    {"oneOf": [{"$ref": "#"}, {"type": "object"}]},
+    {"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"a": {}}}}},
+    {"type": "object", "properties": {"a": {"type": "integer"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+]
+
+
+@pytest.mark.parametrize("parameters", OBJECTS)
+def test_parameters_without_a_type_describe_an_object(parameters: Any) -> None:
+    found = grammar({"tools": [tool(parameters)], "tool_choice": "required"})
+    call = '<tool_call>\n{"name": "f", "arguments": %s}\n</tool_call>'
+    assert allows(found, call % '{"a": 1}')
+    for other in ("1", "null", "[]", '"a"'):
+        assert not allows(found, call % other)
+
+
+def test_too_few_required_names_never_repeat_one() -> None:
+    """llguidance does not tell additional names apart, so it may need one of them at most."""
+    check({"type": "object", "minProperties": 3}, ['{"a": 1}'], ["{}"])
+    check({"type": "object", "minProperties": 3, "required": ["a"]}, ['{"a": 1, "b": 1}'], ['{"a": 1}'])
+    check({"type": "object", "minProperties": 1, "properties": {"a": {}}}, ["{}"], ["[]"])
+    check({**CLOSED, "minProperties": 1, "properties": {"a": {}, "b": {}}}, ['{"a": 1, "b": 1}'], ["{}"], strict=True)
+
+
+def test_white_space_and_digits_are_bounded() -> None:
+    anything = {"response_format": {"type": "json_object"}}
+    for change in (anything, answer_format({"type": "object"}), answer_format({})):
+        for path in (CHAT_PATH, TEXT_PATH):
+            found = grammar(change, path)
+            assert allows(found, '{"a": [1.25, -3, {"b": null}], "c":true}')
+            for text in ('{ "a": 1}', '{"a":  1}', '{"a": 1 }', '{"a":\n1}', '{"a": [1,\n 2]}', "{\n}"):
+                assert not allows(found, text)
+            for number in ("1" * 20, "0." + "3" * 11, "1e5"):
+                assert not allows(found, f'{{"a": [{{"b": {number}}}]}}')
+    for kind in ("integer", "number", ["number", "null"]):
+        check({"type": kind}, ["0", "-1", "1" * 19], ["1" * 20, "-" + "1" * 20])
+    for schema in ({"type": "number"}, {"type": "number", "minimum": 0, "maximum": 1}):
+        check(schema, ["0.3333333333"], ["0.33333333333"])
+    check({"type": "integer", "minimum": 5}, ["5", "9" * 18], ["9" * 20])
+    check({"type": "integer", "multipleOf": 7}, ["14"], ["15", "7" * 21])
+    seconds = "2024-01-01T00:00:00"
+    check({"type": "string", "format": "date-time"}, [f'"{seconds}.123Z"'], [f'"{seconds}.{"1" * 20}Z"'])
+    call = grammar({"tools": [tool({})], "tool_choice": "required"})
+    prefix = '<tool_call>\n{"name": "f", "arguments": '
+    assert allows(call, prefix + '{"a": 1}}\n</tool_call>')
+    assert not allows(call, prefix + '{"a":\n1}}\n</tool_call>')
+
+
+MALFORMED: list[tuple[Any, str]] = [
+    ({"type": 5}, "'type'"),
+    ({"type": []}, "'type'"),
+    ({"type": "integer", "minimum": "é" * 60}, "'minimum'"),
+    ({"minimum": True}, "'minimum'"),
+    ({"required": "a"}, "'required'"),
+    ({"properties": []}, "'properties'"),
+    ({"properties": {"a": 5}}, "A schema must be"),
+    ({"type": "array", "prefixItems": 5}, "'prefixItems'"),
+    ({"anyOf": {}}, "'anyOf'"),
+    ({"minLength": -1}, "'minLength'"),
+    ({"pattern": 5}, "'pattern'"),
+    ({"enum": []}, "'enum'"),
+    ({"multipleOf": 0}, "'multipleOf'"),
+    ({"$ref": "#"}, "leads back to itself"),
+    ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}, "leads back"),
+    ({"$ref": "http://there.is/none"}, "'http://there.is/none'"),
+    ({"$ref": 5}, "'5'"),
+    ({"not": {}}, "No value"),
+]
+
+
+@pytest.mark.parametrize(("schema", "said"), MALFORMED)
+def test_a_malformed_schema_is_refused_by_keyword(schema: Any, said: str) -> None:
+    assert said in refusal(answer_format(schema))
+    change = {
+        "tools": [tool({}), tool({"type": "object", "properties": {"a": schema}}, "g")],
+        "tool_choice": "required",
+    }
+    if not {"$defs", "not"} & schema.keys() and schema != {"$ref": "#"}:
+        assert said in refusal(change, "tools[1].function.parameters")
+
+
+def test_errors_name_the_position_of_a_tool_in_the_request() -> None:
+    tools = [tool({}), tool({}, "g"), tool({"type": "object", "properties": 5}, "h")]
+    function = {"type": "function", "function": {"name": "h"}}
+    allowed = {"mode": "required", "tools": [{"type": "function", "function": {"name": name}} for name in "fh"]}
+    for choice in ("required", function, {"type": "allowed_tools", "allowed_tools": allowed}):
+        assert "'properties'" in refusal({"tools": tools, "tool_choice": choice}, "tools[2].function.parameters")
+
+
+def test_the_only_callable_tool_is_named_in_errors() -> None:
+    """The engine knows the grammar, not which tool it is for."""
+    engine = CallingEngine()
+    choice = {"type": "function", "function": {"name": "g"}}
+    ask(engine, "POST", CHAT_PATH, json=CHAT | {"tools": [tool({}), tool({}, "g")], "tool_choice": choice})
+    assert engine.submitted[0].sampling.grammar_param == "tools[1].function.parameters"
+
+
+def random_schema(random: Random, depth: int) -> Any:
+    """A schema of arbitrary keywords, with values that are often wrong."""
+    if depth == 0 or random.random() < 0.1:
+        return random.choice([True, False, {}, {"type": "number"}, {"$ref": "#"}, {"$ref": "#/$defs/a"}, 5, None])
+
+    def inner() -> Any:
+        return random_schema(random, depth - 1)
+
+    number: Any = random.choice([0, -1, 2.5, 1e-12, 2**53 + 1, -(2**63), 10**400, 1e300, True, "x", None, [], {}])
+    pair, named, constant = (
+        [inner(), inner()],
+        {"a": inner(), "(": inner()},
+        random.choice([number, "a", {"b": [number]}]),
+    )
+    kinds = {
+        "items not if then contains propertyNames additionalProperties additionalItems": inner(),
+        "unevaluatedProperties unevaluatedItems": inner(),
+        "anyOf oneOf allOf prefixItems": pair,
+        "properties patternProperties $defs dependentSchemas": named,
+        "minimum exclusiveMaximum multipleOf maxLength minProperties maxItems": number,
+        "const default x-other $id $anchor": constant,
+    }
+    values: dict[str, Any] = {key: value for keys, value in kinds.items() for key in keys.split()} | {
+        "type": random.choice(["string", "object", "array", ["integer", "null"], "object", "strange", None]),
+        "enum": random.choice([[], [number], "a"]),
+        "required": random.choice([["a"], ["a", "b"], [1], False]),
+        "pattern": random.choice(["^a", "(?=a)", "(", "[", "\\", 1]),
+        "format": random.choice(["date-time", "int64", 5]),
+        "$ref": random.choice(["#", "#/$defs/a", "#/properties/a", "#/anyOf/1", "a", "#a", "#/anyOf/x", 5]),
+        "dependentRequired": random.choice([{}, {"a": []}, {"a": ["b"]}, 5]),
+    }
+    chosen = random.sample(sorted(values), random.randrange(1, 6))
+    return {key: values[key] for key in chosen}
+
+
+def rewrites(schema: Any, **options: bool) -> bool:
+    """Whether a schema is rewritten. It may be refused, but nothing else."""
+    try:
+        return bool(json.dumps(rewritten(schema, "param", **options), allow_nan=False))
+    except APIError as error:
+        return error.status != 400 or error.param != "param"
+
+
+def test_any_schema_is_rewritten_or_refused() -> None:
+    random = Random(1)
+    written = 0
+    for schema in (random_schema(random, 4) for _ in range(3000)):
+        if isinstance(schema, dict):
+            before = json.dumps(schema)
+            written += rewrites(schema) + rewrites(schema, strict=True) + rewrites(schema, arguments=True)
+            assert json.dumps(schema) == before
+    assert written > 500
