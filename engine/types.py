@@ -23,6 +23,15 @@ class FinishReason(StrEnum):
     CANCELLED = "cancelled"
 
 
+class ThoughtLimit(NamedTuple):
+    """How long an answer may reason: after `tokens` tokens, `close` is the only one that may follow."""
+
+    tokens: int
+    open: int | None  # id of the token that opens the reasoning
+    close: int
+    begun: bool  # the prompt has opened it
+
+
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
     """How tokens are drawn, and when the answer ends."""
@@ -43,6 +52,7 @@ class SamplingParams:
     logit_bias: tuple[tuple[int, float], ...] = ()  # (token id, added to its logit)
     allowed_token_ids: tuple[int, ...] = ()  # the only ones that may be drawn; (): all
     bad_words: tuple[tuple[int, ...], ...] = ()  # sequences of tokens that must not occur
+    thought_limit: ThoughtLimit | None = None
     grammar: str | None = None  # of the answer, in llguidance's format
     grammar_param: str = "response_format"  # the request field that the grammar comes from
     logprobs: int | None = None  # alternatives to report beside each token; None: no log-probabilities at all
@@ -59,7 +69,7 @@ class SamplingParams:
     @property
     def edits_logits(self) -> bool:
         """Whether penalties, bias, forbidden tokens, a minimum length or a grammar change the model's distribution."""
-        forbids = self.allowed_token_ids or self.bad_words or self.grammar is not None
+        forbids = self.allowed_token_ids or self.bad_words or self.grammar is not None or self.thought_limit
         return self.penalises or bool(self.logit_bias or self.min_tokens or forbids)
 
     @property

@@ -26,7 +26,8 @@ class LogitsProcessor:
 
     Edits apply in this order: repetition penalty over prompt and answer; frequency and presence penalties over the
     answer; bias; allowed tokens; the grammar's mask; no end of a bad word and no end token before `min_tokens`, unless
-    nothing else may follow. All edits are elementwise, so a row does not depend on other rows.
+    nothing else may follow; the end of the reasoning at its limit. All edits are elementwise, so a row does not depend
+    on other rows.
     """
 
     def __init__(
@@ -41,6 +42,9 @@ class LogitsProcessor:
         self._biases: tuple[Tensor, Tensor] | None = None  # on the device
         ends = (() if sampling.ignore_eos else tuple(end_ids)) + sampling.stop_token_ids
         self._ends = sorted(set(ends)) if sampling.min_tokens else []
+        self._limit = sampling.thought_limit
+        # Tokens of the reasoning so far; None before it, and -1 after it.
+        self._thought: int | None = 0 if self._limit is not None and self._limit.begun else None
         self._words = sampling.bad_words
         self._recent: list[int] = []  # the last tokens, with which a bad word may begin
         self._index: dict[int, int] = {}  # token id -> its index in the arrays
@@ -57,6 +61,7 @@ class LogitsProcessor:
             or sampling.logit_bias
             or sampling.allowed_token_ids
             or self._words
+            or self._limit
             or self._ends
             or sampling.truncates
         )
@@ -85,6 +90,7 @@ class LogitsProcessor:
         self._generated += len(tokens)
         if self._grammar is not None:
             self._grammar.advance(tokens)
+        self._thought = self._thought_after(tokens)
         if self._words:
             self._recent = [*self._recent, *tokens][-max(map(len, self._words)) :]
         if self._penalties:
@@ -120,6 +126,32 @@ class LogitsProcessor:
             self._forbid(scores, self._ends_of_words(drafted))
         if self._ends and self._generated + len(drafted) < self._sampling.min_tokens:
             self._forbid(scores, self._ends)
+        if self._limit is not None:
+            thought = self._thought_after(drafted)
+            if thought is not None and thought >= self._limit.tokens:
+                self._force(scores, self._limit.close)
+
+    def _thought_after(self, tokens: Sequence[int]) -> int | None:
+        """Return the tokens of the reasoning after these, which are not emitted yet."""
+        thought, limit = self._thought, self._limit
+        if limit is None or thought == -1:
+            return thought
+        for token in tokens:
+            if thought is None:
+                thought = 0 if token == limit.open else None
+            elif token == limit.close:
+                return -1
+            else:
+                thought += 1
+        return thought
+
+    @staticmethod
+    def _force(scores: Tensor, token: int) -> None:
+        """Set scores [vocab] of all other tokens to -inf, unless this one is forbidden."""
+        kept = scores[token].clone()
+        if bool(kept > float("-inf")):
+            scores.fill_(float("-inf"))
+            scores[token] = kept
 
     def _forbid(self, scores: Tensor, tokens: Sequence[int]) -> None:
         """Set scores [vocab] of tokens to -inf, unless nothing else may follow."""

@@ -63,6 +63,7 @@ _REFUSED: dict[str, Defaults] = {
 }
 _REFUSED_INSIDE: Inside = {"tools[]": {"allowed_callers": called_directly}}
 _NAMES = {
+    "thinking_token_budget": "thinking.budget_tokens",
     "stop": "stop_sequences",
     "max_completion_tokens": "max_tokens",
     "response_format.json_schema": "output_config.format",
@@ -112,7 +113,10 @@ class MessagesTranslator(AdaptedTranslator):
             schema = {"name": "answer", "schema": format.get("schema")}
             chat["response_format"] = {"type": "json_schema", "json_schema": schema}
         if "thinking" in body:
-            thinks = an_object(body, "thinking").get("type") != "disabled"
+            thinking = an_object(body, "thinking")
+            thinks = thinking.get("type") != "disabled"
+            if self._chat.limits_thoughts:
+                chat["thinking_token_budget"] = thinking.get("budget_tokens")
             chat["chat_template_kwargs"] = {"enable_thinking": thinks} | an_object(body, "chat_template_kwargs")
         if messages and messages[-1]["role"] == "assistant" and not messages[-1].get("tool_calls"):
             chat["continue_final_message"] = True  # the beginning of the answer

@@ -1,6 +1,7 @@
 """Measure one HTTP request for the metrics and the access log."""
 
 import time
+from collections import defaultdict
 from typing import Any
 
 from engine.architecture.spec import count_variants
@@ -15,7 +16,14 @@ class RequestMeter:
         self._metrics = metrics
         self._arrival = arrival
         self._last: dict[int, float] = {}  # time of each choice's last event
+        self._n = 0  # choices per prompt; 0: unknown
+        self._max_tokens: int | None = None
+        self._generated: defaultdict[int, list[int]] = defaultdict(list)  # tokens of finished choices, by prompt
         self.facts: dict[str, Any] = {}  # fields of the access log
+
+    def asked(self, n: int, max_tokens: int | None) -> None:
+        """Note the parameters of an admitted request: choices per prompt, and the client's limit of tokens."""
+        self._n, self._max_tokens = n, max_tokens
 
     def event(self, index: int, event: TokenEvent) -> None:
         """Count an event of choice `index`."""
@@ -29,6 +37,8 @@ class RequestMeter:
             self._add("cached_tokens", event.cached_tokens)
             metrics.prompt_tokens.inc(event.prompt_tokens)
             metrics.prompt_tokens_cached.inc(event.cached_tokens)
+            metrics.prompt_tokens_hit.inc(event.cached_tokens)
+            metrics.prompt_tokens_computed.inc(event.prompt_tokens - event.cached_tokens)
         elif event.token_ids:
             metrics.inter_token.observe(now - last)
         if event.finish_reason is not None:
@@ -40,8 +50,21 @@ class RequestMeter:
             metrics.e2e.observe(now - self._arrival)
             metrics.request_prompt.observe(event.prompt_tokens)
             metrics.request_generation.observe(event.completion_tokens)
+            metrics.request_computed.observe(event.prompt_tokens - event.cached_tokens)
+            if self._n:
+                self._parameters(index, event)
             if event.timing is not None:
                 self._timing(event.timing, event.completion_tokens)
+
+    def _parameters(self, index: int, event: TokenEvent) -> None:
+        """Count what the client asked for: per choice, and per prompt once its last choice has finished."""
+        metrics = self._metrics
+        metrics.params_max_tokens.observe(self._max_tokens or metrics.max_model_len - event.prompt_tokens)
+        generated = self._generated[index // self._n]
+        generated.append(event.completion_tokens)
+        if len(generated) == self._n:
+            metrics.params_n.observe(self._n)
+            metrics.longest_choice.observe(max(generated))
 
     def _speculation(self, speculation: SpeculationStats) -> None:
         self._add("rounds", speculation.num_rounds)
@@ -57,6 +80,7 @@ class RequestMeter:
         metrics.queue_time.observe(timing.queue)
         metrics.prefill_time.observe(timing.prefill)
         metrics.decode_time.observe(timing.decode)
+        metrics.inference_time.observe(timing.prefill + timing.decode)
         if completion_tokens > 1:
             metrics.per_token.observe(timing.decode / (completion_tokens - 1))
 

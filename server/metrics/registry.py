@@ -35,13 +35,16 @@ _PER_TOKEN = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.0
 _REQUEST = (0.01, 0.05, 0.1, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0,
             240.0, 480.0, 960.0, 1920.0, 7680.0)  # fmt: skip
 _ITERATION = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+_CHOICES = (1, 2, 5, 10, 20)
 _POSITIONS = 32
+_SOURCES = ("local_compute", "local_cache_hit")  # of prompt tokens
 _ENDS = ("stop", "length", "abort", "error")
 _REJECTIONS = ("queue_full", "draining", "unavailable", "invalid")
-_PATHS = ("/", "/v1/chat/completions", "/v1/completions", "/v1/models", "/tokenize", "/detokenize", "/health", "/live",
-          "/metrics", "/version", "/reset_calibration")  # fmt: skip
+_GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
+_PATHS = {*_GENERATING, "/", "/v1/chat/completions/render", "/v1/completions/render", "/v1/messages/count_tokens",
+          "/v1/models", "/tokenize", "/detokenize", "/health", "/ping", "/live", "/metrics", "/version",
+          "/reset_calibration"}  # fmt: skip
 _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
-_GENERATING = _PATHS[1:3]
 
 
 def loading_gauge(registry: CollectorRegistry) -> Gauge:
@@ -72,7 +75,8 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._names = ("model_name", "engine")
         self._values = (model_name, "0")
-        tokens = _token_bounds(engine.info.max_model_len)
+        self.max_model_len = engine.info.max_model_len
+        tokens = _token_bounds(self.max_model_len)
 
         self._gauge("num_requests_running", "Running requests.").set_function(lambda: engine.stats().running)
         self._gauge("num_requests_waiting", "Waiting requests.").set_function(lambda: engine.stats().waiting)
@@ -84,6 +88,12 @@ class Metrics:
         self.preemptions = self._counter("num_preemptions", "Requests preempted.")
         self.prompt_tokens = self._counter("prompt_tokens", "Prompt tokens of requests that started to generate.")
         self.prompt_tokens_cached = self._counter("prompt_tokens_cached", "Prompt tokens taken from the prefix cache.")
+        text = "Prompt tokens of requests that started to generate, computed or taken from the prefix cache."
+        sources = self._labelled("prompt_tokens_by_source", text, "source", _SOURCES)
+        self.prompt_tokens_computed, self.prompt_tokens_hit = (sources.labels(*self._values, s) for s in _SOURCES)
+        text = "Prompt tokens found in the prefix cache, by the memory that holds it."
+        tiers = self._labelled("prompt_tokens_cached_by_source", text, "source", ["device"])
+        self.device_hits = tiers.labels(*self._values, "device")
         self.generation_tokens = self._counter("generation_tokens", "Tokens generated.")
         self.iteration_tokens = self._histogram(
             "iteration_tokens_total", "Prompt and generated tokens per engine round.", _ITERATION
@@ -94,7 +104,14 @@ class Metrics:
         self.drafted_at = self._by_position("draft", "Tokens drafted, by position in the draft.")
         self.accepted_at = self._by_position("accepted", "Drafted tokens accepted, by position in the draft.")
         self.success = self._labelled("request_success", "Finished requests, by reason.", "finished_reason", _ENDS)
-        self.rejections = self._labelled("admission_rejections", "Rejected requests, by reason.", "reason", _REJECTIONS)
+        self.rejections = Counter(
+            "vllm:admission_rejections",
+            "Rejected requests, by reason.",
+            ["model_name", "reason"],
+            registry=self.registry,
+        )
+        for reason in _REJECTIONS:
+            self.rejections.labels(model_name, reason)
         self._create_request_metrics(tokens)
 
         labels = ["method", "handler", "status"]
@@ -133,8 +150,21 @@ class Metrics:
         self.decode_time = histogram(
             "request_decode_time_seconds", "Seconds from the first to the last token.", _REQUEST
         )
+        self.inference_time = histogram(
+            "request_inference_time_seconds", "Seconds from scheduling to the last token.", _REQUEST
+        )
         self.request_prompt = histogram("request_prompt_tokens", "Prompt tokens per request.", token_bounds)
         self.request_generation = histogram("request_generation_tokens", "Tokens generated per request.", token_bounds)
+        self.request_computed = histogram(
+            "request_prefill_kv_computed_tokens", "Prompt tokens per request that were not cached.", token_bounds
+        )
+        self.longest_choice = histogram(
+            "request_max_num_generation_tokens", "Tokens generated in the longest choice of a prompt.", token_bounds
+        )
+        self.params_n = histogram("request_params_n", "Choices asked for per prompt.", _CHOICES)
+        self.params_max_tokens = histogram(
+            "request_params_max_tokens", "Limit of generated tokens, the client's or the context's.", token_bounds
+        )
 
     def _create_engine_metrics(self, engine: Engine) -> None:
         registry = self.registry
@@ -151,6 +181,15 @@ class Metrics:
         profile = Gauge("knapserve_profile_info", "The latency profile in use.", labels, registry=registry)
         file = Path(engine.info.profile_file).name
         profile.labels(file, engine.info.profile_hardware, engine.info.dtype).set(1)
+        cache = {
+            "block_size": engine.info.block_size,
+            "num_gpu_blocks": engine.info.num_blocks,
+            "kv_cache_size_tokens": engine.info.num_blocks * engine.info.block_size,
+            "enable_prefix_caching": True,
+            "engine": self._values[1],
+        }
+        text = "The K/V cache: its blocks, of the GPU or of main memory, and tokens per block."
+        Gauge("vllm:cache_config_info", text, cache, registry=registry).labels(**cache).set(1)
         age = Gauge("knapserve_heartbeat_age_seconds", "Seconds since the engine's last heartbeat.", registry=registry)
         age.set_function(lambda: engine.stats().heartbeat_age)
         restarts = Gauge("knapserve_engine_restarts", "Restarts of the engine after failures.", registry=registry)
@@ -187,7 +226,7 @@ class Metrics:
         self.success.labels(*self._values, reason).inc()
 
     def rejected(self, reason: str) -> None:
-        self.rejections.labels(*self._values, reason).inc()
+        self.rejections.labels(self._values[0], reason).inc()
 
     def round(self, report: RoundReport) -> None:
         """Count a round. The engine calls this on the event loop's thread; a report without tokens is not a round."""
@@ -197,6 +236,7 @@ class Metrics:
         self._corrections["draft"], self._corrections["verify"], self._corrections["search"] = corrections
         self.prefix_queries.inc(report.prefix_queries)
         self.prefix_hits.inc(report.prefix_hits)
+        self.device_hits.inc(report.prefix_hits)
         self.preemptions.inc(report.preemptions)
         phases = report.draft_seconds, report.verify_seconds, report.search_seconds, report.other_seconds
         for phase, seconds in zip(self._phases, phases, strict=True):

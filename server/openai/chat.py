@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from engine.errors import RequestError
+from engine.types import ThoughtLimit
 from server.http.errors import invalid
 from server.openai.replies.build import ReplyFormat
 from server.openai.replies.calls import TOOL_MARKS, make_parser
@@ -82,6 +83,7 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
             grammar=grammar,
             grammar_param=param,
             predicted=self._predicted(request.prediction),
+            thought_limit=self._thought_limit(request, begun=thinking),
             special_markers=any(map(self._tokenizer.is_special, markers)),
         )
 
@@ -150,6 +152,24 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         tokens = self._encode(text[: self._info.max_model_len * self._tokenizer.longest_token])
         known = next((i for i, token in enumerate(tokens) if token >= self._info.vocab_size), len(tokens))
         return tokens[: min(known, self._info.max_model_len)]
+
+    @property
+    def limits_thoughts(self) -> bool:
+        """Whether the reasoning of this model can have a limit."""
+        return self._thinks and self._tokenizer.added_token_id(THINK_CLOSE) is not None
+
+    def _thought_limit(self, request: schemas.ChatCompletionRequest, *, begun: bool) -> ThoughtLimit | None:
+        """Return the limit of the reasoning, if the model reasons and the request has one. Raises APIError."""
+        tokens = request.thinking_token_budget
+        if tokens is None or tokens < 0 or not self._thinks:
+            return None
+        close = self._tokenizer.added_token_id(THINK_CLOSE)
+        if close is None:
+            name = "thinking_token_budget"
+            raise invalid(
+                f"'{name}' is not supported with this model: its reasoning ends with no token of its own.", name
+            )
+        return ThoughtLimit(tokens, self._tokenizer.added_token_id(THINK_OPEN), close, begun)
 
     def _grammar_marker(self, text: str) -> str:
         """Return a marker in a grammar's notation: an added token by its id, other text as a string."""

@@ -78,6 +78,7 @@ class Services:
             if stats.ready and live + choices > limit:
                 raise QueueFullError(max(live - info.max_num_seqs, 0))
             requests = parsed.requests(key, salt=key if self.config.isolate_api_keys else "")
+            meter.asked(parsed.format.n, parsed.sampling.max_tokens)
             return Generation(self.engine, requests, meter)
         except KnapServeError as error:
             self.metrics.rejected(_rejection(error))

@@ -11,7 +11,7 @@ from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.runtime.build import LoadedModel
 from engine.sampling.logits import LogitsProcessor
-from engine.types import SamplingParams
+from engine.types import SamplingParams, ThoughtLimit
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 
 QUESTION = "Tell me a story about a kind dog and a market."
@@ -75,3 +75,41 @@ def test_bad_words_that_leave_nothing_are_not_enforced() -> None:
     scores = torch.zeros(9)
     processor.edit(scores, [])
     assert scores.isfinite().tolist() == [token == 5 for token in range(9)]
+
+
+OPEN, CLOSE = 7, 8
+
+
+@pytest.mark.parametrize(
+    ("begun", "emitted", "drafted", "forced"),
+    [
+        (True, [], [], False),
+        (True, [1, 2], [], False),
+        (True, [1, 2, 3], [], True),
+        (True, [1], [2, 3], True),
+        (True, [1], [2, 3, 4], True),
+        (True, [1, CLOSE], [1, 2, 3], False),
+        (True, [1, 2], [CLOSE, 3, 4, 5], False),
+        (False, [1, 2, 3, 4], [5], False),
+        (False, [OPEN], [1, 2, 3], True),
+        (False, [1], [OPEN, 1, 2], False),
+        (False, [OPEN, CLOSE, OPEN, 1, 2, 3], [], False),
+    ],
+)
+def test_reasoning_ends_at_its_limit(begun: bool, emitted: list[int], drafted: list[int], forced: bool) -> None:
+    sampling = SamplingParams(thought_limit=ThoughtLimit(3, OPEN, CLOSE, begun))
+    processor = LogitsProcessor(sampling, (), (), None)
+    for token in emitted:
+        processor.advance([token])
+    scores = torch.zeros(9)
+    processor.edit(scores, drafted)
+    assert scores.isfinite().tolist() == [token == CLOSE or not forced for token in range(9)]
+
+
+def test_a_limit_of_the_reasoning_changes_no_text_under_drafting(core: EngineCore) -> None:
+    sampling = replace(GREEDY, max_tokens=40, ignore_eos=True)
+    free = same_under_all_policies(core, sampling)
+    close = free[20]
+    said = same_under_all_policies(core, replace(sampling, thought_limit=ThoughtLimit(6, None, close, begun=True)))
+    assert close in said[:7]
+    assert said[:6] == free[:6]

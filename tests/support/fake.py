@@ -140,7 +140,7 @@ class FakeEngine:
                 finish_reason=reason,
                 prompt_tokens=len(request.prompt),
                 completion_tokens=position + 1,
-                cached_tokens=2,
+                cached_tokens=min(2, len(request.prompt)),
                 speculation=SPECULATION if last else None,
                 timing=RequestTiming(0.25, 0.5, 2.0) if last else None,
             )

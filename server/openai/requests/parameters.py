@@ -73,7 +73,7 @@ _REFUSED: dict[str, Defaults] = {
     "reasoning_format": ("auto", "deepseek"),
 }
 _REFUSED_CHAT: dict[str, Defaults] = {
-    **dict.fromkeys(("chat_template", "thinking_token_budget"), NO_VALUE),
+    "chat_template": NO_VALUE,
     **dict.fromkeys(("audio", "web_search_options", "moderation"), NO_VALUE),
     **dict.fromkeys(("echo", "add_special_tokens", "return_prompt_text"), _OFF),
     **dict.fromkeys(("functions", "documents"), _EMPTY),

@@ -223,6 +223,9 @@ class ChatCompletionRequest(GenerationRequest):
     reasoning_effort: str | None = Field(
         default=None, description='Given to the chat template; "none" also sets its `enable_thinking` to false.'
     )
+    thinking_token_budget: int | None = Field(
+        default=None, ge=-1, le=MAX_COUNT, description="Most tokens of the reasoning; -1: no limit."
+    )
     verbosity: str | None = Field(default=None, description="Given to the chat template.")
     add_generation_prompt: bool = Field(default=True, description="Let the chat template open the assistant's turn.")
     continue_final_message: bool = Field(default=False, description="Continue the last message, without a new turn.")

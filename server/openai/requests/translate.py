@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from engine.api import PromptTokenizer
 from engine.errors import ContextLengthError
 from engine.sampling.seeds import mix64
-from engine.types import EngineInfo, GenerateRequest, Owner, SamplingParams
+from engine.types import EngineInfo, GenerateRequest, Owner, SamplingParams, ThoughtLimit
 from server.http.errors import APIError, invalid, unknown_model
 from server.http.lifecycle import version
 from server.openai.replies.build import ReplyFormat, Usage
@@ -89,6 +89,7 @@ class EncodedPrompts:
     grammar: str | None = None
     grammar_param: str = "response_format"
     predicted: tuple[int, ...] = ()
+    thought_limit: ThoughtLimit | None = None
     special_markers: bool = False  # special tokens mark tool calls, so the text must include them
 
 
@@ -200,6 +201,7 @@ class Translator(RequestTranslator, Generic[RequestT]):
                 logprobs=encoded.logprobs,
                 prompt_logprobs=bool(format.echo_first_tokens),
                 predicted=encoded.predicted,
+                thought_limit=encoded.thought_limit,
                 skip_special_tokens=sampling.skip_special_tokens and not encoded.special_markers,
             ),
             seeded=request.seed not in _RANDOM_SEED,
