@@ -168,11 +168,11 @@ def test_each_choice_has_its_index_role_metrics_seed_and_id() -> None:
 
 def test_choices_of_several_prompts_are_numbered_prompt_by_prompt() -> None:
     engine = FakeEngine()
-    body = TEXT | {"prompt": ["a", "bcd"], "n": 2, "seed": 5}
+    body = TEXT | {"prompt": ["ab", "cde"], "n": 2, "seed": 5}
     reply = ask(engine, "POST", TEXT_PATH, json=body).json()
-    assert [request.prompt for request in engine.submitted] == [(97,), (97,), (98, 99, 100), (98, 99, 100)]
+    assert [request.prompt for request in engine.submitted] == [(97, 98)] * 2 + [(99, 100, 101)] * 2
     assert [choice["index"] for choice in reply["choices"]] == [0, 1, 2, 3]
-    assert reply["usage"]["prompt_tokens"] == 4
+    assert reply["usage"]["prompt_tokens"] == 5
     assert reply["usage"]["prompt_tokens_details"]["cached_tokens"] == 4
     seeds = [request.sampling.seed for request in engine.submitted]
     assert seeds[:2] == seeds[2:]
