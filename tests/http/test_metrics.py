@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from engine.errors import EngineDeadError
 from engine.types import GenerateRequest, RequestRound, RoundReport, TokenEvent
@@ -16,30 +15,7 @@ from server.config import ServerConfig
 from server.metrics.registry import Metrics
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
-
-Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
-
-
-def samples(text: str) -> Samples:
-    return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-
-
-def scrape(engine: FakeEngine, *bodies: tuple[str, dict[str, Any]]) -> tuple[list[Any], Samples]:
-    requests = [("POST", path, {"json": body}) for path, body in bodies]
-    *replies, last = asks(engine, *requests, ("GET", "/metrics", {}))
-    assert last.headers["content-type"].startswith("text/plain; version=0.0.4")
-    return replies, samples(last.text)
-
-
-def vllm(found: Samples, name: str, **labels: str) -> float:
-    labels |= {"model_name": "fake/model"}
-    if name != "admission_rejections_total":
-        labels["engine"] = "0"
-    return found[f"vllm:{name}", tuple(sorted(labels.items()))]
+from tests.support.scraping import Samples, samples, scrape, vllm
 
 
 def test_counters_equal_the_usage_of_replies() -> None:

@@ -13,9 +13,9 @@ from prometheus_client.metrics_core import Metric
 from engine.types import FinishReason, RequestTiming, TokenEvent
 from server.metrics.meter import RequestMeter
 from server.metrics.registry import Metrics
-from tests.http.test_metrics import Samples, samples, scrape, vllm
 from tests.support.fake import INFO, FakeEngine
 from tests.support.harness import TEXT, TEXT_PATH
+from tests.support.scraping import Samples, samples, scrape, vllm
 
 VERSION = "0.33.0"  # of vLLM
 LABELS = {"model_name", "engine"}  # of a metric, if the list below has none
