@@ -93,7 +93,8 @@ class Processors:
         added = tokenizer.backend.get_added_tokens_decoder()
         return Vocabulary(
             tokens=[tokenizer.token_bytes(token) for token in range(size)],
-            special_ids=[token for token, entry in added.items() if entry.special],
+            # All added tokens: llguidance 1.9 rolls back too far over one that a grammar names by its id otherwise.
+            special_ids=sorted(added),
             end_ids=[*self._info.eos_token_ids],
             tokenizer=tokenizer.backend.to_str(),
         )

@@ -58,7 +58,11 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         else:
             schema, expression = (None, "") if answer is None else (answer.schema, answer.expression)
             grammar = grammar_of(
-                schema, expression, calls, thinking=thinking, optional=not forced, think_open=think_open
+                *(schema, expression, calls),
+                thinking=thinking,
+                optional=not forced,
+                think_open=think_open,
+                think_close=self._grammar_marker(THINK_CLOSE),
             )
         format = ReplyFormat(
             MISTRAL_CHAT if self._tool_format == "mistral" else CHAT,

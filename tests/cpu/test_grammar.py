@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 import torch
 from llguidance import LLMatcher
+from tokenizers import AddedToken
+from tokenizers import Tokenizer as BackendTokenizer
 from torch import Tensor
 
 from engine.architecture.spec import Variants
@@ -307,6 +309,53 @@ def test_a_model_may_open_its_reasoning_before_a_structured_answer(core: EngineC
     assert follows('{"a": 1}')
     assert follows('<think>free {text</think>{"a": 1}')
     assert not follows('free text{"a": 1}')
+
+
+@pytest.fixture(scope="module")
+def marked(core: EngineCore) -> Iterator[tuple[Processors, dict[str, int]]]:
+    """Grammars for a tokenizer whose markers are added tokens, but not special ones, such as Qwen's."""
+    backend = BackendTokenizer.from_str(core.tokenizer.backend.to_str())
+    markers = ["<tool_call>", "</tool_call>", "</think>"]
+    backend.add_tokens([AddedToken(marker, special=False, normalized=False) for marker in markers])
+    info = replace(core.info, vocab_size=backend.get_vocab_size())
+    processors = Processors(Tokenizer(backend), info, None, GrammarConfig())
+    yield processors, {marker: backend.token_to_id(marker) for marker in markers}
+    processors.close()
+
+
+def test_drafts_roll_back_over_markers(marked: tuple[Processors, dict[str, int]]) -> None:
+    processors, ids = marked
+    opened, closed = ids["<tool_call>"], ids["</tool_call>"]
+    matcher = processors.begin(f'start: (<[{opened}]> "\\n" WORD "\\n" <[{closed}]>)+\nWORD: /[ab]+/', "")
+    text = [opened, *ids_of_text(processors, "\nab\n")]
+    matcher.advance(text)
+    before = matcher.allowed([]).tolist()
+    assert [token for token, allowed in enumerate(before) if allowed] == [closed]
+    for ahead in ([closed], [closed, opened], [closed, opened, *ids_of_text(processors, "\na")]):
+        for depth in range(len(ahead)):
+            matcher.allowed(ahead[:depth])
+        assert matcher.allows(ahead[-1], ahead[:-1])
+        assert matcher.allowed([]).tolist() == before
+    matcher.advance([closed])
+    assert matcher.stopped is False
+
+
+def test_reasoning_may_end_with_a_token_of_its_own(marked: tuple[Processors, dict[str, int]]) -> None:
+    processors, ids = marked
+    close = ids["</think>"]
+    grammar = grammar_of(None, '"yes" | "no"', None, thinking=True, optional=False, think_close=f"<[{close}]>")
+    assert grammar is not None
+    for thought in ("", "Hm, {free text"):
+        matcher = processors.begin(grammar, "")
+        for token in [*ids_of_text(processors, thought), close, *ids_of_text(processors, "yes")]:
+            assert matcher.allows(token, [])
+            matcher.advance([token])
+        assert matcher.stopped
+
+
+def ids_of_text(processors: Processors, text: str) -> list[int]:
+    tokenizer: Tokenizer = vars(processors)["_tokenizer"]
+    return [*tokenizer.encode(text, add_special_tokens=False)]
 
 
 def texts_of_tokens() -> list[str]:

@@ -26,13 +26,14 @@ def grammar_of(
     thinking: bool,
     optional: bool,
     think_open: str | None = None,
+    think_close: str = json.dumps(THINK_CLOSE),
 ) -> str | None:
     """Return the grammar of an answer by an `expression`, of tool calls, or of either; None for free text.
 
     `schema` is the JSON schema that the expression stands for, if it does. `calls` are Lark rules that define `calls`
     (`tool_call_grammar`). With `optional`, the model may also answer by the expression. `thinking`: the prompt has
     opened the reasoning, which is free text. `think_open`: the grammar's notation of the opening tag, if the model may
-    open the reasoning itself.
+    open the reasoning itself; `think_close`: that of the closing tag.
     """
     if calls is None and schema is not None and not thinking and think_open is None:
         return json.dumps({"grammars": [{"json_schema": schema}]})
@@ -44,7 +45,9 @@ def grammar_of(
     either = "calls" if not expression else "answer" if calls is None else "(calls | answer)" if optional else "calls"
     before = "think " if thinking else "" if think_open is None else f"({think_open} think)? "
     start = f"start: {before}{either}"
-    if before:
+    if before and think_close.startswith("<["):  # a token of its own, which is no text
+        rules.append(f"think: /(?s:.*)/ {think_close}")
+    elif before:
         rules.append(f"think[lazy]: /(?s:.*){THINK_CLOSE.replace('/', chr(92) + '/')}/")
     return "\n".join([start, *rules])
 
