@@ -325,19 +325,24 @@ def marked(core: EngineCore) -> Iterator[tuple[Processors, dict[str, int]]]:
 
 def test_drafts_roll_back_over_markers(marked: tuple[Processors, dict[str, int]]) -> None:
     processors, ids = marked
-    opened, closed = ids["<tool_call>"], ids["</tool_call>"]
-    grammar = f'start: (<[{opened}]> WORD "." (<[{closed}]> | "!"))+\nWORD: /[a-f]+/'
-    text, mark = [opened, *ids_of_text(processors, "abcdef.")], ids_of_text(processors, "!")
-    expected = processors.begin(grammar, "")
-    expected.advance([*text, *mark])
-    for ahead in ([closed], [closed, opened], [closed, opened, *ids_of_text(processors, "ab")]):
+    rules = tool_call_grammar("hermes", [tool("time")], lambda marker: f"<[{ids[marker]}]>", parallel=True)
+    grammar = grammar_of(None, "", rules, thinking=False, optional=False)
+    assert grammar is not None
+    call = ids_of_text(processors, '\n{"name": "time", "arguments": {}}\n')
+    text = [ids["<tool_call>"], *call]
+    drafted = [ids["</tool_call>"], *ids_of_text(processors, "\n"), *text]
+    for depth in range(1, len(drafted) + 1):
         matcher = processors.begin(grammar, "")
         matcher.advance(text)
-        for depth in range(len(ahead) + 1):
-            assert matcher.allowed(ahead[:depth]).any()
-        matcher.advance(mark)  # instead of all these
+        for end in range(depth + 1):
+            assert matcher.allowed(drafted[:end]).any()
+        matcher.advance([ids["</tool_call>"]])
+        for token in drafted[1:]:
+            assert matcher.allowed([])[token]
+            matcher.allowed([token])  # drafted, and rejected
+            matcher.allows(0, [])
+            matcher.advance([token])
         assert matcher.failed is None
-        assert matcher.allowed([]).tolist() == expected.allowed([]).tolist()
 
 
 def test_reasoning_may_end_with_a_token_of_its_own(marked: tuple[Processors, dict[str, int]]) -> None:
