@@ -19,6 +19,9 @@ _INTERNAL = re.compile(
 _LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000)
 
 
+_CONTINUED = re.compile(r"\s*\n\s*\|")  # an alternative of GBNF on a line of its own
+
+
 class _Wrapped:
     """A vocabulary as llguidance's `TokenizerWrapper` expects it."""
 
@@ -53,7 +56,10 @@ def prepare(vocabulary: Vocabulary) -> LLTokenizer:
 def build(tokens: LLTokenizer, grammar: str) -> LLMatcher:
     """Compile a grammar in llguidance's format, or in GBNF. Raises ValueError if it is invalid or too complex."""
     if not grammar.startswith(("{", "start:")):
-        grammar = any_to_lark(grammar)
+        try:
+            grammar = any_to_lark(_CONTINUED.sub(" |", grammar) if "::=" in grammar else grammar)
+        except Exception as error:  # the library raises bare Exception
+            raise ValueError(str(error) or "it is no grammar") from None
     matcher = LLMatcher(tokens, grammar, log_level=0, limits=_LIMITS)
     if not matcher.is_error():
         matcher.compute_bitmask()  # the expensive part; copies share the result

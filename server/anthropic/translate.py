@@ -13,8 +13,8 @@ from server.openai.requests.adapted import (
     an_object,
     objects,
     part_text,
+    result_text,
     string,
-    text_of,
 )
 from server.openai.requests.bodies import read_object
 from server.openai.requests.parameters import NO_VALUE, Defaults, Inside, called_directly
@@ -89,8 +89,7 @@ class MessagesTranslator(AdaptedTranslator):
     def count_tokens(self, raw: bytes) -> Body:
         """Return the number of tokens of a request's prompt. Raises APIError, RequestError."""
         body = read_object(raw) | {"max_tokens": 1, "stream": False}
-        parsed = self._chat.parse_request(self.chat_request(body))
-        return {"input_tokens": sum(parsed.format.prompt_lengths)}
+        return {"input_tokens": self._chat.count_tokens(self.chat_request(body))}
 
     def to_chat(self, body: Body) -> Body:
         if "max_tokens" not in body:
@@ -159,9 +158,8 @@ def _add(talk: Conversation, role: str, blocks: Any, param: str) -> None:
             arguments = json.dumps(an_object(block, "input"), ensure_ascii=False)
             calls.append((string(block, "id", name), string(block, "name", name), arguments))
         elif kind == "tool_result" and role == "user":
-            talk.result(
-                string(block, "tool_use_id", name), text_of(block.get("content", ""), _TEXT_BLOCKS, f"{name}.content")
-            )
+            content = result_text(block.get("content"), _TEXT_BLOCKS, f"{name}.content")
+            talk.result(string(block, "tool_use_id", name), content)
         elif kind == "thinking" and role == "assistant":
             talk.reason(string(block, "thinking", name))
         elif kind != "redacted_thinking":

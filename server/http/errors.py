@@ -87,10 +87,16 @@ _ANTHROPIC_TYPES = {
 }
 
 
+_LENGTHS = re.compile(r"length is (?P<limit>\d+) tokens\D*(?P<requested>\d+)")
+
+
 def anthropic_body(error: APIError) -> dict[str, object]:
     """Return the JSON object of an error in Anthropic's format."""
-    kind = _ANTHROPIC_TYPES.get(error.status, "api_error")
-    return {"type": "error", "error": {"type": kind, "message": error.message}, "request_id": REQUEST_ID.get()}
+    kind, message = _ANTHROPIC_TYPES.get(error.status, "api_error"), error.message
+    if error.code == "context_length_exceeded" and (found := _LENGTHS.search(message)):
+        # Anthropic's words, by which Claude Code knows that it must shorten the conversation.
+        message = f"prompt is too long: {found['requested']} tokens > {found['limit']} maximum"
+    return {"type": "error", "error": {"type": kind, "message": message}, "request_id": REQUEST_ID.get()}
 
 
 def _truncate(text: str, limit: int) -> str:

@@ -91,6 +91,13 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
             special_markers=any(map(self._tokenizer.is_special, markers)),
         )
 
+    def count_tokens(self, request: schemas.ChatCompletionRequest) -> int:
+        """Return the tokens of the prompt, which may exceed the context. Raises APIError, RequestError."""
+        self.check_model(request.model)
+        tools, _ = self._tools(request)
+        check_turn(request)
+        return len(self._encode(self.render(request, request.messages, tools)))
+
     def render(self, request: ChatRequest, messages: Sequence[schemas.Message], tools: Sequence[schemas.Tool]) -> str:
         """Render the prompt's text, for a request that passes `check_turn`. Raises APIError, RequestError."""
         template = template_messages(messages)

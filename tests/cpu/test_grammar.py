@@ -730,6 +730,7 @@ def test_searches_apply_the_requests_edits_to_logits(
         ("start: answer\nanswer: /[a-c]{2,5}/", "[a-c]{2,5}"),
         ('start: answer\nanswer: "yes" | "no"', "yes|no"),
         ('root ::= "v" digit+ "."\ndigit ::= [0-9]', r"v[0-9]+\."),
+        ('root ::= "a"\n  | "b"\n  | "c" "d"', "a|b|cd"),
         ('start: "x" DIGIT\nDIGIT: /[0-9]/', "x[0-9]"),
         ('// a comment\nstart: "x"', "x"),
     ],
@@ -739,3 +740,10 @@ def test_answers_match_expressions_and_grammars(
 ) -> None:
     for text in (run(core, prompt, SamplingParams(40, 1.0, grammar=grammar), "knapspec")[0] for prompt in ids[:2]):
         assert re.fullmatch(pattern, text) or len(text) > 30
+
+
+@pytest.mark.parametrize("grammar", ['answer ::= "yes"', 'root ::= "a', "root ::= other"])
+def test_the_error_of_a_grammar_says_what_is_wrong(core: EngineCore, begin: Begin, grammar: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        begin(grammar)
+    assert "MiB" not in str(refused.value)

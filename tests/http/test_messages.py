@@ -281,3 +281,15 @@ def test_keys_may_have_the_headers_of_other_vendors(header: str) -> None:
     assert (status("secret"), status("other"), status("")) == (200, 401, 401)
     missing = ask(TalkingEngine(), "POST", PATH, json=HI, config=config)
     assert missing.json()["error"]["type"] == "authentication_error"
+
+
+def test_a_conversation_that_is_too_long_is_counted_and_refused_in_anthropics_words() -> None:
+    """By these words, Claude Code knows that it must shorten the conversation."""
+    long = {"messages": [{"role": "user", "content": "x" * 5000}]}
+    count = ask(TalkingEngine(), "POST", COUNT_PATH, json=long).json()["input_tokens"]
+    assert count > 5000
+    for stream in (False, True):
+        reply = ask(TalkingEngine(), "POST", PATH, json=HI | long | {"stream": stream})
+        assert reply.status_code == 400
+        message = reply.json()["error"]["message"]
+        assert message == f"prompt is too long: {count} tokens > {TalkingEngine.info.max_model_len} maximum"

@@ -13,7 +13,7 @@ from engine.errors import RequestFailedError
 from server.config import ServerConfig
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT_PATH, ask
-from tests.support.speaking import ANSWERS, CALL, TalkingEngine
+from tests.support.speaking import ANSWERS, CALL, RecordingEngine, TalkingEngine
 
 PATH = "/v1/responses"
 EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
@@ -194,7 +194,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a limit": ({"max_output_tokens": 0}, "max_output_tokens"),
     "no schema": ({"text": {"format": {"type": "json_schema", "name": "a"}}}, "text.format.schema"),
     "a text": ({"text": []}, "text"),
-    "an inclusion": ({"include": ["file_search_call.results"]}, "include"),
     "too many tokens": ({"max_output_tokens": 9999}, "input"),
 }
 
@@ -220,3 +219,26 @@ def test_a_failure_in_the_middle_ends_the_stream_with_an_event() -> None:
 def test_a_key_is_required_where_keys_are() -> None:
     config = ServerConfig(api_key=("secret",))
     assert ask(TalkingEngine(), "POST", PATH, json={"input": "Hi"}, config=config).status_code == 401
+
+
+def test_a_function_of_a_namespace_may_be_chosen() -> None:
+    space = {"type": "namespace", "name": "city", "description": "Cities.", "tools": [WEATHER]}
+    hosted, full = {"type": "web_search"}, {"type": "function", "name": "city.weather"}
+    one, named = {"type": "function", "name": "weather"}, {"type": "function", "name": "weather", "namespace": "city"}
+    listed = [[one, hosted], [named], [full], [{"type": "namespace", "name": "city"}]]
+    allowed = [{"type": "allowed_tools", "mode": "required", "tools": tools} for tools in listed]
+    for choice in (one, named, full, *allowed):
+        engine = TalkingEngine(CALL.replace("weather", "city.weather"))
+        (item,) = reply_to(engine, {"input": "Hi", "tools": [space, hosted], "tool_choice": choice})["output"]
+        assert (item["name"], item["namespace"]) == ("weather", "city")
+        assert "city.weather" in str(engine.submitted[0].sampling.grammar)
+
+
+def test_an_image_in_the_result_of_a_tool_is_named() -> None:
+    """Otherwise, every later turn of the conversation would be refused."""
+    engine = RecordingEngine()
+    parts = [{"type": "input_text", "text": "Look:"}, {"type": "input_image", "image_url": "data:x"}]
+    call = {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": "{}"}
+    told = {"type": "function_call_output", "call_id": "c1", "output": parts}
+    reply_to(engine, {"input": [{"role": "user", "content": "Hi"}, call, told], "tools": [WEATHER]})
+    assert engine.tokenizer.rendered[-1]["messages"][-1]["content"] == "Look:\n[input_image omitted]"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.types import RequestRound
+from engine.types import RequestRound, TokenEvent
 from server.config import ServerConfig
 from server.openai.replies.schemas import Completion
 from tests.support.fake import FakeEngine
@@ -445,3 +445,24 @@ def test_a_repeated_call_ends_an_answer_that_must_call(said: list[str], calls: i
     assert not engine.running
     free = SpeakingEngine(pieces("\n".join([CALL, CALL])))
     assert len(whole(free, CHAT_PATH, CHAT | {"tools": [TOOL]})["message"]["tool_calls"]) == 2
+
+
+@pytest.mark.parametrize("size", [1, 4, 7, 23, 1000])
+def test_what_follows_a_repeated_call_is_not_counted(size: int) -> None:
+    """However many tokens a round has, usage and log-probabilities end with the call."""
+    text = "\n".join([CALL, CALL, OTHER, OTHER])
+
+    class RoundsEngine(SpeakingEngine):
+        async def _events(self, request: Any) -> Any:
+            events = [event async for event in super()._events(request)]
+            for first in range(0, len(events), size):
+                joined = TokenEvent.joined(events[first : first + size])
+                yield joined
+
+    engine = RoundsEngine(tuple(text))
+    body = CHAT | {"tools": [TOOL], "tool_choice": "required", "logprobs": True}
+    reply = ask(engine, "POST", CHAT_PATH, json=body).json()
+    end = len(CALL) * 2 + 1 - len("}\n</tool_call>")
+    assert reply["usage"]["completion_tokens"] in (end, end + 1)
+    assert len(reply["choices"][0]["logprobs"]["content"]) == reply["usage"]["completion_tokens"]
+    assert reply["choices"][0]["finish_reason"] == "tool_calls"

@@ -57,6 +57,7 @@ class _ChoiceState:
         self.offsets = TextOffsets(len(self.echo), special=format.shows_special)
         self.calls = 0
         self.repeats = RepeatedCalls() if format.must_call and format.max_calls is None else None
+        self.surplus = 0  # tokens of the last event after the end of the answer
         self.unfinished_call = False  # at the end of the answer
         self.reasoning_tokens = 0
         self.last: TokenEvent | None = None
@@ -80,7 +81,8 @@ class _ChoiceState:
         if not pieces and (texts is not None or event.trace is not None):
             pieces.append(Piece(self.index))
         if texts is not None:
-            pieces[0].logprobs = format.endpoint.logprobs(event.logprobs, texts, self.offsets)
+            logprobs = event.logprobs[: len(event.logprobs) - self.surplus]
+            pieces[0].logprobs = format.endpoint.logprobs(logprobs, texts, self.offsets)
         if event.trace is not None:
             pieces[0].round = _round(event, event.trace)
         return pieces
@@ -95,18 +97,23 @@ class _ChoiceState:
         if self.parser is None:
             return [Delta(content=event.text)] if event.text else []
         deltas: list[Delta] = []
+        texts = event.pieces or (event.text,)
         # Token by token, so that the result does not depend on how many tokens an event has.
-        for piece in event.pieces or (event.text,):
+        for position, piece in enumerate(texts):
             thinking = self._thinking
-            deltas += self.parser.push(piece) if piece else []
+            found = self.parser.push(piece) if piece else []
             self.reasoning_tokens += thinking or self._thinking
-        if event.finish_reason is not None:
+            deltas += found if self.repeats is None else self.repeats.push(found, complete=not self.parser.calling)
+            if self.repeating:
+                self.surplus = len(texts) - position - 1
+                break
+        if event.finish_reason is not None and not self.repeating:
             self.unfinished_call = self.parser.calling
             stopped = event.stop_string is not None and self.unfinished_call
-            deltas += self.parser.finish(cut=stopped or event.finish_reason is FinishReason.LENGTH)
-        if self.repeats is not None:
-            deltas = self.repeats.push(deltas, complete=not self.parser.calling)
-            deltas += self.repeats.finish() if event.finish_reason is not None else []
+            found = self.parser.finish(cut=stopped or event.finish_reason is FinishReason.LENGTH)
+            if self.repeats is not None:
+                found = [*self.repeats.push(found, complete=not self.unfinished_call), *self.repeats.finish()]
+            deltas += found
         limit = self.format.max_calls
         deltas = [delta for delta in deltas if delta.call is None or limit is None or delta.call < limit]
         self.calls = max([self.calls, *(delta.call + 1 for delta in deltas if delta.call is not None)])
@@ -127,7 +134,7 @@ class _ChoiceState:
 
     @property
     def completion_tokens(self) -> int:
-        return 0 if self.format.prompt_only or self.last is None else self.last.completion_tokens
+        return 0 if self.format.prompt_only or self.last is None else self.last.completion_tokens - self.surplus
 
 
 class Chunker:

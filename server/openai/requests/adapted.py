@@ -202,6 +202,20 @@ def text_of(content: object, kinds: Mapping[str, str], param: str) -> str:
     return "\n".join(part_text(part, kinds, f"{param}[{index}]") for index, part in enumerate(content))
 
 
+def result_text(content: object, kinds: Mapping[str, str], param: str) -> str:
+    """Return the text of a tool's result. Images and files are named, so that the conversation can go on."""
+    if content is None:
+        return ""
+    if not isinstance(content, list):
+        return text_of(content, kinds, param)
+    texts = []
+    for index, part in enumerate(content):
+        kind = part.get("type") if isinstance(part, dict) else None
+        omitted = isinstance(kind, str) and any(word in kind for word in ("image", "file", "document"))
+        texts.append(f"[{kind} omitted]" if omitted else part_text(part, kinds, f"{param}[{index}]"))
+    return "\n".join(texts)
+
+
 def part_text(part: object, kinds: Mapping[str, str], param: str) -> str:
     """Return the text of a part. Raises APIError for other types of content."""
     kind = part.get("type") if isinstance(part, dict) else None

@@ -15,6 +15,8 @@ MAX_TOOLS_CHARACTERS = 262_144  # of the schemas of all tools together
 MAX_SCHEMA_DEPTH = 64
 MAX_REFERENCE_DEPTH = 256  # levels with references followed
 
+_NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
+
 MarkerNotation = Callable[[str], str]  # text of a marker → its notation in a grammar
 
 
@@ -87,7 +89,8 @@ def tool_call_grammar(
 def _arguments(tool: Tool, index: int) -> dict[str, Any]:
     """Return the schema of a tool's arguments for a grammar. Raises APIError."""
     param = f"tools[{index}].function.parameters"
-    return rewritten(tool.function.parameters or {}, param, strict=tool.function.strict is True, arguments=True)
+    parameters = _NO_PARAMETERS if tool.function.parameters is None else tool.function.parameters
+    return rewritten(parameters, param, strict=tool.function.strict is True, arguments=True)
 
 
 def check_size(schema: Mapping[str, Any] | None, param: str) -> int:

@@ -1,5 +1,7 @@
 """Convert requests of OpenAI's Responses API to chat requests. Nothing is stored: each request has all items."""
 
+from collections.abc import Sequence
+
 from server.http.errors import invalid
 from server.openai.requests.adapted import (
     AdaptedTranslator,
@@ -8,6 +10,7 @@ from server.openai.requests.adapted import (
     an_object,
     objects,
     part_text,
+    result_text,
     string,
     text_of,
 )
@@ -17,7 +20,6 @@ from server.openai.requests.translate import ParsedRequest
 from server.openai.responses.events import ResponseWriter
 
 _LOGPROBS = "message.output_text.logprobs"
-_ENCRYPTED = "reasoning.encrypted_content"  # asked for by clients that send reasoning back; it is not encrypted here
 _KNOWN = (
     *("input", "instructions", "max_output_tokens", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning"),
     *("include", "top_logprobs", "stop", "metadata"),
@@ -33,7 +35,7 @@ _DESCRIBED: dict[str, Body] = {
     "parallel_tool_calls": {"type": "boolean"},
     "text": _OBJECT,
     "reasoning": _OBJECT,
-    "include": {"type": "array", "items": {"enum": [_LOGPROBS, _ENCRYPTED]}},
+    "include": {"type": "array", "items": {"type": "string"}},
     "top_logprobs": {"type": "integer", "minimum": 0, "maximum": MAX_TOP_LOGPROBS},
 }
 _IGNORED = {
@@ -95,8 +97,8 @@ class ResponsesTranslator(AdaptedTranslator):
     def to_chat(self, body: Body) -> Body:
         text, reasoning = an_object(body, "text"), an_object(body, "reasoning")
         include = body.get("include", [])
-        if not isinstance(include, list) or not set(include) <= {_LOGPROBS, _ENCRYPTED}:
-            raise invalid(f"'include' may have '{_LOGPROBS}' and '{_ENCRYPTED}'.", "include")
+        if not isinstance(include, list) or not all(isinstance(name, str) for name in include):
+            raise invalid("'include' must be a list of strings.", "include")
         chat: Body = {
             "messages": _messages(body),
             "max_completion_tokens": body.get("max_output_tokens"),
@@ -112,8 +114,9 @@ class ResponsesTranslator(AdaptedTranslator):
             schema = {name: value for name, value in format.items() if name != "type"}
             chat["response_format"] = {"type": format.get("type"), "json_schema": schema or None}
         choice = body.get("tool_choice")
-        chat["tools"] = [*_tools(body).values()]
-        chat["tool_choice"] = _choice(choice) if isinstance(choice, dict) else choice
+        tools = _tools(body)
+        chat["tools"] = [*tools.values()]
+        chat["tool_choice"] = _choice(choice, [*tools]) if isinstance(choice, dict) else choice
         return {name: value for name, value in chat.items() if value is not None}
 
     def writer(self, body: Body, parsed: ParsedRequest) -> ResponseWriter:
@@ -170,7 +173,7 @@ def _add(talk: Conversation, item: Body, param: str) -> None:
         name = f"{item['namespace']}{_DOT}{name}" if item.get("namespace") else name
         talk.call(string(item, "call_id", param), name, arguments)
     elif kind == "function_call_output":
-        output = text_of(item.get("output"), _TEXT_PARTS, f"{param}.output")
+        output = result_text(item.get("output"), _TEXT_PARTS, f"{param}.output")
         talk.result(string(item, "call_id", param), output)
     elif kind == "reasoning":
         parts = item.get("content") or item.get("summary") or []
@@ -214,12 +217,24 @@ def _offered(body: Body) -> list[Body]:
     return [tool for tool in objects(body, "tools") if tool.get("type") not in _HOSTED]
 
 
-def _choice(choice: Body) -> Body:
-    """Return a choice of tools in the format of chat completions. Raises APIError."""
+def _choice(choice: Body, names: Sequence[str]) -> Body:
+    """Return a choice among the functions of these names in the format of chat completions. Raises APIError."""
     if choice.get("type") == "function":
-        return {"type": "function", "function": {"name": choice.get("name")}}
+        (name,) = _chosen(choice, names)
+        return {"type": "function", "function": {"name": name}}
     if choice.get("type") != "allowed_tools":
         raise invalid("'tool_choice' must be a string, a function or allowed tools.", "tool_choice.type")
-    names = [string(tool, "name", "tool_choice.tools") for tool in objects(choice, "tools")]
-    allowed = [{"type": "function", "function": {"name": name}} for name in names]
+    chosen = [tool for tool in objects(choice, "tools") if tool.get("type") not in _HOSTED]
+    allowed = [{"type": "function", "function": {"name": name}} for tool in chosen for name in _chosen(tool, names)]
     return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
+
+
+def _chosen(tool: Body, names: Sequence[str]) -> list[str]:
+    """Return the full names of a chosen function, which may lack its namespace, or of all in a namespace."""
+    name = string(tool, "name", "tool_choice")
+    if tool.get("type") == "namespace":
+        return [full for full in names if full.startswith(f"{name}{_DOT}")]
+    if tool.get("namespace"):
+        return [f"{tool['namespace']}{_DOT}{name}"]
+    within = [full for full in names if full.endswith(f"{_DOT}{name}")]
+    return within if name not in names and len(within) == 1 else [name]
