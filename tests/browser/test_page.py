@@ -54,7 +54,7 @@ def test_text_streams_and_drafted_tokens_are_coloured(server: Process, visitor: 
     stream = visitor.set(**LONG | {"limit": "700"}).ask(STORY)
     counts = seen.json_value()
     assert counts == sorted(counts)
-    assert len(set(counts)) > 5  # as it is written, not at once
+    assert len(set(counts)) > 2  # as it is written, not at once
     answer, figures = visitor.answer, stream.figures
     assert figures["num_accepted_draft_tokens"] > 0
     spans = answer.locator(".drafted, .own").evaluate_all("(all) => all.map((e) => [e.textContent, e.className])")
