@@ -6,6 +6,7 @@ from typing import Any
 
 from server.anthropic.events import MessageWriter
 from server.http.errors import invalid
+from server.openai.replies.build import Usage
 from server.openai.requests.adapted import (
     AdaptedTranslator,
     Body,
@@ -82,6 +83,7 @@ class MessagesTranslator(AdaptedTranslator):
     described = _DESCRIBED
     required = ("messages", "max_tokens")
     chat_type = CappedChatRequest
+    usage = Usage.ALWAYS  # the first event has it too
     ignored = _IGNORED
     refused = _REFUSED
     refused_inside = _REFUSED_INSIDE

@@ -38,32 +38,11 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         partial_answer = (text_content(request.messages[-1]) or "") if request.continue_final_message else ""
         in_reasoning = partial_answer.rfind(THINK_OPEN) > partial_answer.rfind(THINK_CLOSE)
         thinking = self._thinks and (in_reasoning or rendered.rstrip().endswith(THINK_OPEN))
-        answer = answer_of(request)
         parallel = request.parallel_tool_calls and not _names_function(request.tool_choice)
-        calls = None
-        if tools and (forced or answer is not None):
-            positions = [request.tools.index(tool) for tool in forced or tools]
-            calls = tool_call_grammar(
-                self._tool_format, forced or tools, self._grammar_marker, parallel=parallel, positions=positions
-            )
-        param = "tools" if forced or answer is None else answer.param
-        if len(forced) == 1:
-            param = f"tools[{request.tools.index(forced[0])}].function.parameters"
         may_think = self._thinks and not (thinking or partial_answer or rendered.rstrip().endswith(THINK_CLOSE))
-        think_open = self._grammar_marker(THINK_OPEN) if may_think else None
-        if answer is not None and answer.grammar:
-            if calls is not None or thinking:
-                raise invalid("A grammar cannot be combined with tools or with reasoning.", answer.param)
-            grammar: str | None = answer.grammar
-        else:
-            schema, expression = (None, "") if answer is None else (answer.schema, answer.expression)
-            grammar = grammar_of(
-                *(schema, expression, calls),
-                thinking=thinking,
-                optional=not forced,
-                think_open=think_open,
-                think_close=self._grammar_marker(THINK_CLOSE),
-            )
+        grammar, param = self._grammar(
+            request, tools, forced, parallel=parallel, thinking=thinking, may_think=may_think
+        )
         format = ReplyFormat(
             MISTRAL_CHAT if self._tool_format == "mistral" else CHAT,
             (),
@@ -90,6 +69,43 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
             thought_limit=self._thought_limit(request, begun=thinking),
             special_markers=any(map(self._tokenizer.is_special, markers)),
         )
+
+    def _grammar(
+        self,
+        request: schemas.ChatCompletionRequest,
+        tools: Sequence[schemas.Tool],
+        forced: Sequence[schemas.Tool],
+        *,
+        parallel: bool,
+        thinking: bool,
+        may_think: bool,
+    ) -> tuple[str | None, str]:
+        """Return the grammar of the answer, or None, and the field that it comes from. Raises APIError.
+
+        `thinking`: the prompt has opened the reasoning; `may_think`: the model may open it.
+        """
+        answer, calls = answer_of(request), None
+        if tools and (forced or answer is not None):
+            positions = [request.tools.index(tool) for tool in forced or tools]
+            calls = tool_call_grammar(
+                self._tool_format, forced or tools, self._grammar_marker, parallel=parallel, positions=positions
+            )
+        param = "tools" if forced or answer is None else answer.param
+        if len(forced) == 1:
+            param = f"tools[{request.tools.index(forced[0])}].function.parameters"
+        if answer is not None and answer.grammar:
+            if calls is not None or thinking:
+                raise invalid("A grammar cannot be combined with tools or with reasoning.", answer.param)
+            return answer.grammar, param
+        schema, expression = (None, "") if answer is None else (answer.schema, answer.expression)
+        grammar = grammar_of(
+            *(schema, expression, calls),
+            thinking=thinking,
+            optional=not forced,
+            think_open=self._grammar_marker(THINK_OPEN) if may_think else None,
+            think_close=self._grammar_marker(THINK_CLOSE),
+        )
+        return grammar, param
 
     def count_tokens(self, request: schemas.ChatCompletionRequest) -> int:
         """Return the tokens of the prompt, which may exceed the context. Raises APIError, RequestError."""

@@ -156,6 +156,12 @@ def test_a_limit_beyond_the_context_is_lowered() -> None:
     assert request.sampling.max_tokens == engine.info.max_model_len - len(request.prompt)
 
 
+def test_whole_numbers_may_have_a_point() -> None:
+    engine = TalkingEngine()
+    reply_to(engine, HI | {"max_tokens": 3.0, "top_k": 5.0})
+    assert (engine.submitted[0].sampling.max_tokens, engine.submitted[0].sampling.top_k) == (3, 5)
+
+
 def test_what_claude_code_sends_is_understood() -> None:
     """Recorded from its version 2.1.197, shortened."""
     cached = {"cache_control": {"type": "ephemeral"}}

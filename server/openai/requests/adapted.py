@@ -54,6 +54,7 @@ class AdaptedTranslator(RequestTranslator):
     ignored: Mapping[str, str]  # field → why it cannot change the text
     required: Iterable[str]
     chat_type: type[ChatCompletionRequest] = ChatCompletionRequest
+    usage = Usage.AT_END  # which chunks of a stream have it
     refused: Mapping[str, Defaults]
     refused_inside: Inside
 
@@ -65,13 +66,14 @@ class AdaptedTranslator(RequestTranslator):
         body = read_object(raw)
         parsed = self._chat.parse_request(self.chat_request(body))
         writer = self.writer(body, parsed)
-        return replace(parsed, id=writer.id, usage=Usage.ALWAYS, writer=writer)
+        return replace(parsed, id=writer.id, usage=self.usage, writer=writer)
 
     def chat_request(self, body: Body) -> ChatCompletionRequest:
         """Return the chat request that a body stands for. Raises APIError."""
         self._check(body)
-        shared = {name: body[name] for name in SHARED if name in body}
-        return validate(self.chat_type, shared | self.to_chat(body))
+        chat = {name: body[name] for name in SHARED if name in body} | self.to_chat(body)
+        self._chat.accept_whole_numbers(chat)
+        return validate(self.chat_type, chat)
 
     @classmethod
     def parameter_check(cls) -> ParameterCheck:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from engine.api import PromptTokenizer
 from engine.errors import ContextLengthError
@@ -304,13 +304,17 @@ class Translator(RequestTranslator, Generic[RequestT]):
         body = read_object(raw)
         if isinstance(options := body.get("stream_options"), dict):
             body["stream_options"] = {name: value for name, value in options.items() if value is not None}
-        for name in self._integers:
-            if isinstance(value := body.get(name), float) and value.is_integer():
-                body[name] = int(value)  # as other servers do
+        self.accept_whole_numbers(body)
         if isinstance(biases := body.get("logit_bias"), dict) and len(biases) > MAX_BIASES:
             raise invalid(f"'logit_bias' must have at most {MAX_BIASES} entries.", "logit_bias")
         self._check(body)
         return validate(self.request_type, body)
+
+    def accept_whole_numbers(self, body: dict[str, Any]) -> None:
+        """Turn 3.0 into 3 where a field is an integer, as other servers do."""
+        for name in self._integers:
+            if isinstance(value := body.get(name), float) and value.is_integer():
+                body[name] = int(value)
 
     def _encode(self, text: str) -> tuple[int, ...]:
         """Return the token ids of a text. Raises ContextLengthError for a text that is too long even to tokenise."""
