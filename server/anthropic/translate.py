@@ -120,6 +120,8 @@ class MessagesTranslator(AdaptedTranslator):
                 chat["thinking_token_budget"] = thinking.get("budget_tokens")
             chat["chat_template_kwargs"] = {"enable_thinking": thinks} | an_object(body, "chat_template_kwargs")
         if messages and messages[-1]["role"] == "assistant" and not messages[-1].get("tool_calls"):
+            if "response_format" in chat:  # as with Anthropic
+                raise invalid("The beginning of an answer cannot be combined with a format.", "output_config.format")
             chat["continue_final_message"] = True  # the beginning of the answer
         return {name: value for name, value in chat.items() if value is not None}
 

@@ -13,7 +13,7 @@ from server.openai.replies.calls import TOOL_MARKS, make_parser
 from server.openai.replies.endpoints import CHAT, MISTRAL_CHAT
 from server.openai.replies.parsers import THINK_CLOSE, THINK_OPEN
 from server.openai.requests import schemas
-from server.openai.requests.answers import answer_of
+from server.openai.requests.answers import Answer, answer_of
 from server.openai.requests.messages import shorten_ids, template_messages, text_content, with_tools
 from server.openai.requests.structured import check_tools, grammar_of, tool_call_grammar
 from server.openai.requests.translate import EncodedPrompts, Translator
@@ -40,8 +40,9 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         thinking = self._thinks and (in_reasoning or rendered.rstrip().endswith(THINK_OPEN))
         parallel = request.parallel_tool_calls and not _names_function(request.tool_choice)
         may_think = self._thinks and not (thinking or partial_answer or rendered.rstrip().endswith(THINK_CLOSE))
+        answer = answer_of(request, self._tokenizer)
         grammar, param = self._grammar(
-            request, tools, forced, parallel=parallel, thinking=thinking, may_think=may_think
+            request, answer, tools, forced, parallel=parallel, thinking=thinking, may_think=may_think
         )
         format = ReplyFormat(
             MISTRAL_CHAT if self._tool_format == "mistral" else CHAT,
@@ -59,6 +60,8 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         markers = TOOL_MARKS.get(self._tool_format, ()) if tools else ()
         if self._thinks:
             markers = (*markers, THINK_OPEN, THINK_CLOSE)
+        if answer is not None:
+            markers = (*markers, *answer.markers)
         return EncodedPrompts(
             (prompt,),
             format,
@@ -73,6 +76,7 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
     def _grammar(
         self,
         request: schemas.ChatCompletionRequest,
+        answer: Answer | None,
         tools: Sequence[schemas.Tool],
         forced: Sequence[schemas.Tool],
         *,
@@ -84,7 +88,7 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
 
         `thinking`: the prompt has opened the reasoning; `may_think`: the model may open it.
         """
-        answer, calls = answer_of(request), None
+        calls = None
         if tools and (forced or answer is not None):
             positions = [request.tools.index(tool) for tool in forced or tools]
             calls = tool_call_grammar(

@@ -75,7 +75,8 @@ def test_tools_may_be_called_instead_of_an_answer_of_that_form() -> None:
     [
         ({"guided_json": "{"}, "guided_json"),
         ({"structured_outputs": {"json": [1]}}, "structured_outputs.json"),
-        ({"structured_outputs": {"structural_tag": {}}}, "structured_outputs"),
+        ({"structured_outputs": {"structural_tag": {}}}, "structured_outputs.structural_tag.format"),
+        ({"structured_outputs": {"xgrammar": "a"}}, "structured_outputs"),
         ({"structured_outputs": {"choice": []}}, "structured_outputs.choice"),
         ({"guided_choice": ["a", ""]}, "guided_choice"),
         ({"guided_regex": ""}, "guided_regex"),

@@ -246,6 +246,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "servers": ({"mcp_servers": [{"url": "x"}]}, "mcp_servers"),
     "a format": ({"output_config": {"format": {"type": "xml"}}}, "output_config.format"),
     "a temperature": ({"temperature": 3}, "temperature"),
+    "a format of an answer that has begun": (
+        {
+            "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "{"}],
+            "output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}},
+        },
+        "output_config.format",
+    ),
 }
 
 

@@ -13,7 +13,7 @@ from engine.errors import RequestFailedError
 from server.config import ServerConfig
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT_PATH, ask
-from tests.support.speaking import ANSWERS, CALL, RecordingEngine, TalkingEngine
+from tests.support.speaking import ANSWERS, CALL, RecordingEngine, TalkingEngine, pieces
 
 PATH = "/v1/responses"
 EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
@@ -173,6 +173,56 @@ def test_functions_may_have_a_namespace() -> None:
     assert (item["name"], item["namespace"], item["arguments"]) == ("weather", "city", '{"city": "Bern"}')
 
 
+PATCH = {"type": "custom", "name": "patch", "description": "Changes files."}
+GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}
+
+
+def patch(arguments: str) -> str:
+    return f'<tool_call>\n{{"name": "patch", "arguments": {arguments}}}\n</tool_call>'
+
+
+@pytest.mark.parametrize("format", [None, {"type": "text"}, GRAMMAR])
+def test_a_custom_tool_is_a_function_of_a_text(format: dict[str, Any] | None) -> None:
+    """Codex offers its models `apply_patch` in this way."""
+    items = [
+        {"role": "user", "content": "Hi"},
+        {"type": "custom_tool_call", "call_id": "c1", "name": "patch", "input": 'a "b"\n'},
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": "Done."},
+    ]
+    body = {"input": items, "tools": [PATCH | {"format": format}], "tool_choice": {"type": "custom", "name": "patch"}}
+    engine = RecordingEngine(pieces(patch('{"input": "c\\n\\"d"}')))
+    (item,) = reply_to(engine, body)["output"]
+    assert (item["type"], item["name"], item["input"]) == ("custom_tool_call", "patch", 'c\n"d')
+    rendered = engine.tokenizer.rendered[-1]
+    _, call, result = rendered["messages"]
+    assert call["tool_calls"][0]["function"]["arguments"] == {"input": 'a "b"\n'}
+    assert result["content"] == "Done."
+    told = rendered["tools"][0]["function"]
+    assert told["description"].startswith("Changes files.")
+    assert ("start: /.+/" in told["description"]) == (format == GRAMMAR)
+    assert '"input"' in str(engine.submitted[0].sampling.grammar)
+
+    events = events_of(ask(engine, "POST", PATH, json=body | {"stream": True}).content)
+    texts = {event["type"]: event for event in events if "custom" in event["type"]}
+    assert texts["response.custom_tool_call_input.delta"]["delta"] == 'c\n"d'
+    assert texts["response.custom_tool_call_input.done"]["input"] == 'c\n"d'
+    assert not [event for event in events if "function_call" in event["type"]]
+
+
+@pytest.mark.parametrize("arguments", ['{"input": 5}', '["a"]', "{broken"])
+def test_the_input_of_a_custom_tool_is_never_lost(arguments: str) -> None:
+    engine = RecordingEngine(pieces(patch(arguments)))
+    output = reply_to(engine, {"input": "Hi", "tools": [PATCH]})["output"]
+    assert arguments in str([item.get("input") or item["content"][0]["text"] for item in output])
+
+
+def test_a_namespace_may_have_custom_tools() -> None:
+    space = {"type": "namespace", "name": "files", "description": "Files.", "tools": [PATCH]}
+    engine = RecordingEngine(pieces(patch('{"input": "x"}').replace("patch", "files.patch")))
+    (item,) = reply_to(engine, {"input": "Hi", "tools": [space]})["output"]
+    assert (item["type"], item["namespace"], item["name"]) == ("custom_tool_call", "files", "patch")
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no input": ({"input": None}, "input"),
     "an empty list": ({"input": []}, "input"),
@@ -183,7 +233,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a role": ({"input": [{"role": "tool", "content": "a"}], "instructions": "b"}, "input[0].role"),
     "no content": ({"input": [{"role": "user"}]}, "input[0].content"),
     "a reference": ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input[0].type"),
-    "a custom tool": ({"tools": [{"type": "custom", "name": "a"}]}, "tools[0].type"),
+    "a tool of the client's that only OpenAI describes": ({"tools": [{"type": "local_shell"}]}, "tools[0].type"),
+    "a custom tool without a grammar": (
+        {"tools": [{"type": "custom", "name": "a", "format": {"type": "grammar"}}]},
+        "tools[0].format.syntax",
+    ),
     "a tool twice": ({"tools": [WEATHER, WEATHER]}, "tools[1].name"),
     "a hosted tool that must be called": (
         {"tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search"}},

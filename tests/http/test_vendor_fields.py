@@ -261,6 +261,9 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "repeat_last_n": {"repeat_last_n": 64, "presence_penalty": 0.5},
     "context_management": {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}},
     "json_schema": {"json_schema": {"name": "a", "schema": {}}},
+    "format": {"format": {"type": "any_text"}},
+    "structures": {"structures": [{"begin": "a", "schema": {}, "end": "b"}]},
+    "triggers": {"triggers": ["a"]},
     "allowed_callers": {"allowed_callers": ["programmatic"]},
 }
 SPECIAL_DEFAULTS: dict[str, list[dict[str, Any]]] = {

@@ -63,9 +63,12 @@ OTHERS_INSIDE = {
         "stream_options": ["continuous_usage_stats"],
         "tools[]": ["defer_loading"],
         "tools[].function": ["defer_loading"],
-        "response_format": ["schema"],
+        "response_format": ["schema", "format", "structures", "triggers"],
     },
-    "completions": {"stream_options": ["continuous_usage_stats"], "response_format": ["schema"]},
+    "completions": {
+        "stream_options": ["continuous_usage_stats"],
+        "response_format": ["schema", "format", "structures", "triggers"],
+    },
 }
 
 # Paths of objects → their fields that have an effect, where no request model says so.
@@ -78,7 +81,7 @@ USED: dict[str, dict[str, str]] = {
     },
     "completions": {},
     "responses": {
-        "input[]": "type role content call_id name namespace arguments output summary",
+        "input[]": "type role content call_id name namespace arguments input output summary",
         "input[].content[]": "type text refusal",
         "input[].output[]": "type text",
         "input[].summary[]": "type text",
@@ -86,8 +89,10 @@ USED: dict[str, dict[str, str]] = {
         "text": "format verbosity",
         "text.format": "type name schema strict",
         "tool_choice": "type name mode tools",
-        "tools[]": "type name description parameters strict tools",
-        "tools[].tools[]": "type name description parameters strict",
+        "tools[]": "type name description parameters strict tools format",
+        "tools[].format": "type syntax definition",
+        "tools[].tools[]": "type name description parameters strict format",
+        "tools[].tools[].format": "type syntax definition",
     },
     "messages": {
         "messages[]": "role content",
@@ -113,12 +118,12 @@ TYPES: dict[str, dict[str, str]] = {
     },
     "completions": {},
     "responses": {
-        "input[]": "message function_call function_call_output reasoning",
+        "input[]": "message function_call function_call_output custom_tool_call custom_tool_call_output reasoning",
         "input[].content[]": "input_text output_text refusal reasoning_text",
         "input[].output[]": "input_text",
-        "tools[]": "function namespace",
-        "tools[].tools[]": "function",
-        "tool_choice": "function allowed_tools",
+        "tools[]": "function namespace custom",
+        "tools[].tools[]": "function custom",
+        "tool_choice": "function allowed_tools custom",
     },
     "messages": {
         "messages[].content[]": "text thinking redacted_thinking tool_use tool_result",

@@ -5,17 +5,18 @@ and `json_schema`.
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.api import PromptTokenizer
 from server.http.errors import invalid
 from server.openai.requests.schema import rewritten
 from server.openai.requests.schemas import GenerationRequest
-from server.openai.requests.structured import MAX_SCHEMA_CHARACTERS, check_size
+from server.openai.requests.structured import MAX_SCHEMA_CHARACTERS, check_size, regular_expression
+from server.openai.requests.tags import structural_tag
 
-_KINDS = ("json", "json_object", "regex", "choice", "grammar")
+_KINDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +24,25 @@ class Answer:
     """The form of an answer: either an `expression` in Lark, or a whole `grammar`, in Lark or GBNF."""
 
     param: str  # name of the field that asks for it
-    expression: str = ""
+    expression: str = ""  # further lines are the rules that it uses
     grammar: str = ""
     schema: Mapping[str, Any] | None = None  # that `expression` stands for
+    markers: tuple[str, ...] = ()  # added tokens that the answer has in its text
 
 
-def answer_of(request: GenerationRequest) -> Answer | None:
+def answer_of(request: GenerationRequest, tokenizer: PromptTokenizer) -> Answer | None:
     """Return what the answer must match, or None for text. Raises APIError, also for several forms."""
     asked = [*_asked(request)]
     if len(asked) > 1:
         names = ", ".join(f"'{param}'" for param, _, _ in asked)
         raise invalid(f"An answer can have one form only, but {names} ask for one each.", asked[1][0])
-    return _answer(*asked[0], strict=_is_strict(request)) if asked else None
+    if not asked:
+        return None
+    param, kind, value = asked[0]
+    if kind == "structural_tag":
+        expression, markers = structural_tag(value, param, tokenizer)
+        return Answer(param, expression, markers=markers)
+    return _answer(param, kind, value, strict=_is_strict(request))
 
 
 def _is_strict(request: GenerationRequest) -> bool:
@@ -51,6 +59,8 @@ def _asked(request: GenerationRequest) -> Iterator[tuple[str, str, Any]]:
         if format.json_schema is None:
             raise invalid("Missing required parameter: 'response_format.json_schema'.", "response_format.json_schema")
         yield "response_format", "json", format.json_schema.schema_
+    if format is not None and format.type == "structural_tag":
+        yield "response_format", "structural_tag", format.model_dump(exclude_unset=True)
     for name, value in (request.structured_outputs or {}).items():
         if name not in _KINDS:
             raise invalid(
@@ -93,7 +103,7 @@ def _answer(param: str, kind: str, value: Any, *, strict: bool) -> Answer:
     _check_size(len(value), param)
     if kind == "grammar":
         return Answer(param, grammar=value)
-    return Answer(param, expression=f"/{_escaped(value)}/")
+    return Answer(param, expression=regular_expression(value))
 
 
 def _by_schema(schema: Mapping[str, Any], param: str, *, strict: bool) -> Answer:
@@ -105,12 +115,3 @@ def _by_schema(schema: Mapping[str, Any], param: str, *, strict: bool) -> Answer
 def _check_size(characters: int, param: str) -> None:
     if characters > MAX_SCHEMA_CHARACTERS:
         raise invalid(f"'{param}' must have at most {MAX_SCHEMA_CHARACTERS} characters.", param)
-
-
-def _escaped(pattern: str) -> str:
-    """Return a regular expression for Lark, which writes it between slashes on one line."""
-    pattern = pattern.removeprefix("^")
-    if pattern.endswith("$") and not pattern.endswith("\\$"):
-        pattern = pattern[:-1]  # a grammar matches the whole answer
-    escapes = {"/": r"\/", "\n": r"\n", "\r": r"\r"}
-    return re.sub(r"\\.|[/\n\r]", lambda found: escapes.get(found[0], found[0]), pattern, flags=re.DOTALL)

@@ -22,15 +22,15 @@ def read_object(raw: bytes) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not None}
 
 
-def validate(kind: type[Model], body: dict[str, Any]) -> Model:
-    """Validate a body. Raises APIError naming the invalid field."""
+def validate(kind: type[Model], body: dict[str, Any], within: str = "") -> Model:
+    """Validate a body, or the object that the field `within` has. Raises APIError naming the invalid field."""
     try:
         return kind.model_validate(body)
     except ValidationError as error:
-        raise _from_validation(error, body) from None
+        raise _from_validation(error, body, within) from None
 
 
-def _from_validation(error: ValidationError, body: dict[str, Any]) -> APIError:
+def _from_validation(error: ValidationError, body: dict[str, Any], within: str) -> APIError:
     """Convert the error at the deepest location: of the errors of a union, the most specific one.
 
     At the same depth, a value of the right type but out of range comes before one of a wrong type.
@@ -38,7 +38,7 @@ def _from_validation(error: ValidationError, body: dict[str, Any]) -> APIError:
     details = error.errors(include_url=False, include_input=False)
     found = [(_path(detail["loc"], body, detail["type"] == "missing"), detail) for detail in details]
     path, detail = max(found, key=lambda item: (len(item[0]), not item[1]["type"].endswith("_type")))
-    param = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    param = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in [within, *path]).lstrip(".")
     if detail["type"] == "missing":
         return invalid(f"Missing required parameter: '{param}'.", param)
     if detail["type"] == "extra_forbidden":

@@ -36,6 +36,10 @@ def _of_a_schema(response_format: Mapping[str, Any]) -> bool:
     return response_format.get("type") == "json_schema"
 
 
+def _of_a_tag(response_format: Mapping[str, Any]) -> bool:
+    return response_format.get("type") == "structural_tag"
+
+
 def called_directly(tool: Mapping[str, Any]) -> bool:
     """Whether the model may call a tool itself, not only from a program."""
     callers = tool["allowed_callers"]
@@ -97,7 +101,13 @@ REFUSED_CHAT = _REFUSED | _REFUSED_CHAT
 
 # Path of an object → its fields, as above.
 Inside = Mapping[str, Mapping[str, Defaults]]
-_REFUSED_INSIDE: Inside = {"response_format": {"schema": NO_VALUE, "json_schema": _of_a_schema}}
+_REFUSED_INSIDE: Inside = {
+    "response_format": {
+        "schema": NO_VALUE,
+        "json_schema": _of_a_schema,
+        **dict.fromkeys(("format", "structures", "triggers"), _of_a_tag),
+    }
+}
 _REFUSED_INSIDE_CHAT: Inside = {
     **_REFUSED_INSIDE,
     "messages[]": {"audio": NO_VALUE},
@@ -153,6 +163,10 @@ _ADVICE = {
     "allowed_callers": ", except with 'direct'",
     "response_format.schema": ": use 'response_format.json_schema' with a 'name' and this 'schema'",
     "response_format.json_schema": ", except with the type 'json_schema'",
+    **dict.fromkeys(
+        ("response_format.format", "response_format.structures", "response_format.triggers"),
+        ", except with the type 'structural_tag'",
+    ),
 }
 
 

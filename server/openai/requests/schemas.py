@@ -75,8 +75,11 @@ class JsonSchemaFormat(RequestModel):
 class ResponseFormat(RequestModel):
     model_config = ConfigDict(extra="forbid")
 
-    type: Literal["text", "json_object", "json_schema"]
+    type: Literal["text", "json_object", "json_schema", "structural_tag"]
     json_schema: JsonSchemaFormat | None = None
+    format: dict[str, Any] | None = Field(default=None, description="Of a structural tag, as XGrammar writes it.")
+    structures: list[dict[str, Any]] | None = Field(default=None, description="Of an older structural tag.")
+    triggers: list[str] | None = None
 
 
 class Function(RequestModel):
@@ -158,7 +161,7 @@ class GenerationRequest(RequestModel):
     include_stop_str_in_output: bool = False
     response_format: ResponseFormat | None = None
     structured_outputs: dict[str, Any] | None = Field(
-        default=None, description="One of json, json_object, regex, choice and grammar (Lark or GBNF)."
+        default=None, description="One of json, json_object, regex, choice, grammar (Lark or GBNF) and structural_tag."
     )
     guided_json: dict[str, Any] | str | None = None
     guided_regex: str | None = None

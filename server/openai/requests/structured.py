@@ -1,6 +1,7 @@
 """Grammars of structured output and forced tool calls, for llguidance. The engine compiles them in another process."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -91,6 +92,16 @@ def _arguments(tool: Tool, index: int) -> dict[str, Any]:
     param = f"tools[{index}].function.parameters"
     parameters = _NO_PARAMETERS if tool.function.parameters is None else tool.function.parameters
     return rewritten(parameters, param, strict=tool.function.strict is True, arguments=True)
+
+
+def regular_expression(pattern: str) -> str:
+    """Return a regular expression in Lark, which writes it between slashes on one line."""
+    pattern = pattern.removeprefix("^")
+    if pattern.endswith("$") and not pattern.endswith("\\$"):
+        pattern = pattern[:-1]  # a grammar matches the whole answer
+    escapes = {"/": r"\/", "\n": r"\n", "\r": r"\r"}
+    escaped = re.sub(r"\\.|[/\n\r]", lambda found: escapes.get(found[0], found[0]), pattern, flags=re.DOTALL)
+    return f"/{escaped}/"
 
 
 def check_size(schema: Mapping[str, Any] | None, param: str) -> int:

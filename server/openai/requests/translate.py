@@ -359,7 +359,7 @@ class CompletionTranslator(Translator[CompletionRequest]):
         echoes = [
             item if isinstance(item, str) else self._tokenizer.decode(item) for item in (values if request.echo else ())
         ]
-        answer = answer_of(request)
+        answer = answer_of(request, self._tokenizer)
         grammar = None
         if answer is not None:
             grammar = answer.grammar or grammar_of(
@@ -373,6 +373,7 @@ class CompletionTranslator(Translator[CompletionRequest]):
             logprobs=request.logprobs,
             grammar=grammar,
             grammar_param=answer.param if answer else "response_format",
+            special_markers=answer is not None and any(map(self._tokenizer.is_special, answer.markers)),
         )
 
     def _max_tokens(self, request: CompletionRequest) -> int | None:

@@ -1,8 +1,9 @@
 """Write the events of OpenAI's Responses API, whose last one has the whole response."""
 
+import json
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from server.http.errors import APIError
@@ -13,7 +14,8 @@ from server.openai.requests.adapted import Body, EventWriter, event_frame
 Event = tuple[str, Body]
 
 _PARTS = {"message": "output_text", "reasoning": "reasoning_text"}  # type of an item → of its only part
-_PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc"}
+_PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+CUSTOM_INPUT = "input"  # the only argument of the function that stands for a custom tool
 
 
 def _id(prefix: str) -> str:
@@ -23,13 +25,14 @@ def _id(prefix: str) -> str:
 class ResponseWriter(EventWriter):
     """Write one response: an item for the reasoning, for the text, and for each call, in the order of the answer."""
 
-    def __init__(self, echoed: Json, prefixes: Mapping[str, str]) -> None:
+    def __init__(self, echoed: Json, prefixes: Mapping[str, str], custom: Collection[str]) -> None:
         """`echoed` are the fields of the response that repeat the request.
 
-        `prefixes`: beginnings of the names of functions → the namespace of the function.
+        `prefixes`: beginnings of the names of functions → the namespace of the function. `custom` are the names of
+        functions that stand for custom tools.
         """
         self.id = _id("resp")
-        self._echoed, self._prefixes = echoed, prefixes
+        self._echoed, self._prefixes, self._custom = echoed, prefixes, custom
         self._number = -1  # of the last event
         self._output: list[Body] = []
         self._open: Body | None = None  # the last item, until it is complete
@@ -84,6 +87,10 @@ class ResponseWriter(EventWriter):
     def _continue(self, piece: Piece) -> Iterator[Event]:
         delta = piece.delta
         kind = "reasoning" if delta.reasoning else "message" if delta.call is None else "function_call"
+        if self._open is not None and self._call is not None and self._call == delta.call:
+            kind = self._open["type"]
+        elif delta.name in self._custom:
+            kind = "custom_tool_call"
         logprobs = [*((piece.logprobs or {}).get("content") or ())]
         if not (delta.content or delta.reasoning or delta.call is not None):
             self._held += logprobs
@@ -100,13 +107,15 @@ class ResponseWriter(EventWriter):
             yield self._item_event("response.output_text.delta", content_index=0, delta=text, logprobs=logprobs)
         elif kind == "reasoning":
             yield self._item_event("response.reasoning_text.delta", content_index=0, delta=text)
-        else:
+        elif kind == "function_call":
             yield self._item_event("response.function_call_arguments.delta", delta=text)
 
     def _begin(self, kind: str, call: int | None, name: str | None) -> Iterator[Event]:
         item: Body = {"id": _id(_PREFIXES[kind]), "type": kind, "status": "in_progress"}
         if kind == "function_call":
             item |= {"call_id": _id("call"), **self._function(name or ""), "arguments": ""}
+        elif kind == "custom_tool_call":
+            item |= {"call_id": _id("call"), **self._function(name or ""), "input": ""}
         elif kind == "reasoning":
             item |= {"summary": [], "content": [], "encrypted_content": None}
         else:
@@ -132,6 +141,10 @@ class ResponseWriter(EventWriter):
         if kind == "function_call":
             item["arguments"] = text
             yield self._item_event("response.function_call_arguments.done", name=item["name"], arguments=text)
+        elif kind == "custom_tool_call":
+            item["input"] = text = _input(text)
+            yield self._item_event("response.custom_tool_call_input.delta", delta=text)
+            yield self._item_event("response.custom_tool_call_input.done", input=text)
         else:
             part = _part(kind, text, self._logprobs)
             item["content"] = [part]
@@ -156,6 +169,16 @@ class ResponseWriter(EventWriter):
     def _event(self, name: str, /, **fields: Any) -> Event:
         self._number += 1
         return name, {"type": name, "sequence_number": self._number, **fields}
+
+
+def _input(arguments: str) -> str:
+    """Return the text for a custom tool. Arguments that the model has not written as it should are that text."""
+    try:
+        found = json.loads(arguments)
+    except ValueError:
+        return arguments
+    text = found.get(CUSTOM_INPUT) if isinstance(found, dict) else None
+    return text if isinstance(text, str) else arguments
 
 
 def _part(kind: str, text: str, logprobs: list[object]) -> Body:

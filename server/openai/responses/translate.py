@@ -1,6 +1,7 @@
 """Convert requests of OpenAI's Responses API to chat requests. Nothing is stored: each request has all items."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 
 from server.http.errors import invalid
 from server.openai.requests.adapted import (
@@ -17,7 +18,7 @@ from server.openai.requests.adapted import (
 from server.openai.requests.parameters import NO_VALUE, Defaults, Inside, called_directly
 from server.openai.requests.schemas import MAX_TOP_LOGPROBS
 from server.openai.requests.translate import ParsedRequest
-from server.openai.responses.events import ResponseWriter
+from server.openai.responses.events import CUSTOM_INPUT, ResponseWriter
 
 _LOGPROBS = "message.output_text.logprobs"
 _KNOWN = (
@@ -121,6 +122,7 @@ class ResponsesTranslator(AdaptedTranslator):
 
     def writer(self, body: Body, parsed: ParsedRequest) -> ResponseWriter:
         text, reasoning = an_object(body, "text"), an_object(body, "reasoning")
+        custom = [prefix + tool["name"] for prefix, tool, _ in _own_tools(body) if tool["type"] == "custom"]
         spaces = [tool["name"] for tool in objects(body, "tools") if tool.get("type") == "namespace"]
         return ResponseWriter(
             {name: body.get(name) for name in _ECHOED}
@@ -138,6 +140,7 @@ class ResponsesTranslator(AdaptedTranslator):
                 "top_p": parsed.sampling.top_p,
             },
             prefixes={f"{space}{_DOT}": space for space in spaces},
+            custom=custom,
         )
 
 
@@ -167,49 +170,73 @@ def _add(talk: Conversation, item: Body, param: str) -> None:
             talk.say(role, [{"type": "text", "text": text} for text in parts] or "")
         else:
             talk.say(role, string(item, "content", param))
-    elif kind == "function_call":
-        arguments = string(item, "arguments", param, "{}")
+    elif kind in ("function_call", "custom_tool_call"):
+        if kind == "function_call":
+            arguments = string(item, "arguments", param, "{}")
+        else:
+            arguments = json.dumps({CUSTOM_INPUT: string(item, "input", param)}, ensure_ascii=False)
         name = string(item, "name", param)
         name = f"{item['namespace']}{_DOT}{name}" if item.get("namespace") else name
         talk.call(string(item, "call_id", param), name, arguments)
-    elif kind == "function_call_output":
+    elif kind in ("function_call_output", "custom_tool_call_output"):
         output = result_text(item.get("output"), _TEXT_PARTS, f"{param}.output")
         talk.result(string(item, "call_id", param), output)
     elif kind == "reasoning":
         parts = item.get("content") or item.get("summary") or []
         talk.reason(text_of(parts, _REASONING_PARTS, f"{param}.content"))
     else:
-        reason = "nothing is stored" if kind == "item_reference" else "only functions can be called"
+        reason = "nothing is stored" if kind == "item_reference" else "only functions and custom tools can be called"
         raise invalid(f"Items of type {kind!r:.80} are not supported: {reason}.", f"{param}.type")
 
 
 def _tools(body: Body) -> dict[str, Body]:
-    """Return the client's functions in the format of chat completions, by name. Raises APIError.
-
-    Those of a namespace have its name before theirs. Tools that run on OpenAI's servers are left out.
-    """
+    """Return the client's tools as functions in the format of chat completions, by name. Raises APIError."""
     found: dict[str, Body] = {}
-    for index, tool in enumerate(objects(body, "tools")):
-        param, kind = f"tools[{index}]", tool.get("type")
-        if kind == "namespace":
-            prefix = f"{string(tool, 'name', param)}{_DOT}"
-            for inner, function in enumerate(objects(tool, "tools")):
-                _add_function(found, function, f"{param}.tools[{inner}]", prefix)
-        elif kind not in _HOSTED:
-            _add_function(found, tool, param, "")
+    for prefix, tool, param in _own_tools(body):
+        name = prefix + string(tool, "name", param)
+        if name in found:
+            raise invalid("The names of 'tools' must differ.", f"{param}.name")
+        given = _custom(tool, param) if tool.get("type") == "custom" else tool
+        fields = ("description", "parameters", "strict")
+        given = {field: given[field] for field in fields if given.get(field) is not None}
+        found[name] = {"type": "function", "function": {"name": name, **given}}
     return found
 
 
-def _add_function(found: dict[str, Body], tool: Body, param: str, prefix: str) -> None:
-    if tool.get("type") != "function":
-        kind = tool.get("type")
-        raise invalid(f"Tools of type {kind!r:.80} are not supported, only functions.", f"{param}.type")
-    name = prefix + string(tool, "name", param)
-    if name in found:
-        raise invalid("The names of 'tools' must differ.", f"{param}.name")
-    fields = ("description", "parameters", "strict")
-    given = {field: tool[field] for field in fields if tool.get(field) is not None}
-    found[name] = {"type": "function", "function": {"name": name, **given}}
+def _own_tools(body: Body) -> Iterator[tuple[str, Body, str]]:
+    """Yield the client's functions and custom tools, each after its namespace and a dot, with its path in the body.
+
+    Tools that run on OpenAI's servers are left out. Raises APIError for others.
+    """
+    for index, tool in enumerate(objects(body, "tools")):
+        param, kind = f"tools[{index}]", tool.get("type")
+        if kind in _HOSTED:
+            continue
+        prefix, tools = "", [(tool, param)]
+        if kind == "namespace":
+            prefix = f"{string(tool, 'name', param)}{_DOT}"
+            tools = [(inner, f"{param}.tools[{i}]") for i, inner in enumerate(objects(tool, "tools"))]
+        for inner, path in tools:
+            if (kind := inner.get("type")) not in ("function", "custom"):
+                raise invalid(
+                    f"Tools of type {kind!r:.80} are not supported, only functions and custom tools.", f"{path}.type"
+                )
+            yield prefix, inner, path
+
+
+def _custom(tool: Body, param: str) -> Body:
+    """Return a custom tool, whose input is a text, as a function. Its description has the grammar of the text."""
+    tool = {name: value for name, value in tool.items() if value is not None}
+    description, format = string(tool, "description", param, ""), tool.get("format", {})
+    if not isinstance(format, dict):
+        raise invalid(f"'{param}.format' must be an object.", f"{param}.format")
+    if format.get("type", "text") == "grammar":
+        syntax, definition = (string(format, field, f"{param}.format") for field in ("syntax", "definition"))
+        description = f"{description}\n\nThe input must match this grammar ({syntax}):\n{definition}".lstrip()
+    elif format.get("type", "text") != "text":
+        raise invalid(f"'{param}.format.type' must be 'text' or 'grammar'.", f"{param}.format.type")
+    parameters = {"type": "object", "properties": {CUSTOM_INPUT: {"type": "string"}}, "required": [CUSTOM_INPUT]}
+    return {"description": description or None, "parameters": parameters | {"additionalProperties": False}}
 
 
 def _offered(body: Body) -> list[Body]:
@@ -219,7 +246,7 @@ def _offered(body: Body) -> list[Body]:
 
 def _choice(choice: Body, names: Sequence[str]) -> Body:
     """Return a choice among the functions of these names in the format of chat completions. Raises APIError."""
-    if choice.get("type") == "function":
+    if choice.get("type") in ("function", "custom"):
         (name,) = _chosen(choice, names)
         return {"type": "function", "function": {"name": name}}
     if choice.get("type") != "allowed_tools":
