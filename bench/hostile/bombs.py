@@ -37,6 +37,10 @@ def _schema(schema: object) -> bytes:
     return _chat(response_format={"type": "json_schema", "json_schema": {"name": "a", "schema": schema}})
 
 
+def _form(**form: object) -> bytes:
+    return _chat(structured_outputs=form)
+
+
 def _tool(schema: object) -> dict[str, Any]:
     return {
         "type": "function",
@@ -98,6 +102,33 @@ def schemas() -> dict[str, Any]:
     }
 
 
+def forms() -> dict[str, dict[str, Any]]:
+    """Other hostile forms of answers, which no rewriting of schemas makes cheaper."""
+    rules = [f'r{i}: "a" r{i + 1} | "b" r{i + 1} | r{i + 1}' for i in range(1500)]
+    tags = [_tag(i, {"type": "regex", "pattern": "[a-z]+"}) for i in range(600)]
+    nested: dict[str, Any] = {"type": "any_text"}
+    for i in range(9):
+        nested = {"type": "or", "elements": [nested, _tag(i, nested)]}
+    return {
+        "exponential states": {"regex": "[ab]*a[ab]{40}"},
+        "nested quantifiers": {"regex": "((a{1,60}){1,60}){1,60}"},
+        "300 alternatives": {"regex": "|".join(f".{{{i}}}a.{{{i}}}" for i in range(1, 300))},
+        "classes of letters": {"regex": r"(\p{L}{1,500}\p{N}{1,500}){1,100}"},
+        "ambiguous": {"grammar": 'start: s\ns: s s s | s s | "a" | ""'},
+        "1,500 rules": {"grammar": "\n".join(["start: r0", *rules, 'r1500: "c"'])},
+        "exponential terminal": {
+            "grammar": "\n".join(["start: T0", *(f"T{i}: T{i + 1} T{i + 1}" for i in range(40)), 'T40: "x"'])
+        },
+        "5,000 choices": {"choice": [f"value {i} " for i in range(5000)]},
+        "600 tags": {"structural_tag": {"format": {"type": "triggered_tags", "triggers": ["<f"], "tags": tags}}},
+        "tags that double": {"structural_tag": {"format": nested}},
+    }
+
+
+def _tag(number: int, content: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "tag", "begin": f"<f{number}>", "content": content, "end": "</f>"}
+
+
 def bombs(context: int) -> Iterator[Bomb]:
     """Yield hostile requests to a model with this context length."""
     yield from _grammars()
@@ -109,6 +140,8 @@ def bombs(context: int) -> Iterator[Bomb]:
 def _grammars() -> Iterator[Bomb]:
     for name, schema in schemas().items():
         yield Bomb(f"schema: {name}", [_schema(schema)])
+    for name, form in forms().items():
+        yield Bomb(f"form: {name}", [_form(**form)])
     hostile = _tool({"allOf": [{"type": "integer", "multipleOf": n} for n in _PRIMES]})
     yield Bomb("tool: least common multiple", [_chat(tools=[hostile], tool_choice="required")])
     yield Bomb("tools: 128 of 2 kB", [_chat(tools=[_tool({"const": "x" * 2000})] * 128, tool_choice="required")])

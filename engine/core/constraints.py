@@ -76,7 +76,7 @@ class Processors:
                 raise ValueError("following it takes too long")
             return GrammarMatcher(compiled, self._info.vocab_size, self._kernels)
         except ValueError as error:
-            raise RequestError(f"The schema is not supported: {error}.", param=param) from None
+            raise RequestError(f"'{param}' cannot be enforced: {error}.", param=param) from None
 
     def _grammars(self) -> GrammarHost:
         if self.host is None:

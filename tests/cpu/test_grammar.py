@@ -415,7 +415,7 @@ def test_an_error_about_a_schema_shows_no_grammar(begin: Begin, schema: Any) -> 
     rules = "\n".join(rule if line.startswith("arguments_0:") else line for line in call.split("\n"))
     for grammar in (schema_of(schema), grammar_of(None, "", rules, thinking=False, optional=False)):
         assert grammar is not None
-        with pytest.raises(RequestError, match=r"The schema is not supported: [A-Za-z ]+") as refused:
+        with pytest.raises(RequestError, match=r"'\S+' cannot be enforced: [A-Za-z ]+") as refused:
             begin(grammar)
         for internal in ("%json", "arguments_0", " | ", "SearchRegex", "json-schema:", "at 5("):
             assert internal not in str(refused.value)
