@@ -92,11 +92,49 @@ FORMATS: dict[str, tuple[Json, Sequence[str], Sequence[str]]] = {
     "a constant": ({"type": "const_string", "value": 'a "b"'}, ['a "b"'], ["", "a"]),
     "nothing": ({"type": "const_string", "value": ""}, [""], ["a"]),
     "a regular expression": ({"type": "regex", "pattern": "[a-c]+/"}, ["abc/"], ["abc", "d/"]),
+    "an empty regular expression": (
+        {"type": "sequence", "elements": [{"type": "regex", "pattern": "^$"}, {"type": "const_string", "value": "x"}]},
+        ["x"],
+        [""],
+    ),
+    "a regular expression that matches what follows": (
+        tag("<a>", {"type": "regex", "pattern": ".*"}, "</a>"),
+        ["<a></a>", "<a>b</a>"],
+        ["<a>b", "<a>b</a>c"],
+    ),
+    "regular expressions in a row": (
+        {
+            "type": "sequence",
+            "elements": [
+                {"type": "regex", "pattern": "[a-z]+"},
+                {"type": "const_string", "value": "end"},
+                {"type": "regex", "pattern": "[a-z]*"},
+                INTEGER,
+            ],
+        },
+        ["bend1", "bcendd12", "endend3"],
+        ["end1", "bend", "bcd1"],
+    ),
     "any text": (ANY, ["", "a\nb", "<fn=f>"], ["<call>"]),
     "any text but some": ({"type": "any_text", "excluded_str": ["bad", "worse"]}, ["ba d"], ["bad", "so worse"]),
     "any JSON": (tag("<call>", {"type": "json_schema", "json_schema": True}, "</call>"), ["<call>[1]</call>"], ["[1]"]),
     "a tag": (tag("[", ANY, "]"), ["[]", "[a b]"], ["[", "[a]b"]),
     "a tag with several ends": (tag("[", ANY, ["]", "</call>"]), ["[a]", "[a</call>"], ["[a", "[a]]"]),
+    "a tag whose end has a marker after its text": (
+        tag("<call>\n", ANY, "\n</call>"),
+        ["<call>\n\n</call>", "<call>\na\n\nb\n</call>"],
+        ["<call>\na</call>", "<call>\na\n"],
+    ),
+    "a tag with all kinds of ends": (
+        tag("[", ANY, ["]", "</call>", "\n<call>", "</call>x"]),
+        ["[a]", "[a\nb</call>", "[\n\n<call>", "[</call>x"],
+        ["[a\n", "[a]]", "[<call>"],
+    ),
+    "an excluded text that the end continues": (
+        tag("[", {"type": "any_text", "excluded_str": ["a]"]}, "]"),
+        ["[b]", "[a]"],
+        ["[a"],
+    ),
     "a tag without an end": (tag("[", ANY, ""), ["[", "[ab"], ["ab"]),
     "a tag around a tag without an end": (tag("[", tag("(", ANY, ""), "]"), ["[(a]"], ["[(a", "[a]"]),
     "alternatives": ({"type": "or", "elements": [INTEGER, tag("[", ANY, "]")]}, ["12", "[a]"], ["12[a]", "a"]),
@@ -142,6 +180,11 @@ FORMATS: dict[str, tuple[Json, Sequence[str], Sequence[str]]] = {
         {"type": "sequence", "elements": [triggered(stop_after_first=True, at_least_one=True), INTEGER]},
         ["<fn=f>1</fn>2"],
         ["<fn=f>1</fn>", "2"],
+    ),
+    "a trigger with a marker after its text": (
+        {"type": "triggered_tags", "triggers": ["\n<call>"], "tags": [tag("\n<call>", INTEGER, "</call>")]},
+        ["a\nb", "a\n\n<call>1</call>\n"],
+        ["a<call>1</call>", "\n<call>a"],
     ),
     "a trigger within a token": (
         {"type": "triggered_tags", "triggers": ["<ca"], "tags": [tag("<call>", INTEGER, "</call>")]},
@@ -207,6 +250,27 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "no trigger": ({"format": triggered(triggers=["a"])}, ".format.tags[0].begin"),
     "two triggers": ({"format": triggered(triggers=["<fn=", "<fn", "<call>"])}, ".format.tags[0].begin"),
     "a trigger too many": ({"format": triggered(triggers=["<fn=", "<call>", "x"])}, ".format.triggers[2]"),
+    "a trigger within another": (
+        {"format": triggered(triggers=["n=", "<fn=", "<call>"], tags=[tag("n=", INTEGER, "."), *triggered()["tags"]])},
+        ".format.triggers[0]",
+    ),
+    "a regular expression": ({"format": {"type": "regex", "pattern": "a\\"}}, ".format.pattern"),
+    "half of a character": ('{"format": {"type": "const_string", "value": "\\ud800"}}', ""),
+    "a text that nests too deep": ("[" * 50_000, ""),
+    "too many texts for each end": (
+        {
+            "format": tag(
+                "",
+                {"type": "or", "elements": [{"type": "regex", "pattern": f"a{i}"} for i in range(800)]},
+                [f"\n{'x' * i}<call>" for i in range(100)],
+            )
+        },
+        "",
+    ),
+    "an older schema": (
+        OLDER | {"structures": [OLDER["structures"][0] | {"schema": {"minimum": "a"}}]},
+        ".structures[0].schema",
+    ),
     "an older trigger too many": (OLDER | {"triggers": ["<fn=", "x"]}, ".triggers[1]"),
     "an older tag without a trigger": (OLDER | {"triggers": ["x"]}, ".structures[0].begin"),
     "an endless text before another": ({"format": NO_END}, ".format.elements[0]"),
@@ -221,6 +285,12 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "too deep a format": ({"format": json.loads('{"type":"or","elements":[' * 40 + "{}" + "]}" * 40)}, ""),
     "too long a format": ({"format": {"type": "const_string", "value": "a" * 70_000}}, ""),
 }
+
+
+def test_texts_that_many_ends_may_follow_share_one_rule() -> None:
+    texts = {"type": "or", "elements": [ANY] * 500}
+    ends = [f"{'x' * (i % 7)}{i}" for i in range(2000)]
+    assert len(grammar_of({"format": tag("", texts, ends)})) < 50_000
 
 
 @pytest.mark.parametrize(("value", "param"), REFUSED.values(), ids=REFUSED)

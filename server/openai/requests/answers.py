@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.api import PromptTokenizer
 from server.http.errors import invalid
+from server.openai.requests.bodies import read_field
 from server.openai.requests.schema import rewritten
 from server.openai.requests.schemas import GenerationRequest
 from server.openai.requests.structured import MAX_SCHEMA_CHARACTERS, check_size, regular_expression
@@ -85,14 +86,7 @@ def _answer(param: str, kind: str, value: Any, *, strict: bool) -> Answer:
     if kind == "json_object":
         return _by_schema({"type": "object"}, param, strict=False)
     if kind == "json":
-        if isinstance(value, str):
-            try:
-                value = json.loads(value)
-            except ValueError:
-                raise invalid(f"'{param}' is not valid JSON.", param) from None
-        if not isinstance(value, dict):
-            raise invalid(f"'{param}' must be a JSON schema.", param)
-        return _by_schema(value, param, strict=strict)
+        return _by_schema(read_field(value, param), param, strict=strict)
     if kind == "choice":
         if not isinstance(value, list) or not value or not all(isinstance(text, str) and text for text in value):
             raise invalid(f"'{param}' must be a list of texts that are not empty.", param)
@@ -103,7 +97,7 @@ def _answer(param: str, kind: str, value: Any, *, strict: bool) -> Answer:
     _check_size(len(value), param)
     if kind == "grammar":
         return Answer(param, grammar=value)
-    return Answer(param, expression=regular_expression(value))
+    return Answer(param, expression=regular_expression(value, param))
 
 
 def _by_schema(schema: Mapping[str, Any], param: str, *, strict: bool) -> Answer:

@@ -22,6 +22,18 @@ def read_object(raw: bytes) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not None}
 
 
+def read_field(value: object, param: str) -> dict[str, Any]:
+    """Return a field that is an object or its JSON. Raises APIError naming `param`."""
+    if isinstance(value, str):
+        try:
+            value = pydantic_core.from_json(value, allow_inf_nan=False)
+        except ValueError:
+            raise invalid(f"'{param}' is not valid JSON.", param) from None
+    if not isinstance(value, dict):
+        raise invalid(f"'{param}' must be an object.", param)
+    return value
+
+
 def validate(kind: type[Model], body: dict[str, Any], within: str = "") -> Model:
     """Validate a body, or the object that the field `within` has. Raises APIError naming the invalid field."""
     try:

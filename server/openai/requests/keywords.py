@@ -29,7 +29,8 @@ UNENFORCED: dict[str, tuple[Any, ...]] = {
 }
 # What patterns may have, and the regular expressions of Rust's regex-syntax and llguidance's derivre do not.
 _ESCAPES = re.compile(r"\\u[dD][89a-fA-F]|\\(?![aAdDfnpPrsStuUvwWxz])[A-Za-z0-9]")
-_LITERALS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+# An unfinished class ends with the pattern; otherwise each "[" would be a reason to search the rest for a "]".
+_LITERALS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\]|\\\Z)*(?:\]|\Z)", re.DOTALL)
 _ASSERTIONS = re.compile(r"\(\?(?:[=!>#|(&R]|<[=!]|P[=>])|\$(?![)|]|\Z)")
 
 

@@ -18,6 +18,8 @@ MAX_REFERENCE_DEPTH = 256  # levels with references followed
 
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
 
+_UNITS = re.compile(r"(?:\\.|[^\\])*", re.DOTALL)  # of a regular expression: characters and escapes
+
 MarkerNotation = Callable[[str], str]  # text of a marker → its notation in a grammar
 
 
@@ -94,14 +96,16 @@ def _arguments(tool: Tool, index: int) -> dict[str, Any]:
     return rewritten(parameters, param, strict=tool.function.strict is True, arguments=True)
 
 
-def regular_expression(pattern: str) -> str:
-    """Return a regular expression in Lark, which writes it between slashes on one line."""
+def regular_expression(pattern: str, param: str) -> str:
+    """Return a regular expression in Lark, which writes it between slashes on one line. Raises APIError."""
+    if not _UNITS.fullmatch(pattern):
+        raise invalid(f"'{param}' ends within an escape.", param)
     pattern = pattern.removeprefix("^")
-    if pattern.endswith("$") and not pattern.endswith("\\$"):
+    if pattern.endswith("$") and _UNITS.fullmatch(pattern[:-1]):  # it is not escaped
         pattern = pattern[:-1]  # a grammar matches the whole answer
     escapes = {"/": r"\/", "\n": r"\n", "\r": r"\r"}
     escaped = re.sub(r"\\.|[/\n\r]", lambda found: escapes.get(found[0], found[0]), pattern, flags=re.DOTALL)
-    return f"/{escaped}/"
+    return f"/{escaped}/" if escaped else '""'
 
 
 def check_size(schema: Mapping[str, Any] | None, param: str) -> int:

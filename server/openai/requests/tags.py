@@ -1,106 +1,37 @@
-"""Structural tags: an answer whose parts between given markers have forms of their own, as vLLM and XGrammar write it.
-
-Both notations are read: `{"format": …}`, and the older `{"structures": […], "triggers": […]}`.
-"""
+"""Structural tags of XGrammar and vLLM: answers whose parts between given markers have forms of their own."""
 
 import json
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
-
-from pydantic import AliasChoices, ConfigDict, Field
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
 
 from engine.api import PromptTokenizer
-from server.http.errors import APIError, invalid
-from server.openai.requests.bodies import validate
+from server.http.errors import invalid
+from server.openai.requests.bodies import read_field, validate
 from server.openai.requests.schema import rewritten
-from server.openai.requests.schemas import RequestModel
 from server.openai.requests.structured import check_size, regular_expression
+from server.openai.requests.tag_formats import (
+    AnyText,
+    ConstString,
+    Format,
+    JsonSchema,
+    OlderStructuralTag,
+    OneOf,
+    Regex,
+    SequenceOf,
+    StructuralTag,
+    Tag,
+    TagsWithSeparator,
+    TriggeredTags,
+)
+
+MAX_GRAMMAR_CHARACTERS = 2**18
 
 _TEXT = "/(?s:.*)/"
+_END_OF_ANSWER: tuple[str, ...] = ()
 
-Marker = Annotated[str, Field(min_length=1)]
-Markers = Annotated[list[Marker], Field(min_length=1)]
-
-
-class _Strict(RequestModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class ConstString(_Strict):
-    type: Literal["const_string"]
-    value: str
-
-
-class JsonSchema(_Strict):
-    type: Literal["json_schema"]
-    json_schema: dict[str, Any] | Literal[True]
-
-
-class Regex(_Strict):
-    type: Literal["regex"]
-    pattern: Marker
-
-
-class AnyText(_Strict):
-    type: Literal["any_text"]
-    excludes: list[Marker] = Field(default=[], validation_alias=AliasChoices("excludes", "excluded_str"))
-
-
-class Sequence_(_Strict):
-    type: Literal["sequence"]
-    elements: Annotated[list["Format"], Field(min_length=1)]
-
-
-class Or(_Strict):
-    type: Literal["or"]
-    elements: Annotated[list["Format"], Field(min_length=1)]
-
-
-class Tag(_Strict):
-    type: Literal["tag"] = "tag"
-    begin: str
-    content: "Format"
-    end: str | Markers
-
-
-class TriggeredTags(_Strict):
-    type: Literal["triggered_tags"]
-    triggers: Markers
-    tags: Annotated[list[Tag], Field(min_length=1)]
-    excludes: list[Marker] = Field(default=[])
-    at_least_one: bool = False
-    stop_after_first: bool = False
-
-
-class TagsWithSeparator(_Strict):
-    type: Literal["tags_with_separator"]
-    tags: Annotated[list[Tag], Field(min_length=1)]
-    separator: str
-    at_least_one: bool = False
-    stop_after_first: bool = False
-
-
-Format = Annotated[
-    ConstString | JsonSchema | Regex | AnyText | Sequence_ | Or | Tag | TriggeredTags | TagsWithSeparator,
-    Field(discriminator="type"),
-]
-
-
-class Structure(_Strict):
-    begin: Marker
-    schema_: dict[str, Any] = Field(alias="schema")
-    end: str
-
-
-class StructuralTag(_Strict):
-    type: Literal["structural_tag"] = "structural_tag"
-    format: Format
-
-
-class OlderStructuralTag(_Strict):
-    type: Literal["structural_tag"] = "structural_tag"
-    structures: Annotated[list[Structure], Field(min_length=1)]
-    triggers: Markers
+# The texts of which one follows a format. None: what follows is no fixed text, so a free text would not end.
+Following = tuple[str, ...] | None
 
 
 def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> tuple[str, tuple[str, ...]]:
@@ -108,189 +39,223 @@ def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> tuple[
 
     `value` is an object or its JSON; `param` is its name in the request. Raises APIError.
     """
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            raise invalid(f"'{param}' is not valid JSON.", param) from None
-    if not isinstance(value, dict):
-        raise invalid(f"'{param}' must be an object.", param)
+    value = read_field(value, param)
     check_size(value, param)
-    builder = _Builder(tokenizer)
+    builder = _Builder(tokenizer, param)
     if "structures" in value:
         older = validate(OlderStructuralTag, value, param)
-        tags = [
-            Tag(begin=item.begin, content=JsonSchema(type="json_schema", json_schema=item.schema_), end=item.end)
-            for item in older.structures
-        ]
-        triggered = TriggeredTags(type="triggered_tags", triggers=older.triggers, tags=tags)
-        paths = [f"{param}.structures[{index}]" for index in range(len(tags))]
-        expression = builder.triggered(triggered, paths, f"{param}.triggers", ())
+        expression = builder.older(older, param)
     else:
-        expression = builder.expression(validate(StructuralTag, value, param).format, f"{param}.format", ())
+        format = validate(StructuralTag, value, param).format
+        expression = builder.expression(format, f"{param}.format", _END_OF_ANSWER)
     return "\n".join([expression, *builder.rules]), tuple(builder.markers)
 
 
 class _Builder:
-    """Collects rules. In expressions, `ends` are the texts of which one follows; a free text ends at the first."""
+    """Collects rules.
 
-    def __init__(self, tokenizer: PromptTokenizer) -> None:
-        self._tokenizer = tokenizer
+    In expressions, a free text ends at the first of the texts that may follow it. Added tokens are forced by their
+    ids: they are no text, so a free text ends before them in any case.
+    """
+
+    def __init__(self, tokenizer: PromptTokenizer, param: str) -> None:
+        self._tokenizer, self._param = tokenizer, param
+        self._names: dict[tuple[str, str], str] = {}  # rules by their attributes and bodies
+        self._size = 0
+        self._pieces_of: dict[str, list[str]] = {}
         self.rules: list[str] = []
         self.markers: dict[str, int] = {}  # added tokens that are named, with their ids
 
-    def expression(self, format: Format, path: str, ends: Sequence[str]) -> str:
+    def expression(self, format: Format, path: str, following: Following) -> str:
         """Return an expression of a format and of what follows it. Raises APIError naming a part of `path`."""
-        if isinstance(format, AnyText):
-            return self._text(ends, format.excludes)
-        if isinstance(format, Sequence_):
-            return self._sequence(format, path, ends)
-        if isinstance(format, Or):
-            items = enumerate(format.elements)
-            return _either([self.expression(item, f"{path}.elements[{index}]", ends) for index, item in items])
-        if isinstance(format, Tag):
-            return self._tag(format, path, format.begin, ends)
-        if isinstance(format, TriggeredTags):
-            paths = [f"{path}.tags[{index}]" for index in range(len(format.tags))]
-            return self.triggered(format, paths, f"{path}.triggers", ends)
-        if isinstance(format, TagsWithSeparator):
-            return f"{self._separated(format, path)} {self._one_of(ends)}"
-        return f"{self._leaf(format, path)} {self._one_of(ends)}"
+        match format:
+            case AnyText():
+                return self._until(self._free_text(format.excludes, path, following), following)
+            case ConstString():
+                return f"{self._literal(format.value)} {self._one_of(following)}"
+            case Regex():
+                return self._until(regular_expression(format.pattern, f"{path}.pattern"), following)
+            case JsonSchema():
+                return f"{self._schema(format.json_schema, f'{path}.json_schema')} {self._one_of(following)}"
+            case SequenceOf():
+                return self._sequence(format.elements, path, following)
+            case OneOf():
+                items = enumerate(format.elements)
+                return _alternatives(self.expression(item, f"{path}.elements[{i}]", following) for i, item in items)
+            case Tag():
+                begin = self._literal(format.begin)
+                return f"{begin} {self._inside(format.content, f'{path}.content', format.end, following)}"
+            case TriggeredTags():
+                rests = []  # of each tag, after the start that ends the free text
+                for index, tag in enumerate(format.tags):
+                    name = f"{path}.tags[{index}]"
+                    head, begin = self._divided(tag.begin, format.triggers, f"{name}.begin")
+                    inside = self._inside(tag.content, f"{name}.content", tag.end, None)
+                    rests.append((head, f"{self._literal(begin)} {inside}"))
+                return self._triggered(format, rests, path, following)
+            case TagsWithSeparator():
+                return f"{self._separated(format, path)} {self._one_of(following)}"
 
-    def _leaf(self, format: ConstString | JsonSchema | Regex, path: str) -> str:
-        if isinstance(format, ConstString):
-            return self._literal(format.value)
+    def older(self, format: OlderStructuralTag, path: str) -> str:
+        """Return an expression of free text with tags."""
+        rests = []
+        for index, item in enumerate(format.structures):
+            name = f"{path}.structures[{index}]"
+            head, begin = self._divided(item.begin, format.triggers, f"{name}.begin")
+            schema = self._schema(item.schema_, f"{name}.schema")
+            rests.append((head, f"{self._literal(begin)} {schema} {self._literal(item.end)}"))
+        triggered = TriggeredTags.model_construct(triggers=format.triggers)  # its tags are those of `rests`
+        return self._triggered(triggered, rests, path, _END_OF_ANSWER)
+
+    def _schema(self, schema: Any, param: str) -> str:
+        schema = {} if schema is True else schema
+        check_size(schema, param)
+        # A rule of its own, because references within the schema are relative to it.
+        return self._rule(f"%json {json.dumps(rewritten(schema, param, strict=False))}")
+
+    def _sequence(self, elements: Sequence[Format], path: str, following: Following) -> str:
+        """Return an expression of elements in a row. Regular ones become one, as each alone would take all it can."""
+        runs = [[*run] for _, run in groupby(enumerate(elements), lambda item: self._is_regular(item[1]))]
+        parts = []
+        for run in runs:
+            after = following if run is runs[-1] else None
+            if any(isinstance(item, Regex) for _, item in run):
+                parts.append(
+                    self._until(" ".join(self._regular(item, f"{path}.elements[{i}]") for i, item in run), after)
+                )
+            else:
+                last = run[-1][0]
+                parts += [
+                    self.expression(item, f"{path}.elements[{i}]", after if i == last else None) for i, item in run
+                ]
+        return " ".join(parts)
+
+    def _is_regular(self, format: Format) -> bool:
+        return isinstance(format, Regex) or (
+            isinstance(format, ConstString) and not any(piece in self.markers for piece in self._pieces(format.value))
+        )
+
+    def _regular(self, format: Format, path: str) -> str:
         if isinstance(format, Regex):
-            return regular_expression(format.pattern)
-        schema = {} if format.json_schema is True else format.json_schema
-        check_size(schema, f"{path}.json_schema")
-        return self._rule(f"%json {json.dumps(rewritten(schema, f'{path}.json_schema', strict=False))}")
+            return regular_expression(format.pattern, f"{path}.pattern")
+        assert isinstance(format, ConstString)
+        return json.dumps(format.value)
 
-    def _sequence(self, format: Sequence_, path: str, ends: Sequence[str]) -> str:
-        *before, last = enumerate(format.elements)
-        for index, item in before:
-            _check_end(item, f"{path}.elements[{index}]")
-        parts = [self.expression(item, f"{path}.elements[{index}]", ()) for index, item in before]
-        return " ".join([*parts, self.expression(last[1], f"{path}.elements[{last[0]}]", ends)])
+    def _inside(self, content: Format, path: str, end: str | list[str], following: Following) -> str:
+        """Return an expression of a tag after its beginning, and of what follows it."""
+        if end == "":
+            return self.expression(content, path, following)
+        ends = (end,) if isinstance(end, str) else tuple(end)
+        return f"{self.expression(content, path, ends)} {self._one_of(following)}"
 
-    def _tag(self, tag: Tag, path: str, begin: str, ends: Sequence[str]) -> str:
-        """Return an expression of a tag of which `begin` is still to come, and of what follows it."""
-        if tag.end == "":
-            return f"{self._literal(begin)} {self.expression(tag.content, f'{path}.content', ends)}"
-        own = [tag.end] if isinstance(tag.end, str) else tag.end
-        content = self.expression(tag.content, f"{path}.content", own)
-        return f"{self._literal(begin)} {content} {self._one_of(ends)}"
+    def _divided(self, begin: str, triggers: Sequence[str], param: str) -> tuple[str, str]:
+        """Divide the beginning of a tag after its trigger, but not within an added token."""
+        found = [trigger for trigger in triggers if begin.startswith(trigger)]
+        if len(found) != 1:
+            raise invalid(f"Exactly one of 'triggers' must be the start of '{param}'.", param)
+        cut = len(found[0])
+        position = 0
+        for piece in self._pieces(begin):
+            if position < cut < position + len(piece) and piece in self.markers:
+                cut = position + len(piece)
+            position += len(piece)
+        return begin[:cut], begin[cut:]
 
-    def triggered(self, format: TriggeredTags, paths: Sequence[str], triggers: str, ends: Sequence[str]) -> str:
+    def _triggered(
+        self, format: TriggeredTags, rests: Sequence[tuple[str, str]], path: str, following: Following
+    ) -> str:
         """Return an expression of free text with tags, and of what follows it.
 
-        `paths` are the names of the tags in the request, and `triggers` that of the triggers.
+        `rests` are the tags: where the free text ends, and an expression of the rest of the tag.
         """
-        heads: dict[str, list[str]] = {}  # start of a tag, at which the free text ends → rules of the rest
-        for tag, path in zip(format.tags, paths, strict=True):
-            _check_end(tag, path)
-            found = [trigger for trigger in format.triggers if tag.begin.startswith(trigger)]
-            if len(found) != 1:
-                raise invalid(f"Exactly one of 'triggers' must be the start of '{path}.begin'.", f"{path}.begin")
-            cut = self._boundary(tag.begin, len(found[0]))
-            rest = self._rule(self._tag(tag, path, tag.begin[cut:], ()))
-            heads.setdefault(tag.begin[:cut], []).append(rest)
         for index, trigger in enumerate(format.triggers):
-            if not any(head.startswith(trigger) for head in heads):
-                raise invalid(f"No tag begins with the trigger {trigger!r:.80}.", f"{triggers}[{index}]")
-        tags = _either([f"{self._literal(head)} {_either(rests)}" for head, rests in heads.items()])
-        later = _either([f"{self._text([head], format.excludes)} {_either(rests)}" for head, rests in heads.items()])
-        after, text = self._one_of(ends), self._text(ends, format.excludes)
+            param = f"{path}.triggers[{index}]"
+            if not any(head.startswith(trigger) for head, _ in rests):
+                raise invalid(f"No tag begins with the trigger {trigger!r:.80}.", param)
+            if any(trigger in other and not other.startswith(trigger) for other in format.triggers):
+                raise invalid(f"The trigger {trigger!r:.80} is a part of another one.", param)
+        heads: dict[str, list[str]] = {}
+        for head, rest in rests:
+            heads.setdefault(head, []).append(self._rule(rest))
+        groups = {head: _alternatives(rules) for head, rules in heads.items()}
+        tags = _alternatives(f"{self._literal(head)} {rest}" for head, rest in groups.items())
+        if format.at_least_one and format.stop_after_first:
+            return f"{tags} {self._one_of(following)}"
+        text = self._free_text(format.excludes, path, following)
+        later = _alternatives(f"{self._until(text, (head,))} {rest}" for head, rest in groups.items())
         if format.stop_after_first:
-            return f"{tags} {after}" if format.at_least_one else _either([f"{later} {after}", text])
-        return f"{tags if format.at_least_one else ''} {later}* {text}"
+            return _alternatives([f"{later} {self._one_of(following)}", self._until(text, following)])
+        return f"{tags if format.at_least_one else ''} {later}* {self._until(text, following)}"
 
     def _separated(self, format: TagsWithSeparator, path: str) -> str:
-        tags = []
-        for index, item in enumerate(format.tags):
-            _check_end(item, f"{path}.tags[{index}]")
-            tags.append(self._tag(item, f"{path}.tags[{index}]", item.begin, ()))
-        tag = self._rule(_either(tags))
+        tags = enumerate(format.tags)
+        tag = self._rule(_alternatives(self.expression(item, f"{path}.tags[{i}]", None) for i, item in tags))
         more = "" if format.stop_after_first else f"({self._literal(format.separator)} {tag})*"
         return f"({tag} {more}){'' if format.at_least_one else '?'}"
 
-    def _text(self, ends: Sequence[str], excludes: Sequence[str]) -> str:
-        """Return an expression of a free text and of its end, which is the first occurrence of one of `ends`."""
-        without = f" & ~({_TEXT} {_either([json.dumps(text) for text in excludes])} {_TEXT})" if excludes else ""
-        if not ends:
-            return self._rule(self._terminal(_TEXT + without))
-        found = []
-        for end in ends:
-            first = self._pieces(end)[0]
-            if first in self.markers:
-                found.append(f"{self._rule(self._terminal(_TEXT + without))} {self._literal(end)}")
-            else:
-                lazy = self._rule(self._terminal(f"({_TEXT} {json.dumps(first)}){without}"), "[lazy]")
-                found.append(f"{lazy} {self._literal(end[len(first) :])}")
-        return _either(found)
+    @staticmethod
+    def _free_text(excludes: Sequence[str], path: str, following: Following) -> str:
+        """Return the body of a terminal: any text without some. Raises APIError if nothing ends it."""
+        if following is None:
+            raise invalid(f"'{path}' has no end: it must come last in its tag or in the answer.", path)
+        if not excludes:
+            return _TEXT
+        return f"({_TEXT} & ~({_TEXT} {_alternatives(json.dumps(text) for text in excludes)} {_TEXT}))"
 
-    def _one_of(self, texts: Sequence[str]) -> str:
-        return _either([self._literal(text) for text in texts]) if texts else ""
+    def _until(self, body: str, following: Following) -> str:
+        """Return an expression of a text that a terminal's `body` describes, and of the first text that may follow."""
+        if not following:
+            return self._rule(body, terminal=True)
+        plain = [json.dumps(end) for end in following if self._pieces(end) == [end] and end not in self.markers]
+        found = []
+        if plain:
+            ends = self._rule(_alternatives(plain), terminal=True)
+            found.append(self._rule(self._rule(f"{body} {ends}", terminal=True), "[lazy]"))
+        for end in following:
+            first, *rest = self._pieces(end)
+            if first in self.markers:
+                found.append(f"{self._rule(body, terminal=True)} {self._literal(end)}")
+            elif rest:  # what comes before the marker may occur earlier
+                found.append(
+                    f"{self._rule(f'{body} {json.dumps(first)}', terminal=True)} {self._literal(end[len(first) :])}"
+                )
+        return self._rule(_alternatives(found))
+
+    def _one_of(self, following: Following) -> str:
+        return self._rule(_alternatives(map(self._literal, following))) if following else ""
 
     def _literal(self, text: str) -> str:
-        """Return an expression of exactly this text, with added tokens by their ids."""
-        pieces = self._pieces(text)
-        return " ".join(f"<[{self.markers[p]}]>" if p in self.markers else json.dumps(p) for p in pieces)
+        """Return an expression of exactly this text."""
+        return " ".join(f"<[{self.markers[p]}]>" if p in self.markers else json.dumps(p) for p in self._pieces(text))
 
     def _pieces(self, text: str) -> list[str]:
         """Divide a text into added tokens, which it adds to `markers`, and what is between them."""
-        pieces, start = [], 0
-        for token in self._tokenizer.encode(text, add_special_tokens=False) if text else ():
-            name = self._tokenizer.token_bytes(token).decode(errors="replace")
-            position = text.find(name, start) if self._tokenizer.added_token_id(name) == token else -1
-            if position >= 0:
-                self.markers[name] = token
-                pieces += [text[start:position], name]
-                start = position + len(name)
-        return [piece for piece in (*pieces, text[start:]) if piece]
+        if text not in self._pieces_of:
+            pieces, start = [], 0
+            for token in self._tokenizer.encode(text, add_special_tokens=False) if text else ():
+                name = self._tokenizer.token_bytes(token).decode(errors="replace")
+                position = text.find(name, start) if self._tokenizer.added_token_id(name) == token else -1
+                if position >= 0:
+                    self.markers[name] = token
+                    pieces += [text[start:position], name]
+                    start = position + len(name)
+            self._pieces_of[text] = [piece for piece in (*pieces, text[start:]) if piece]
+        return self._pieces_of[text]
 
-    def _boundary(self, text: str, least: int) -> int:
-        """Return the first position in a text from `least` on that does not divide an added token."""
-        position = 0
-        for piece in self._pieces(text):
-            if position + len(piece) > least and (piece not in self.markers or position == least):
-                return least
-            position += len(piece)
-            if position >= least:
-                break
-        return position
-
-    def _rule(self, body: str, attribute: str = "") -> str:
-        name = f"tag_{len(self.rules)}"
-        self.rules.append(f"{name}{attribute}: {body}")
-        return name
-
-    def _terminal(self, body: str) -> str:
-        name = f"TAG_{len(self.rules)}"
-        self.rules.append(f"{name}: {body}")
-        return name
+    def _rule(self, body: str, attributes: str = "", *, terminal: bool = False) -> str:
+        """Add a rule, or a terminal, unless it exists, and return its name. Raises APIError if there are too many."""
+        key = ("terminal" if terminal else attributes, body)
+        if key not in self._names:
+            name = f"{'TAG' if terminal else 'tag'}_{len(self._names)}"
+            self._names[key] = name
+            self.rules.append(f"{name}{attributes}: {body}")
+            self._size += len(self.rules[-1])
+            if self._size > MAX_GRAMMAR_CHARACTERS:
+                raise invalid(
+                    f"'{self._param}' needs a grammar of more than {MAX_GRAMMAR_CHARACTERS} characters.", self._param
+                )
+        return self._names[key]
 
 
-def _either(expressions: Sequence[str]) -> str:
+def _alternatives(expressions: Iterable[str]) -> str:
     return f"({' | '.join(expressions)})"
-
-
-def _check_end(format: Format, path: str) -> None:
-    """Raise APIError if a format that something follows can be a free text without an end."""
-    if error := _endless(format, path):
-        raise error
-
-
-def _endless(format: Format, path: str) -> APIError | None:
-    if isinstance(format, AnyText) or (
-        isinstance(format, TriggeredTags) and not (format.at_least_one and format.stop_after_first)
-    ):
-        return invalid(f"'{path}' has no end: it must come last in its tag or in the answer.", path)
-    if isinstance(format, Or):
-        found = (_endless(item, f"{path}.elements[{index}]") for index, item in enumerate(format.elements))
-        return next(filter(None, found), None)
-    if isinstance(format, Sequence_):
-        return _endless(format.elements[-1], f"{path}.elements[{len(format.elements) - 1}]")
-    if isinstance(format, Tag) and format.end == "":
-        return _endless(format.content, f"{path}.content")
-    return None

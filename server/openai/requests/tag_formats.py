@@ -1,0 +1,92 @@
+"""The formats of structural tags: XGrammar's (`{"format": …}`), and the older ones of vLLM (`{"structures": …}`)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, ConfigDict, Field
+
+from server.openai.requests.schemas import RequestModel
+
+Marker = Annotated[str, Field(min_length=1)]
+Markers = Annotated[list[Marker], Field(min_length=1)]
+Triggers = Annotated[list[Marker], Field(min_length=1, max_length=128)]
+
+
+class _Strict(RequestModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ConstString(_Strict):
+    type: Literal["const_string"]
+    value: str
+
+
+class JsonSchema(_Strict):
+    type: Literal["json_schema"]
+    json_schema: dict[str, Any] | Literal[True]
+
+
+class Regex(_Strict):
+    type: Literal["regex"]
+    pattern: Marker
+
+
+class AnyText(_Strict):
+    type: Literal["any_text"]
+    excludes: list[Marker] = Field(default=[], validation_alias=AliasChoices("excludes", "excluded_str"))
+
+
+class SequenceOf(_Strict):
+    type: Literal["sequence"]
+    elements: Annotated[list["Format"], Field(min_length=1)]
+
+
+class OneOf(_Strict):
+    type: Literal["or"]
+    elements: Annotated[list["Format"], Field(min_length=1)]
+
+
+class Tag(_Strict):
+    type: Literal["tag"] = "tag"
+    begin: str
+    content: "Format"
+    end: str | Markers
+
+
+class TriggeredTags(_Strict):
+    type: Literal["triggered_tags"]
+    triggers: Triggers
+    tags: Annotated[list[Tag], Field(min_length=1)]
+    excludes: list[Marker] = Field(default=[])
+    at_least_one: bool = False
+    stop_after_first: bool = False
+
+
+class TagsWithSeparator(_Strict):
+    type: Literal["tags_with_separator"]
+    tags: Annotated[list[Tag], Field(min_length=1)]
+    separator: str
+    at_least_one: bool = False
+    stop_after_first: bool = False
+
+
+Format = Annotated[
+    ConstString | JsonSchema | Regex | AnyText | SequenceOf | OneOf | Tag | TriggeredTags | TagsWithSeparator,
+    Field(discriminator="type"),
+]
+
+
+class Structure(_Strict):
+    begin: Marker
+    schema_: dict[str, Any] = Field(alias="schema")
+    end: str
+
+
+class StructuralTag(_Strict):
+    type: Literal["structural_tag"] = "structural_tag"
+    format: Format
+
+
+class OlderStructuralTag(_Strict):
+    type: Literal["structural_tag"] = "structural_tag"
+    structures: Annotated[list[Structure], Field(min_length=1)]
+    triggers: Triggers
