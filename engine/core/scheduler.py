@@ -304,16 +304,17 @@ class Scheduler:
             request.computed += len(work.tokens) + output.accepted
             request.prompt_logprobs += output.prompt_logprobs
             if -1 in output.tokens:
-                cause = "The" if request.processor is None else "No token may follow, or the"
-                commit.outputs.append(self._fail(request, f"{cause} model computed no numbers (NaN)."))
+                if request.processor is not None and request.processor.excluded_all:
+                    reason = "'allowed_token_ids' has no token that may follow in the form of the answer."
+                    commit.outputs.append(self._refuse(request, reason, "allowed_token_ids"))
+                else:
+                    commit.outputs.append(self._fail(request, "The model computed no numbers (NaN)."))
                 continue
             emitted = self._emit(request, work, output, now) if output.tokens else None
             if emitted is not None:
                 commit.rounds.append(emitted.round)
-            if request.processor is not None and (reason := request.processor.failed):
-                error = RequestError(reason, param=request.sampling.grammar_param)
-                commit.outputs.append(RequestFailure(request.id, error))
-                self._retire(request, FinishReason.CANCELLED)
+            if request.processor is not None and (failure := request.processor.failed):
+                commit.outputs.append(self._refuse(request, failure, request.sampling.grammar_param))
                 continue
             if emitted is not None:
                 commit.outputs.append(emitted)
@@ -337,6 +338,11 @@ class Scheduler:
             self.running.append(admitting)
             return [self._fail(admitting, "The engine failed to begin.")]
         return [self._fail(request, "The engine failed to compute tokens.") for request in list(self.running)]
+
+    def _refuse(self, request: Request, reason: str, param: str) -> RequestFailure:
+        """End a request because of what it asks for."""
+        self._retire(request, FinishReason.CANCELLED)
+        return RequestFailure(request.id, RequestError(reason, param=param))
 
     def _fail(self, request: Request, reason: str) -> RequestFailure:
         """End a request by no fault of its own. Cached prefixes may share its values, so they go too."""

@@ -45,6 +45,9 @@ class LogitsProcessor:
         self._limit = sampling.thought_limit
         # Tokens of the reasoning so far; None before it, and -1 after it.
         self._thought: int | None = 0 if self._limit is not None and self._limit.begun else None
+        self._forbidden: Tensor | None = None  # on the device, [vocab]: which tokens are not allowed
+        # Whether no token was both allowed and in the grammar, after some text.
+        self.excluded_all = False
         self._words = sampling.bad_words
         self._recent: list[int] = []  # the last tokens, with which a bad word may begin
         self._index: dict[int, int] = {}  # token id -> its index in the arrays
@@ -116,12 +119,14 @@ class LogitsProcessor:
             ids, biases = self._biases
             scores[ids] += biases
         if self._sampling.allowed_token_ids:
-            ids = to_device(self._sampling.allowed_token_ids, scores.device)
-            kept = scores[ids]
-            scores.fill_(float("-inf"))
-            scores[ids] = kept
+            if self._forbidden is None:
+                self._forbidden = torch.ones_like(scores, dtype=torch.bool)
+                self._forbidden[to_device(self._sampling.allowed_token_ids, scores.device)] = False
+            scores.masked_fill_(self._forbidden, float("-inf"))
         if self._grammar is not None:
             self._grammar.mask(scores, drafted)
+            if self._sampling.allowed_token_ids and bool((scores == float("-inf")).all()):
+                self.excluded_all = True
         if self._words:
             self._forbid(scores, self._ends_of_words(drafted))
         if self._ends and self._generated + len(drafted) < self._sampling.min_tokens:

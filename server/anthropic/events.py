@@ -1,9 +1,11 @@
 """Write the events of Anthropic's Messages API, and the message that they describe."""
 
-import json
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
+
+import pydantic_core
 
 from server.http.errors import APIError, anthropic_body
 from server.openai.replies.build import Chunk
@@ -26,9 +28,10 @@ class MessageWriter(EventWriter):
 
     keep_alive = event_frame("ping", {"type": "ping"})
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, *, shows_thinking: bool = True) -> None:
+        """`shows_thinking`: whether blocks of thinking have their text."""
         self.id = f"msg_{uuid.uuid4().hex}"
-        self._model = model
+        self._model, self._shows_thinking = model, shows_thinking
         self._content: list[Body] = []
         self._open: Body | None = None  # the last block, until it is complete
         self._call: int | None = None  # number of the open call
@@ -77,6 +80,8 @@ class MessageWriter(EventWriter):
         if self._open is None or self._open["type"] != kind or self._call != delta.call:
             yield from self._close()
             yield self._begin(kind, delta.call, delta.name)
+        if kind == "thinking" and not self._shows_thinking:
+            return
         self._text.append(text)
         if text:
             name, field = _DELTAS[kind]
@@ -123,11 +128,11 @@ def _event(name: str, /, **fields: Any) -> Event:
 
 def _object(text: str) -> Body:
     """Return the arguments of a call; none if the answer ended within them."""
-    try:
-        value = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+    with suppress(ValueError):
+        value = pydantic_core.from_json(text)
+        if isinstance(value, dict):
+            return value
+    return {}
 
 
 def _usage(usage: Json) -> Json:

@@ -16,10 +16,11 @@ from server.openai.requests.adapted import (
     part_text,
     result_text,
     string,
+    without_nulls,
 )
 from server.openai.requests.bodies import read_object
 from server.openai.requests.parameters import NO_VALUE, Defaults, Inside, called_directly
-from server.openai.requests.schemas import CappedChatRequest
+from server.openai.requests.schemas import MessagesChatRequest
 from server.openai.requests.translate import ParsedRequest
 
 _OBJECT: Body = {"type": "object"}
@@ -53,7 +54,7 @@ _IGNORED = {
 
 def _clears_thinking(body: Mapping[str, Any]) -> bool:
     """Whether the context is edited at most by what chat templates do themselves: earlier thinking is left out."""
-    edits = objects(an_object({**body}, "context_management"), "edits")
+    edits = objects(an_object({**body}, "context_management", ""), "edits", "context_management")
     return all(str(edit.get("type")).startswith("clear_thinking") for edit in edits)
 
 
@@ -82,7 +83,7 @@ class MessagesTranslator(AdaptedTranslator):
     known = _KNOWN
     described = _DESCRIBED
     required = ("messages", "max_tokens")
-    chat_type = CappedChatRequest
+    chat_type = MessagesChatRequest
     usage = Usage.ALWAYS  # the first event has it too
     ignored = _IGNORED
     refused = _REFUSED
@@ -97,13 +98,13 @@ class MessagesTranslator(AdaptedTranslator):
         if "max_tokens" not in body:
             raise invalid("Missing required parameter: 'max_tokens'.", "max_tokens")
         messages = _messages(body)
-        config = an_object(body, "output_config")
-        choice = an_object(body, "tool_choice")
+        config = without_nulls(an_object(body, "output_config", ""))
+        choice = an_object(body, "tool_choice", "")
         chat: Body = {
             "messages": messages,
             "max_tokens": body["max_tokens"],
             "stop": body.get("stop_sequences") or None,
-            "tools": [_tool(tool, f"tools[{index}]") for index, tool in enumerate(objects(body, "tools"))],
+            "tools": [_tool(tool, f"tools[{index}]") for index, tool in enumerate(objects(body, "tools", ""))],
             "tool_choice": _choice(choice) if choice else None,
             "parallel_tool_calls": not choice.get("disable_parallel_tool_use", False),
             "reasoning_effort": config.get("effort"),
@@ -114,19 +115,21 @@ class MessagesTranslator(AdaptedTranslator):
             schema = {"name": "answer", "schema": format.get("schema")}
             chat["response_format"] = {"type": "json_schema", "json_schema": schema}
         if "thinking" in body:
-            thinking = an_object(body, "thinking")
+            thinking = an_object(body, "thinking", "")
             thinks = thinking.get("type") != "disabled"
             if self._chat.limits_thoughts:
                 chat["thinking_token_budget"] = thinking.get("budget_tokens")
-            chat["chat_template_kwargs"] = {"enable_thinking": thinks} | an_object(body, "chat_template_kwargs")
-        if messages and messages[-1]["role"] == "assistant" and not messages[-1].get("tool_calls"):
+            chat["chat_template_kwargs"] = {"enable_thinking": thinks} | an_object(body, "chat_template_kwargs", "")
+        last = messages[-1]
+        if last["role"] == "assistant" and last["content"] and not last.get("tool_calls"):
             if "response_format" in chat:  # as with Anthropic
                 raise invalid("The beginning of an answer cannot be combined with a format.", "output_config.format")
             chat["continue_final_message"] = True  # the beginning of the answer
         return {name: value for name, value in chat.items() if value is not None}
 
     def writer(self, body: Body, parsed: ParsedRequest) -> MessageWriter:
-        return MessageWriter(parsed.model)
+        omitted = an_object(body, "thinking", "").get("display") == "omitted"
+        return MessageWriter(parsed.model, shows_thinking=not omitted)
 
 
 def _messages(body: Body) -> list[Body]:
@@ -138,7 +141,7 @@ def _messages(body: Body) -> list[Body]:
             system = "\n\n".join(text for text in texts if not text.startswith(_BILLING))
         if system:
             talk.say("system", string({"system": system}, "system", ""))
-    if not objects(body, "messages"):
+    if not objects(body, "messages", ""):
         raise invalid("'messages' must have at least one message.", "messages")
     for index, message in enumerate(body["messages"]):
         param = f"messages[{index}]"
@@ -148,7 +151,8 @@ def _messages(body: Body) -> list[Body]:
         if isinstance(content, str):
             talk.say(role, content)
         else:
-            _add(talk, role, objects(message, "content"), param)
+            _add(talk, role, objects(message, "content", param), param)
+    talk.end_reasoning()
     return talk.messages
 
 
@@ -159,11 +163,12 @@ def _add(talk: Conversation, role: str, blocks: Any, param: str) -> None:
     for index, block in enumerate(blocks):
         kind, name = block.get("type"), f"{param}.content[{index}]"
         if kind == "tool_use" and role == "assistant":
-            arguments = json.dumps(an_object(block, "input"), ensure_ascii=False)
+            arguments = json.dumps(an_object(block, "input", name), ensure_ascii=False)
             calls.append((string(block, "id", name), string(block, "name", name), arguments))
         elif kind == "tool_result" and role == "user":
             content = result_text(block.get("content"), _TEXT_BLOCKS, f"{name}.content")
-            talk.result(string(block, "tool_use_id", name), content)
+            failed = "Error: " if block.get("is_error") is True else ""  # chat templates know no failed results
+            talk.result(string(block, "tool_use_id", name), failed + content)
         elif kind == "thinking" and role == "assistant":
             talk.reason(string(block, "thinking", name))
         elif kind != "redacted_thinking":
@@ -176,10 +181,9 @@ def _add(talk: Conversation, role: str, blocks: Any, param: str) -> None:
 
 def _tool(tool: Body, param: str) -> Body:
     """Return a tool in the format of chat completions. Raises APIError."""
-    if tool.get("type", "custom") != "custom":
-        kind = tool["type"]
+    if (kind := tool.get("type") or "custom") != "custom":
         raise invalid(f"'{param}.type' is {kind!r:.80}, but only tools of the client are supported.", f"{param}.type")
-    function = {"name": string(tool, "name", param), "parameters": an_object(tool, "input_schema")}
+    function = {"name": string(tool, "name", param), "parameters": an_object(tool, "input_schema", param)}
     if tool.get("description") is not None:
         function["description"] = string(tool, "description", param)
     passed = {field: tool[field] for field in ("strict", "input_examples") if tool.get(field) is not None}

@@ -9,9 +9,10 @@ import torch
 
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
+from engine.errors import RequestError
 from engine.runtime.build import LoadedModel
 from engine.sampling.logits import LogitsProcessor
-from engine.types import SamplingParams, ThoughtLimit
+from engine.types import GenerateRequest, RequestFailure, SamplingParams, ThoughtLimit, TokenEvent
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 
 QUESTION = "Tell me a story about a kind dog and a market."
@@ -42,6 +43,27 @@ def test_only_allowed_tokens_are_drawn(core: EngineCore, temperature: float) -> 
     said = same_under_all_policies(core, replace(free, allowed_token_ids=allowed))
     assert set(said) <= set(allowed)
     assert len(said) == 40
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_allowed_tokens_that_a_grammar_excludes_are_the_requests_error(core: EngineCore, policy: str) -> None:
+    """Nobody else's cached prefixes are lost, as they are after a failure of the model."""
+    prompt = chat_ids(core, QUESTION * 3)
+    answer(core, [prompt], replace(GREEDY, max_tokens=2), ["none"])
+    letter = core.tokenizer.encode("a", add_special_tokens=False)
+    sampling = replace(GREEDY, max_tokens=40, allowed_token_ids=tuple(letter), grammar="start: answer\nanswer: /a{3}b/")
+    core.add(GenerateRequest("a", prompt, sampling, policy))
+    events = []
+    while not core.scheduler.idle:
+        events += core.step().events
+    assert isinstance(events[-1], RequestFailure)
+    assert isinstance(events[-1].error, RequestError)
+    assert events[-1].error.param == "allowed_token_ids"
+    core.add(GenerateRequest("b", prompt, replace(GREEDY, max_tokens=2), policy))
+    while not core.scheduler.idle:
+        events += core.step().events
+    assert isinstance(events[-1], TokenEvent)
+    assert events[-1].cached_tokens > 0
 
 
 def test_bad_words_do_not_occur(core: EngineCore) -> None:

@@ -50,6 +50,11 @@ def test_a_regular_expression_is_a_rule(name: str) -> None:
     assert grammar(body) == r"start: answer" + "\n" + r"answer: /a\/b\/c\$[\n\n]/"
 
 
+def test_an_empty_regular_expression_is_the_empty_text() -> None:
+    assert grammar({"guided_regex": "^$"}) == 'start: answer\nanswer: ""'
+    assert grammar({"guided_regex": "a\\\\$"}) == "start: answer\nanswer: /a\\\\/"
+
+
 def test_one_of_some_texts_is_a_rule() -> None:
     assert grammar({"guided_choice": ["yes", 'n"o']}) == 'start: answer\nanswer: "yes" | "n\\"o"'
     assert grammar({"structured_outputs": {"choice": ["é"]}}) == 'start: answer\nanswer: "é"'
@@ -74,6 +79,8 @@ def test_tools_may_be_called_instead_of_an_answer_of_that_form() -> None:
     ("body", "param"),
     [
         ({"guided_json": "{"}, "guided_json"),
+        ({"guided_json": "[" * 50_000}, "guided_json"),
+        ({"guided_regex": "a\\"}, "guided_regex"),
         ({"structured_outputs": {"json": [1]}}, "structured_outputs.json"),
         ({"structured_outputs": {"structural_tag": {}}}, "structured_outputs.structural_tag.format"),
         ({"structured_outputs": {"xgrammar": "a"}}, "structured_outputs"),

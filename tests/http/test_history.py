@@ -102,3 +102,12 @@ def test_other_names_of_tools_are_refused(name: str) -> None:
     reply = ask(SpeakingEngine(), "POST", CHAT_PATH, json=CHAT | {"tools": [tool]})
     assert reply.status_code == 400
     assert reply.json()["error"]["param"] == "tools[0].function.name"
+
+
+@pytest.mark.parametrize("role", ["tool", "function"])
+def test_a_result_may_be_nothing(role: str) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "null"}}
+    result = {"role": role, "tool_call_id": "c1", "name": "weather", "content": None}
+    asked, found = told({"role": "assistant", "content": None, "tool_calls": [call]}, result)
+    assert asked["tool_calls"][0]["function"]["arguments"] == {}
+    assert found["content"] == ""

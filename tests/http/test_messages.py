@@ -90,7 +90,7 @@ def test_usage_separates_cached_tokens() -> None:
 
 def test_blocks_become_the_messages_of_a_chat() -> None:
     engine = RecordingEngine()
-    use = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Bern"}}
+    use = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Bern", "at": None}}
     result = {"type": "tool_result", "tool_use_id": "t1"}
     cached = {"type": "text", "text": "Look.", "cache_control": {"type": "ephemeral"}}
     thought = {"type": "thinking", "thinking": "Hm.", "signature": "x"}
@@ -113,8 +113,8 @@ def test_blocks_become_the_messages_of_a_chat() -> None:
     assert user == {"role": "user", "content": "Hi"}
     assert (answer["content"], answer["reasoning_content"]) == ("I see.", "Hm.")
     assert [call["id"] for call in answer["tool_calls"]] == ["t1", "t2"]
-    assert answer["tool_calls"][0]["function"] == {"name": "weather", "arguments": {"city": "Bern"}}
-    assert (twelve["role"], twelve["tool_call_id"], twelve["content"]) == ("tool", "t1", "12")
+    assert answer["tool_calls"][0]["function"] == {"name": "weather", "arguments": use["input"]}
+    assert (twelve["role"], twelve["tool_call_id"], twelve["content"]) == ("tool", "t1", "Error: 12")
     assert (nothing["tool_call_id"], nothing["content"]) == ("t2", "")
     assert last == {"role": "user", "content": "Look."}
     assert engine.tokenizer.rendered[-1]["tools"][0]["function"] == {
@@ -129,7 +129,46 @@ def test_every_answer_can_be_sent_back() -> None:
         for limit in (1, 3, 8, 20, 400):
             content = reply_to(TalkingEngine(answer), HI | {"max_tokens": limit, "tools": [WEATHER]})["content"]
             turn = [*HI["messages"], {"role": "assistant", "content": content}, *HI["messages"]]
-            reply_to(RecordingEngine(), HI | {"messages": turn, "tools": [WEATHER]})
+            engine = RecordingEngine()
+            reply_to(engine, HI | {"messages": turn, "tools": [WEATHER]})
+            said = str(engine.tokenizer.rendered[-1]["messages"])
+            for block in content:
+                told = block.get("text") or block.get("thinking") or str(block.get("input", ""))
+                assert repr(told)[1:-1] in said
+
+
+RESULT_PARTS = [
+    ({"type": "image", "source": {"data": "x"}}, "[image omitted]"),
+    ({"type": "tool_reference", "tool_name": "search"}, '{"type": "tool_reference", "tool_name": "search"}'),
+]
+
+
+@pytest.mark.parametrize(("part", "told"), RESULT_PARTS)
+def test_every_part_of_a_result_is_told(part: dict[str, Any], told: str) -> None:
+    engine = RecordingEngine()
+    use = {"type": "tool_use", "id": "t1", "name": "weather", "input": None}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "a"}, part]}
+    messages = [*HI["messages"], {"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    reply_to(engine, HI | {"messages": messages})
+    *_, call, found = engine.tokenizer.rendered[-1]["messages"]
+    assert call["tool_calls"][0]["function"]["arguments"] == {}
+    assert found["content"] == f"a\n{told}"
+
+
+def test_thinking_may_be_omitted() -> None:
+    thinking = {"type": "enabled", "budget_tokens": 1024, "display": "omitted"}
+    engine = TalkingEngine(ANSWERS["reasoning"][0])
+    block, text = reply_to(engine, HI | {"max_tokens": 400, "thinking": thinking})["content"]
+    assert (block["type"], block["thinking"], bool(block["signature"])) == ("thinking", "", True)
+    assert text["text"] == "Hello"
+
+
+def test_agents_may_have_many_tools_and_stops() -> None:
+    tools = [WEATHER | {"name": f"f{i}"} for i in range(300)]
+    reply_to(TalkingEngine(), HI | {"tools": tools, "stop_sequences": [f"stop {i}" for i in range(64)]})
+    reply = ask(TalkingEngine(), "POST", PATH, json=HI | {"stop_sequences": ["x"] * 65})
+    assert "'stop_sequences'" in reply.json()["error"]["message"]
+    assert "64" in reply.json()["error"]["message"]
 
 
 def test_a_last_message_of_the_assistant_is_continued() -> None:

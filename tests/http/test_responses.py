@@ -17,7 +17,12 @@ from tests.support.speaking import ANSWERS, CALL, RecordingEngine, TalkingEngine
 
 PATH = "/v1/responses"
 EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
-WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
+WEATHER = {
+    "type": "function",
+    "name": "weather",
+    "description": "Of a city.",
+    "parameters": {"type": "object", "properties": {}},
+}
 
 
 def reply_to(engine: FakeEngine, body: dict[str, Any]) -> dict[str, Any]:
@@ -116,10 +121,13 @@ def test_every_answer_can_be_sent_back() -> None:
             output = reply_to(TalkingEngine(answer), {"input": "Hi", "max_output_tokens": limit, "tools": [WEATHER]})[
                 "output"
             ]
-            reply_to(
-                TalkingEngine(),
-                {"input": [{"role": "user", "content": "Hi"}, *output, {"role": "user", "content": "?"}]},
-            )
+            engine = TalkingEngine()
+            reply_to(engine, {"input": [{"role": "user", "content": "Hi"}, *output, {"role": "user", "content": "?"}]})
+            said = str(engine.tokenizer.rendered[-1]["messages"])
+            for item in output:
+                texts = [part["text"] for part in item.get("content", ())]
+                for told in texts or [str(json.loads(item["arguments"]))] if item["status"] == "completed" else texts:
+                    assert repr(told)[1:-1] in said or told in said
 
 
 def test_settings_reach_the_engine_as_those_of_a_chat() -> None:
@@ -223,6 +231,89 @@ def test_a_namespace_may_have_custom_tools() -> None:
     assert (item["type"], item["namespace"], item["name"]) == ("custom_tool_call", "files", "patch")
 
 
+@pytest.mark.parametrize("cut", [0, 3, 8])
+def test_a_custom_input_may_be_cut_off(cut: int) -> None:
+    text = "*** Begin"
+    written = patch('{"input": "*** Begin"}').split('"}')[0]
+    engine = RecordingEngine(pieces(written[: len(written) - cut], size=1))
+    body = {"input": "Hi", "tools": [PATCH], "max_output_tokens": len(written) - cut}
+    (item,) = reply_to(engine, body)["output"]
+    assert (item["type"], item["input"], item["status"]) == ("custom_tool_call", text[: len(text) - cut], "incomplete")
+
+
+FOREIGN: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
+    "a search of tools": (
+        [
+            {"type": "tool_search_call", "call_id": "c1", "arguments": {"query": "weather"}, "execution": "client"},
+            {"type": "tool_search_output", "call_id": "c1", "tools": [WEATHER], "execution": "client"},
+        ],
+        ['"query": "weather"', "Of a city."],
+    ),
+    "a search of the web": (
+        [{"type": "web_search_call", "id": "ws_1", "action": {"query": "Bern"}}],
+        ["web_search", "Bern"],
+    ),
+    "a shell": (
+        [
+            {"type": "shell_call", "call_id": "c1", "action": {"commands": ["ls"]}},
+            {"type": "shell_call_output", "call_id": "c1", "output": [{"stdout": "a.txt", "stderr": ""}]},
+        ],
+        ["ls", "a.txt"],
+    ),
+    "a local shell": (
+        [
+            {"type": "local_shell_call", "id": "l1", "call_id": "c1", "action": {"command": ["ls"]}},
+            {"type": "local_shell_call_output", "id": "c1", "output": "a.txt"},
+        ],
+        ["local_shell", "ls", "a.txt"],
+    ),
+    "a screen": (
+        [
+            {"type": "computer_call", "call_id": "c1", "action": {"type": "screenshot"}},
+            {"type": "computer_call_output", "call_id": "c1", "output": {"type": "computer_screenshot"}},
+        ],
+        ["computer", "[computer_screenshot omitted]"],
+    ),
+    "a call of a server": (
+        [{"type": "mcp_call", "id": "m1", "server_label": "s", "name": "f", "arguments": "{}", "output": "42"}],
+        ["mcp", "42"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("items", "told"), FOREIGN.values(), ids=FOREIGN)
+def test_items_of_openais_own_tools_are_told(items: list[dict[str, Any]], told: list[str]) -> None:
+    """A conversation may have begun there; all its later turns would be refused."""
+    engine = RecordingEngine()
+    reply_to(engine, {"input": [{"role": "user", "content": "Hi"}, *items, {"role": "user", "content": "And?"}]})
+    said = json.dumps(engine.tokenizer.rendered[-1]["messages"]).replace('\\"', '"')
+    assert [text for text in told if text not in said] == []
+
+
+@pytest.mark.parametrize("kind", ["additional_tools", "tool_search_output"])
+def test_items_may_add_tools(kind: str) -> None:
+    """Codex 0.150 sends its own tools in such an item."""
+    space = {"type": "namespace", "name": "functions", "description": "x", "tools": [PATCH]}
+    engine = RecordingEngine(pieces(patch('{"input": "x"}').replace("patch", "functions.patch")))
+    item = {"type": kind, "role": "developer", "tools": [space, WEATHER]}
+    (call,) = reply_to(engine, {"input": [{"role": "user", "content": "Hi"}, item], "tools": [WEATHER]})["output"]
+    assert (call["type"], call["namespace"], call["name"]) == ("custom_tool_call", "functions", "patch")
+    names = [tool["function"]["name"] for tool in engine.tokenizer.rendered[-1]["tools"]]
+    assert names == ["weather", "functions.patch"]
+
+
+def test_namespaces_may_begin_alike() -> None:
+    spaces = [
+        {"type": "namespace", "name": name, "description": "x", "tools": [WEATHER | {"name": own}]}
+        for name, own in (("a", "x"), ("a.b", "c"))
+    ]
+    for full, wanted in (("a.b.c", ("a.b", "c")), ("a.x", ("a", "x")), ("a.y", (None, "a.y"))):
+        engine = TalkingEngine(CALL.replace("weather", full))
+        tools = [*spaces, WEATHER | {"name": "a.y"}]
+        (item,) = reply_to(engine, {"input": "Hi", "tools": tools})["output"]
+        assert (item.get("namespace"), item["name"]) == wanted
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no input": ({"input": None}, "input"),
     "an empty list": ({"input": []}, "input"),
@@ -248,6 +339,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a limit": ({"max_output_tokens": 0}, "max_output_tokens"),
     "no schema": ({"text": {"format": {"type": "json_schema", "name": "a"}}}, "text.format.schema"),
     "a text": ({"text": []}, "text"),
+    "a format that is no object": ({"text": {"format": "json"}}, "text.format"),
+    "tools of a namespace": ({"tools": [{"type": "namespace", "name": "a", "tools": {}}]}, "tools[0].tools"),
+    "a type": ({"input": [{"type": 5}]}, "input[0].type"),
     "too many tokens": ({"max_output_tokens": 9999}, "input"),
 }
 

@@ -67,6 +67,20 @@ def check(schema: Any, yes: list[str], no: list[str], **more: Any) -> None:
 
 
 CONVERTED: dict[str, tuple[Any, list[str], list[str]]] = {
+    "nulls for absent keywords": (
+        {
+            "type": "object",
+            "title": None,
+            "required": None,
+            "properties": {"a": {"type": "integer", "enum": None, "minimum": None, "pattern": None, "anyOf": None}},
+            "additionalProperties": False,
+            "$ref": None,
+            "not": None,
+        },
+        ['{"a": 1}', "{}"],
+        ['{"a": "1"}'],
+    ),
+    "null as a constant": ({"const": None}, ["null"], ["1"]),
     "annotations": (
         {
             "$schema": "http://json-schema.org/draft-07/schema#",
@@ -456,3 +470,23 @@ def test_any_schema_is_rewritten_or_refused() -> None:
             written += rewrites(schema) + rewrites(schema, strict=True) + rewrites(schema, arguments=True)
             assert json.dumps(schema) == before
     assert written > 500
+
+
+def test_a_function_with_an_empty_list_of_properties_has_none() -> None:
+    """A weak model fills an open object with what it likes."""
+    for parameters, more in (
+        ({"type": "object", "properties": {}}, False),
+        ({"type": "object", "properties": {}, "additionalProperties": True}, True),
+        ({"type": "object"}, True),
+    ):
+        found = grammar({"tools": [tool(parameters)], "tool_choice": "required"})
+        start = '<tool_call>\n{"name": "f", "arguments": '
+        assert allows(found, start + "{}}\n</tool_call>")
+        assert allows(found, start + '{"a": 1}}\n</tool_call>') is more
+
+
+@pytest.mark.parametrize("pattern", ["[" * 60_000, "[" * 59_999 + "\\\\", "(?=" * 20_000, "\\\\" * 30_000])
+def test_long_patterns_are_read_once(pattern: str) -> None:
+    """A quadratic search would take minutes, and the test's limit is one."""
+    reply = ask(CallingEngine(), "POST", CHAT_PATH, json=CHAT | {"guided_json": {"type": "string", "pattern": pattern}})
+    assert reply.status_code in (200, 400)

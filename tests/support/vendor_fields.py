@@ -96,13 +96,13 @@ USED: dict[str, dict[str, str]] = {
     },
     "messages": {
         "messages[]": "role content",
-        "messages[].content[]": "type text thinking id input name tool_use_id content",
+        "messages[].content[]": "type text thinking id input name tool_use_id content is_error",
         "messages[].content[].content[]": "type text",
         "system[]": "type text",
         "tools[]": "type name description input_schema strict input_examples",
         "tools[].input_schema": "type properties required",
         "tool_choice": "type name disable_parallel_tool_use",
-        "thinking": "type",
+        "thinking": "type display",
         "output_config": "effort format",
         "output_config.format": "type schema",
     },
@@ -168,7 +168,6 @@ IGNORED_INSIDE: dict[str, dict[str, dict[str, str]]] = {
             **_CACHED,
             **dict.fromkeys(("signature", "data"), "only who signed or encrypted it can read it"),
             **dict.fromkeys(("caller", "toolset_name"), "describes how an earlier call came about"),
-            "is_error": "chat templates know no failed results; the content says what failed",
         },
         "messages[].content[].content[]": _CACHED,
         "system[]": _CACHED,
@@ -178,11 +177,18 @@ IGNORED_INSIDE: dict[str, dict[str, dict[str, str]]] = {
             "eager_input_streaming": "divides the same arguments into events",
         },
         "thinking": {
-            "display": "the reply has the thinking itself",
             "budget_tokens": "an upper limit for what a model chooses itself",
         },
     },
 }
+# Items of the Responses API that only OpenAI's own tools make. A conversation may have begun there.
+FOREIGN_ITEMS = {
+    *("file_search_call", "computer_call", "computer_call_output", "web_search_call", "image_generation_call"),
+    *("code_interpreter_call", "local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output"),
+    *("apply_patch_call", "apply_patch_call_output", "mcp_call", "tool_search_call", "tool_search_output"),
+    "program_output",
+}
+TOOL_LISTS = {"additional_tools", "tool_search_output", "mcp_list_tools"}
 # Tools that run on OpenAI's servers, which the prompt leaves out: Codex offers some to every provider.
 LEFT_OUT = {
     *("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11", "file_search"),

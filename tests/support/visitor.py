@@ -132,8 +132,11 @@ class Visitor:
         """Send a question and wait until its answer is complete."""
         return self.streamed(lambda: self.type(text))
 
-    def script(self, *tokens: tuple[str, bool]) -> None:
-        """Have the next questions answered by these tokens, each with a flag for the model's own."""
+    def script(self, *tokens: tuple[str, bool], complete: bool = True) -> None:
+        """Have the next questions answered by these tokens, each with a flag for the model's own.
+
+        The stream of an answer that is not `complete` ends without a finish reason.
+        """
         chunks = [
             {
                 "choices": [
@@ -142,7 +145,8 @@ class Visitor:
             }
             for text, own in tokens
         ]
-        chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+        if complete:
+            chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
         body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
         answer = {"status": 200, "content_type": "text/event-stream", "body": body}
         self.page.route("**/v1/chat/completions", lambda route: route.fulfill(**answer))

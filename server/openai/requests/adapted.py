@@ -10,7 +10,7 @@ from typing import Any
 from server.http.errors import APIError, invalid
 from server.openai.chat import ChatTranslator
 from server.openai.replies.build import Usage
-from server.openai.replies.writer import ReplyWriter
+from server.openai.replies.writer import ReplyWriter, encode_event
 from server.openai.requests.bodies import read_object, validate
 from server.openai.requests.parameters import (
     NO_VALUE,
@@ -20,25 +20,15 @@ from server.openai.requests.parameters import (
     ParameterCheck,
     UnsupportedFieldError,
 )
-from server.openai.requests.schemas import MAX_MESSAGES, ChatCompletionRequest
+from server.openai.requests.schemas import MAX_MESSAGES, AdaptedChatRequest, ChatCompletionRequest
 from server.openai.requests.translate import ParsedRequest, RequestTranslator
 
 Body = dict[str, Any]
 
 # Fields of chat completions that every API here takes too, under the same name.
 SHARED = (
-    *(
-        "model",
-        "stream",
-        "temperature",
-        "top_p",
-        "top_k",
-        "min_p",
-        "seed",
-        "stop_token_ids",
-        "min_tokens",
-        "ignore_eos",
-    ),
+    *("model", "stream", "temperature", "top_p", "top_k", "min_p", "seed"),
+    *("stop_token_ids", "min_tokens", "ignore_eos"),
     *("presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "chat_template_kwargs"),
     *("skip_special_tokens", "include_stop_str_in_output", "allowed_token_ids", "bad_words"),
     *("draft_policy", "priority", "cache_salt"),
@@ -53,7 +43,7 @@ class AdaptedTranslator(RequestTranslator):
     described: Mapping[str, Body]  # JSON schemas of the most important ones
     ignored: Mapping[str, str]  # field → why it cannot change the text
     required: Iterable[str]
-    chat_type: type[ChatCompletionRequest] = ChatCompletionRequest
+    chat_type: type[ChatCompletionRequest] = AdaptedChatRequest
     usage = Usage.AT_END  # which chunks of a stream have it
     refused: Mapping[str, Defaults]
     refused_inside: Inside
@@ -140,8 +130,14 @@ class EventWriter(ReplyWriter):
     def reply(self) -> Body:
         """Return the complete reply, after the last chunk."""
 
+    def dump(self, body: Body) -> str:
+        """Return an event or a reply as JSON in ASCII."""
+        return encode_event(body)
+
     def frames(self, chunks: Iterable[Any]) -> bytes:
-        return b"".join([event_frame(name, event) for chunk in chunks for name, event in self.events(chunk)])
+        return "".join([
+            f"event: {name}\ndata: {self.dump(event)}\n\n" for chunk in chunks for name, event in self.events(chunk)
+        ]).encode("ascii")  # fmt: skip
 
     def add(self, chunks: Iterable[Any]) -> None:
         for chunk in chunks:
@@ -149,11 +145,11 @@ class EventWriter(ReplyWriter):
                 pass
 
     def encode(self) -> bytes:
-        return json.dumps(self.reply(), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return self.dump(self.reply()).encode("ascii")
 
 
 def event_frame(name: str, event: Body) -> bytes:
-    return f"event: {name}\ndata: {json.dumps(event, allow_nan=False, separators=(',', ':'))}\n\n".encode("ascii")
+    return f"event: {name}\ndata: {encode_event(event)}\n\n".encode("ascii")
 
 
 class Conversation:
@@ -168,6 +164,8 @@ class Conversation:
         message: Body = {"role": role, "content": content}
         if role == "assistant":
             message |= self._thoughts()
+        else:
+            self.end_reasoning()
         self._add(message)
 
     def reason(self, text: str) -> None:
@@ -183,7 +181,13 @@ class Conversation:
 
     def result(self, id: str, content: str) -> None:
         """Add the result of a tool call."""
+        self.end_reasoning()
         self._add({"role": "tool", "tool_call_id": id, "content": content})
+
+    def end_reasoning(self) -> None:
+        """Add an answer that ended within its reasoning, if there is one."""
+        if thoughts := self._thoughts():
+            self._add({"role": "assistant", "content": "", **thoughts})
 
     def _thoughts(self) -> Body:
         text, self._reasoning = "\n".join(self._reasoning), []
@@ -205,7 +209,10 @@ def text_of(content: object, kinds: Mapping[str, str], param: str) -> str:
 
 
 def result_text(content: object, kinds: Mapping[str, str], param: str) -> str:
-    """Return the text of a tool's result. Images and files are named, so that the conversation can go on."""
+    """Return the text of a tool's result.
+
+    Images and files are named, and objects of other types become their JSON, so that the conversation can go on.
+    """
     if content is None:
         return ""
     if not isinstance(content, list):
@@ -213,8 +220,12 @@ def result_text(content: object, kinds: Mapping[str, str], param: str) -> str:
     texts = []
     for index, part in enumerate(content):
         kind = part.get("type") if isinstance(part, dict) else None
-        omitted = isinstance(kind, str) and any(word in kind for word in ("image", "file", "document"))
-        texts.append(f"[{kind} omitted]" if omitted else part_text(part, kinds, f"{param}[{index}]"))
+        if not isinstance(part, dict) or kind in kinds:
+            texts.append(part_text(part, kinds, f"{param}[{index}]"))
+        elif isinstance(kind, str) and any(word in kind for word in ("image", "screenshot", "file", "document")):
+            texts.append(f"[{kind} omitted]")
+        else:
+            texts.append(json.dumps(part, ensure_ascii=False))
     return "\n".join(texts)
 
 
@@ -228,25 +239,38 @@ def part_text(part: object, kinds: Mapping[str, str], param: str) -> str:
 
 
 def string(part: Body, field: str, param: str, default: str | None = None) -> str:
-    """Return a field that must be a string. Raises APIError."""
+    """Return a field that must be a string. `param` is the path of the object. Raises APIError."""
     value = part.get(field, default)
     if not isinstance(value, str):
-        name = f"{param}.{field}".lstrip(".")
-        raise invalid(f"'{name}' must be a string.", name)
+        raise _wrong(param, field, "a string")
     return value
 
 
-def objects(body: Body, name: str) -> Sequence[Body]:
+def objects(part: Body, field: str, param: str) -> Sequence[Body]:
     """Return a field that must be a list of objects; none if it is absent. Raises APIError."""
-    value = body.get(name, [])
+    value = part.get(field)
+    if value is None:
+        return []
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise invalid(f"'{name}' must be a list of objects.", name)
+        raise _wrong(param, field, "a list of objects")
     return value
 
 
-def an_object(body: Body, name: str) -> Body:
-    """Return a field that must be an object, without null fields; an empty one if it is absent. Raises APIError."""
-    value = body.get(name, {})
+def an_object(part: Body, field: str, param: str) -> Body:
+    """Return a field that must be an object; an empty one if it is absent or null. Raises APIError."""
+    value = part.get(field)
+    if value is None:
+        return {}
     if not isinstance(value, dict):
-        raise invalid(f"'{name}' must be an object.", name)
-    return {key: item for key, item in value.items() if item is not None}
+        raise _wrong(param, field, "an object")
+    return value
+
+
+def without_nulls(part: Body) -> Body:
+    """Return an object without its null fields, which count as absent."""
+    return {name: value for name, value in part.items() if value is not None}
+
+
+def _wrong(param: str, field: str, expected: str) -> APIError:
+    name = f"{param}.{field}".lstrip(".")
+    return invalid(f"'{name}' must be {expected}.", name)

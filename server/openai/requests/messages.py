@@ -60,6 +60,8 @@ def _template_message(index: int, message: schemas.Message) -> dict[str, Any]:
         content = content or (refusal if isinstance(refusal, str) else "")
         if "reasoning" in extra:  # templates know the older name
             extra.setdefault("reasoning_content", extra.pop("reasoning"))
+    elif content is None and message.role in ("tool", "function"):
+        content = ""
     elif content is None:
         raise invalid("'content' is required in a message without tool calls.", f"messages[{index}].content")
     if "tool_calls" in extra:
@@ -89,6 +91,7 @@ def _template_calls(calls: object, param: str) -> list[dict[str, Any]]:
         if isinstance(arguments, str):
             with suppress(ValueError):  # the answer may have ended within them, and stays as it is
                 arguments = pydantic_core.from_json(arguments or "{}", allow_inf_nan=False)
+        arguments = {} if arguments is None else arguments
         converted.append(call | {"function": function | {"arguments": arguments}})
     return converted
 

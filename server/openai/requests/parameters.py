@@ -89,7 +89,7 @@ _REFUSED_CHAT: dict[str, Defaults] = {
     "modalities": (["text"],),
 }
 _REFUSED_COMPLETIONS: dict[str, Defaults] = {
-    **dict.fromkeys(("prediction", "max_completion_tokens"), NO_VALUE),
+    "prediction": NO_VALUE,
     "n_predict": NO_VALUE,  # -1 is no limit there; here, completions without a limit have 16 tokens
     "thinking_token_budget": (-1,),
     "suffix": ("",),

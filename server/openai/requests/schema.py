@@ -100,7 +100,9 @@ class _Rewriter:
             return part is True, False
         if id(part) in self._described:
             return self._described[id(part)]
-        self._described[id(part)] = True, True  # a loop decides nothing
+        described = id(part)
+        self._described[described] = True, True  # a loop decides nothing
+        part = _present(part)
         every = [self._target(part[key]) for key in REFERENCES if key in part] + as_list(part.get("allOf", []))
         found = [self._describes_object(other) for other in every]
         for key in ("anyOf", "oneOf"):
@@ -112,8 +114,8 @@ class _Rewriter:
         if part.keys() & {"const", "enum"}:
             values = [isinstance(value, dict) for value in as_list(part.get("enum", [part.get("const")]))]
             found.append((any(values), all(values)))
-        self._described[id(part)] = all(possible for possible, _ in found), any(certain for _, certain in found)
-        return self._described[id(part)]
+        self._described[described] = all(possible for possible, _ in found), any(certain for _, certain in found)
+        return self._described[described]
 
     def _refused(self, message: str) -> APIError:
         return invalid(message, self._param)
@@ -158,6 +160,7 @@ class _Rewriter:
     def _inline(self, part: dict[str, Any], alone: bool) -> Schema:
         if part.get("not") in (True, _EMPTY):
             return False
+        part = _present(part)
         known = [key for key in part if key in ENFORCED]
         combined = [key for key in known if key in COMBINING]
         alone = alone and (not combined or len(known) == 1)
@@ -287,6 +290,11 @@ class _Rewriter:
         longest = FORMATS.get(out.get("format", ""))
         if fill and longest is not None:
             out.setdefault("maxLength", longest)
+
+
+def _present(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema without keywords that are null, which some converters write for absent ones."""
+    return {key: value for key, value in part.items() if value is not None or key == "const"}
 
 
 def _kinds(schema: Mapping[str, Any]) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 MAX_STOP_STRINGS = 4
+MAX_STOP_SEQUENCES = 64  # in the Messages API
 MAX_STOP_CHARACTERS = 4096
 MAX_STOP_IDS = 128
 MAX_COUNT = 2**31 - 1
@@ -17,6 +18,7 @@ MAX_ALLOWED_IDS = 2**18
 MAX_BAD_WORDS = 128
 MAX_PROMPTS = 2048
 MAX_TOOLS = 128
+MAX_ADAPTED_TOOLS = 1024
 MAX_MESSAGES = 16384
 MAX_TOP_LOGPROBS = 20
 MAX_COMPLETION_LOGPROBS = 5
@@ -238,15 +240,26 @@ class ChatCompletionRequest(GenerationRequest):
     )
 
 
-class CappedChatRequest(ChatCompletionRequest):
-    """A chat request of an API in which `max_tokens` is required, so that clients send the most that they know."""
+class AdaptedChatRequest(ChatCompletionRequest):
+    """A chat request that stands for one of another API, in which agents offer more tools than OpenAI's chats allow."""
+
+    tools: Annotated[list[Tool], Field(max_length=MAX_ADAPTED_TOOLS, fail_fast=True)] = Field(default_factory=list)
+
+
+class MessagesChatRequest(AdaptedChatRequest):
+    """A chat request of the Messages API. It requires `max_tokens`, so that clients send the most that they know."""
 
     lowers_max_tokens = True
+
+    stop: Annotated[list[StopString], Field(max_length=MAX_STOP_SEQUENCES, fail_fast=True)] | None = None
 
 
 class CompletionRequest(GenerationRequest):
     prompt: Prompt
     max_tokens: int | None = Field(default=None, ge=0, le=MAX_COUNT)
+    max_completion_tokens: int | None = Field(
+        default=None, ge=0, le=MAX_COUNT, description="Takes precedence over max_tokens, as in chats."
+    )
     logprobs: int | None = Field(
         default=None, ge=0, le=MAX_COMPLETION_LOGPROBS, description="Number of alternatives per token."
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from server.http.errors import invalid
 from server.openai.replies.parsers import THINK_CLOSE
+from server.openai.requests.keywords import COMBINING
 from server.openai.requests.references import REFERENCES, Resolver, resolver
 from server.openai.requests.schema import check_object, rewritten
 from server.openai.requests.schemas import Tool
@@ -17,6 +18,8 @@ MAX_SCHEMA_DEPTH = 64
 MAX_REFERENCE_DEPTH = 256  # levels with references followed
 
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
+# Keywords that allow or demand properties which `properties` does not name.
+_FURTHER_PROPERTIES = {"additionalProperties", "patternProperties", "required", "minProperties"} | COMBINING
 
 _UNITS = re.compile(r"(?:\\.|[^\\])*", re.DOTALL)  # of a regular expression: characters and escapes
 
@@ -92,7 +95,9 @@ def tool_call_grammar(
 def _arguments(tool: Tool, index: int) -> dict[str, Any]:
     """Return the schema of a tool's arguments for a grammar. Raises APIError."""
     param = f"tools[{index}].function.parameters"
-    parameters = _NO_PARAMETERS if tool.function.parameters is None else tool.function.parameters
+    parameters = tool.function.parameters
+    if parameters is None or (parameters.get("properties") == {} and not parameters.keys() & _FURTHER_PROPERTIES):
+        parameters = _NO_PARAMETERS
     return rewritten(parameters, param, strict=tool.function.strict is True, arguments=True)
 
 

@@ -377,7 +377,8 @@ class CompletionTranslator(Translator[CompletionRequest]):
         )
 
     def _max_tokens(self, request: CompletionRequest) -> int | None:
-        return DEFAULT_COMPLETION_TOKENS if request.max_tokens is None else request.max_tokens
+        limits = (request.max_completion_tokens, request.max_tokens, DEFAULT_COMPLETION_TOKENS)
+        return next(limit for limit in limits if limit is not None)
 
     def _prompt_ids(self, value: object, param: str) -> tuple[int, ...]:
         """Return the token ids of one prompt, a text or a list of ids."""

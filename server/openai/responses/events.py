@@ -1,21 +1,33 @@
 """Write the events of OpenAI's Responses API, whose last one has the whole response."""
 
-import json
 import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import pydantic_core
 
 from server.http.errors import APIError
 from server.openai.replies.build import Chunk
 from server.openai.replies.endpoints import Json, Piece
-from server.openai.requests.adapted import Body, EventWriter, event_frame
+from server.openai.replies.writer import encode_event
+from server.openai.requests.adapted import Body, EventWriter
 
 Event = tuple[str, Body]
 
 _PARTS = {"message": "output_text", "reasoning": "reasoning_text"}  # type of an item → of its only part
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 CUSTOM_INPUT = "input"  # the only argument of the function that stands for a custom tool
+
+
+class OfferedTool(NamedTuple):
+    """A tool of a request, which the model knows as a function."""
+
+    kind: str  # type of the items that call it
+    name: str
+    namespace: str | None
 
 
 def _id(prefix: str) -> str:
@@ -25,20 +37,17 @@ def _id(prefix: str) -> str:
 class ResponseWriter(EventWriter):
     """Write one response: an item for the reasoning, for the text, and for each call, in the order of the answer."""
 
-    def __init__(self, echoed: Json, prefixes: Mapping[str, str], custom: Collection[str]) -> None:
-        """`echoed` are the fields of the response that repeat the request.
-
-        `prefixes`: beginnings of the names of functions → the namespace of the function. `custom` are the names of
-        functions that stand for custom tools.
-        """
+    def __init__(self, echoed: Json, tools: Mapping[str, OfferedTool]) -> None:
+        """`echoed` are the fields of the response that repeat the request; `tools` by the names of their functions."""
         self.id = _id("resp")
-        self._echoed, self._prefixes, self._custom = echoed, prefixes, custom
+        self._echoed, self._tools = echoed, tools
         self._number = -1  # of the last event
         self._output: list[Body] = []
         self._open: Body | None = None  # the last item, until it is complete
         self._call: int | None = None  # number of the open call
         self._text: list[str] = []  # pieces of the open item
-        self._logprobs: list[object] = []  # of the open item
+        # The log-probabilities of each item, as JSON: they are written several times, and there may be a million.
+        self._logprobs: defaultdict[str, list[str]] = defaultdict(list)
         self._held: list[object] = []  # log-probabilities of tokens whose text is held back
         self._finish_reason: str | None = None
         self._usage: Json | None = None
@@ -67,7 +76,7 @@ class ResponseWriter(EventWriter):
             "object": "response",
             "status": status,
             "background": False,
-            "completed_at": time.time() if status == "completed" else None,
+            "completed_at": int(time.time()) if status == "completed" else None,
             "error": {"code": "server_error", "message": self._error.message} if self._error else None,
             "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
             "output": [*self._output],
@@ -82,15 +91,22 @@ class ResponseWriter(EventWriter):
 
     def error(self, error: APIError) -> bytes:
         self._error = error
-        return event_frame(*self._event("response.failed", response=self.reply()))
+        name, event = self._event("response.failed", response=self.reply())
+        return f"event: {name}\ndata: {self.dump(event)}\n\n".encode("ascii")
+
+    def dump(self, body: Body) -> str:
+        text = super().dump(body)
+        for item, entries in self._logprobs.items():
+            text = text.replace(f'"logprobs":["{item}"]', f'"logprobs":[{",".join(entries)}]')
+        return text
 
     def _continue(self, piece: Piece) -> Iterator[Event]:
         delta = piece.delta
         kind = "reasoning" if delta.reasoning else "message" if delta.call is None else "function_call"
         if self._open is not None and self._call is not None and self._call == delta.call:
             kind = self._open["type"]
-        elif delta.name in self._custom:
-            kind = "custom_tool_call"
+        elif delta.name is not None and delta.name in self._tools:
+            kind = self._tools[delta.name].kind
         logprobs = [*((piece.logprobs or {}).get("content") or ())]
         if not (delta.content or delta.reasoning or delta.call is not None):
             self._held += logprobs
@@ -103,7 +119,8 @@ class ResponseWriter(EventWriter):
             return
         if kind == "message":
             logprobs, self._held = self._held + logprobs, []
-            self._logprobs += logprobs
+            if logprobs:
+                self._logprobs[self._output[-1]["id"]].append(encode_event(logprobs)[1:-1])
             yield self._item_event("response.output_text.delta", content_index=0, delta=text, logprobs=logprobs)
         elif kind == "reasoning":
             yield self._item_event("response.reasoning_text.delta", content_index=0, delta=text)
@@ -120,17 +137,17 @@ class ResponseWriter(EventWriter):
             item |= {"summary": [], "content": [], "encrypted_content": None}
         else:
             item |= {"role": "assistant", "content": []}
-        self._open, self._call, self._text, self._logprobs = item, call, [], []
+        self._open, self._call, self._text = item, call, []
         self._output.append(item)
         yield self._event("response.output_item.added", output_index=len(self._output) - 1, item={**item})
         if kind in _PARTS:
-            yield self._item_event("response.content_part.added", content_index=0, part=_part(kind, "", []))
+            yield self._item_event("response.content_part.added", content_index=0, part=_part(kind, ""))
 
     def _function(self, name: str) -> Body:
-        prefix = next((prefix for prefix in self._prefixes if name.startswith(prefix)), None)
-        if prefix is None:
+        tool = self._tools.get(name)
+        if tool is None or tool.namespace is None:
             return {"name": name}
-        return {"name": name.removeprefix(prefix), "namespace": self._prefixes[prefix]}
+        return {"name": tool.name, "namespace": tool.namespace}
 
     def _close(self, status: str) -> Iterator[Event]:
         """End the open item, if there is one."""
@@ -146,9 +163,9 @@ class ResponseWriter(EventWriter):
             yield self._item_event("response.custom_tool_call_input.delta", delta=text)
             yield self._item_event("response.custom_tool_call_input.done", input=text)
         else:
-            part = _part(kind, text, self._logprobs)
+            part = _part(kind, text, [item["id"]] if item["id"] in self._logprobs else [])
             item["content"] = [part]
-            logprobs = {"logprobs": self._logprobs} if kind == "message" else {}
+            logprobs = {"logprobs": part["logprobs"]} if kind == "message" else {}
             yield self._item_event(f"response.{_PARTS[kind]}.done", content_index=0, text=text, **logprobs)
             yield self._item_event("response.content_part.done", content_index=0, part=part)
         item["status"] = status
@@ -172,18 +189,18 @@ class ResponseWriter(EventWriter):
 
 
 def _input(arguments: str) -> str:
-    """Return the text for a custom tool. Arguments that the model has not written as it should are that text."""
-    try:
-        found = json.loads(arguments)
-    except ValueError:
-        return arguments
-    text = found.get(CUSTOM_INPUT) if isinstance(found, dict) else None
-    return text if isinstance(text, str) else arguments
+    """Return the text for a custom tool, of which the end may be missing. Other arguments are that text themselves."""
+    with suppress(ValueError):
+        found = pydantic_core.from_json(arguments, allow_partial="trailing-strings")
+        if isinstance(found, dict) and isinstance(text := found.get(CUSTOM_INPUT), str):
+            return text
+    return arguments
 
 
-def _part(kind: str, text: str, logprobs: list[object]) -> Body:
+def _part(kind: str, text: str, logprobs: Sequence[str] = ()) -> Body:
+    """Return the part of an item. `logprobs`: the item's id, in whose place `ResponseWriter.dump` writes them."""
     part: Body = {"type": _PARTS[kind], "text": text}
-    return part if kind == "reasoning" else part | {"annotations": [], "logprobs": logprobs}
+    return part if kind == "reasoning" else part | {"annotations": [], "logprobs": [*logprobs]}
 
 
 def _usage(usage: Json) -> Body:

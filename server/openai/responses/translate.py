@@ -14,11 +14,12 @@ from server.openai.requests.adapted import (
     result_text,
     string,
     text_of,
+    without_nulls,
 )
 from server.openai.requests.parameters import NO_VALUE, Defaults, Inside, called_directly
 from server.openai.requests.schemas import MAX_TOP_LOGPROBS
 from server.openai.requests.translate import ParsedRequest
-from server.openai.responses.events import CUSTOM_INPUT, ResponseWriter
+from server.openai.responses.events import CUSTOM_INPUT, OfferedTool, ResponseWriter
 
 _LOGPROBS = "message.output_text.logprobs"
 _KNOWN = (
@@ -69,6 +70,8 @@ _HOSTED = (
     *("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11", "file_search"),
     *("code_interpreter", "image_generation", "mcp", "tool_search", "programmatic_tool_calling"),
 )
+_CALLS = {"function": "function_call", "custom": "custom_tool_call"}  # type of a tool → of the items that call it
+_TOOL_LISTS = ("additional_tools", "tool_search_output")  # items that offer further tools
 _TEXT_PARTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 _REASONING_PARTS = {"summary_text": "text", "reasoning_text": "text"}
 
@@ -96,7 +99,8 @@ class ResponsesTranslator(AdaptedTranslator):
     refused_inside = _REFUSED_INSIDE
 
     def to_chat(self, body: Body) -> Body:
-        text, reasoning = an_object(body, "text"), an_object(body, "reasoning")
+        text = without_nulls(an_object(body, "text", ""))
+        reasoning = without_nulls(an_object(body, "reasoning", ""))
         include = body.get("include", [])
         if not isinstance(include, list) or not all(isinstance(name, str) for name in include):
             raise invalid("'include' must be a list of strings.", "include")
@@ -111,19 +115,17 @@ class ResponsesTranslator(AdaptedTranslator):
         }
         if _LOGPROBS in include:
             chat |= {"logprobs": True, "top_logprobs": body.get("top_logprobs", 0)}
-        if (format := an_object(text, "format")) and format.get("type") != "text":
+        if (format := without_nulls(an_object(text, "format", "text"))) and format.get("type") != "text":
             schema = {name: value for name, value in format.items() if name != "type"}
             chat["response_format"] = {"type": format.get("type"), "json_schema": schema or None}
         choice = body.get("tool_choice")
         tools = _tools(body)
-        chat["tools"] = [*tools.values()]
+        chat["tools"] = [_function(name, tool, param) for name, (_, tool, param) in tools.items()]
         chat["tool_choice"] = _choice(choice, [*tools]) if isinstance(choice, dict) else choice
         return {name: value for name, value in chat.items() if value is not None}
 
     def writer(self, body: Body, parsed: ParsedRequest) -> ResponseWriter:
-        text, reasoning = an_object(body, "text"), an_object(body, "reasoning")
-        custom = [prefix + tool["name"] for prefix, tool, _ in _own_tools(body) if tool["type"] == "custom"]
-        spaces = [tool["name"] for tool in objects(body, "tools") if tool.get("type") == "namespace"]
+        text, reasoning = an_object(body, "text", ""), an_object(body, "reasoning", "")
         return ResponseWriter(
             {name: body.get(name) for name in _ECHOED}
             | {
@@ -139,8 +141,7 @@ class ResponsesTranslator(AdaptedTranslator):
                 "top_logprobs": body.get("top_logprobs", 0),
                 "top_p": parsed.sampling.top_p,
             },
-            prefixes={f"{space}{_DOT}": space for space in spaces},
-            custom=custom,
+            tools={name: offered for name, (offered, _, _) in _tools(body).items()},
         )
 
 
@@ -153,14 +154,15 @@ def _messages(body: Body) -> list[Body]:
     if isinstance(body["input"], str):
         talk.say("user", body["input"])
         return talk.messages
-    for index, item in enumerate(objects(body, "input")):
-        _add(talk, {name: value for name, value in item.items() if value is not None}, f"input[{index}]")
+    for index, item in enumerate(objects(body, "input", "")):
+        _add(talk, without_nulls(item), f"input[{index}]")
+    talk.end_reasoning()
     return talk.messages
 
 
 def _add(talk: Conversation, item: Body, param: str) -> None:
     """Add an item of the input to a conversation. Raises APIError."""
-    kind = item.get("type", "message")
+    kind = string(item, "type", param, "message")
     if kind == "message":
         role, content = string(item, "role", param), item.get("content")
         if role not in _ROLES:
@@ -170,78 +172,109 @@ def _add(talk: Conversation, item: Body, param: str) -> None:
             talk.say(role, [{"type": "text", "text": text} for text in parts] or "")
         else:
             talk.say(role, string(item, "content", param))
-    elif kind in ("function_call", "custom_tool_call"):
-        if kind == "function_call":
-            arguments = string(item, "arguments", param, "{}")
-        else:
-            arguments = json.dumps({CUSTOM_INPUT: string(item, "input", param)}, ensure_ascii=False)
-        name = string(item, "name", param)
-        name = f"{item['namespace']}{_DOT}{name}" if item.get("namespace") else name
-        talk.call(string(item, "call_id", param), name, arguments)
-    elif kind in ("function_call_output", "custom_tool_call_output"):
-        output = result_text(item.get("output"), _TEXT_PARTS, f"{param}.output")
-        talk.result(string(item, "call_id", param), output)
     elif kind == "reasoning":
         parts = item.get("content") or item.get("summary") or []
         talk.reason(text_of(parts, _REASONING_PARTS, f"{param}.content"))
-    else:
-        reason = "nothing is stored" if kind == "item_reference" else "only functions and custom tools can be called"
+    elif kind.endswith("_call"):
+        talk.call(string(item, "call_id", param, item.get("id", kind)), *_called(kind, item, param))
+    elif kind.endswith("_output"):
+        told = item.get("output", [_rest(item)])
+        told = [told] if isinstance(told, dict) else told
+        talk.result(string(item, "call_id", param, kind), result_text(told, _TEXT_PARTS, f"{param}.output"))
+    elif kind not in (*_TOOL_LISTS, "mcp_list_tools"):  # which lists tools that run on OpenAI's servers
+        reason = "nothing is stored" if kind == "item_reference" else "this model reads text and calls only"
         raise invalid(f"Items of type {kind!r:.80} are not supported: {reason}.", f"{param}.type")
 
 
-def _tools(body: Body) -> dict[str, Body]:
-    """Return the client's tools as functions in the format of chat completions, by name. Raises APIError."""
-    found: dict[str, Body] = {}
-    for prefix, tool, param in _own_tools(body):
-        name = prefix + string(tool, "name", param)
-        if name in found:
-            raise invalid("The names of 'tools' must differ.", f"{param}.name")
-        given = _custom(tool, param) if tool.get("type") == "custom" else tool
-        fields = ("description", "parameters", "strict")
-        given = {field: given[field] for field in fields if given.get(field) is not None}
-        found[name] = {"type": "function", "function": {"name": name, **given}}
+def _called(kind: str, item: Body, param: str) -> tuple[str, str]:
+    """Return the name and the arguments of an earlier call.
+
+    A call of a tool that only OpenAI describes is told as a call of a function with the name of its type.
+    """
+    if kind not in ("function_call", "custom_tool_call"):
+        return kind.removesuffix("_call"), json.dumps(_rest(item), ensure_ascii=False)
+    name = string(item, "name", param)
+    name = f"{item['namespace']}{_DOT}{name}" if item.get("namespace") else name
+    if kind == "custom_tool_call":
+        return name, json.dumps({CUSTOM_INPUT: string(item, "input", param)}, ensure_ascii=False)
+    arguments = item.get("arguments", "{}")
+    return name, json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else string(
+        item, "arguments", param, "{}"
+    )
+
+
+def _rest(item: Body) -> Body:
+    """Return what an item says beside its place in the conversation. Images are left out."""
+    skipped = {"type", "id", "call_id", "status", "caller"}
+    if item["type"] == "image_generation_call":
+        skipped.add("result")
+    return {name: value for name, value in item.items() if name not in skipped}
+
+
+def _tools(body: Body) -> dict[str, tuple[OfferedTool, Body, str]]:
+    """Return the client's tools, with their paths in the body, by the names of the functions that they become.
+
+    A name in a namespace has that before it, and a dot. Tools that run on OpenAI's servers are left out. Raises
+    APIError for others.
+    """
+    found: dict[str, tuple[OfferedTool, Body, str]] = {}
+    for tool, param in _listed(body):
+        space = string(tool, "name", param) if tool.get("type") == "namespace" else None
+        inner = [(tool, param)]
+        if space is not None:
+            inner = [(part, f"{param}.tools[{i}]") for i, part in enumerate(objects(tool, "tools", param))]
+        for part, path in inner:
+            if part.get("type") not in _CALLS:
+                raise invalid(
+                    f"Tools of type {part.get('type')!r:.80} are not supported, only functions and custom tools.",
+                    f"{path}.type",
+                )
+            own = string(part, "name", path)
+            name = own if space is None else f"{space}{_DOT}{own}"
+            if name in found and path.startswith("tools"):  # items may repeat a tool
+                raise invalid("The names of 'tools' must differ.", f"{path}.name")
+            found[name] = OfferedTool(_CALLS[part["type"]], own, space), part, path
     return found
 
 
-def _own_tools(body: Body) -> Iterator[tuple[str, Body, str]]:
-    """Yield the client's functions and custom tools, each after its namespace and a dot, with its path in the body.
+def _listed(body: Body) -> Iterator[tuple[Body, str]]:
+    """Yield the tools of a body, and those that items add to them, with their paths."""
+    lists = [(body, "")]
+    if isinstance(items := body.get("input"), list):
+        lists += [
+            (item, f"input[{i}]")
+            for i, item in enumerate(items)
+            if isinstance(item, dict) and item.get("type") in _TOOL_LISTS
+        ]
+    for holder, path in lists:
+        for index, tool in enumerate(objects(holder, "tools", path)):
+            if tool.get("type") not in _HOSTED:
+                yield tool, f"{path}.tools[{index}]".lstrip(".")
 
-    Tools that run on OpenAI's servers are left out. Raises APIError for others.
-    """
-    for index, tool in enumerate(objects(body, "tools")):
-        param, kind = f"tools[{index}]", tool.get("type")
-        if kind in _HOSTED:
-            continue
-        prefix, tools = "", [(tool, param)]
-        if kind == "namespace":
-            prefix = f"{string(tool, 'name', param)}{_DOT}"
-            tools = [(inner, f"{param}.tools[{i}]") for i, inner in enumerate(objects(tool, "tools"))]
-        for inner, path in tools:
-            if (kind := inner.get("type")) not in ("function", "custom"):
-                raise invalid(
-                    f"Tools of type {kind!r:.80} are not supported, only functions and custom tools.", f"{path}.type"
-                )
-            yield prefix, inner, path
+
+def _function(name: str, tool: Body, param: str) -> Body:
+    """Return a tool as a function in the format of chat completions. Raises APIError."""
+    tool = without_nulls(tool)
+    given = _custom(tool, param) if tool["type"] == "custom" else tool
+    fields = ("description", "parameters", "strict")
+    return {"type": "function", "function": {"name": name} | {key: given[key] for key in fields if key in given}}
 
 
 def _custom(tool: Body, param: str) -> Body:
     """Return a custom tool, whose input is a text, as a function. Its description has the grammar of the text."""
-    tool = {name: value for name, value in tool.items() if value is not None}
-    description, format = string(tool, "description", param, ""), tool.get("format", {})
-    if not isinstance(format, dict):
-        raise invalid(f"'{param}.format' must be an object.", f"{param}.format")
+    format, description = an_object(tool, "format", param), string(tool, "description", param, "")
     if format.get("type", "text") == "grammar":
         syntax, definition = (string(format, field, f"{param}.format") for field in ("syntax", "definition"))
         description = f"{description}\n\nThe input must match this grammar ({syntax}):\n{definition}".lstrip()
     elif format.get("type", "text") != "text":
         raise invalid(f"'{param}.format.type' must be 'text' or 'grammar'.", f"{param}.format.type")
     parameters = {"type": "object", "properties": {CUSTOM_INPUT: {"type": "string"}}, "required": [CUSTOM_INPUT]}
-    return {"description": description or None, "parameters": parameters | {"additionalProperties": False}}
+    return {"description": description, "parameters": parameters | {"additionalProperties": False}}
 
 
 def _offered(body: Body) -> list[Body]:
     """Return the tools of a request that the model is told about."""
-    return [tool for tool in objects(body, "tools") if tool.get("type") not in _HOSTED]
+    return [tool for tool in objects(body, "tools", "") if tool.get("type") not in _HOSTED]
 
 
 def _choice(choice: Body, names: Sequence[str]) -> Body:
@@ -251,7 +284,7 @@ def _choice(choice: Body, names: Sequence[str]) -> Body:
         return {"type": "function", "function": {"name": name}}
     if choice.get("type") != "allowed_tools":
         raise invalid("'tool_choice' must be a string, a function or allowed tools.", "tool_choice.type")
-    chosen = [tool for tool in objects(choice, "tools") if tool.get("type") not in _HOSTED]
+    chosen = [tool for tool in objects(choice, "tools", "tool_choice") if tool.get("type") not in _HOSTED]
     allowed = [{"type": "function", "function": {"name": name}} for tool in chosen for name in _chosen(tool, names)]
     return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
 
